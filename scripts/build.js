@@ -1,0 +1,8 @@
+// Compiles src/ into dist/, from scratch: a file that was deleted must not live on in the package.
+import { spawnSync } from 'node:child_process';
+import { chmodSync, rmSync } from 'node:fs';
+
+rmSync('dist', { recursive: true, force: true });
+const { status } = spawnSync('npx', ['tsc', '-p', 'tsconfig.build.json'], { stdio: 'inherit' });
+if (status !== 0) process.exit(status ?? 1);
+chmodSync('dist/cli/main.js', 0o755);

@@ -1,0 +1,71 @@
+import type { Violation } from '../message.ts';
+
+/** Which calls were made and which are still unanswered, also where ids repeat. */
+export class Calls {
+  readonly #open = new Map<string, { tool: string | undefined; count: number }>();
+
+  made(id: string, tool: string | undefined): void {
+    const call = this.#open.get(id);
+    if (call) {
+      call.tool = tool;
+      call.count += 1;
+    } else this.#open.set(id, { tool, count: 1 });
+  }
+
+  /** The tool that this result answers for; undefined if nobody asked. */
+  answered(id: string): { readonly tool: string | undefined } | undefined {
+    const call = this.#open.get(id);
+    if (!call || call.count === 0) return undefined;
+    call.count -= 1;
+    return call;
+  }
+}
+
+export interface PairWords {
+  missing(message: number, ids: readonly string[]): string;
+  orphan(message: number, id: string): string;
+}
+
+/** Where one message stands in the order of calls and results. */
+export interface PairStep {
+  readonly turn: number;
+  readonly calls?: readonly string[];
+  readonly results?: readonly string[];
+  /** Where the provider stops waiting for answers: before this message's results, or after them. */
+  readonly closes?: 'before' | 'after' | undefined;
+}
+
+/**
+ * Reports every call that was not answered in time and every result nobody asked for.
+ * Calls of the last reply that are still open when the list ends are legal.
+ */
+export function checkPairs(steps: Iterable<PairStep>, words: PairWords): Violation[] {
+  const violations: Violation[] = [];
+  let open: { id: string; message: number; turn: number }[] = [];
+  const missing = (calls: typeof open): void => {
+    for (const message of new Set(calls.map((call) => call.message))) {
+      const ids = calls.filter((call) => call.message === message).map((call) => call.id);
+      const text = words.missing(message, ids);
+      for (const about of ids) violations.push({ law: 'pairs', message, text, about });
+    }
+  };
+  const close = (): void => {
+    missing(open);
+    open = [];
+  };
+  let [index, turn] = [0, 0];
+  for (const step of steps) {
+    turn = step.turn;
+    if (step.closes === 'before') close();
+    for (const id of step.results ?? []) {
+      const call = open.findIndex((candidate) => candidate.id === id);
+      if (call >= 0) open.splice(call, 1);
+      else violations.push({ law: 'pairs', message: index, text: words.orphan(index, id), about: id });
+    }
+    if (step.closes === 'after') close();
+    for (const id of step.calls ?? []) open.push({ id, message: index, turn });
+    index += 1;
+  }
+  missing(open.filter((call) => call.turn < turn));
+  return violations;
+}

@@ -1,0 +1,156 @@
+import type { Format, Media, Segment, Viewer, Violation } from '../message.ts';
+import { sizeMedia, sizeUnknown } from '../tokens/media.ts';
+import { Calls } from './calls.ts';
+import { asList, asString, createFormat, type Fields, isRecord, toText } from './lens.ts';
+
+/** A `Content` of the Gemini API. */
+export interface GeminiContent {
+  role?: string;
+  parts?: unknown;
+}
+
+export const gemini: Format<GeminiContent> = createFormat<GeminiContent>({
+  name: 'gemini',
+  noteRole: 'user',
+  viewer: () => new GeminiViewer(),
+  replace: replaceResponse,
+  note: (_role, text) => ({ role: 'user', parts: [{ text }] }),
+  check,
+});
+
+class GeminiViewer implements Viewer<GeminiContent> {
+  turn = 0;
+  #index = 0;
+  #inReply = false;
+  #calls = new Calls();
+  /** Names of the unanswered calls without an id, oldest first: Gemini pairs those by order. */
+  #unnamed: { id: string; tool: string }[] = [];
+
+  add(content: GeminiContent, into: Segment[]): void {
+    const index = this.#index++;
+    if (!isRecord(content)) return;
+    const isReply = content.role === 'model';
+    if (isReply && !this.#inReply) this.turn += 1;
+    this.#inReply = isReply;
+    const parts = Array.isArray(content.parts) ? content.parts : [];
+    for (const [i, part] of parts.entries()) {
+      if (isRecord(part)) into.push(this.#part(part, isReply ? 'reasoning' : 'user', index, i));
+    }
+  }
+
+  #part(part: Fields, kind: 'reasoning' | 'user', message: number, i: number): Segment {
+    const place = { turn: this.turn, message, path: ['parts', i] };
+    const bound = part.thoughtSignature === undefined ? {} : { bound: true };
+    if (isRecord(part.functionCall)) return { ...this.#call(part.functionCall, place), ...bound };
+    if (isRecord(part.functionResponse)) return this.#response(part.functionResponse, place);
+    if (typeof part.text === 'string') return { kind, ...place, text: part.text, ...bound };
+    return { kind, ...place, text: '', media: [sizePart(part)], ...bound };
+  }
+
+  #call(call: Fields, place: { turn: number; message: number; path: (string | number)[] }): Segment {
+    const tool = asString(call.name) ?? 'function';
+    const callId = asString(call.id) ?? `${tool} ${place.message}.${place.path[1]}`;
+    if (call.id === undefined) this.#unnamed.push({ id: callId, tool });
+    this.#calls.made(callId, tool);
+    return { kind: 'action', ...place, text: toText(call.args), callId, tool };
+  }
+
+  #response(answer: Fields, place: { turn: number; message: number; path: (string | number)[] }): Segment {
+    const tool = asString(answer.name);
+    const id = asString(answer.id) ?? this.#takeUnnamed(tool);
+    const call = id === undefined ? undefined : this.#calls.answered(id);
+    const response = answer.response;
+    const media = asList(answer.parts).map(sizePart);
+    return {
+      kind: 'observation',
+      turn: place.turn,
+      message: place.message,
+      path: [...place.path, 'functionResponse'],
+      text: responseText(response),
+      ...(call ? { callId: id as string } : {}),
+      ...(tool === undefined ? {} : { tool }),
+      ...(isRecord(response) && 'error' in response ? { isError: true } : {}),
+      ...(media.length > 0 ? { media } : {}),
+    };
+  }
+
+  #takeUnnamed(tool: string | undefined): string | undefined {
+    const found = this.#unnamed.findIndex((call) => call.tool === tool);
+    return found < 0 ? undefined : this.#unnamed.splice(found, 1)[0]?.id;
+  }
+}
+
+/** `{ output: "…" }` and the like read as their text; anything richer as its JSON. */
+function responseText(response: unknown): string {
+  if (!isRecord(response)) return toText(response);
+  const values = Object.values(response);
+  return values.length === 1 && typeof values[0] === 'string' ? values[0] : toText(response);
+}
+
+function replaceResponse(answer: unknown, text: string): unknown {
+  if (!isRecord(answer)) return answer;
+  const { parts: _media, ...rest } = answer;
+  const failed = isRecord(answer.response) && 'error' in answer.response;
+  return { ...rest, response: failed ? { error: text } : { output: text } };
+}
+
+function sizePart(part: Fields): Media {
+  const inline = isRecord(part.inlineData) ? part.inlineData : undefined;
+  const file = isRecord(part.fileData) ? part.fileData : undefined;
+  const source = inline ?? file;
+  return source ? sizeMedia('gemini', asString(source.mimeType) ?? 'application', inline?.data) : sizeUnknown(part);
+}
+
+const COUNT_WORDS =
+  'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.';
+const CALL_WORDS =
+  'Please ensure that function call turn comes immediately after a user turn or after a function response turn.';
+const RESPONSE_WORDS = 'Please ensure that function response turn comes immediately after a function call turn.';
+const SIGNATURE_WORDS = 'Function call is missing a thought_signature in functionCall parts.';
+
+function check(contents: readonly GeminiContent[]): Violation[] {
+  const violations: Violation[] = [];
+  const say = (message: number, text: string, about: string): void => {
+    violations.push({ law: text === SIGNATURE_WORDS ? 'bound-reasoning' : 'pairs', message, text, about });
+  };
+  for (const [index, content] of contents.entries()) {
+    const calls = partsWith(content, 'functionCall');
+    const answers = partsWith(content, 'functionResponse');
+    const before = contents[index - 1];
+    const after = contents[index + 1];
+    if (calls.length > 0 && before?.role === 'model') say(index, CALL_WORDS, nameOf(calls));
+    if (calls.length > 0 && after && partsWith(after, 'functionResponse').length !== calls.length) {
+      say(index, COUNT_WORDS, nameOf(calls));
+    }
+    if (answers.length > 0 && partsWith(before, 'functionCall').length === 0)
+      say(index, RESPONSE_WORDS, nameOf(answers));
+  }
+  for (const [index, content] of currentTurn(contents)) {
+    const first = asList(content.parts).find((part) => isRecord(part.functionCall));
+    if (first && first.thoughtSignature === undefined) say(index, SIGNATURE_WORDS, nameOf([first]));
+  }
+  return violations;
+}
+
+function partsWith(content: GeminiContent | undefined, key: string): readonly Fields[] {
+  return asList(content?.parts).filter((part) => isRecord(part[key]));
+}
+
+function nameOf(parts: readonly Fields[]): string {
+  const names = parts.map((part) => {
+    const inner = (part.functionCall ?? part.functionResponse) as Fields;
+    return asString(inner.id) ?? asString(inner.name) ?? '';
+  });
+  return names.join(', ');
+}
+
+/** The calls since the last user text, if any of them is signed: then all must be. */
+function currentTurn(contents: readonly GeminiContent[]): [number, GeminiContent][] {
+  const isUserText = (content: GeminiContent): boolean =>
+    content?.role !== 'model' && partsWith(content, 'functionResponse').length === 0;
+  const start = contents.findLastIndex(isUserText);
+  const turn = contents.map((content, i): [number, GeminiContent] => [i, content]).slice(start + 1);
+  const isSigned = ([, content]: [number, GeminiContent]): boolean =>
+    asList(content?.parts).some((part) => isRecord(part.functionCall) && part.thoughtSignature !== undefined);
+  return turn.some(isSigned) ? turn : [];
+}

@@ -1,0 +1,10 @@
+export { type AiSdkMessage, aiSdk } from './ai-sdk.ts';
+export { type AnthropicMessage, anthropic } from './anthropic.ts';
+export { chat } from './chat.ts';
+export { detectFormat, formatByName } from './detect-format.ts';
+export { type GeminiContent, gemini } from './gemini.ts';
+export type { Item } from './items.ts';
+export { type LangChainMessage, langchain } from './langchain.ts';
+export { openaiAgents } from './openai-agents.ts';
+export { type OpenAIChatMessage, openaiChat } from './openai-chat.ts';
+export { openaiResponses } from './openai-responses.ts';

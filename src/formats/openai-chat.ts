@@ -1,0 +1,157 @@
+import type { Format, Media, Segment, Viewer, Violation } from '../message.ts';
+import { sizeMedia, sizeUnknown } from '../tokens/media.ts';
+import { Calls, checkPairs, type PairStep, type PairWords } from './calls.ts';
+import { asList, asString, createFormat, type Fields, isRecord, toText } from './lens.ts';
+
+/** A message of the Chat Completions API, as loosely as its clients and clones write it. */
+export interface OpenAIChatMessage {
+  role: string;
+  content?: unknown;
+}
+
+const CONTENT = ['content'] as const;
+
+export const openaiChat: Format<OpenAIChatMessage> = createFormat<OpenAIChatMessage>({
+  name: 'openai-chat',
+  noteRole: 'system',
+  viewer: () => new OpenAIChatViewer(),
+  replace: (content, text) => (Array.isArray(content) ? [{ type: 'text', text, ...markerOf(content) }] : text),
+  note: (role, content) => ({ role, content }),
+  check,
+});
+
+class OpenAIChatViewer implements Viewer<OpenAIChatMessage> {
+  turn = 0;
+  #index = 0;
+  readonly #calls = new Calls();
+
+  add(message: OpenAIChatMessage, into: Segment[]): void {
+    const index = this.#index++;
+    if (!isRecord(message)) return;
+    if (message.role === 'assistant') this.#addReply(message, index, into);
+    else if (message.role === 'tool' || message.role === 'function') into.push(this.#result(message, index));
+    else {
+      const kind = message.role === 'system' || message.role === 'developer' ? 'system' : 'user';
+      into.push({ kind, turn: this.turn, message: index, path: CONTENT, ...readContent(message.content) });
+    }
+  }
+
+  #addReply(message: Fields, index: number, into: Segment[]): void {
+    const turn = ++this.turn;
+    // DeepSeek: "reasoning_content must be passed back", so it is bound like a signature.
+    const thought = asString(message.reasoning_content);
+    if (thought) {
+      into.push({ kind: 'reasoning', turn, message: index, path: ['reasoning_content'], text: thought, bound: true });
+    }
+    const content = readContent(message.content);
+    const refusal = asString(message.refusal);
+    if (content.text !== '' || content.media)
+      into.push({ kind: 'reasoning', turn, message: index, path: CONTENT, ...content });
+    if (refusal) into.push({ kind: 'reasoning', turn, message: index, path: ['refusal'], text: refusal });
+    for (const { path, id, tool, text } of callsOf(message)) {
+      this.#calls.made(id, tool);
+      into.push({ kind: 'action', turn, message: index, path, text, callId: id, tool });
+    }
+  }
+
+  #result(message: Fields, index: number): Segment {
+    const id = resultId(message);
+    const call = id === undefined ? undefined : this.#calls.answered(id);
+    const tool = asString(message.name) ?? call?.tool;
+    const content = readContent(message.content);
+    const segment: Segment = { kind: 'observation', turn: this.turn, message: index, path: CONTENT, ...content };
+    return { ...segment, ...(call ? { callId: id as string } : {}), ...(tool === undefined ? {} : { tool }) };
+  }
+}
+
+interface Call {
+  readonly path: readonly (string | number)[];
+  readonly id: string;
+  readonly tool: string;
+  readonly text: string;
+}
+
+function callsOf(message: Fields): Call[] {
+  const calls: Call[] = [];
+  const list = Array.isArray(message.tool_calls) ? message.tool_calls : [];
+  for (const [i, call] of list.entries()) {
+    if (!isRecord(call)) continue;
+    const body = (isRecord(call.function) ? call.function : isRecord(call.custom) ? call.custom : {}) as Fields;
+    const text = toText(body.arguments ?? body.input);
+    calls.push({ path: ['tool_calls', i], id: asString(call.id) ?? '', tool: asString(body.name) ?? 'tool', text });
+  }
+  const legacy = message.function_call;
+  if (isRecord(legacy)) {
+    const tool = asString(legacy.name) ?? 'function';
+    calls.push({ path: ['function_call'], id: legacyId(tool), tool, text: toText(legacy.arguments) });
+  }
+  return calls;
+}
+
+const legacyId = (name: string): string => `function ${name}`;
+
+function resultId(message: Fields): string | undefined {
+  const name = asString(message.name);
+  if (message.role === 'function') return name === undefined ? undefined : legacyId(name);
+  return asString(message.tool_call_id);
+}
+
+function readContent(content: unknown): { text: string; media?: Media[] } {
+  if (typeof content === 'string') return { text: content };
+  const texts: string[] = [];
+  const media: Media[] = [];
+  for (const part of asList(content)) {
+    const text = asString(part.text) ?? asString(part.refusal);
+    if (text !== undefined) texts.push(text);
+    else media.push(sizePart(part));
+  }
+  return media.length > 0 ? { text: texts.join('\n'), media } : { text: texts.join('\n') };
+}
+
+function sizePart(part: Fields): Media {
+  const image = isRecord(part.image_url) ? part.image_url.url : part.image_url;
+  if (image !== undefined) return sizeMedia('openai', 'image', image);
+  if (isRecord(part.input_audio)) return sizeMedia('openai', 'audio', part.input_audio.data);
+  if (isRecord(part.file)) return sizeMedia('openai', 'application', part.file.file_data);
+  return sizeUnknown(part);
+}
+
+/** The last cache marker among the parts. Providers behind this API take Anthropic's too. */
+export function markerOf(parts: readonly unknown[]): Fields {
+  const marked = parts.findLast((part) => isRecord(part) && part.cache_control !== undefined);
+  return isRecord(marked) ? { cache_control: marked.cache_control } : {};
+}
+
+export const chatPairWords: PairWords = {
+  missing: (_message, ids) =>
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. " +
+    `The following tool_call_ids did not have response messages: ${ids.join(', ')}`,
+  orphan: () =>
+    "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.",
+};
+
+function check(messages: readonly OpenAIChatMessage[]): Violation[] {
+  const images: Violation[] = [];
+  let turn = 0;
+  const steps = messages.map((message, index): PairStep => {
+    if (!isRecord(message)) return { turn };
+    const fields: Fields = message;
+    const isResult = message.role === 'tool' || message.role === 'function';
+    if (!isResult) {
+      const isReply = message.role === 'assistant';
+      return {
+        turn: isReply ? ++turn : turn,
+        closes: 'before',
+        calls: isReply ? callsOf(fields).map((c) => c.id) : [],
+      };
+    }
+    if (message.role === 'tool' && asList(message.content).some((part) => part.type === 'image_url')) {
+      const text =
+        `Invalid 'messages[${index}]'. Image URLs are only allowed for messages with role 'user', ` +
+        "but this message with role 'tool' contains an image URL.";
+      images.push({ law: 'roles', message: index, text, about: asString(fields.tool_call_id) ?? String(index) });
+    }
+    return { turn, results: [resultId(fields) ?? ''] };
+  });
+  return [...checkPairs(steps, chatPairWords), ...images];
+}

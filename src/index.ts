@@ -1,0 +1,95 @@
+import type { AnyFormat, Format, FormatName } from './message.ts';
+import { badOption } from './options.ts';
+import {
+  createPlanner as createCorePlanner,
+  type FitOptions,
+  type FitResult,
+  fit as fitCore,
+  resolveFormat,
+} from './plan/fit.ts';
+import type { Planner } from './plan/planner.ts';
+import { handleOf } from './store/handle.ts';
+
+/**
+ * Fits a history into its budget: masks old tool output first, and summarises, drops and clips only if that is not enough.
+ * Pure: the input is never changed, and what no edit names is `===` what came in.
+ */
+export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitResult<M> {
+  return fitCore(messages, { handleOf, ...options });
+}
+
+/** Plans turn by turn: `add` costs what is new, and the plan is the one `fit` would make of the whole. */
+export function createPlanner<M>(options: FitOptions & { readonly format: AnyFormat | FormatName }): Planner<M> {
+  if (options?.format === undefined) throw badOption('createPlanner option format', 'a format or its name', undefined);
+  const format: Format<M> = resolveFormat<M>([], options.format);
+  return createCorePlanner(format, { handleOf, ...options });
+}
+
+export { defaultContextWindow } from './budget.ts';
+export { type ErrorCode, PalimpsestError } from './errors.ts';
+export * from './formats/index.ts';
+export type {
+  AnyFormat,
+  ChatMessage,
+  DropEdit,
+  Edit,
+  Format,
+  FormatName,
+  InsertEdit,
+  Kind,
+  Media,
+  NoteRole,
+  Plan,
+  ReplaceEdit,
+  Segment,
+  Violation,
+} from './message.ts';
+export { maskDispatchObservation } from './plan/dispatch.ts';
+export { type DropOptions, dropOldestTurns } from './plan/drop-oldest-turns.ts';
+export type { FitOptions, FitResult } from './plan/fit.ts';
+export {
+  HistoryReducer,
+  type HistoryReducerOptions,
+  type HistoryReductionResult,
+  maskObservations,
+} from './plan/history-reducer.ts';
+export type { Hidden } from './plan/ledger.ts';
+export {
+  ObservationMaskingContextManager,
+  type ObservationMaskingOptions,
+  type TokenSavings,
+} from './plan/observation-masking-context-manager.ts';
+export { describeResult, type HiddenResult, isPlaceholder, type Placeholder } from './plan/placeholder.ts';
+export type { Added, Planner } from './plan/planner.ts';
+export { type ClearToolUsesOptions, clearToolUses } from './plan/policies/clear-tool-uses.ts';
+export { type FirstAndLastOptions, firstAndLast } from './plan/policies/first-and-last.ts';
+export { type GraduatedOptions, graduated } from './plan/policies/graduated.ts';
+export { type HybridOptions, hybrid } from './plan/policies/hybrid.ts';
+export { parsePolicy } from './plan/policies/index.ts';
+export { never } from './plan/policies/never.ts';
+export { type OldestBatchOptions, oldestBatch } from './plan/policies/oldest-batch.ts';
+export { geminiCli, type ProtectTokensOptions, protectTokens } from './plan/policies/protect-tokens.ts';
+export {
+  openHands,
+  type PollingOptions,
+  polling,
+  type SlidingWindowOptions,
+  slidingWindow,
+  sweAgent,
+} from './plan/policies/sliding-window.ts';
+export {
+  type CommonOptions,
+  type Observation,
+  type Policy,
+  type Reason,
+  type RequestView,
+  type Step,
+  stateless,
+} from './plan/policy.ts';
+export type { Decision, Report, Requirement } from './plan/report.ts';
+export { type TruncateOptions, truncateResult } from './plan/truncate-result.ts';
+export { handleOf } from './store/handle.ts';
+export { clipText } from './text.ts';
+export { countTokens } from './tokens/count-tokens.ts';
+export { estimateTokens } from './tokens/estimate-tokens.ts';
+export type { Counter } from './tokens/text-facts.ts';

@@ -1,0 +1,22 @@
+import type { Plan } from '../message.ts';
+
+/**
+ * Law 8, stable prefix: the plan for a longer history extends the plan for the shorter one.
+ * What was masked stays masked with the same bytes or goes with its turn; what was dropped stays dropped.
+ */
+export function extendsPlan(earlier: Plan, later: Plan, messageOf: (segment: number) => number): boolean {
+  const dropped = (message: number): boolean =>
+    later.edits.some((edit) => edit.kind === 'drop' && edit.from <= message && message < edit.to);
+  const replaced = new Map(
+    later.edits.flatMap((edit) => (edit.kind === 'replace' ? [[edit.segment, edit] as const] : [])),
+  );
+  return earlier.edits.every((edit) => {
+    if (edit.kind === 'insert') return true;
+    if (edit.kind === 'drop') return range(edit.from, edit.to).every(dropped);
+    if (dropped(messageOf(edit.segment))) return true;
+    const now = replaced.get(edit.segment);
+    return now !== undefined && (now.text === edit.text || (edit.why === 'clip' && now.why === 'mask'));
+  });
+}
+
+const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, i) => from + i);

@@ -1,0 +1,144 @@
+/** What a piece of a conversation is, whatever the provider calls it. */
+export type Kind = 'system' | 'user' | 'reasoning' | 'action' | 'observation';
+
+/** An image, a file or a block this version does not know: sized, never read. */
+export interface Media {
+  readonly type: 'image' | 'audio' | 'video' | 'file' | 'other';
+  readonly bytes: number;
+  readonly tokens: number;
+}
+
+/** One piece of a message: what it says, and where it stands in the caller's own object. */
+export interface Segment {
+  readonly kind: Kind;
+  /** Turns count from 1; turn 0 is everything before the first reply. */
+  readonly turn: number;
+  /** Index into the caller's list. */
+  readonly message: number;
+  /** Where the content stands inside that message. */
+  readonly path: readonly (string | number)[];
+  /** Its text parts, joined with newlines. For an action: its arguments. */
+  readonly text: string;
+  /** For a result: the call it answers. A result that answers no call has none, and is never edited. */
+  readonly callId?: string;
+  readonly tool?: string;
+  readonly isError?: boolean;
+  readonly media?: readonly Media[];
+  /** Signed, encrypted or owned by the provider: never edited. */
+  readonly bound?: boolean;
+  /** Bound to the exact bytes of everything before it (Anthropic's preserved thinking). */
+  readonly signed?: boolean;
+  readonly tags?: readonly string[];
+}
+
+export type Edit = ReplaceEdit | DropEdit | InsertEdit;
+
+export interface ReplaceEdit {
+  readonly kind: 'replace';
+  /** Index into the view of the list the plan was made for. */
+  readonly segment: number;
+  readonly text: string;
+  readonly why: 'mask' | 'truncate' | 'clip';
+  readonly handle?: string;
+}
+
+/** Leaves out the messages `from` up to, not including, `to`. */
+export interface DropEdit {
+  readonly kind: 'drop';
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface InsertEdit {
+  readonly kind: 'insert';
+  readonly before: number;
+  readonly role: NoteRole;
+  readonly text: string;
+}
+
+export type NoteRole = 'system' | 'user';
+
+/** A decision as plain data: it can be applied, stored, replayed, drawn and explained. */
+export interface Plan {
+  readonly version: 1;
+  readonly edits: readonly Edit[];
+}
+
+export const EMPTY_PLAN: Plan = { version: 1, edits: [] };
+
+/** Something a provider would reject, in its own words. */
+export interface Violation {
+  readonly law: LawName;
+  readonly message: number;
+  readonly text: string;
+  /** The call or block it is about: with the law it names the same violation in an edited list. */
+  readonly about?: string;
+}
+
+export type LawName =
+  | 'pairs'
+  | 'metadata'
+  | 'bound-reasoning'
+  | 'roles'
+  | 'task'
+  | 'monotone'
+  | 'idempotent'
+  | 'stable-prefix'
+  | 'text'
+  | 'no-mutation';
+
+/** Views one message after the other, so that one more message costs only itself. */
+export interface Viewer<M> {
+  /** The turn of the message added last. It grows when that message begins a reply. */
+  readonly turn: number;
+  /** Appends the segments of the next message to `into`. */
+  add(message: M, into: Segment[]): void;
+}
+
+/** A lens on one provider's messages: it views and edits them in place of converting them. */
+export interface Format<M = unknown> {
+  readonly name: FormatName;
+  /** The role in which a notice or summary may stand among the messages. */
+  readonly noteRole: NoteRole;
+  viewer(): Viewer<M>;
+  view(messages: readonly M[]): readonly Segment[];
+  apply(messages: readonly M[], plan: Plan): M[];
+  /** What the provider would reject. A call still open at the end is legal. */
+  check(messages: readonly M[]): readonly Violation[];
+  /** A copy of one message with these contents replaced; all else in it is shared. */
+  edit(message: M, replacements: readonly Replacement[]): M;
+  /** A message of our own: a notice or a summary. */
+  note(role: NoteRole, text: string, messages: readonly M[]): M;
+  /** What is stored when this result is hidden; undefined if it cannot be written down. */
+  original(message: M, segment: Segment): string | undefined;
+}
+
+export interface Replacement {
+  readonly segment: Segment;
+  readonly text: string;
+}
+
+/** Any format, where the type of its messages does not matter. */
+export type AnyFormat = Pick<Format<never>, 'name' | 'noteRole' | 'view' | 'check'>;
+
+export type FormatName =
+  | 'chat'
+  | 'openai-chat'
+  | 'openai-responses'
+  | 'anthropic'
+  | 'gemini'
+  | 'ai-sdk'
+  | 'langchain'
+  | 'openai-agents';
+
+/** The neutral message list of `HistoryReducer`. */
+export interface ChatMessage {
+  role: 'system' | 'user' | 'assistant' | 'tool';
+  content: string;
+  name?: string;
+  toolCallId?: string;
+  pairId?: string;
+  pairRole?: 'call' | 'result';
+  tags?: string[];
+  toolCalls?: { id: string; name: string; arguments: string }[];
+}

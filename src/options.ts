@@ -1,0 +1,71 @@
+import { PalimpsestError } from './errors.ts';
+
+type Check = (value: unknown) => boolean;
+
+interface Rule {
+  readonly expected: string;
+  readonly check: Check;
+}
+
+const rule = (expected: string, check: Check): Rule => ({ expected, check });
+
+/** What an option may be. Every maker names its options with these, so that all complain alike. */
+export const count: Rule = rule('a whole number of 0 or more', (v) => Number.isInteger(v) && (v as number) >= 0);
+export const positive: Rule = rule('a whole number of 1 or more', (v) => Number.isInteger(v) && (v as number) >= 1);
+export const flag: Rule = rule('true or false', (v) => typeof v === 'boolean');
+export const func: Rule = rule('a function', (v) => typeof v === 'function');
+export const names: Rule = rule('a list of strings', (v) => Array.isArray(v) && v.every((x) => typeof x === 'string'));
+export const anything: Rule = rule('anything', () => true);
+export const oneOf = (...values: readonly string[]): Rule =>
+  rule(`one of ${values.map((v) => `'${v}'`).join(', ')}`, (v) => values.includes(v as string));
+
+/** Throws BAD_OPTION for a value that breaks its rule, or for a name that no rule knows. */
+export function checkOptions(of: string, options: object, rules: Record<string, Rule>): void {
+  if (options === null || typeof options !== 'object') throw badOption(`${of} options`, 'an object', options);
+  for (const [name, value] of Object.entries(options)) {
+    const found = rules[name];
+    if (!found) throw unknownOption(of, name, Object.keys(rules));
+    if (value !== undefined && !found.check(value)) throw badOption(`${of} option ${name}`, found.expected, value);
+  }
+}
+
+export function badOption(name: string, expected: string, found: unknown): PalimpsestError {
+  return new PalimpsestError('BAD_OPTION', `Expected ${name} to be ${expected} but found ${show(found)}`);
+}
+
+function unknownOption(of: string, name: string, known: readonly string[]): PalimpsestError {
+  const near = nearest(name, known);
+  const hint = near ? `did you mean ${near}?` : `it takes ${known.join(', ') || 'no options'}.`;
+  return new PalimpsestError('BAD_OPTION', `Expected an option of ${of} but found ${name}; ${hint}`);
+}
+
+function show(value: unknown): string {
+  if (typeof value === 'string') return `'${value}'`;
+  if (typeof value === 'function') return 'a function';
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  return typeof value === 'object' && value !== null ? 'an object' : String(value);
+}
+
+/** The known word closest to a misspelt one, or undefined if none is near. */
+export function nearest(word: string, known: readonly string[]): string | undefined {
+  let best: string | undefined;
+  let bestDistance = Math.max(2, Math.floor(word.length / 3)) + 1;
+  for (const candidate of known) {
+    const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
+    if (distance < bestDistance) [best, bestDistance] = [candidate, distance];
+  }
+  return best;
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const substitute = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(substitute, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[b.length] ?? 0;
+}

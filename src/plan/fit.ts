@@ -1,0 +1,152 @@
+import { defaultContextWindow } from '../budget.ts';
+import { PalimpsestError } from '../errors.ts';
+import { detectFormat, formatByName } from '../formats/detect-format.ts';
+import { brokenLaws } from '../laws/index.ts';
+import type { AnyFormat, Format, FormatName, Plan } from '../message.ts';
+import { EMPTY_PLAN } from '../message.ts';
+import { anything, badOption, checkOptions, flag, func, oneOf, positive } from '../options.ts';
+import { countTokens } from '../tokens/count-tokens.ts';
+import type { Counter } from '../tokens/text-facts.ts';
+import type { Hidden } from './ledger.ts';
+import { Planner } from './planner.ts';
+import { never } from './policies/never.ts';
+import type { Policy } from './policy.ts';
+import type { Report } from './report.ts';
+
+export interface FitOptions {
+  /** The budget for the whole request. Without it, and without a model, only the policy cuts. */
+  readonly maxTokens?: number;
+  /** Detected if not given. */
+  readonly format?: AnyFormat | FormatName;
+  /** The system prompt and the tools, where the provider takes them apart from the messages: they count too. */
+  readonly system?: unknown;
+  readonly tools?: unknown;
+  /** Its context window is the budget where `maxTokens` gives none. */
+  readonly model?: string;
+  readonly contextWindows?: Readonly<Record<string, number>>;
+  readonly policy?: Policy;
+  readonly counter?: Counter;
+  /** Shows handles in placeholders. Fixed for the life of a conversation. */
+  readonly recall?: boolean;
+  readonly handleOf?: (text: string) => string;
+  /** Signed thinking behind an edit: list what the request must opt into, or edit nothing before it. */
+  readonly boundThinking?: 'opt-in' | 'keep';
+}
+
+export interface FitResult<M> {
+  readonly messages: M[];
+  readonly plan: Plan;
+  readonly report: Report;
+  /** What was taken out, each with its handle. */
+  readonly hidden: readonly Hidden[];
+}
+
+const RULES = {
+  maxTokens: positive,
+  format: anything,
+  system: anything,
+  tools: anything,
+  model: anything,
+  contextWindows: anything,
+  policy: anything,
+  counter: func,
+  recall: flag,
+  handleOf: func,
+  boundThinking: oneOf('opt-in', 'keep'),
+};
+
+/** Fits a history into its budget: first the policy, then, if need be, the budget. Pure: nothing is stored or changed. */
+export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitResult<M> {
+  if (!Array.isArray(messages)) {
+    throw new PalimpsestError(
+      'BAD_INPUT',
+      `Expected a list of messages but found ${typeof messages}; pass the array itself`,
+    );
+  }
+  const format = resolveFormat<M>(messages, options.format);
+  const planner = createPlanner(format, options);
+  planner.take(messages);
+  const budget = budgetOf(options);
+  if (budget !== undefined && planner.tokens > budget) throw impossible(planner, budget);
+  const { plan, messages: fitted, hidden } = planner.result();
+  const broken = brokenLaws({ format, before: messages, after: fitted, segments: planner.ledger.segments, plan });
+  if (broken.length === 0) return { messages: fitted, plan, report: planner.report(), hidden };
+
+  const said = broken.map((violation) => violation.text).join(' ');
+  if (budget !== undefined && planner.report().tokens.before > budget) {
+    throw new PalimpsestError('LAW_BROKEN', `Expected a plan that keeps the laws but found: ${said}`);
+  }
+  return { messages: messages.slice(), plan: EMPTY_PLAN, report: refused(planner.report(), said), hidden: [] };
+}
+
+/** A planner for one conversation, with the same options as `fit`. */
+export function createPlanner<M>(format: Format<M>, options: FitOptions = {}): Planner<M> {
+  checkOptions('fit', options, RULES);
+  const { policy = never(), counter = countTokens, handleOf, recall = false, model } = options;
+  if (typeof policy?.step !== 'function' || typeof policy.init !== 'function') {
+    throw badOption('fit option policy', 'a policy, such as slidingWindow()', policy);
+  }
+  if (recall && !handleOf) throw badOption('fit option handleOf', 'a function where recall is on', handleOf);
+  return new Planner(format, {
+    policy,
+    counter,
+    handleOf,
+    model,
+    maxTokens: budgetOf(options),
+    show: recall ? (hasRecallTool(options.tools) ? 'recall' : 'handle') : 'nothing',
+    keepSigned: options.boundThinking === 'keep',
+    besideTokens: sizeBeside(options.system, counter) + sizeBeside(options.tools, counter),
+  });
+}
+
+function budgetOf({ maxTokens, model, contextWindows }: FitOptions): number | undefined {
+  return maxTokens ?? (model === undefined ? undefined : defaultContextWindow(model, contextWindows));
+}
+
+export function resolveFormat<M>(messages: readonly M[], format: AnyFormat | FormatName | undefined): Format<M> {
+  if (typeof format === 'object') return format as unknown as Format<M>;
+  const name = format ?? (messages.length === 0 ? 'chat' : detectFormat(messages));
+  const found = name === undefined ? undefined : formatByName(name);
+  if (found) return found as unknown as Format<M>;
+  if (format !== undefined) throw badOption('fit option format', 'a format or its name', format);
+  throw new PalimpsestError(
+    'UNKNOWN_FORMAT',
+    'Expected messages of a known format but found a list that fits none; pass { format } to say which it is',
+  );
+}
+
+function sizeBeside(value: unknown, counter: Counter): number {
+  if (value === undefined || value === null) return 0;
+  return counter(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
+}
+
+/** `recall` is written only where the model has a tool of that name. */
+function hasRecallTool(tools: unknown): boolean {
+  if (!Array.isArray(tools)) return typeof tools === 'object' && tools !== null && 'recall' in tools;
+  return tools.some((tool) => tool?.name === 'recall' || tool?.function?.name === 'recall');
+}
+
+function impossible<M>(planner: Planner<M>, budget: number): PalimpsestError {
+  const { ledger } = planner;
+  const { system, user, reasoning, action } = ledger.after;
+  const turns = ledger.rows.slice(1).map((row) => row.tokens);
+  const parts = [
+    `system prompt, tools and notes ${system.tokens + ledger.besideTokens}`,
+    `user messages ${user.tokens}`,
+    `replies and calls ${reasoning.tokens + action.tokens}`,
+    `the last turn ${turns.at(-1) ?? 0}`,
+  ];
+  return new PalimpsestError(
+    'BUDGET_IMPOSSIBLE',
+    `Expected a history that can be cut to ${budget} tokens but ${ledger.tokens} cannot be cut (${parts.join(', ')}); ` +
+      'raise maxTokens, or shorten what only you can shorten',
+  );
+}
+
+function refused(report: Report, said: string): Report {
+  const tokens = { before: report.tokens.before, after: report.tokens.before };
+  const chars = { before: report.chars.before, after: report.chars.before };
+  const edits = { mask: 0, clip: 0, drop: 0, insert: 0 };
+  const decision = { act: 'off', because: `the plan was refused: ${said}` } as const;
+  return { ...report, tokens, chars, edits, maskedCount: 0, maskedChars: 0, requires: [], cacheMarkers: [], decision };
+}

@@ -1,0 +1,558 @@
+import { applyEdits } from '../formats/lens.ts';
+import type { DropEdit, Edit, Format, InsertEdit, ReplaceEdit, Segment, Viewer } from '../message.ts';
+import { countTokens } from '../tokens/count-tokens.ts';
+import { type Counter, factsOf, type TextFacts } from '../tokens/text-facts.ts';
+import { NO_NOTES, type Notes, noteTexts, readNote } from './notes.ts';
+import {
+  type HiddenResult,
+  houseStyle,
+  isPlaceholder,
+  type PlaceholderStyle,
+  writePlaceholder,
+} from './placeholder.ts';
+import type { Observation, RequestView } from './policy.ts';
+import { type ByKind, contentTokens, emptySizes, isArguments, nameTokens, Result, TurnRow, type Why } from './rows.ts';
+
+/** What the framing of a message costs, beside its text. */
+const MESSAGE_TOKENS = 4;
+
+/** Something that was taken out of the history. */
+export interface Hidden {
+  /** Empty where no way to name texts was given. */
+  readonly handle: string;
+  readonly text: string;
+  readonly why: Why | 'summarize' | 'drop';
+  readonly turn: number;
+  readonly tool?: string;
+  readonly callId?: string;
+}
+
+export interface LedgerOptions {
+  readonly style?: PlaceholderStyle | undefined;
+  readonly counter?: Counter | undefined;
+  /** Names a text, so that it can be recalled. */
+  readonly handleOf?: ((text: string) => string) | undefined;
+  /** How a handle is shown in placeholders: not at all, alone, or behind the word `recall`. */
+  readonly show?: 'nothing' | 'handle' | 'recall' | undefined;
+  /** Edit nothing before the last block that is signed over everything before it. */
+  readonly keepSigned?: boolean | undefined;
+  /** The size of system prompt and tools, where the provider takes them apart from the messages. */
+  readonly besideTokens?: number | undefined;
+}
+
+type Change = Pick<Result, 'text' | 'facts' | 'tokens' | 'masked' | 'why' | 'handle'> & { readonly result: Result };
+
+/** The turns and notes that go out. */
+interface Shape {
+  readonly rows: TurnRow[];
+  readonly observations: Result[];
+  readonly notes: Notes;
+}
+
+/** What is counted up while deciding, and counted back when a decision is taken back. */
+interface Counts {
+  readonly maskedCount: number;
+  readonly maskedChars: number;
+  readonly clippedCount: number;
+  readonly requestTokens: number;
+  readonly hidden: number;
+  readonly firstEdited: number | undefined;
+}
+
+/**
+ * The history as it goes out: every message as it came, and what was decided about it.
+ * It knows sizes and laws, not policies. All it counts is counted as sent, never as it once was:
+ * so a history that was fitted, sent and fed back to us stands here just as it would have stood.
+ */
+export class Ledger<M> implements RequestView {
+  readonly format: Format<M>;
+  readonly counter: Counter;
+  readonly messages: M[] = [];
+  readonly segments: Segment[] = [];
+  readonly before: ByKind = emptySizes();
+  readonly after: ByKind = emptySizes();
+  readonly hidden: Hidden[] = [];
+  rows: TurnRow[] = [new TurnRow(0, 0)];
+  observations: Result[] = [];
+  notes: Notes = NO_NOTES;
+  readonly besideTokens: number;
+  /** The whole request. */
+  tokens: number;
+  tokensBefore: number;
+  /** Characters of text, the arguments of calls apart. */
+  chars = 0;
+  revision = 0;
+  task = '';
+  removedMessages = 0;
+  maskedCount = 0;
+  maskedChars = 0;
+  clippedCount = 0;
+  /** The size of the last request that was decided. */
+  requestTokens = 0;
+  /** The last segment that is signed over everything before it. */
+  lastSigned = -1;
+
+  readonly #options: LedgerOptions;
+  readonly #viewer: Viewer<M>;
+  readonly #facts: (text: string) => TextFacts;
+  readonly #style: PlaceholderStyle;
+  readonly #firstSegment: number[] = [];
+  readonly #messageTokens: number[] = [];
+  readonly #results: (Result | undefined)[] = [];
+  readonly #openCalls = new Map<string, { row: TurnRow; args: string }[]>();
+  readonly #noteMessages: number[] = [];
+  #leadingSystem = 0;
+  #read: Segment[] = [];
+  #changes: Change[] = [];
+  /** Turns and notes before this request, once it changed them. */
+  #shape: Shape | undefined;
+  #counts: Counts | undefined;
+  #firstEdited: number | undefined;
+
+  constructor(format: Format<M>, options: LedgerOptions = {}) {
+    this.format = format;
+    this.#options = options;
+    this.#viewer = format.viewer();
+    this.counter = options.counter ?? countTokens;
+    this.#facts = factsOf(this.counter);
+    this.#style = options.style ?? houseStyle;
+    this.besideTokens = options.besideTokens ?? 0;
+    this.tokens = this.besideTokens;
+    this.tokensBefore = this.tokens;
+  }
+
+  get turns(): number {
+    return this.rows.length - 1;
+  }
+  get lastRow(): TurnRow {
+    return this.rows[this.rows.length - 1] as TurnRow;
+  }
+  get omitted(): number {
+    return (this.notes.notice?.omitted ?? 0) + (this.notes.summary === undefined ? 0 : 1);
+  }
+
+  // Taking messages in.
+
+  /** Reads the next message without taking it in yet. Answers whether it begins a reply. */
+  read(message: M): boolean {
+    const { turn } = this.#viewer;
+    this.#read = [];
+    this.#viewer.add(message, this.#read);
+    return this.#viewer.turn > turn;
+  }
+
+  /** Takes in the message read last. */
+  take(message: M, beginsReply: boolean): void {
+    const index = this.messages.push(message) - 1;
+    if (beginsReply) this.rows.push(new TurnRow(this.rows.length, index));
+    const row = this.lastRow;
+    row.to = index + 1;
+    this.#firstSegment.push(this.segments.length);
+    this.#messageTokens.push(0);
+    this.#resize(index, row, MESSAGE_TOKENS, 0);
+    this.tokensBefore += MESSAGE_TOKENS;
+    for (const segment of this.#read) this.#takeSegment(segment, row);
+    if (row.number === 0) this.#takeHead(index);
+  }
+
+  #takeSegment(segment: Segment, row: TurnRow): void {
+    const index = this.segments.push(segment) - 1;
+    const facts = this.#facts(segment.text);
+    const tokens = contentTokens(segment, facts.tokens) + nameTokens(segment);
+    const { length } = segment.text;
+    const [before, after] = [this.before[segment.kind], this.after[segment.kind]];
+    before.tokens += tokens;
+    before.chars += length;
+    after.tokens += tokens;
+    after.chars += length;
+    this.tokensBefore += tokens;
+    this.#resize(segment.message, row, tokens, isArguments(segment) ? 0 : length);
+    if (segment.kind === 'observation') this.#takeResult(index, segment, row, facts);
+    else if (segment.kind === 'action') this.#takeCall(segment, row);
+    else if (segment.kind === 'user') row.hasUser = true;
+    if (segment.signed) this.lastSigned = index;
+  }
+
+  #takeCall(segment: Segment, row: TurnRow): void {
+    const id = segment.callId ?? '';
+    const call = { row, args: segment.text };
+    const calls = this.#openCalls.get(id);
+    if (calls) calls.push(call);
+    else this.#openCalls.set(id, [call]);
+    row.openCalls += 1;
+  }
+
+  #takeResult(index: number, segment: Segment, row: TurnRow, facts: TextFacts): void {
+    const calls = segment.callId === undefined ? undefined : this.#openCalls.get(segment.callId);
+    const call = calls?.shift();
+    if (calls?.length === 0) this.#openCalls.delete(segment.callId as string);
+    if (call) {
+      call.row.openCalls -= 1;
+      if (call.row !== row) call.row.answeredIn = row;
+    }
+    const masked = isPlaceholder(segment.text, this.#style.literal);
+    const result = new Result(index, segment, row, call?.args ?? '', facts, masked);
+    this.#results[index] = result;
+    this.observations.push(result);
+  }
+
+  /** Turn 0: where the system prompt ends, what the task is, and notes of ours that came back to us. */
+  #takeHead(index: number): void {
+    const [only, more] = this.segments.slice(this.#firstSegment[index]);
+    if (!only) return;
+    const mayBeNote = more === undefined && (only.kind === 'system' || only.kind === 'user');
+    const note = mayBeNote ? readNote(only.text) : undefined;
+    if (note) {
+      this.notes = { ...this.notes, ...note };
+      this.#noteMessages.push(index);
+    } else if (only.kind === 'user' && this.task === '') this.task = only.text;
+    else if (only.kind === 'system' && this.#leadingSystem === index - this.#noteMessages.length)
+      this.#leadingSystem += 1;
+  }
+
+  #resize(message: number, row: TurnRow, tokens: number, chars: number): void {
+    this.#messageTokens[message] = (this.#messageTokens[message] ?? 0) + tokens;
+    row.tokens += tokens;
+    row.chars += chars;
+    this.tokens += tokens;
+    this.chars += chars;
+  }
+
+  // Deciding, one request after the other.
+
+  /** Begins the decisions about a request. What the last one decided is settled from here on. */
+  beginRequest(): void {
+    for (const { result } of this.#changes) result.settled = result.text;
+    this.#changes = [];
+    this.#shape = undefined;
+    const { maskedCount, maskedChars, clippedCount, requestTokens } = this;
+    const hidden = this.hidden.length;
+    this.#counts = { maskedCount, maskedChars, clippedCount, requestTokens, hidden, firstEdited: this.#firstEdited };
+  }
+
+  endRequest(): void {
+    this.requestTokens = this.tokens;
+  }
+
+  /** Takes back all that was decided since `beginRequest`. */
+  undoRequest(): void {
+    if (this.#shape) {
+      const { rows, observations, notes } = this.#shape;
+      this.setNotes(notes);
+      const present = new Set(this.rows);
+      for (const row of rows) if (!present.has(row)) this.#count(row, 1);
+      this.#arrange(rows, observations);
+      this.#shape = undefined;
+    }
+    for (const { result, ...earlier } of this.#changes.reverse()) {
+      this.#resizeResult(result, earlier.tokens - result.tokens, earlier.text.length - result.text.length);
+      Object.assign(result, earlier, { draft: undefined });
+    }
+    this.#changes = [];
+    if (!this.#counts) return;
+    const { hidden, firstEdited, ...counts } = this.#counts;
+    Object.assign(this, counts);
+    this.hidden.length = hidden;
+    this.#firstEdited = firstEdited;
+  }
+
+  /** Whether the laws let this result be edited at all. */
+  isFree(result: Result): boolean {
+    const { callId, bound } = result.original;
+    return callId !== undefined && !bound && !this.isSigned(result.segment);
+  }
+
+  /** Whether something signed, which the caller wants to keep, stands behind this segment. */
+  isSigned(segment: number): boolean {
+    return this.#options.keepSigned === true && segment < this.lastSigned;
+  }
+
+  isSignedTurn(row: TurnRow): boolean {
+    return this.isSigned(this.#firstSegment[row.from] ?? 0);
+  }
+
+  maskable(observation: Observation): boolean {
+    const result = this.#results[observation.segment];
+    return result !== undefined && this.#draft(result) !== undefined;
+  }
+
+  mask(segment: number): boolean {
+    const result = this.#results[segment];
+    const draft = result && this.#draft(result);
+    if (!draft) return false;
+    this.maskedCount += 1;
+    this.maskedChars += result.text.length - draft.text.length;
+    this.#replace(result, draft.text, 'mask', draft.stored);
+    return true;
+  }
+
+  /** Shortens a result that stays visible. */
+  clip(result: Result, write: (handle: string) => string): boolean {
+    const stored = this.isFree(result) && !result.masked ? this.#stored(result) : undefined;
+    const text = stored === undefined ? '' : write(this.shownHandle(stored));
+    if (stored === undefined || !this.#isSmaller(result, text)) return false;
+    this.clippedCount += 1;
+    this.revision += 1;
+    this.#replace(result, text, 'clip', stored);
+    return true;
+  }
+
+  /** The placeholder of a result, if the laws allow one. */
+  #draft(result: Result): Result['draft'] {
+    if (result.masked || !this.isFree(result)) return undefined;
+    if (result.draft && !this.#style.custom)
+      return this.#isSmaller(result, result.draft.text) ? result.draft : undefined;
+    const stored = this.#stored(result);
+    if (stored === undefined) return undefined;
+    const text = writePlaceholder(this.#style, this.#describe(result), this.shownHandle(stored));
+    result.draft = { stored, text };
+    return this.#isSmaller(result, text) ? result.draft : undefined;
+  }
+
+  #isSmaller(result: Result, text: string): boolean {
+    if (text === '' || text.length >= result.text.length + result.mediaBytes) return false;
+    return this.#facts(text).tokens < result.tokens;
+  }
+
+  #replace(result: Result, text: string, why: Why, stored: string): void {
+    const { facts, tokens, masked, handle } = result;
+    this.#changes.push({ result, text: result.text, facts, tokens, masked, why: result.why, handle });
+    this.#hide(result, stored, why);
+    this.#firstEdited = Math.min(this.#firstEdited ?? result.segment, result.segment);
+    result.handle = this.handleOf(stored);
+    const after = this.#facts(text);
+    this.#resizeResult(result, after.tokens - tokens, text.length - result.text.length);
+    result.text = text;
+    result.facts = after;
+    result.tokens = after.tokens;
+    result.why = why;
+    result.masked = why === 'mask';
+    result.draft = undefined;
+  }
+
+  #hide({ tool, callId, turn }: Result, text: string, why: Why): void {
+    const about = { ...(tool === undefined ? {} : { tool }), ...(callId === undefined ? {} : { callId }) };
+    this.hidden.push({ handle: this.handleOf(text) ?? '', text, why, turn, ...about });
+  }
+
+  #resizeResult(result: Result, tokens: number, chars: number): void {
+    this.#resize(result.original.message, result.row, tokens, chars);
+    this.after.observation.tokens += tokens;
+    this.after.observation.chars += chars;
+  }
+
+  /** What a handle of this result stands for; undefined if it cannot be written down. */
+  #stored(result: Result): string | undefined {
+    if (result.why !== undefined) return result.text;
+    return this.format.original(this.messages[result.original.message] as M, result.original);
+  }
+
+  #describe(result: Result): HiddenResult {
+    const { turn, tool, text, isError, args, facts, mediaBytes } = result;
+    const media = result.why === undefined ? (result.original.media?.length ?? 0) : 0;
+    const argsFacts = this.#facts(args);
+    return { turn, tool, text, callId: result.callId ?? '', isError, media, mediaBytes, args, facts, argsFacts };
+  }
+
+  /** Leaves whole turns out; `text` is what their handle stands for. */
+  remove(rows: ReadonlySet<TurnRow>, why: 'summarize' | 'drop', text: string): void {
+    this.#keepShape();
+    const [first] = rows;
+    this.hidden.push({ handle: this.handleOf(text) ?? '', text, why, turn: first?.number ?? 0 });
+    const segment = this.#firstSegment[first?.from ?? 0] ?? 0;
+    this.#firstEdited = Math.min(this.#firstEdited ?? segment, segment);
+    for (const row of rows) this.#count(row, -1);
+    this.#arrange(
+      this.rows.filter((row) => !rows.has(row)),
+      this.observations.filter((result) => !rows.has(result.row)),
+    );
+  }
+
+  #arrange(rows: TurnRow[], observations: Result[]): void {
+    this.rows = rows;
+    this.observations = observations;
+    for (const [number, row] of rows.entries()) row.number = number;
+  }
+
+  /** Counts a row in or out. */
+  #count(row: TurnRow, sign: 1 | -1): void {
+    this.tokens += sign * row.tokens;
+    this.chars += sign * row.chars;
+    this.removedMessages -= sign * (row.to - row.from);
+    for (const [segment, index] of this.segmentsOf(row)) {
+      const result = this.#results[index];
+      const tokens = result?.tokens ?? contentTokens(segment, this.#facts(segment.text).tokens);
+      this.after[segment.kind].tokens += sign * (tokens + nameTokens(segment));
+      this.after[segment.kind].chars += sign * (result ?? segment).text.length;
+    }
+  }
+
+  setNotes(notes: Notes): void {
+    this.#keepShape();
+    const [old, next] = [this.#sizeOf(this.notes), this.#sizeOf(notes)];
+    this.tokens += next.tokens - old.tokens;
+    this.chars += next.chars - old.chars;
+    this.after.system.tokens += next.tokens - old.tokens;
+    this.after.system.chars += next.chars - old.chars;
+    this.notes = notes;
+  }
+
+  #sizeOf(notes: Notes): { tokens: number; chars: number } {
+    const size = { tokens: 0, chars: 0 };
+    for (const text of noteTexts(notes)) {
+      size.tokens += MESSAGE_TOKENS + this.countTokens(text);
+      size.chars += text.length;
+    }
+    return size;
+  }
+
+  #keepShape(): void {
+    this.#shape ??= { rows: this.rows, observations: this.observations, notes: this.notes };
+  }
+
+  // Reading what stands here.
+
+  countTokens(text: string): number {
+    return this.#facts(text).tokens;
+  }
+
+  factsOf(text: string): TextFacts {
+    return this.#facts(text);
+  }
+
+  handleOf(text: string): string | undefined {
+    const { handleOf } = this.#options;
+    if (!handleOf) return undefined;
+    const facts = this.#facts(text);
+    if (facts.handleOf !== handleOf) {
+      facts.handleOf = handleOf;
+      facts.handle = handleOf(text);
+    }
+    return facts.handle;
+  }
+
+  /** A handle as a placeholder shows it: ` · recall p_…`, or nothing. */
+  shownHandle(text: string): string {
+    const { show = 'nothing' } = this.#options;
+    const handle = show === 'nothing' ? undefined : this.handleOf(text);
+    return handle === undefined ? '' : ` · ${show === 'recall' ? 'recall ' : ''}${handle}`;
+  }
+
+  *segmentsOf(row: TurnRow): Iterable<[Segment, number]> {
+    const end = this.#firstSegment[row.to] ?? this.segments.length;
+    for (let i = this.#firstSegment[row.from] ?? end; i < end; i++) yield [this.segments[i] as Segment, i];
+  }
+
+  resultAt(segment: number): Result | undefined {
+    return this.#results[segment];
+  }
+
+  /** The messages of some turns as they go out, for the store; undefined if they cannot be written down. */
+  write(rows: Iterable<TurnRow>): string | undefined {
+    const lines: string[] = [];
+    try {
+      for (const row of rows)
+        for (let i = row.from; i < row.to; i++) lines.push(JSON.stringify(this.#sent(i)) ?? 'null');
+    } catch {
+      return undefined;
+    }
+    return lines.join('\n');
+  }
+
+  #sent(message: number): M {
+    const replacements: { segment: Segment; text: string }[] = [];
+    const end = this.#firstSegment[message + 1] ?? this.segments.length;
+    for (let i = this.#firstSegment[message] ?? end; i < end; i++) {
+      const result = this.#results[i];
+      if (result?.why !== undefined) replacements.push({ segment: result.original, text: result.text });
+    }
+    const original = this.messages[message] as M;
+    return replacements.length === 0 ? original : this.format.edit(original, replacements);
+  }
+
+  /** All edits that lead from the history as it came to the one that goes out. */
+  edits(): Edit[] {
+    const edits: Edit[] = [];
+    for (const result of this.observations) if (result.why !== undefined) edits.push(toEdit(result));
+    edits.push(...this.#drops(), ...this.#inserts());
+    return edits;
+  }
+
+  /** The edits that the decisions about this request added or changed. */
+  newEdits(): Edit[] {
+    const changed = new Set(this.#changes.map(({ result }) => result));
+    const edits: Edit[] = [...changed].filter((result) => this.#isSent(result)).map(toEdit);
+    return this.#shape ? [...edits, ...this.#drops(), ...this.#inserts()] : edits;
+  }
+
+  #isSent(result: Result): boolean {
+    return this.rows[result.row.number] === result.row;
+  }
+
+  /** The first message that this request carries differently from the one before, if any. */
+  firstChange(): number | undefined {
+    const messages = this.#changes.map(({ result }) => result.original.message);
+    if (this.#shape) messages.push(this.#noteSlot());
+    return messages.length === 0 ? undefined : Math.min(...messages);
+  }
+
+  /** The first segment that does not go out as it came, if any. */
+  firstEdited(): number | undefined {
+    return this.#firstEdited;
+  }
+
+  /** The size of what goes out from this message on. */
+  tokensFrom(message: number): number {
+    let tokens = 0;
+    for (let r = this.rows.length - 1; r >= 0; r--) {
+      const row = this.rows[r] as TurnRow;
+      for (let i = row.to - 1; i >= Math.max(row.from, message); i--) tokens += this.#messageTokens[i] ?? 0;
+      if (row.from <= message) break;
+    }
+    return tokens;
+  }
+
+  sent(edits: readonly Edit[] = this.edits()): M[] {
+    return applyEdits(this.format, this.messages, this.segments, edits);
+  }
+
+  #drops(): DropEdit[] {
+    const drops: DropEdit[] = [];
+    const leave = (from: number, to: number): void => {
+      const last = drops.at(-1);
+      if (from >= to) return;
+      if (last && last.to === from) drops[drops.length - 1] = { ...last, to };
+      else drops.push({ kind: 'drop', from, to });
+    };
+    if (this.#notesChanged()) for (const index of this.#noteMessages) leave(index, index + 1);
+    let next = 0;
+    for (const row of this.rows) {
+      leave(next, row.from);
+      next = row.to;
+    }
+    return drops;
+  }
+
+  #inserts(): InsertEdit[] {
+    if (!this.#notesChanged()) return [];
+    const role = this.format.noteRole;
+    const before = this.#noteSlot();
+    return noteTexts(this.notes).map((text) => ({ kind: 'insert', before, role, text }));
+  }
+
+  /** A system note stands right behind the system prompt; a user's stands where the gap is. */
+  #noteSlot(): number {
+    const isSystem = this.format.noteRole === 'system' && this.#leadingSystem > 0;
+    return isSystem ? this.#leadingSystem : (this.rows[0]?.to ?? 0);
+  }
+
+  #notesChanged(): boolean {
+    const found = this.#noteMessages.map((index) => this.segments[this.#firstSegment[index] ?? 0]?.text);
+    const wanted = noteTexts(this.notes);
+    return found.length !== wanted.length || found.some((text, i) => text !== wanted[i]);
+  }
+}
+
+function toEdit({ segment, text, why, handle }: Result): ReplaceEdit {
+  return { kind: 'replace', segment, text, why: why as Why, ...(handle === undefined ? {} : { handle }) };
+}

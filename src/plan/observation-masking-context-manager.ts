@@ -1,0 +1,62 @@
+import { chat } from '../formats/chat.ts';
+import type { ChatMessage } from '../message.ts';
+import { Planner } from './planner.ts';
+import { OMITTED, slidingWindow } from './policies/sliding-window.ts';
+
+export interface ObservationMaskingOptions {
+  /** How many of the last turns stay whole. */
+  readonly windowSize?: number;
+  readonly placeholder?: string;
+}
+
+export interface TokenSavings {
+  readonly totalObservationTokens: number;
+  readonly maskedTurns: number;
+  readonly visibleTurns: number;
+  readonly estimatedSavedTokens: number;
+  readonly reductionPercent: number;
+}
+
+/** The observation-masking paper's manager, in its shape: turns go in, one masked text comes out. */
+export class ObservationMaskingContextManager {
+  readonly #planner: Planner<ChatMessage>;
+  #turns = 0;
+
+  constructor({ windowSize = 10, placeholder = OMITTED }: ObservationMaskingOptions = {}) {
+    const policy = slidingWindow({ turns: windowSize, minTokens: 0, placeholder });
+    this.#planner = new Planner(chat, { policy });
+  }
+
+  addTurn(reasoning: string, action: string, observation: string): void {
+    const id = `turn ${++this.#turns}`;
+    const toolCalls = [{ id, name: 'action', arguments: action }];
+    this.#planner.add(
+      { role: 'assistant', content: reasoning, toolCalls },
+      { role: 'tool', content: observation, toolCallId: id },
+    );
+  }
+
+  getMaskedContext(systemPrompt: string, userPrompt: string): string {
+    const messages = this.#planner.messages();
+    const parts = [systemPrompt, userPrompt];
+    for (let turn = 1; turn <= this.#turns; turn++) {
+      const [reply, result] = messages.slice(2 * turn - 2, 2 * turn);
+      const action = reply?.toolCalls?.[0]?.arguments ?? '';
+      parts.push(`\nTurn ${turn}:\nReasoning: ${reply?.content}\nAction: ${action}\nObservation: ${result?.content}\n`);
+    }
+    return parts.join('\n');
+  }
+
+  estimateTokenSavings(): TokenSavings {
+    const { byKind, maskedCount } = this.#planner.report();
+    const { before, after } = byKind.observation;
+    const saved = before.tokens - after.tokens;
+    return {
+      totalObservationTokens: before.tokens,
+      maskedTurns: maskedCount,
+      visibleTurns: this.#turns - maskedCount,
+      estimatedSavedTokens: saved,
+      reductionPercent: before.tokens === 0 ? 0 : (saved / before.tokens) * 100,
+    };
+  }
+}

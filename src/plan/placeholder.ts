@@ -1,0 +1,176 @@
+import { clipText, countLines, headOf, quote, tailOf } from '../text.ts';
+import { utf8Length } from '../tokens/estimate-tokens.ts';
+import type { TextFacts } from '../tokens/text-facts.ts';
+import { isMaskedDispatch } from './dispatch.ts';
+
+/** A result about to be hidden, as a placeholder may describe it. */
+export interface HiddenResult {
+  readonly turn: number;
+  readonly tool: string | undefined;
+  readonly text: string;
+  readonly callId: string;
+  readonly isError: boolean;
+  /** Images and files that go with the text, and their bytes. */
+  readonly media: number;
+  readonly mediaBytes: number;
+  /** The arguments of the call it answers. */
+  readonly args: string;
+  readonly facts: TextFacts;
+  readonly argsFacts: TextFacts;
+}
+
+/** A user's own placeholder. */
+export type Placeholder = string | ((result: HiddenResult) => string);
+
+/** How a policy writes its placeholders where no handle is shown. */
+export interface PlaceholderStyle {
+  write(result: HiddenResult): string;
+  /** A user's own text: it keeps its wording, and its handle stands behind it. */
+  readonly custom?: boolean;
+  /** The user's text, where it is always the same. */
+  readonly literal?: string;
+  /** What must stay readable below the placeholder, in every style. */
+  keep?(text: string): readonly string[];
+}
+
+/** No placeholder is longer; a result this short that looks like one is one. */
+export const MAX_PLACEHOLDER = 300;
+const MAX_HOUSE = 100;
+
+/** `[read_file src/a.ts: 212 lines, 7431 chars masked · recall p_…]` */
+export function housePlaceholder(result: HiddenResult, handle = ''): string {
+  const tool = quote(result.tool ?? 'result', 30) || 'result';
+  const failure = failureOf(result);
+  const size = `${sizeOf(result, failure !== undefined)} masked${handle}]`;
+  if (failure) {
+    const start = `[${tool} failed${failure.exitCode === undefined ? '' : `, exit ${failure.exitCode}`}`;
+    const line = quote(failure.line ?? '', Math.min(60, MAX_HOUSE - start.length - size.length - 7));
+    return line === '' ? `${start} — ${size}` : `${start}: "${line}" — ${size}`;
+  }
+  const room = Math.min(60, MAX_HOUSE - tool.length - size.length - 4);
+  const subject = room < 4 ? '' : quote(subjectOf(result), room);
+  return subject === '' ? `[${tool}: ${size}` : `[${tool} ${subject}: ${size}`;
+}
+
+function sizeOf(result: HiddenResult, failed: boolean): string {
+  if (result.media > 0) {
+    const files = `${result.media} file${result.media === 1 ? '' : 's'}`;
+    return `${files}, ${result.text.length + result.mediaBytes} chars`;
+  }
+  if (failed) return `${result.text.length} chars`;
+  result.facts.lines ??= countLines(result.text);
+  return `${result.facts.lines} line${result.facts.lines === 1 ? '' : 's'}, ${result.text.length} chars`;
+}
+
+/** What the call was about: a path, a command, a query. */
+export function subjectOf({ args, argsFacts }: Pick<HiddenResult, 'args' | 'argsFacts'>): string {
+  argsFacts.subject ??= readSubject(args);
+  return argsFacts.subject;
+}
+
+const SUBJECT_KEYS = ['path', 'file_path', 'filePath', 'file', 'filename', 'command', 'cmd', 'query', 'pattern', 'url'];
+
+function readSubject(args: string): string {
+  if (!args.startsWith('{') || args.length > 100_000) return headOf(args, 240);
+  let parsed: Record<string, unknown>;
+  try {
+    parsed = JSON.parse(args);
+  } catch {
+    return headOf(args, 240);
+  }
+  const named = SUBJECT_KEYS.map((key) => parsed[key]).find(
+    (value) => value !== undefined && value !== null && value !== '',
+  );
+  const value = named ?? Object.values(parsed).find((candidate) => typeof candidate === 'string' && candidate !== '');
+  if (Array.isArray(value)) return headOf(value.filter((word) => typeof word === 'string').join(' '), 240);
+  return typeof value === 'string' ? headOf(value, 240) : '';
+}
+
+interface Failure {
+  readonly exitCode: string | undefined;
+  readonly line: string | undefined;
+}
+
+/** How a result failed, by its flag or by a non-zero exit code in its text; undefined if it did not. */
+export function failureOf({
+  isError,
+  text,
+  facts,
+}: Pick<HiddenResult, 'isError' | 'text' | 'facts'>): Failure | undefined {
+  facts.failure ??= readFailure(text);
+  const { exitCode } = facts.failure;
+  return isError || (exitCode !== undefined && exitCode !== '0') ? facts.failure : undefined;
+}
+
+const EXIT_CODE = /\bexit(?:ed)?(?: with)?[ _-]?(?:code|status)?["']?[:= ]{1,3}["']?(-?\d{1,5})\b/i;
+const ERROR_LINE =
+  /^.*(?:\b[A-Za-z]*(?:Error|Exception)\b|\berror\b|\bfatal\b|\bfailed\b|\bpanic\b|not found|denied).*$/im;
+
+function readFailure(text: string): Failure {
+  const ends = text.length <= 3000 ? text : `${headOf(text, 2000)}\n${tailOf(text, 1000)}`;
+  const exitCode = EXIT_CODE.exec(headOf(text, 400))?.[1] ?? EXIT_CODE.exec(tailOf(text, 400))?.[1];
+  const line = ERROR_LINE.exec(ends)?.[0] ?? ends.split('\n').find((candidate) => candidate.trim() !== '');
+  return { exitCode, line };
+}
+
+/** `[{tool} result masked -- …]`, with what the tool's own output tells. */
+export function describeResult(tool: string, text: string): string {
+  const name = quote(tool, 40) || 'unknown';
+  if (tool === 'file_read') {
+    return `[${name} result masked -- ${countLines(text)} lines, starts with: ${quote(text.split('\n', 1)[0] ?? '', 60)}]`;
+  }
+  if (tool === 'file_write') return `[${name} result masked -- ${utf8Length(text)} bytes]`;
+  const shell = tool === 'shell_exec' ? readShellResult(text) : undefined;
+  if (shell) return `[${name} result masked -- exit_code=${shell.exitCode}, stdout=${utf8Length(shell.stdout)} bytes]`;
+  return `[${name} result masked -- ${utf8Length(text)} bytes of output]`;
+}
+
+function readShellResult(text: string): { exitCode: number; stdout: string } | undefined {
+  try {
+    const result = JSON.parse(text);
+    if (typeof result !== 'object' || result === null) return undefined;
+    const { exit_code: code, stdout } = result as Record<string, unknown>;
+    if (code === undefined && stdout === undefined) return undefined;
+    return {
+      exitCode: Number.isInteger(code) ? (code as number) : -1,
+      stdout: typeof stdout === 'string' ? stdout : '',
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+const HANDLE = 'p_[a-z2-7]{26}';
+const SUFFIX = new RegExp(` · (?:recall )?${HANDLE}$`);
+const STYLES: readonly RegExp[] = [
+  new RegExp(String.raw`^\[[^[\]\n]+ \d+ chars masked(?: · (?:recall )?${HANDLE})?\]$`),
+  /^\[observation masked — \d+ chars\]$/,
+  /^\[Observation omitted for brevity\]$/,
+  /^Old environment output: \(\d+ lines omitted\)$/,
+  /^\[result masked — ~\d+ tokens removed\]$/,
+  /^\[[^[\]\n]+ result masked -- [^[\]\n]+\]$/,
+];
+
+/**
+ * A result is already masked if and only if its entire text is a placeholder.
+ * Anything longer, or with text around it, is output, whatever it says.
+ */
+export function isPlaceholder(text: string, own?: string): boolean {
+  if (text.length > MAX_PLACEHOLDER) return text.startsWith('[') && isMaskedDispatch(text);
+  const bare = text.replace(SUFFIX, '');
+  return bare === own || STYLES.some((style) => style.test(bare)) || isMaskedDispatch(text);
+}
+
+/** The placeholder for a result: the policy's own, or the house's where a handle is shown. */
+export function writePlaceholder(style: PlaceholderStyle, result: HiddenResult, handle: string): string {
+  if (style.custom) return `${clipText(style.write(result), MAX_PLACEHOLDER - handle.length) || '[masked]'}${handle}`;
+  if (handle === '') return style.write(result);
+  return [housePlaceholder(result, handle), ...(style.keep?.(result.text) ?? [])].join('\n');
+}
+
+export const houseStyle: PlaceholderStyle = { write: (result) => housePlaceholder(result) };
+
+export function customStyle(placeholder: Placeholder): PlaceholderStyle {
+  if (typeof placeholder === 'string') return { write: () => placeholder, custom: true, literal: placeholder };
+  return { write: placeholder, custom: true };
+}

@@ -1,0 +1,174 @@
+import { boundThinking } from '../laws/bound-reasoning.ts';
+import type { Edit, Format, Plan } from '../message.ts';
+import { type Hidden, Ledger, type LedgerOptions } from './ledger.ts';
+import { houseStyle } from './placeholder.ts';
+import type { Limit, Policy, Step } from './policy.ts';
+import { createReport, type Decision, type Report, type Requirement } from './report.ts';
+import { maskAll, type Stage, squeeze, summarizeTurns } from './squeeze.ts';
+
+const DEFAULT_WINDOW = 10;
+const SUMMARY_CHARS = 1400;
+
+export interface PlannerOptions extends Omit<LedgerOptions, 'style'> {
+  readonly policy: Policy;
+  readonly maxTokens?: number | undefined;
+  readonly model?: string | undefined;
+}
+
+/** What one call of `add` decided. */
+export interface Added {
+  readonly edits: readonly Edit[];
+  readonly report: Report;
+}
+
+interface Progress {
+  readonly state: unknown;
+  readonly epoch: number;
+  readonly frontier: number;
+  readonly previousTokens: number;
+}
+
+/**
+ * Plans turn by turn: the fold of a policy over the requests that a conversation implies.
+ * What is decided before a reply is final. What is decided for the request about to be sent is taken back
+ * if more messages come before the reply, so that the plan is the one `fit` would make of the whole.
+ */
+export class Planner<M> {
+  readonly #ledger: Ledger<M>;
+  readonly #policy: Policy;
+  readonly #limits: readonly Limit[];
+  readonly #model: string | undefined;
+  #progress: Progress;
+  /** Where the fold stood before the request about to be sent, if that one was decided already. */
+  #undecided: Progress | undefined;
+  #decision: Decision = { act: 'wait', because: 'nothing to decide yet' };
+  #stage: Stage | undefined;
+
+  constructor(format: Format<M>, options: PlannerOptions) {
+    const { policy, maxTokens, model, ...ledger } = options;
+    this.#ledger = new Ledger(format, { ...ledger, style: policy.style ?? houseStyle });
+    this.#policy = policy;
+    this.#limits = [policy.limit, budgetLimit(policy, maxTokens)].filter((limit) => limit !== undefined);
+    this.#model = model;
+    this.#progress = { state: policy.init(), epoch: 0, frontier: 0, previousTokens: 0 };
+  }
+
+  /** Takes in what is new, and answers what that changes. */
+  add(...messages: readonly M[]): Added {
+    this.take(messages);
+    return { edits: this.#ledger.newEdits(), report: this.report() };
+  }
+
+  /** Like `add`, for those who only want the whole at the end. */
+  take(messages: readonly M[]): void {
+    for (const message of messages) this.#takeOne(message);
+    if (!this.#undecided) this.#decide();
+  }
+
+  plan(): Plan {
+    return { version: 1, edits: this.#ledger.edits() };
+  }
+
+  messages(): M[] {
+    return this.#ledger.sent();
+  }
+
+  /** The plan and the messages, each made once. */
+  result(): { readonly plan: Plan; readonly messages: M[]; readonly hidden: readonly Hidden[] } {
+    const plan = this.plan();
+    return { plan, messages: this.#ledger.sent(plan.edits), hidden: this.#ledger.hidden };
+  }
+
+  get hidden(): readonly Hidden[] {
+    return this.#ledger.hidden;
+  }
+
+  get tokens(): number {
+    return this.#ledger.tokens;
+  }
+
+  /** @internal */
+  get ledger(): Ledger<M> {
+    return this.#ledger;
+  }
+
+  report(): Report {
+    const { epoch, previousTokens } = this.#progress;
+    const frontier = this.#ledger.observations[this.#progress.frontier]?.original.message;
+    const requires = this.#requires();
+    const progress = { decision: this.#decision, epoch, stage: this.#stage, frontier, previousTokens, requires };
+    return createReport(this.#ledger, progress);
+  }
+
+  #takeOne(message: M): void {
+    const beginsReply = this.#ledger.read(message);
+    if (beginsReply && !this.#undecided) this.#decide();
+    else if (!beginsReply && this.#undecided) this.#takeBack(this.#undecided);
+    this.#undecided = undefined;
+    this.#ledger.take(message, beginsReply);
+  }
+
+  #takeBack(progress: Progress): void {
+    this.#ledger.undoRequest();
+    this.#progress = progress;
+  }
+
+  #decide(): void {
+    const ledger = this.#ledger;
+    const before = this.#progress;
+    const rows = ledger.rows;
+    const previousTokens = ledger.requestTokens;
+    ledger.beginRequest();
+    const step = this.#policy.step(before.state, ledger);
+    const masked = maskAll(ledger, step.mask);
+    if (step.summarize !== undefined) summarizeTurns(ledger, { summaryMaxChars: SUMMARY_CHARS }, step.summarize);
+    this.#stage = undefined;
+    for (const limit of this.#limits) this.#stage = squeeze(ledger, limit, () => this.#outside()) ?? this.#stage;
+    ledger.endRequest();
+    this.#decision = this.#explain(step, masked);
+    // After turns went, the fold starts anew on what is left, as it would if that were all it ever saw.
+    const state = ledger.rows === rows ? step.state : this.#policy.init();
+    const epoch = before.epoch + (ledger.firstChange() === undefined ? 0 : 1);
+    this.#progress = {
+      state,
+      epoch,
+      frontier: this.#frontier(ledger.rows === rows ? before.frontier : 0),
+      previousTokens,
+    };
+    this.#undecided = before;
+  }
+
+  #outside(): readonly number[] {
+    const ledger = this.#ledger;
+    if (this.#policy.outside) return this.#policy.outside(ledger);
+    const last = ledger.turns - (this.#policy.window ?? DEFAULT_WINDOW);
+    return ledger.observations.filter((result) => result.turn <= last).map((result) => result.segment);
+  }
+
+  #explain(step: Step<unknown>, masked: number): Decision {
+    const limit = this.#limits.at(-1);
+    if (this.#stage)
+      return { act: 'over-limit', because: `the budget of ${limit?.max} was exceeded`, stage: this.#stage };
+    return masked > 0 ? { ...step.because, act: 'mask', masked } : step.because;
+  }
+
+  #frontier(from: number): number {
+    const { observations } = this.#ledger;
+    let index = from;
+    for (; index < observations.length; index++) {
+      const result = observations[index];
+      if (result && this.#ledger.maskable(result)) break;
+    }
+    return index;
+  }
+
+  #requires(): readonly Requirement[] {
+    return boundThinking(this.#ledger.firstEdited() ?? Number.POSITIVE_INFINITY, this.#ledger.lastSigned, this.#model);
+  }
+}
+
+function budgetLimit(policy: Policy, maxTokens: number | undefined): Limit | undefined {
+  if (maxTokens === undefined) return undefined;
+  const window = policy.window ?? DEFAULT_WINDOW;
+  return { max: maxTokens, measure: 'tokens', window, mask: true, summaryMaxChars: SUMMARY_CHARS };
+}

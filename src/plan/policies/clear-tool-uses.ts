@@ -1,0 +1,42 @@
+import { count, names } from '../../options.ts';
+import { type CommonOptions, createPolicy, type Policy } from '../policy.ts';
+import { clearPile, emptyPile, growPile, type Pile } from './pile.ts';
+
+export interface ClearToolUsesOptions extends CommonOptions {
+  /** Nothing is masked up to this size of the whole request. */
+  readonly trigger?: number;
+  /** So many of the newest results are kept. */
+  readonly keep?: number;
+  /** Nothing is masked unless at least so many tokens go. */
+  readonly clearAtLeast?: number;
+  readonly excludeTools?: readonly string[];
+}
+
+/** Above the trigger, masks all but the last `keep` results. Anthropic's context editing, LangChain's default. */
+export function clearToolUses(options: ClearToolUsesOptions = {}): Policy {
+  const { trigger = 100_000, keep = 3, clearAtLeast = 0, excludeTools = [], keepTools = [] } = options;
+  return createPolicy<Pile>({
+    name: 'clear-tool-uses',
+    options: { ...options, keepTools: [...keepTools, ...excludeTools] },
+    rules: { trigger: count, keep: count, clearAtLeast: count, excludeTools: names },
+    init: emptyPile,
+    step(state, request, eligible) {
+      const { tokens } = request;
+      if (tokens <= trigger)
+        return { state, mask: [], because: { act: 'wait', because: 'below the trigger', tokens, trigger } };
+      const grown = growPile(state, request, request.observations.length - keep, eligible);
+      if (grown.tokens === 0 || grown.tokens < clearAtLeast) {
+        return {
+          state: grown,
+          mask: [],
+          because: { act: 'wait', because: 'too little can be cleared', tokens: grown.tokens },
+        };
+      }
+      return clearPile(grown, request, eligible, 'above the trigger');
+    },
+    outside(request, eligible) {
+      const end = request.observations.length - keep;
+      return request.observations.filter((o, i) => i < end && eligible(o, request)).map((o) => o.segment);
+    },
+  });
+}

@@ -1,0 +1,49 @@
+import { count } from '../../options.ts';
+import type { PlaceholderStyle } from '../placeholder.ts';
+import { type CommonOptions, createPolicy, type Observation, type Policy, type RequestView } from '../policy.ts';
+
+export interface FirstAndLastOptions extends CommonOptions {
+  readonly keepFirst?: number;
+  readonly keepLast?: number;
+}
+
+/** Masks the middle results: the first set the scene, the last are being worked on. Both 0 disables it. */
+export function firstAndLast(options: FirstAndLastOptions = {}): Policy {
+  const { keepFirst = 2, keepLast = 5 } = options;
+  const disabled = keepFirst === 0 && keepLast === 0;
+  return createPolicy({
+    name: 'first-and-last',
+    options,
+    rules: { keepFirst: count, keepLast: count },
+    minTokens: 0,
+    style: removedStyle,
+    init: () => 0,
+    step(next, request, eligible) {
+      const { observations } = request;
+      const end = disabled ? 0 : observations.length - keepLast;
+      const mask: number[] = [];
+      let state = Math.max(next, firstOf(request, keepFirst));
+      for (; state < end; state++) {
+        const observation = observations[state] as Observation;
+        if (eligible(observation, request)) mask.push(observation.segment);
+      }
+      const act = mask.length > 0 ? 'mask' : disabled ? 'off' : 'wait';
+      return { state, mask, because: { act, because: REASONS[act] } };
+    },
+    outside(request, eligible) {
+      const end = disabled ? 0 : request.observations.length - keepLast;
+      return request.observations.filter((o, i) => i < end && eligible(o, request)).map((o) => o.segment);
+    },
+  });
+}
+
+/** Once older messages were left out, what now comes first is not what came first. */
+const firstOf = (request: RequestView, keepFirst: number): number => (request.omitted > 0 ? 0 : keepFirst);
+
+const removedStyle: PlaceholderStyle = { write: ({ facts }) => `[result masked — ~${facts.tokens} tokens removed]` };
+
+const REASONS = {
+  mask: 'results fell between the first and the last',
+  wait: 'no result between the first and the last',
+  off: 'keepFirst and keepLast are both 0',
+};

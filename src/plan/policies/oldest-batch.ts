@@ -1,0 +1,51 @@
+import { count as countRule, positive } from '../../options.ts';
+import { describeResult, type PlaceholderStyle } from '../placeholder.ts';
+import { type CommonOptions, createPolicy, type Observation, type Policy } from '../policy.ts';
+
+export interface OldestBatchOptions extends CommonOptions {
+  /** How many results go at a time. */
+  readonly count?: number;
+  /** How many of the last turns stay whole. */
+  readonly window?: number;
+}
+
+interface State {
+  /** All before it is settled: masked, or never to be. */
+  readonly low: number;
+  readonly scanned: number;
+  /** How many between the two can be masked. */
+  readonly found: number;
+}
+
+/** Masks the oldest `count` results as soon as so many stand outside the window; never one inside it. */
+export function oldestBatch(options: OldestBatchOptions = {}): Policy {
+  const { count = 3, window = 10 } = options;
+  return createPolicy<State>({
+    name: 'oldest-batch',
+    options,
+    rules: { count: positive, window: countRule },
+    minTokens: 0,
+    window,
+    style: toolStyle,
+    init: () => ({ low: 0, scanned: 0, found: 0 }),
+    step(state, request, eligible) {
+      const { observations, turns } = request;
+      const at = (index: number): Observation => observations[index] as Observation;
+      let { low, scanned, found } = state;
+      for (; scanned < observations.length && turns - at(scanned).turn >= window; scanned++) {
+        if (eligible(at(scanned), request)) found += 1;
+        else if (found === 0) low = scanned + 1;
+      }
+      const mask: number[] = [];
+      const batch = found - (found % count);
+      for (; mask.length < batch; low++) if (eligible(at(low), request)) mask.push(at(low).segment);
+      const because =
+        batch > 0 ? MASKED : { act: 'wait' as const, because: `fewer than ${count} results outside the window` };
+      return { state: { low, scanned, found: found - batch }, mask, because };
+    },
+  });
+}
+
+const MASKED = { act: 'mask', because: 'a batch of the oldest results was complete' } as const;
+
+const toolStyle: PlaceholderStyle = { write: ({ tool, text }) => describeResult(tool ?? 'unknown', text) };

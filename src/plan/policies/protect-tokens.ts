@@ -1,0 +1,50 @@
+import { count } from '../../options.ts';
+import { type CommonOptions, createPolicy, type Observation, type Policy, type RequestView } from '../policy.ts';
+import { clearPile, emptyPile, growPile, type Pile } from './pile.ts';
+
+export interface ProtectTokensOptions extends CommonOptions {
+  /** So many tokens of the newest results are kept. */
+  readonly protect?: number;
+  /** Nothing is masked unless at least so many tokens go. */
+  readonly atLeast?: number;
+}
+
+/** Keeps the newest results up to `protect` tokens, and acts only if `atLeast` can be freed. opencode's rule. */
+export function protectTokens(options: ProtectTokensOptions = {}): Policy {
+  const { protect = 40_000, atLeast = 20_000 } = options;
+  return createPolicy<Pile>({
+    name: 'protect-tokens',
+    options,
+    rules: { protect: count, atLeast: count },
+    init: emptyPile,
+    step(state, request, eligible) {
+      const grown = growPile(state, request, protectedFrom(request, protect), eligible);
+      if (grown.tokens > 0 && grown.tokens >= atLeast)
+        return clearPile(grown, request, eligible, 'enough can be freed');
+      return {
+        state: grown,
+        mask: [],
+        because: { act: 'wait', because: 'too little can be freed', tokens: grown.tokens },
+      };
+    },
+    outside(request, eligible) {
+      const end = protectedFrom(request, protect);
+      return request.observations.filter((o, i) => i < end && eligible(o, request)).map((o) => o.segment);
+    },
+  });
+}
+
+/** The first of the newest results that together hold at most `protect` tokens. */
+function protectedFrom({ observations }: RequestView, protect: number): number {
+  let tokens = 0;
+  for (let i = observations.length - 1; i >= 0; i--) {
+    tokens += (observations[i] as Observation).tokens;
+    if (tokens > protect) return i + 1;
+  }
+  return 0;
+}
+
+/** gemini-cli's numbers for the same rule. */
+export function geminiCli(options: ProtectTokensOptions = {}): Policy {
+  return protectTokens({ protect: 50_000, atLeast: 30_000, ...options });
+}

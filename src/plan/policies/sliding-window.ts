@@ -1,0 +1,56 @@
+import { count, positive } from '../../options.ts';
+import { countLines } from '../../text.ts';
+import type { PlaceholderStyle } from '../placeholder.ts';
+import { type CommonOptions, createPolicy, type Policy, windowOf } from '../policy.ts';
+
+export interface SlidingWindowOptions extends CommonOptions {
+  /** How many of the last turns stay whole. */
+  readonly turns?: number;
+}
+
+/** Masks everything outside the window, on every turn. From the observation-masking paper. */
+export function slidingWindow(options: SlidingWindowOptions = {}): Policy {
+  const { turns = 10 } = options;
+  return createPolicy({
+    name: 'sliding-window',
+    options,
+    rules: { turns: count },
+    window: turns,
+    style: omittedStyle,
+    ...windowOf(() => turns),
+  });
+}
+
+export const OMITTED = '[Observation omitted for brevity]';
+const omittedStyle: PlaceholderStyle = { write: () => OMITTED };
+
+const linesStyle: PlaceholderStyle = {
+  write: ({ text }) => `Old environment output: (${countLines(text)} lines omitted)`,
+};
+
+/** The paper's window for SWE-agent, with that agent's words. */
+export function sweAgent(options: SlidingWindowOptions = {}): Policy {
+  return { ...slidingWindow({ turns: 10, ...options }), ...(options.placeholder ? {} : { style: linesStyle }) };
+}
+
+/** The paper's window for OpenHands, which keeps its retries and needs a longer one. */
+export function openHands(options: SlidingWindowOptions = {}): Policy {
+  return slidingWindow({ turns: 58, ...options });
+}
+
+export interface PollingOptions extends SlidingWindowOptions {
+  /** The window moves on only every so many turns. */
+  readonly every?: number;
+}
+
+/** The sliding window, moved on only every `every` turns, so that the prompt cache lives that long. */
+export function polling(options: PollingOptions = {}): Policy {
+  const { turns = 10, every = 5 } = options;
+  return createPolicy({
+    name: 'polling',
+    options,
+    rules: { turns: count, every: positive },
+    window: turns,
+    ...windowOf((request) => turns + (request.turns % every)),
+  });
+}

@@ -1,0 +1,98 @@
+import type { Kind } from '../message.ts';
+import type { Ledger } from './ledger.ts';
+import { noteTexts } from './notes.ts';
+import type { Sizes } from './rows.ts';
+import type { Stage } from './squeeze.ts';
+
+/** What was decided about the request, with its numbers and a one-line reason. */
+export interface Decision {
+  readonly act: 'mask' | 'wait' | 'over-limit' | 'off';
+  readonly because: string;
+  readonly [detail: string]: unknown;
+}
+
+/** Something the caller's request must carry besides the messages. */
+export interface Requirement {
+  readonly field: string;
+  readonly value: string;
+  readonly header: string;
+  readonly headerValue: string;
+}
+
+/** What a plan did, and why it did nothing. Sizes are estimates of the counter in use. */
+export interface Report {
+  readonly tokens: { readonly before: number; readonly after: number };
+  readonly chars: { readonly before: number; readonly after: number };
+  readonly byKind: Readonly<Record<Kind, { readonly before: Sizes; readonly after: Sizes }>>;
+  /** Results masked and clipped, messages left out, notes put in. */
+  readonly edits: { readonly mask: number; readonly clip: number; readonly drop: number; readonly insert: number };
+  readonly maskedCount: number;
+  readonly maskedChars: number;
+  readonly reductionStage?: Stage;
+  /** How many requests changed what earlier ones had sent. */
+  readonly epoch: number;
+  /** The message of the first result that could be masked and is not. */
+  readonly frontier?: number;
+  /** What a prompt cache would hold of this request, and what it must write again of the last one. */
+  readonly cache: { readonly cached: number; readonly rewritten: number };
+  /** The message before which a cache marker lets the unedited prefix be found. */
+  readonly cacheMarkers: readonly number[];
+  readonly requires: readonly Requirement[];
+  readonly decision: Decision;
+}
+
+/** What only the fold over the requests knows. */
+export interface Progress {
+  readonly decision: Decision;
+  readonly epoch: number;
+  readonly stage: Stage | undefined;
+  readonly frontier: number | undefined;
+  /** The size of the request before this one. */
+  readonly previousTokens: number;
+  readonly requires: readonly Requirement[];
+}
+
+export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
+  const { before, after } = ledger;
+  const both = (kind: Kind) => ({ before: { ...before[kind] }, after: { ...after[kind] } });
+  const byKind = {
+    system: both('system'),
+    user: both('user'),
+    reasoning: both('reasoning'),
+    action: both('action'),
+    observation: both('observation'),
+  };
+  const chars = (sizes: Readonly<Record<Kind, Sizes>>): number =>
+    sizes.system.chars + sizes.user.chars + sizes.reasoning.chars + sizes.action.chars + sizes.observation.chars;
+  const change = ledger.firstChange();
+  return {
+    tokens: { before: ledger.tokensBefore, after: ledger.tokens },
+    chars: { before: chars(before), after: chars(after) },
+    byKind,
+    edits: {
+      mask: ledger.maskedCount,
+      clip: ledger.clippedCount,
+      drop: ledger.removedMessages,
+      insert: noteTexts(ledger.notes).length,
+    },
+    maskedCount: ledger.maskedCount,
+    maskedChars: ledger.maskedChars,
+    ...(progress.stage === undefined ? {} : { reductionStage: progress.stage }),
+    epoch: progress.epoch,
+    ...(progress.frontier === undefined ? {} : { frontier: progress.frontier }),
+    cache: cacheOf(ledger, change, progress.previousTokens),
+    cacheMarkers: change === undefined || change === 0 ? [] : [change],
+    requires: progress.requires,
+    decision: progress.decision,
+  };
+}
+
+function cacheOf<M>(
+  ledger: Ledger<M>,
+  change: number | undefined,
+  previous: number,
+): { cached: number; rewritten: number } {
+  if (change === undefined) return { cached: Math.min(previous, ledger.tokens), rewritten: 0 };
+  const cached = Math.min(previous, ledger.tokens - ledger.tokensFrom(change));
+  return { cached, rewritten: Math.max(0, previous - cached) };
+}

@@ -1,0 +1,106 @@
+import type { Kind, ReplaceEdit, Segment } from '../message.ts';
+import type { TextFacts } from '../tokens/text-facts.ts';
+import type { Observation } from './policy.ts';
+
+export type Why = ReplaceEdit['why'];
+
+/** One turn that goes out. */
+export class TurnRow {
+  /** Counted among the turns that go out; turn 0 is what came before the first reply. */
+  number: number;
+  readonly from: number;
+  to: number;
+  tokens = 0;
+  chars = 0;
+  openCalls = 0;
+  hasUser = false;
+  /** The latest turn in which one of its calls was answered. They can only go together. */
+  answeredIn: TurnRow | undefined = undefined;
+
+  constructor(number: number, from: number) {
+    this.number = number;
+    this.from = from;
+    this.to = from;
+  }
+}
+
+/** One result, as it came and as it goes out. */
+export class Result implements Observation {
+  readonly segment: number;
+  readonly original: Segment;
+  readonly row: TurnRow;
+  /** The arguments of the call it answers. */
+  readonly args: string;
+  text: string;
+  facts: TextFacts;
+  tokens: number;
+  masked: boolean;
+  why: Why | undefined = undefined;
+  handle: string | undefined = undefined;
+  /** Its text as the request before this one carried it. */
+  settled: string;
+  /** The placeholder that would hide its present text, once worked out. */
+  draft: { readonly stored: string; readonly text: string } | undefined = undefined;
+
+  constructor(segment: number, original: Segment, row: TurnRow, args: string, facts: TextFacts, masked: boolean) {
+    this.segment = segment;
+    this.original = original;
+    this.row = row;
+    this.args = args;
+    this.text = original.text;
+    this.settled = original.text;
+    this.facts = facts;
+    this.tokens = contentTokens(original, facts.tokens);
+    this.masked = masked;
+  }
+
+  get turn(): number {
+    return this.row.number;
+  }
+  get tool(): string | undefined {
+    return this.original.tool;
+  }
+  get callId(): string | undefined {
+    return this.original.callId;
+  }
+  get isError(): boolean {
+    return this.original.isError === true;
+  }
+  get tags(): readonly string[] {
+    return this.original.tags ?? NO_TAGS;
+  }
+  /** Images and files go with the first edit. */
+  get mediaBytes(): number {
+    const media = this.why === undefined ? this.original.media : undefined;
+    return media ? media.reduce((sum, item) => sum + item.bytes, 0) : 0;
+  }
+}
+
+const NO_TAGS: readonly string[] = [];
+
+export interface Sizes {
+  tokens: number;
+  chars: number;
+}
+
+export type ByKind = Record<Kind, Sizes>;
+
+export function emptySizes(): ByKind {
+  const none = (): Sizes => ({ tokens: 0, chars: 0 });
+  return { system: none(), user: none(), reasoning: none(), action: none(), observation: none() };
+}
+
+export function contentTokens(segment: Segment, textTokens: number): number {
+  return segment.media ? segment.media.reduce((sum, item) => sum + item.tokens, textTokens) : textTokens;
+}
+
+/** Ids are random letters and digits, about two to a token; names are words. */
+export function nameTokens({ tool, callId }: Segment): number {
+  return (
+    (callId === undefined ? 0 : Math.ceil(callId.length / 2)) + (tool === undefined ? 0 : Math.ceil(tool.length / 4))
+  );
+}
+
+/** Arguments of a call that stand apart from the text of its message. */
+export const isArguments = ({ kind, path }: Segment): boolean =>
+  kind === 'action' && !(path.length === 1 && path[0] === 'content');

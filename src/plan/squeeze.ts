@@ -1,0 +1,199 @@
+import { closedGroups } from '../laws/pairs.ts';
+import { newestUserTurn } from '../laws/task.ts';
+import { clipText } from '../text.ts';
+import type { Ledger } from './ledger.ts';
+import { noteTexts, writeNotice } from './notes.ts';
+import { failureOf, isPlaceholder, subjectOf } from './placeholder.ts';
+import type { Limit } from './policy.ts';
+import type { Result, TurnRow } from './rows.ts';
+import { continueSummary, type Outcome, readSummary, summaryHeader, type Told, writeSummary } from './summary.ts';
+import { truncateResult } from './truncate-result.ts';
+
+export type Stage = 'masking' | 'summarization' | 'fallback';
+
+/** A cut goes down to this share of the budget, so that the next turn does not cut again. */
+const ROOM = 0.8;
+
+/** Brings the history below a limit: mask, then summarise, then drop, then clip. Answers how far it had to go. */
+export function squeeze<M>(ledger: Ledger<M>, limit: Limit, outside: () => readonly number[]): Stage | undefined {
+  const target = Math.floor(limit.max * ROOM);
+  const stages: readonly [Stage, () => void][] = [
+    ['masking', () => maskAll(ledger, limit.mask ? outside() : [])],
+    ['summarization', () => summarizeTurns(ledger, limit, ledger.turns - limit.window)],
+    // Where the newest turn alone is too large, dropping all others would not help: clip it first.
+    ['fallback', () => leastSize(ledger, limit) <= limit.max && dropTurns(ledger, limit, target)],
+    ['fallback', () => clipResults(ledger, limit, target)],
+    ['fallback', () => dropTurns(ledger, limit, target)],
+    ['fallback', () => clipResults(ledger, limit, limit.max)],
+    [
+      'fallback',
+      () =>
+        maskAll(
+          ledger,
+          ledger.observations.map((result) => result.segment),
+        ),
+    ],
+    ['fallback', () => shedSummary(ledger)],
+  ];
+  let reached: Stage | undefined;
+  for (const [stage, apply] of stages) {
+    if (sizeOf(ledger, limit) <= limit.max) break;
+    apply();
+    reached = stage;
+  }
+  return reached;
+}
+
+type Measure = Pick<Limit, 'measure'>;
+
+export function sizeOf<M>(ledger: Ledger<M>, { measure }: Measure): number {
+  return measure === 'tokens' ? ledger.tokens : ledger.chars;
+}
+
+export function maskAll<M>(ledger: Ledger<M>, segments: readonly number[]): number {
+  return segments.filter((segment) => ledger.mask(segment)).length;
+}
+
+/** The turns up to a number that the laws let go, in groups that can only go together, oldest first. */
+function removable<M>(ledger: Ledger<M>, upTo: number): TurnRow[][] {
+  const newest = newestUserTurn(ledger.rows);
+  const rows = ledger.rows.slice(1, -1);
+  const isKept = (row: TurnRow): boolean => row === newest || row.number > upTo || ledger.isSignedTurn(row);
+  return closedGroups(rows).filter((group) => !group.some(isKept));
+}
+
+const sizeOfRows = (rows: readonly TurnRow[], { measure }: Measure): number =>
+  rows.reduce((sum, row) => sum + (measure === 'tokens' ? row.tokens : row.chars), 0);
+
+/** Replaces turns up to a number by a summary, if that is smaller. Answers whether it did. */
+export function summarizeTurns<M>(ledger: Ledger<M>, limit: SummaryOptions, upTo: number): boolean {
+  const rows = removable(ledger, upTo).flat();
+  const text = rows.length > 0 ? ledger.write(rows) : undefined;
+  if (text === undefined) return false;
+  const summary = writeNext(ledger, limit, rows);
+  const earlier = ledger.notes.summary ?? '';
+  const saved = rows.reduce((sum, row) => sum + row.tokens, 0) + ledger.countTokens(earlier);
+  const isShorter = summary.length < earlier.length + rows.reduce((sum, row) => sum + row.chars, 0);
+  if (!isShorter || ledger.countTokens(summary) + 4 >= saved) return false;
+  ledger.remove(new Set(rows), 'summarize', earlier === '' ? text : `${earlier}\n${text}`);
+  ledger.setNotes({ ...ledger.notes, summary });
+  return true;
+}
+
+export type SummaryOptions = Pick<Limit, 'summaryMaxChars' | 'summarize'>;
+
+function writeNext<M>(
+  ledger: Ledger<M>,
+  { summarize, summaryMaxChars }: SummaryOptions,
+  rows: readonly TurnRow[],
+): string {
+  const earlier = ledger.notes.summary;
+  if (summarize) {
+    const messages = rows.flatMap((row) => ledger.messages.slice(row.from, row.to));
+    return clipText(`${summaryHeader}\n${summarize(messages, earlier)}`, summaryMaxChars);
+  }
+  return writeSummary(
+    continueSummary(earlier === undefined ? undefined : readSummary(earlier), tell(ledger, rows)),
+    summaryMaxChars,
+  );
+}
+
+/** What a summary tells of some turns. Results are told as the last request carried them, not as masked just now. */
+function tell<M>(ledger: Ledger<M>, rows: readonly TurnRow[]): Told {
+  const told = { unresolved: [] as string[], outcomes: [] as Outcome[], constraints: [] as string[] };
+  for (const row of rows) {
+    for (const [segment, index] of ledger.segmentsOf(row)) {
+      const result = ledger.resultAt(index);
+      const text = result?.settled ?? segment.text;
+      if (segment.tags?.includes('unresolved')) told.unresolved.push(text);
+      if (segment.tags?.includes('constraint')) told.constraints.push(text);
+      if (result) told.outcomes.push(outcomeOf(ledger, result));
+    }
+  }
+  return { ...told, objective: ledger.task, messages: rows.reduce((sum, row) => sum + row.to - row.from, 0) };
+}
+
+function outcomeOf<M>(ledger: Ledger<M>, result: Result): Outcome {
+  const text = result.settled;
+  const about = [result.tool ?? 'result', subjectOf({ args: result.args, argsFacts: ledger.factsOf(result.args) })];
+  if (isPlaceholder(text)) {
+    const said = /^\[(.+ (?:failed|\d+ lines?)[^·]*?) ?(?:·.*)?\]$/.exec(text)?.[1];
+    return { line: said ?? about.join(' '), failed: result.isError || / failed\b/.test(said ?? '') };
+  }
+  const failure = failureOf({ isError: result.isError, text, facts: ledger.factsOf(text) });
+  if (failure) return { line: `${result.tool ?? 'result'} failed: ${failure.line ?? ''}`, failed: true };
+  return { line: `${about.join(' ').trim()}: ${text}`, failed: false };
+}
+
+/** What is left when all that may go has gone, its notice included. */
+function leastSize<M>(ledger: Ledger<M>, limit: Measure): number {
+  return sizeOf(ledger, limit) - sizeOfRows(removable(ledger, ledger.turns).flat(), limit) + NOTICE_SIZE[limit.measure];
+}
+
+const NOTICE_SIZE = { tokens: 60, chars: 110 };
+
+/** Leaves out whole turns, oldest first, until the target is reached. Answers how many messages went. */
+export function dropTurns<M>(ledger: Ledger<M>, limit: Measure, target: number): number {
+  const rows: TurnRow[] = [];
+  const texts: string[] = [];
+  let size = sizeOf(ledger, limit) + NOTICE_SIZE[limit.measure];
+  for (const group of removable(ledger, ledger.turns)) {
+    if (size <= target) break;
+    const text = ledger.write(group);
+    if (text === undefined) continue;
+    rows.push(...group);
+    texts.push(text);
+    size -= sizeOfRows(group, limit);
+  }
+  if (rows.length === 0) return 0;
+  const { notice } = ledger.notes;
+  const text = [...(notice ? [writeNotice(notice)] : []), ...texts].join('\n');
+  const dropped = rows.reduce((sum, row) => sum + row.to - row.from, 0);
+  ledger.remove(new Set(rows), 'drop', text);
+  ledger.setNotes({
+    ...ledger.notes,
+    notice: { omitted: (notice?.omitted ?? 0) + dropped, handle: ledger.shownHandle(text) },
+  });
+  return dropped;
+}
+
+/** Shortest that a clipped result becomes; below that it is better masked. */
+const LEAST = { tokens: 60, chars: 24 };
+
+/** Cuts the largest visible results down to one common size that brings the whole to the target. */
+export function clipResults<M>(ledger: Ledger<M>, limit: Measure, target: number): void {
+  const { measure } = limit;
+  const results = ledger.observations.filter((result) => !result.masked && ledger.isFree(result));
+  const sizes = results.map((result) => (measure === 'tokens' ? result.tokens : result.text.length));
+  const cap = Math.max(LEAST[measure], commonCap(sizes, sizeOf(ledger, limit) - target));
+  for (const [i, result] of results.entries()) {
+    if ((sizes[i] ?? 0) <= cap) continue;
+    ledger.clip(result, (handle) =>
+      measure === 'chars'
+        ? clipText(result.text, cap)
+        : truncateResult(result.text, { maxTokens: cap, strategy: 'both', counter: ledger.counter, handle }),
+    );
+  }
+}
+
+/** The cap at which the parts of all sizes above it sum up to the excess. */
+function commonCap(sizes: readonly number[], excess: number): number {
+  const sorted = [...sizes].sort((a, b) => b - a);
+  let above = 0;
+  for (const [i, size] of sorted.entries()) {
+    above += size;
+    const cap = Math.floor((above - excess) / (i + 1));
+    if (cap >= (sorted[i + 1] ?? 0)) return cap;
+  }
+  return 0;
+}
+
+/** A summary goes only when nothing else is left to go; its messages are then omitted like the others. */
+function shedSummary<M>(ledger: Ledger<M>): void {
+  const { summary, notice } = ledger.notes;
+  if (summary === undefined) return;
+  const omitted = (readSummary(summary)?.messages ?? 1) + (notice?.omitted ?? 0);
+  const text = noteTexts(ledger.notes).join('\n');
+  ledger.remove(new Set(), 'drop', text);
+  ledger.setNotes({ notice: { omitted, handle: ledger.shownHandle(text) } });
+}

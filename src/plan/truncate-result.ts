@@ -1,0 +1,57 @@
+import { anything, checkOptions, func, oneOf, positive } from '../options.ts';
+import { headOf, tailOf } from '../text.ts';
+import { estimateTokens } from '../tokens/estimate-tokens.ts';
+import type { Counter } from '../tokens/text-facts.ts';
+
+export interface TruncateOptions {
+  readonly maxTokens?: number;
+  readonly strategy?: 'head' | 'tail' | 'both';
+  readonly counter?: Counter;
+  /** How the handle of the original is shown in the indicator, if at all. */
+  readonly handle?: string;
+}
+
+/** Cuts a result to `maxTokens`, the line that says so included. Put the original into the store first. */
+export function truncateResult(text: string, options: TruncateOptions = {}): string {
+  checkOptions('truncateResult', options, {
+    maxTokens: positive,
+    strategy: oneOf('head', 'tail', 'both'),
+    counter: func,
+    handle: anything,
+  });
+  const { maxTokens = 8000, strategy = 'head', counter = estimateTokens, handle = '' } = options;
+  const tokens = counter(text);
+  if (tokens <= maxTokens) return text;
+  const kept = { head: 'first', tail: 'last', both: 'first+last' }[strategy];
+  const indicator = `[truncated: kept ${kept} ~${maxTokens} of ~${tokens} tokens (${strategy})${handle}]`;
+  const assemble = counter(indicator) < maxTokens ? withIndicator(strategy, indicator) : withIndicator(strategy, '');
+  return longest(
+    text,
+    (length) => assemble(text, length),
+    (candidate) => counter(candidate) <= maxTokens,
+  );
+}
+
+type Assemble = (text: string, length: number) => string;
+
+/** Where the indicator does not fit either, the cut stands without one. */
+function withIndicator(strategy: 'head' | 'tail' | 'both', indicator: string): Assemble {
+  const gap = indicator === '' ? '' : '\n\n';
+  if (strategy === 'head') return (text, length) => `${headOf(text, length)}${gap}${indicator}`;
+  if (strategy === 'tail') return (text, length) => `${indicator}${gap}${tailOf(text, length)}`;
+  return (text, length) => {
+    const half = Math.floor(length / 2);
+    return `${headOf(text, length - half)}${gap}${indicator}${gap}${tailOf(text, half)}`;
+  };
+}
+
+/** The longest cut that still fits. */
+function longest(text: string, cut: (length: number) => string, fits: (candidate: string) => boolean): string {
+  let [low, high] = [0, text.length];
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2);
+    if (fits(cut(middle))) low = middle;
+    else high = middle - 1;
+  }
+  return cut(low) || headOf(text, 2);
+}

@@ -1,0 +1,53 @@
+/** Cuts at most `end` UTF-16 units, never through a surrogate pair. */
+export function headOf(text: string, end: number): string {
+  if (end >= text.length) return text;
+  return text.slice(0, splitsPair(text, end) ? end - 1 : Math.max(0, end));
+}
+
+/** The last `length` UTF-16 units at most, never beginning inside a surrogate pair. */
+export function tailOf(text: string, length: number): string {
+  const start = text.length - length;
+  if (start <= 0) return text;
+  return text.slice(splitsPair(text, start) ? start + 1 : start);
+}
+
+function splitsPair(text: string, at: number): boolean {
+  if (at <= 0 || at >= text.length) return false;
+  return isHigh(text.charCodeAt(at - 1)) && isLow(text.charCodeAt(at));
+}
+
+const isHigh = (code: number): boolean => code >= 0xd800 && code < 0xdc00;
+const isLow = (code: number): boolean => code >= 0xdc00 && code < 0xe000;
+
+/** The head of a text in at most `max` characters, with an ellipsis where there is room for one. */
+export function clipText(text: string, max: number): string {
+  if (max <= 0) return '';
+  if (text.length <= max) return text;
+  return max <= 3 ? headOf(text, max) : `${headOf(text, max - 3)}...`;
+}
+
+/** Text from outside, made safe to stand inside a line of ours: one line, no brackets, nothing invisible, no handle. */
+export function quote(text: string, max = 60): string {
+  // A little more than is kept is cleaned: what is removed may leave room.
+  const line = headOf(text, max * 4)
+    .replace(HANDLE_LIKE, '')
+    .replace(INVISIBLE, ' ')
+    .replace(/[[{]/g, '(')
+    .replace(/[\]}]/g, ')')
+    .replace(/\s+/g, ' ')
+    .trim();
+  return clipText(line, max);
+}
+
+const HANDLE_LIKE = /p_[a-z2-7]{8,}/g;
+// Control, zero-width and bidirectional characters, separators, and surrogates without their other half.
+const INVISIBLE =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: removing them is the point
+  /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+
+export function countLines(text: string): number {
+  if (text === '') return 0;
+  let lines = 1;
+  for (let i = text.indexOf('\n'); i >= 0 && i < text.length - 1; i = text.indexOf('\n', i + 1)) lines += 1;
+  return lines;
+}
