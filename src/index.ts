@@ -28,6 +28,7 @@ export function createPlanner<M>(options: FitOptions & { readonly format: AnyFor
 export { defaultContextWindow } from './budget.ts';
 export { type ErrorCode, PalimpsestError } from './errors.ts';
 export * from './formats/index.ts';
+export { isPlaceholder } from './laws/idempotent.ts';
 export type {
   AnyFormat,
   ChatMessage,
@@ -59,7 +60,7 @@ export {
   type ObservationMaskingOptions,
   type TokenSavings,
 } from './plan/observation-masking-context-manager.ts';
-export { describeResult, type HiddenResult, isPlaceholder, type Placeholder } from './plan/placeholder.ts';
+export { describeResult, type HiddenResult, type Placeholder } from './plan/placeholder.ts';
 export type { Added, Planner } from './plan/planner.ts';
 export { type ClearToolUsesOptions, clearToolUses } from './plan/policies/clear-tool-uses.ts';
 export { type FirstAndLastOptions, firstAndLast } from './plan/policies/first-and-last.ts';

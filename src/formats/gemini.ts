@@ -1,6 +1,6 @@
 import type { Format, Media, Segment, Viewer, Violation } from '../message.ts';
 import { sizeMedia, sizeUnknown } from '../tokens/media.ts';
-import { Calls } from './calls.ts';
+import type { Place } from './content.ts';
 import { asList, asString, createFormat, type Fields, isRecord, toText } from './lens.ts';
 
 /** A `Content` of the Gemini API. */
@@ -22,9 +22,8 @@ class GeminiViewer implements Viewer<GeminiContent> {
   turn = 0;
   #index = 0;
   #inReply = false;
-  #calls = new Calls();
-  /** Names of the unanswered calls without an id, oldest first: Gemini pairs those by order. */
-  #unnamed: { id: string; tool: string }[] = [];
+  /** The unanswered calls, oldest first. */
+  readonly #open: OpenCall[] = [];
 
   add(content: GeminiContent, into: Segment[]): void {
     const index = this.#index++;
@@ -34,12 +33,14 @@ class GeminiViewer implements Viewer<GeminiContent> {
     this.#inReply = isReply;
     const parts = Array.isArray(content.parts) ? content.parts : [];
     for (const [i, part] of parts.entries()) {
-      if (isRecord(part)) into.push(this.#part(part, isReply ? 'reasoning' : 'user', index, i));
+      const place = { turn: this.turn, message: index, path: ['parts', i] };
+      const kind = isReply ? 'reasoning' : 'user';
+      if (isRecord(part)) into.push(this.#part(part, kind, place));
+      else if (typeof part === 'string') into.push({ kind, ...place, text: part });
     }
   }
 
-  #part(part: Fields, kind: 'reasoning' | 'user', message: number, i: number): Segment {
-    const place = { turn: this.turn, message, path: ['parts', i] };
+  #part(part: Fields, kind: 'reasoning' | 'user', place: Place): Segment {
     const bound = part.thoughtSignature === undefined ? {} : { bound: true };
     if (isRecord(part.functionCall)) return { ...this.#call(part.functionCall, place), ...bound };
     if (isRecord(part.functionResponse)) return this.#response(part.functionResponse, place);
@@ -47,38 +48,46 @@ class GeminiViewer implements Viewer<GeminiContent> {
     return { kind, ...place, text: '', media: [sizePart(part)], ...bound };
   }
 
-  #call(call: Fields, place: { turn: number; message: number; path: (string | number)[] }): Segment {
+  #call(call: Fields, place: Place): Segment {
     const tool = asString(call.name) ?? 'function';
-    const callId = asString(call.id) ?? `${tool} ${place.message}.${place.path[1]}`;
-    if (call.id === undefined) this.#unnamed.push({ id: callId, tool });
-    this.#calls.made(callId, tool);
+    const id = asString(call.id);
+    const callId = id ?? `function ${tool}`;
+    this.#open.push({ callId, tool, hasId: id !== undefined });
     return { kind: 'action', ...place, text: toText(call.args), callId, tool };
   }
 
-  #response(answer: Fields, place: { turn: number; message: number; path: (string | number)[] }): Segment {
-    const tool = asString(answer.name);
-    const id = asString(answer.id) ?? this.#takeUnnamed(tool);
-    const call = id === undefined ? undefined : this.#calls.answered(id);
-    const response = answer.response;
+  #response(answer: Fields, place: Place): Segment {
+    const call = this.#answered(asString(answer.id), asString(answer.name));
+    const tool = asString(answer.name) ?? call?.tool;
     const media = asList(answer.parts).map(sizePart);
     return {
       kind: 'observation',
-      turn: place.turn,
-      message: place.message,
+      ...place,
       path: [...place.path, 'functionResponse'],
-      text: responseText(response),
-      ...(call ? { callId: id as string } : {}),
+      text: responseText(answer.response),
+      ...(call ? { callId: call.callId } : {}),
       ...(tool === undefined ? {} : { tool }),
-      ...(isRecord(response) && 'error' in response ? { isError: true } : {}),
+      ...(hasFailed(answer) ? { isError: true } : {}),
       ...(media.length > 0 ? { media } : {}),
     };
   }
 
-  #takeUnnamed(tool: string | undefined): string | undefined {
-    const found = this.#unnamed.findIndex((call) => call.tool === tool);
-    return found < 0 ? undefined : this.#unnamed.splice(found, 1)[0]?.id;
+  /** Where one side has no id, Gemini pairs calls and responses of one name by their order. */
+  #answered(id: string | undefined, name: string | undefined): OpenCall | undefined {
+    const byId = this.#open.findIndex((call) => call.callId === id);
+    const byName = this.#open.findIndex((call) => call.tool === name && !(call.hasId && id !== undefined));
+    const found = byId >= 0 ? byId : byName;
+    return found < 0 ? undefined : this.#open.splice(found, 1)[0];
   }
 }
+
+interface OpenCall {
+  readonly callId: string;
+  readonly tool: string;
+  readonly hasId: boolean;
+}
+
+const hasFailed = ({ response }: Fields): boolean => isRecord(response) && Boolean(response.error);
 
 /** `{ output: "…" }` and the like read as their text; anything richer as its JSON. */
 function responseText(response: unknown): string {
@@ -90,8 +99,7 @@ function responseText(response: unknown): string {
 function replaceResponse(answer: unknown, text: string): unknown {
   if (!isRecord(answer)) return answer;
   const { parts: _media, ...rest } = answer;
-  const failed = isRecord(answer.response) && 'error' in answer.response;
-  return { ...rest, response: failed ? { error: text } : { output: text } };
+  return { ...rest, response: hasFailed(answer) ? { error: text } : { output: text } };
 }
 
 function sizePart(part: Fields): Media {
@@ -118,7 +126,7 @@ function check(contents: readonly GeminiContent[]): Violation[] {
     const answers = partsWith(content, 'functionResponse');
     const before = contents[index - 1];
     const after = contents[index + 1];
-    if (calls.length > 0 && before?.role === 'model') say(index, CALL_WORDS, nameOf(calls));
+    if (calls.length > 0 && (index === 0 || before?.role === 'model')) say(index, CALL_WORDS, nameOf(calls));
     if (calls.length > 0 && after && partsWith(after, 'functionResponse').length !== calls.length) {
       say(index, COUNT_WORDS, nameOf(calls));
     }
@@ -126,7 +134,7 @@ function check(contents: readonly GeminiContent[]): Violation[] {
       say(index, RESPONSE_WORDS, nameOf(answers));
   }
   for (const [index, content] of currentTurn(contents)) {
-    const first = asList(content.parts).find((part) => isRecord(part.functionCall));
+    const first = asList(content?.parts).find((part) => isRecord(part.functionCall));
     if (first && first.thoughtSignature === undefined) say(index, SIGNATURE_WORDS, nameOf([first]));
   }
   return violations;

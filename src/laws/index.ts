@@ -4,7 +4,7 @@ import { checkMetadata } from './metadata.ts';
 import { isSmaller } from './monotone.ts';
 import { addedViolations } from './pairs.ts';
 import { checkNotePlace } from './roles.ts';
-import { protectedTexts } from './task.ts';
+import { checkTask } from './task.ts';
 import { isWholeText } from './text.ts';
 
 /** A plan, what it was made for and what it makes of it. */
@@ -33,22 +33,10 @@ export function brokenLaws<M>(applied: Applied<M>): Violation[] {
       violations.push(broken('text', segment, 'A replacement is empty or splits a character.'));
     if (!isStructural) violations.push(...checkMetadata(segment, before[segment.message], after[segment.message]));
   }
-  return isStructural ? [...violations, ...addedViolations(format, before, after), ...lostTask(applied)] : violations;
+  return isStructural
+    ? [...violations, ...addedViolations(format, before, after), ...checkTask(segments, format.view(after))]
+    : violations;
 }
-
-/** Law 5: what must survive is looked for by its text. */
-function lostTask<M>({ format, after, segments }: Applied<M>): Violation[] {
-  const left = new Set(format.view(after).map((segment) => segment.text));
-  const lost = protectedTexts(segments).filter((text) => !left.has(text) && !isNoteText(text));
-  return lost.map((text) => ({
-    law: 'task',
-    message: 0,
-    text: `A message that must survive is gone: ${text.slice(0, 60)}`,
-  }));
-}
-
-const isNoteText = (text: string): boolean =>
-  text.startsWith('[conversation truncated') || text.startsWith('Conversation summary');
 
 function broken(law: Violation['law'], segment: Segment, text: string): Violation {
   return { law, message: segment.message, text, about: segment.callId ?? '' };

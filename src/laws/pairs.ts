@@ -4,25 +4,30 @@ import type { Format, Violation } from '../message.ts';
 export interface PairedTurn<T> {
   readonly number: number;
   readonly openCalls: number;
-  /** The latest turn in which one of its calls was answered. */
-  readonly answeredIn: T | undefined;
+  /** The other turns that hold a call or a result of a pair of its own. */
+  readonly linked: readonly T[];
 }
 
 /**
  * Law 1, pairs. Splits turns into the smallest groups that may be cut apart: calls stay with their results,
- * also where those came turns later. A group with an open call is left out: its result may still come.
+ * also where those came turns later. A group that reaches beyond the turns given is left out, and so is one
+ * with an open call: its result may still come.
  */
 export function closedGroups<T extends PairedTurn<T>>(turns: readonly T[]): T[][] {
+  const given = new Set(turns);
+  const seen = new Set<T>();
   const groups: T[][] = [];
-  for (let start = 0; start < turns.length; ) {
-    let end = start;
-    for (let i = start; i <= end && i < turns.length; i++) {
-      const answered = turns[i]?.answeredIn;
-      if (answered) end = Math.max(end, start + answered.number - (turns[start] as T).number);
+  for (const turn of turns) {
+    if (seen.has(turn)) continue;
+    const group = [turn];
+    seen.add(turn);
+    for (const member of group) {
+      const fresh = member.linked.filter((other) => !seen.has(other));
+      for (const other of fresh) seen.add(other);
+      group.push(...fresh);
     }
-    const group = turns.slice(start, end + 1);
-    if (end < turns.length && group.every((turn) => turn.openCalls === 0)) groups.push(group);
-    start = end + 1;
+    const isClosed = group.every((member) => given.has(member) && member.openCalls === 0);
+    if (isClosed) groups.push(group.sort((a, b) => a.number - b.number));
   }
   return groups;
 }

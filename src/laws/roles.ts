@@ -1,4 +1,5 @@
 import type { Format, Segment, Violation } from '../message.ts';
+import { isNote } from './idempotent.ts';
 
 /** Law 4, roles: a note never stands before the system prompt, and has a role the format allows. */
 export function checkNotePlace<M>(
@@ -7,12 +8,10 @@ export function checkNotePlace<M>(
   before: number,
   role: string,
 ): Violation[] {
-  const system = segments.findLast((segment) => segment.kind === 'system' && isLeading(segments, segment));
-  if ((system === undefined || before > system.message) && role === format.noteRole) return [];
-  return [
-    { law: 'roles', message: before, text: `A ${role} note may not stand before message ${before}.`, about: 'note' },
-  ];
+  const prompts = segments.filter((segment) => !isNote(segment.text));
+  const other = prompts.findIndex((segment) => segment.kind !== 'system');
+  const lastPrompt = prompts[(other < 0 ? prompts.length : other) - 1];
+  if ((lastPrompt === undefined || before > lastPrompt.message) && role === format.noteRole) return [];
+  const text = `A note with the role ${role} may not stand before message ${before}.`;
+  return [{ law: 'roles', message: before, text, about: 'note' }];
 }
-
-const isLeading = (segments: readonly Segment[], segment: Segment): boolean =>
-  segments.every((other) => other.message >= segment.message || other.kind === 'system');

@@ -15,7 +15,8 @@ export function extendsPlan(earlier: Plan, later: Plan, messageOf: (segment: num
     if (edit.kind === 'drop') return range(edit.from, edit.to).every(dropped);
     if (dropped(messageOf(edit.segment))) return true;
     const now = replaced.get(edit.segment);
-    return now !== undefined && (now.text === edit.text || (edit.why === 'clip' && now.why === 'mask'));
+    // A clipped result may be cut further: that is a cut more, not one taken back.
+    return now !== undefined && (now.text === edit.text || edit.why === 'clip');
   });
 }
 

@@ -73,22 +73,27 @@ function reduceTo(ledger: Ledger<ChatMessage>, limit: Limit): Stage | undefined 
   return 'fallback';
 }
 
-/** Keeps system, task and the newest turns whole where they fit, then clips, then keeps of the last turn what must stay. */
+/** Keeps system, task and the newest turns whole where they fit, then clips, then takes the last turns apart. */
 function truncate(ledger: Ledger<ChatMessage>, limit: Limit): void {
-  dropTurns(ledger, limit, limit.max);
-  if (sizeOf(ledger, limit) > limit.max) clipResults(ledger, limit, limit.max);
-  if (sizeOf(ledger, limit) > limit.max)
-    maskAll(
-      ledger,
-      ledger.observations.map((result) => result.segment),
-    );
-  if (sizeOf(ledger, limit) > limit.max) ledger.setNotes({});
+  const steps: readonly (() => void)[] = [
+    () => dropTurns(ledger, limit, limit.max),
+    () => clipResults(ledger, limit, limit.max),
+    () => ledger.splitTurns(),
+    () => dropTurns(ledger, limit, limit.max),
+    () => clipResults(ledger, limit, limit.max),
+    () => maskAll(ledger, segmentsOf(ledger.observations)),
+    () => ledger.setNotes({}),
+  ];
+  for (const step of steps) if (sizeOf(ledger, limit) > limit.max) step();
 }
 
 function outsideWindow(ledger: Ledger<ChatMessage>, window: number): number[] {
   const last = ledger.turns - window;
-  return ledger.observations.filter((result) => result.turn <= last).map((result) => result.segment);
+  return segmentsOf(ledger.observations.filter((result) => result.turn <= last));
 }
+
+const segmentsOf = (results: readonly { readonly segment: number }[]): number[] =>
+  results.map((result) => result.segment);
 
 /** Masks the results that are not among `keepIndices`. Everything else is shared with the list that came in. */
 export function maskObservations(
@@ -99,9 +104,6 @@ export function maskObservations(
   const ledger = new Ledger(chat, { style: graduatedStyle(maxObservationChars) });
   for (const message of messages) ledger.take(message, ledger.read(message));
   const outside = ledger.observations.filter((result) => !keepIndices.has(result.original.message));
-  maskAll(
-    ledger,
-    outside.map((result) => result.segment),
-  );
+  maskAll(ledger, segmentsOf(outside));
   return { messages: ledger.sent(), maskedCount: ledger.maskedCount, maskedChars: ledger.maskedChars };
 }

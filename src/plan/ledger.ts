@@ -1,17 +1,22 @@
 import { applyEdits } from '../formats/lens.ts';
+import { isPlaceholder, MAX_PLACEHOLDER } from '../laws/idempotent.ts';
 import type { DropEdit, Edit, Format, InsertEdit, ReplaceEdit, Segment, Viewer } from '../message.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import { type Counter, factsOf, type TextFacts } from '../tokens/text-facts.ts';
 import { NO_NOTES, type Notes, noteTexts, readNote } from './notes.ts';
-import {
-  type HiddenResult,
-  houseStyle,
-  isPlaceholder,
-  type PlaceholderStyle,
-  writePlaceholder,
-} from './placeholder.ts';
+import { type HiddenResult, houseStyle, type PlaceholderStyle, writePlaceholder } from './placeholder.ts';
 import type { Observation, RequestView } from './policy.ts';
-import { type ByKind, contentTokens, emptySizes, isArguments, nameTokens, Result, TurnRow, type Why } from './rows.ts';
+import {
+  type ByKind,
+  type Call,
+  contentTokens,
+  emptySizes,
+  isArguments,
+  nameTokens,
+  Result,
+  TurnRow,
+  type Why,
+} from './rows.ts';
 
 /** What the framing of a message costs, beside its text. */
 const MESSAGE_TOKENS = 4;
@@ -40,7 +45,9 @@ export interface LedgerOptions {
   readonly besideTokens?: number | undefined;
 }
 
-type Change = Pick<Result, 'text' | 'facts' | 'tokens' | 'masked' | 'why' | 'handle'> & { readonly result: Result };
+type Change = Pick<Result, 'text' | 'facts' | 'tokens' | 'masked' | 'why' | 'handle' | 'settled'> & {
+  readonly result: Result;
+};
 
 /** The turns and notes that go out. */
 interface Shape {
@@ -55,6 +62,7 @@ interface Counts {
   readonly maskedChars: number;
   readonly clippedCount: number;
   readonly requestTokens: number;
+  readonly frontier: number;
   readonly hidden: number;
   readonly firstEdited: number | undefined;
 }
@@ -89,6 +97,7 @@ export class Ledger<M> implements RequestView {
   clippedCount = 0;
   /** The size of the last request that was decided. */
   requestTokens = 0;
+  frontier = 0;
   /** The last segment that is signed over everything before it. */
   lastSigned = -1;
 
@@ -99,7 +108,7 @@ export class Ledger<M> implements RequestView {
   readonly #firstSegment: number[] = [];
   readonly #messageTokens: number[] = [];
   readonly #results: (Result | undefined)[] = [];
-  readonly #openCalls = new Map<string, { row: TurnRow; args: string }[]>();
+  readonly #openCalls = new Map<string, Call[]>();
   readonly #noteMessages: number[] = [];
   #leadingSystem = 0;
   #read: Segment[] = [];
@@ -170,12 +179,17 @@ export class Ledger<M> implements RequestView {
     if (segment.kind === 'observation') this.#takeResult(index, segment, row, facts);
     else if (segment.kind === 'action') this.#takeCall(segment, row);
     else if (segment.kind === 'user') row.hasUser = true;
-    if (segment.signed) this.lastSigned = index;
+    if (segment.signed) this.#takeSigned(index);
+  }
+
+  #takeSigned(index: number): void {
+    this.lastSigned = index;
+    if (this.#options.keepSigned) this.revision += 1;
   }
 
   #takeCall(segment: Segment, row: TurnRow): void {
     const id = segment.callId ?? '';
-    const call = { row, args: segment.text };
+    const call: Call = { row, message: segment.message, args: segment.text };
     const calls = this.#openCalls.get(id);
     if (calls) calls.push(call);
     else this.#openCalls.set(id, [call]);
@@ -188,10 +202,10 @@ export class Ledger<M> implements RequestView {
     if (calls?.length === 0) this.#openCalls.delete(segment.callId as string);
     if (call) {
       call.row.openCalls -= 1;
-      if (call.row !== row) call.row.answeredIn = row;
+      call.row.link(row);
     }
     const masked = isPlaceholder(segment.text, this.#style.literal);
-    const result = new Result(index, segment, row, call?.args ?? '', facts, masked);
+    const result = new Result(index, segment, row, call, facts, masked);
     this.#results[index] = result;
     this.observations.push(result);
   }
@@ -222,16 +236,32 @@ export class Ledger<M> implements RequestView {
 
   /** Begins the decisions about a request. What the last one decided is settled from here on. */
   beginRequest(): void {
-    for (const { result } of this.#changes) result.settled = result.text;
+    this.settle();
     this.#changes = [];
     this.#shape = undefined;
-    const { maskedCount, maskedChars, clippedCount, requestTokens } = this;
+    const { maskedCount, maskedChars, clippedCount, requestTokens, frontier } = this;
     const hidden = this.hidden.length;
-    this.#counts = { maskedCount, maskedChars, clippedCount, requestTokens, hidden, firstEdited: this.#firstEdited };
+    this.#counts = {
+      maskedCount,
+      maskedChars,
+      clippedCount,
+      requestTokens,
+      frontier,
+      hidden,
+      firstEdited: this.#firstEdited,
+    };
+  }
+
+  /** From here on, what was decided just now counts as what went out before. */
+  settle(): void {
+    for (const { result } of this.#changes) result.settled = result.text;
   }
 
   endRequest(): void {
     this.requestTokens = this.tokens;
+    for (; this.frontier < this.observations.length; this.frontier++) {
+      if (this.maskable(this.observations[this.frontier] as Result)) break;
+    }
   }
 
   /** Takes back all that was decided since `beginRequest`. */
@@ -268,7 +298,7 @@ export class Ledger<M> implements RequestView {
   }
 
   isSignedTurn(row: TurnRow): boolean {
-    return this.isSigned(this.#firstSegment[row.from] ?? 0);
+    return this.#options.keepSigned === true && (this.#firstSegment[row.from] ?? 0) <= this.lastSigned;
   }
 
   maskable(observation: Observation): boolean {
@@ -297,9 +327,15 @@ export class Ledger<M> implements RequestView {
     return true;
   }
 
+  /** Whether a placeholder just written would be known again. The head of a result would not. */
+  #isRecognised(text: string): boolean {
+    const { custom, keep, literal } = this.#style;
+    return custom || keep ? isPlaceholder(text, literal) : true;
+  }
+
   /** The placeholder of a result, if the laws allow one. */
   #draft(result: Result): Result['draft'] {
-    if (result.masked || !this.isFree(result)) return undefined;
+    if (result.masked || !this.isFree(result) || this.#mayBeCustom(result.text)) return undefined;
     if (result.draft && !this.#style.custom)
       return this.#isSmaller(result, result.draft.text) ? result.draft : undefined;
     const stored = this.#stored(result);
@@ -309,14 +345,19 @@ export class Ledger<M> implements RequestView {
     return this.#isSmaller(result, text) ? result.draft : undefined;
   }
 
+  /** A user's own function may write anything, so only their length tells its placeholders from output. */
+  #mayBeCustom(text: string): boolean {
+    return this.#style.custom === true && this.#style.literal === undefined && text.length <= MAX_PLACEHOLDER;
+  }
+
   #isSmaller(result: Result, text: string): boolean {
     if (text === '' || text.length >= result.text.length + result.mediaBytes) return false;
     return this.#facts(text).tokens < result.tokens;
   }
 
   #replace(result: Result, text: string, why: Why, stored: string): void {
-    const { facts, tokens, masked, handle } = result;
-    this.#changes.push({ result, text: result.text, facts, tokens, masked, why: result.why, handle });
+    const { facts, tokens, masked, handle, settled } = result;
+    this.#changes.push({ result, text: result.text, facts, tokens, masked, why: result.why, handle, settled });
     this.#hide(result, stored, why);
     this.#firstEdited = Math.min(this.#firstEdited ?? result.segment, result.segment);
     result.handle = this.handleOf(stored);
@@ -326,7 +367,7 @@ export class Ledger<M> implements RequestView {
     result.facts = after;
     result.tokens = after.tokens;
     result.why = why;
-    result.masked = why === 'mask';
+    result.masked = why === 'mask' && this.#isRecognised(text);
     result.draft = undefined;
   }
 
@@ -371,6 +412,7 @@ export class Ledger<M> implements RequestView {
   #arrange(rows: TurnRow[], observations: Result[]): void {
     this.rows = rows;
     this.observations = observations;
+    this.frontier = 0;
     for (const [number, row] of rows.entries()) row.number = number;
   }
 
@@ -385,6 +427,42 @@ export class Ledger<M> implements RequestView {
       this.after[segment.kind].tokens += sign * (tokens + nameTokens(segment));
       this.after[segment.kind].chars += sign * (result ?? segment).text.length;
     }
+  }
+
+  /** Takes all turns apart into their messages, so that one can go without the others. Not taken back by `undoRequest`. */
+  splitTurns(): void {
+    const rows = this.rows.slice(0, 1);
+    const rowOf = new Map<number, TurnRow>();
+    for (const turn of this.rows.slice(1)) {
+      for (let message = turn.from; message < turn.to; message++) {
+        const row = this.#rowOfMessage(message, rows.length);
+        rows.push(row);
+        rowOf.set(message, row);
+      }
+    }
+    for (const result of this.observations) {
+      result.row = rowOf.get(result.original.message) ?? result.row;
+      const caller = result.call && rowOf.get(result.call.message);
+      caller?.link(result.row);
+    }
+    for (const calls of this.#openCalls.values()) {
+      for (const { message } of calls) {
+        const row = rowOf.get(message);
+        if (row) row.openCalls += 1;
+      }
+    }
+    this.rows = rows;
+  }
+
+  #rowOfMessage(message: number, number: number): TurnRow {
+    const row = new TurnRow(number, message);
+    row.to = message + 1;
+    row.tokens = this.#messageTokens[message] ?? 0;
+    for (const [segment, index] of this.segmentsOf(row)) {
+      if (segment.kind === 'user') row.hasUser = true;
+      if (!isArguments(segment)) row.chars += (this.#results[index] ?? segment).text.length;
+    }
+    return row;
   }
 
   setNotes(notes: Notes): void {

@@ -1,7 +1,7 @@
+import { MAX_PLACEHOLDER } from '../laws/idempotent.ts';
 import { clipText, countLines, headOf, quote, tailOf } from '../text.ts';
 import { utf8Length } from '../tokens/estimate-tokens.ts';
 import type { TextFacts } from '../tokens/text-facts.ts';
-import { isMaskedDispatch } from './dispatch.ts';
 
 /** A result about to be hidden, as a placeholder may describe it. */
 export interface HiddenResult {
@@ -33,8 +33,7 @@ export interface PlaceholderStyle {
   keep?(text: string): readonly string[];
 }
 
-/** No placeholder is longer; a result this short that looks like one is one. */
-export const MAX_PLACEHOLDER = 300;
+/** In the lab a house placeholder counts as 25 tokens at most. */
 const MAX_HOUSE = 100;
 
 /** `[read_file src/a.ts: 212 lines, 7431 chars masked · recall p_…]` */
@@ -138,27 +137,6 @@ function readShellResult(text: string): { exitCode: number; stdout: string } | u
   } catch {
     return undefined;
   }
-}
-
-const HANDLE = 'p_[a-z2-7]{26}';
-const SUFFIX = new RegExp(` · (?:recall )?${HANDLE}$`);
-const STYLES: readonly RegExp[] = [
-  new RegExp(String.raw`^\[[^[\]\n]+ \d+ chars masked(?: · (?:recall )?${HANDLE})?\]$`),
-  /^\[observation masked — \d+ chars\]$/,
-  /^\[Observation omitted for brevity\]$/,
-  /^Old environment output: \(\d+ lines omitted\)$/,
-  /^\[result masked — ~\d+ tokens removed\]$/,
-  /^\[[^[\]\n]+ result masked -- [^[\]\n]+\]$/,
-];
-
-/**
- * A result is already masked if and only if its entire text is a placeholder.
- * Anything longer, or with text around it, is output, whatever it says.
- */
-export function isPlaceholder(text: string, own?: string): boolean {
-  if (text.length > MAX_PLACEHOLDER) return text.startsWith('[') && isMaskedDispatch(text);
-  const bare = text.replace(SUFFIX, '');
-  return bare === own || STYLES.some((style) => style.test(bare)) || isMaskedDispatch(text);
 }
 
 /** The placeholder for a result: the policy's own, or the house's where a handle is shown. */

@@ -2,12 +2,12 @@ import { boundThinking } from '../laws/bound-reasoning.ts';
 import type { Edit, Format, Plan } from '../message.ts';
 import { type Hidden, Ledger, type LedgerOptions } from './ledger.ts';
 import { houseStyle } from './placeholder.ts';
-import type { Limit, Policy, Step } from './policy.ts';
+import type { Limit, Policy, Reason } from './policy.ts';
 import { createReport, type Decision, type Report, type Requirement } from './report.ts';
-import { maskAll, type Stage, squeeze, summarizeTurns } from './squeeze.ts';
+import { maskAll, type Stage, sizeOf, squeeze, summarizeTurns } from './squeeze.ts';
 
 const DEFAULT_WINDOW = 10;
-const SUMMARY_CHARS = 1400;
+const SUMMARY = { summaryMaxChars: 1400 };
 
 export interface PlannerOptions extends Omit<LedgerOptions, 'style'> {
   readonly policy: Policy;
@@ -24,7 +24,6 @@ export interface Added {
 interface Progress {
   readonly state: unknown;
   readonly epoch: number;
-  readonly frontier: number;
   readonly previousTokens: number;
 }
 
@@ -50,7 +49,7 @@ export class Planner<M> {
     this.#policy = policy;
     this.#limits = [policy.limit, budgetLimit(policy, maxTokens)].filter((limit) => limit !== undefined);
     this.#model = model;
-    this.#progress = { state: policy.init(), epoch: 0, frontier: 0, previousTokens: 0 };
+    this.#progress = { state: policy.init(), epoch: 0, previousTokens: 0 };
   }
 
   /** Takes in what is new, and answers what that changes. */
@@ -94,7 +93,7 @@ export class Planner<M> {
 
   report(): Report {
     const { epoch, previousTokens } = this.#progress;
-    const frontier = this.#ledger.observations[this.#progress.frontier]?.original.message;
+    const frontier = this.#ledger.observations[this.#ledger.frontier]?.original.message;
     const requires = this.#requires();
     const progress = { decision: this.#decision, epoch, stage: this.#stage, frontier, previousTokens, requires };
     return createReport(this.#ledger, progress);
@@ -116,26 +115,44 @@ export class Planner<M> {
   #decide(): void {
     const ledger = this.#ledger;
     const before = this.#progress;
-    const rows = ledger.rows;
     const previousTokens = ledger.requestTokens;
     ledger.beginRequest();
-    const step = this.#policy.step(before.state, ledger);
-    const masked = maskAll(ledger, step.mask);
-    if (step.summarize !== undefined) summarizeTurns(ledger, { summaryMaxChars: SUMMARY_CHARS }, step.summarize);
-    this.#stage = undefined;
-    for (const limit of this.#limits) this.#stage = squeeze(ledger, limit, () => this.#outside()) ?? this.#stage;
+    const { state, because, masked } = this.#followPolicy(before.state);
+    const cut = this.#cut();
     ledger.endRequest();
-    this.#decision = this.#explain(step, masked);
-    // After turns went, the fold starts anew on what is left, as it would if that were all it ever saw.
-    const state = ledger.rows === rows ? step.state : this.#policy.init();
+    this.#stage = cut?.stage;
+    this.#decision = cut ?? (masked > 0 ? { ...because, act: 'mask', masked } : because);
     const epoch = before.epoch + (ledger.firstChange() === undefined ? 0 : 1);
-    this.#progress = {
-      state,
-      epoch,
-      frontier: this.#frontier(ledger.rows === rows ? before.frontier : 0),
-      previousTokens,
-    };
+    this.#progress = { state: cut ? this.#policy.init() : state, epoch, previousTokens };
     this.#undecided = before;
+  }
+
+  /**
+   * Asks the policy and does what it says. Where turns went, it starts anew on what is left, as it would
+   * if that were all it ever saw, and is asked again.
+   */
+  #followPolicy(start: unknown): { state: unknown; because: Reason; masked: number } {
+    const ledger = this.#ledger;
+    let masked = 0;
+    for (let state = start; ; state = this.#policy.init()) {
+      const step = this.#policy.step(state, ledger);
+      masked += maskAll(ledger, step.mask);
+      ledger.settle();
+      const removed = step.summarize !== undefined && summarizeTurns(ledger, SUMMARY, step.summarize);
+      if (!removed) return { state: step.state, because: step.because, masked };
+    }
+  }
+
+  /** Brings the history below every limit. Answers what the last one that it exceeded made it do. */
+  #cut(): (Decision & { readonly stage: Stage }) | undefined {
+    let decision: (Decision & { readonly stage: Stage }) | undefined;
+    for (const limit of this.#limits) {
+      const stage = squeeze(this.#ledger, limit, () => this.#outside());
+      const size = sizeOf(this.#ledger, limit);
+      const because = `the budget of ${limit.max} ${limit.measure} was exceeded`;
+      if (stage) decision = { act: 'over-limit', because, stage, limit: limit.max, size };
+    }
+    return decision;
   }
 
   #outside(): readonly number[] {
@@ -143,23 +160,6 @@ export class Planner<M> {
     if (this.#policy.outside) return this.#policy.outside(ledger);
     const last = ledger.turns - (this.#policy.window ?? DEFAULT_WINDOW);
     return ledger.observations.filter((result) => result.turn <= last).map((result) => result.segment);
-  }
-
-  #explain(step: Step<unknown>, masked: number): Decision {
-    const limit = this.#limits.at(-1);
-    if (this.#stage)
-      return { act: 'over-limit', because: `the budget of ${limit?.max} was exceeded`, stage: this.#stage };
-    return masked > 0 ? { ...step.because, act: 'mask', masked } : step.because;
-  }
-
-  #frontier(from: number): number {
-    const { observations } = this.#ledger;
-    let index = from;
-    for (; index < observations.length; index++) {
-      const result = observations[index];
-      if (result && this.#ledger.maskable(result)) break;
-    }
-    return index;
   }
 
   #requires(): readonly Requirement[] {
@@ -170,5 +170,5 @@ export class Planner<M> {
 function budgetLimit(policy: Policy, maxTokens: number | undefined): Limit | undefined {
   if (maxTokens === undefined) return undefined;
   const window = policy.window ?? DEFAULT_WINDOW;
-  return { max: maxTokens, measure: 'tokens', window, mask: true, summaryMaxChars: SUMMARY_CHARS };
+  return { max: maxTokens, measure: 'tokens', window, mask: true, ...SUMMARY };
 }

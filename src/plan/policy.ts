@@ -1,5 +1,6 @@
+import { MAX_PLACEHOLDER } from '../laws/idempotent.ts';
 import { anything, badOption, checkOptions, count, flag, func, names } from '../options.ts';
-import { customStyle, houseStyle, MAX_PLACEHOLDER, type Placeholder, type PlaceholderStyle } from './placeholder.ts';
+import { customStyle, houseStyle, type Placeholder, type PlaceholderStyle } from './placeholder.ts';
 
 /** A tool result as the next request would carry it. */
 export interface Observation {
@@ -25,9 +26,11 @@ export interface RequestView {
   readonly tokens: number;
   /** The results that go out, oldest first. */
   readonly observations: readonly Observation[];
+  /** The first of them that could be masked and is not; all before it are settled. */
+  readonly frontier: number;
   /** How many older messages were left out before. */
   readonly omitted: number;
-  /** Grows when a result that stays visible becomes smaller: sums over sizes must be made anew. */
+  /** Grows when visible results become smaller, or may no longer be masked: sums over them must be made anew. */
   readonly revision: number;
   /** Whether the laws allow to mask this result, and its placeholder is smaller. */
   maskable(observation: Observation): boolean;
@@ -158,10 +161,8 @@ function eligibleResults(options: CommonOptions): Eligible {
     setOf(options.onlyTools),
     setOf(options.keepTags),
   ];
-  // A user's own function may write anything, so only its results' length tells them from output.
-  const minChars = typeof options.placeholder === 'function' ? MAX_PLACEHOLDER : -1;
   return (observation, request) => {
-    if (observation.masked || observation.tokens <= minTokens || observation.text.length <= minChars) return false;
+    if (observation.masked || observation.tokens <= minTokens) return false;
     if (keepErrors && observation.isError) return false;
     if (keepTools?.has(observation.tool ?? '') || (onlyTools && !onlyTools.has(observation.tool ?? ''))) return false;
     if (keepTags && observation.tags.some((tag) => keepTags.has(tag))) return false;
@@ -178,7 +179,8 @@ function taggedSince(seen: number, request: RequestView, tags: readonly string[]
 
 function olderThan(request: RequestView, age: number, eligible: Eligible): number[] {
   const mask: number[] = [];
-  for (const observation of request.observations) {
+  for (let i = request.frontier; i < request.observations.length; i++) {
+    const observation = request.observations[i] as Observation;
     if (request.turns - observation.turn < age) break;
     if (eligible(observation, request)) mask.push(observation.segment);
   }
@@ -193,7 +195,7 @@ export function windowOf(age: (request: RequestView) => number): Body<number> {
       const { observations, turns } = request;
       const least = age(request);
       const mask: number[] = [];
-      let state = next;
+      let state = Math.max(next, request.frontier);
       for (; state < observations.length; state++) {
         const observation = observations[state] as Observation;
         if (turns - observation.turn < least) break;

@@ -14,23 +14,35 @@ export class TurnRow {
   chars = 0;
   openCalls = 0;
   hasUser = false;
-  /** The latest turn in which one of its calls was answered. They can only go together. */
-  answeredIn: TurnRow | undefined = undefined;
+  /** Turns that answer its calls, or whose calls it answers: they can only go together. */
+  readonly linked: TurnRow[] = [];
 
   constructor(number: number, from: number) {
     this.number = number;
     this.from = from;
     this.to = from;
   }
+
+  link(other: TurnRow): void {
+    if (other === this || this.linked.includes(other)) return;
+    this.linked.push(other);
+    other.linked.push(this);
+  }
+}
+
+/** A call, as far as its result needs to know it. */
+export interface Call {
+  readonly row: TurnRow;
+  readonly message: number;
+  readonly args: string;
 }
 
 /** One result, as it came and as it goes out. */
 export class Result implements Observation {
   readonly segment: number;
   readonly original: Segment;
-  readonly row: TurnRow;
-  /** The arguments of the call it answers. */
-  readonly args: string;
+  row: TurnRow;
+  readonly call: Call | undefined;
   text: string;
   facts: TextFacts;
   tokens: number;
@@ -42,11 +54,18 @@ export class Result implements Observation {
   /** The placeholder that would hide its present text, once worked out. */
   draft: { readonly stored: string; readonly text: string } | undefined = undefined;
 
-  constructor(segment: number, original: Segment, row: TurnRow, args: string, facts: TextFacts, masked: boolean) {
+  constructor(
+    segment: number,
+    original: Segment,
+    row: TurnRow,
+    call: Call | undefined,
+    facts: TextFacts,
+    masked: boolean,
+  ) {
     this.segment = segment;
     this.original = original;
     this.row = row;
-    this.args = args;
+    this.call = call;
     this.text = original.text;
     this.settled = original.text;
     this.facts = facts;
@@ -54,6 +73,10 @@ export class Result implements Observation {
     this.masked = masked;
   }
 
+  /** The arguments of the call it answers. */
+  get args(): string {
+    return this.call?.args ?? '';
+  }
   get turn(): number {
     return this.row.number;
   }

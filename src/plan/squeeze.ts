@@ -1,12 +1,13 @@
+import { isPlaceholder, summaryHeader } from '../laws/idempotent.ts';
 import { closedGroups } from '../laws/pairs.ts';
 import { newestUserTurn } from '../laws/task.ts';
 import { clipText } from '../text.ts';
 import type { Ledger } from './ledger.ts';
 import { noteTexts, writeNotice } from './notes.ts';
-import { failureOf, isPlaceholder, subjectOf } from './placeholder.ts';
+import { failureOf, subjectOf } from './placeholder.ts';
 import type { Limit } from './policy.ts';
 import type { Result, TurnRow } from './rows.ts';
-import { continueSummary, type Outcome, readSummary, summaryHeader, type Told, writeSummary } from './summary.ts';
+import { continueSummary, type Outcome, readSummary, type Told, writeSummary } from './summary.ts';
 import { truncateResult } from './truncate-result.ts';
 
 export type Stage = 'masking' | 'summarization' | 'fallback';
@@ -110,7 +111,7 @@ function tell<M>(ledger: Ledger<M>, rows: readonly TurnRow[]): Told {
       if (result) told.outcomes.push(outcomeOf(ledger, result));
     }
   }
-  return { ...told, objective: ledger.task, messages: rows.reduce((sum, row) => sum + row.to - row.from, 0) };
+  return { ...told, objective: ledger.task, messages: messagesIn(rows) };
 }
 
 function outcomeOf<M>(ledger: Ledger<M>, result: Result): Outcome {
@@ -127,28 +128,43 @@ function outcomeOf<M>(ledger: Ledger<M>, result: Result): Outcome {
 
 /** What is left when all that may go has gone, its notice included. */
 function leastSize<M>(ledger: Ledger<M>, limit: Measure): number {
-  return sizeOf(ledger, limit) - sizeOfRows(removable(ledger, ledger.turns).flat(), limit) + NOTICE_SIZE[limit.measure];
+  const rows = removable(ledger, ledger.turns).flat();
+  return sizeOf(ledger, limit) - sizeOfRows(rows, limit) + noticeSize(ledger, limit, messagesIn(rows));
 }
 
-const NOTICE_SIZE = { tokens: 60, chars: 110 };
+const messagesIn = (rows: readonly TurnRow[]): number => rows.reduce((sum, row) => sum + row.to - row.from, 0);
+
+/** What a notice about so many more messages adds to the one that stands there now. */
+function noticeSize<M>(ledger: Ledger<M>, { measure }: Measure, more: number): number {
+  const { notice } = ledger.notes;
+  const sizeOfText = (text: string): number =>
+    measure === 'chars' ? text.length : ledger.countTokens(text) + NOTE_TOKENS;
+  const next = writeNotice({ omitted: (notice?.omitted ?? 0) + more, handle: ledger.shownHandle('') });
+  return sizeOfText(next) - (notice ? sizeOfText(writeNotice(notice)) : 0);
+}
+
+/** The framing of a message, and what one handle may cost more than another. */
+const NOTE_TOKENS = 8;
 
 /** Leaves out whole turns, oldest first, until the target is reached. Answers how many messages went. */
 export function dropTurns<M>(ledger: Ledger<M>, limit: Measure, target: number): number {
   const rows: TurnRow[] = [];
   const texts: string[] = [];
-  let size = sizeOf(ledger, limit) + NOTICE_SIZE[limit.measure];
+  let size = sizeOf(ledger, limit);
+  let dropped = 0;
   for (const group of removable(ledger, ledger.turns)) {
-    if (size <= target) break;
+    if (dropped > 0 && size + noticeSize(ledger, limit, dropped) <= target) break;
     const text = ledger.write(group);
     if (text === undefined) continue;
     rows.push(...group);
     texts.push(text);
     size -= sizeOfRows(group, limit);
+    dropped += messagesIn(group);
   }
-  if (rows.length === 0) return 0;
+  // A notice that is larger than what it stands for would make the request larger.
+  if (dropped === 0 || size + noticeSize(ledger, limit, dropped) >= sizeOf(ledger, limit)) return 0;
   const { notice } = ledger.notes;
   const text = [...(notice ? [writeNotice(notice)] : []), ...texts].join('\n');
-  const dropped = rows.reduce((sum, row) => sum + row.to - row.from, 0);
   ledger.remove(new Set(rows), 'drop', text);
   ledger.setNotes({
     ...ledger.notes,

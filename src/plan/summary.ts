@@ -1,6 +1,5 @@
+import { summaryHeader } from '../laws/idempotent.ts';
 import { clipText, quote } from '../text.ts';
-
-export const summaryHeader = 'Conversation summary (contract):';
 
 /** What a summary is made of. It can be read back from its own text, so that one may continue another. */
 export interface Summary {

@@ -22,7 +22,7 @@ export function firstAndLast(options: FirstAndLastOptions = {}): Policy {
       const { observations } = request;
       const end = disabled ? 0 : observations.length - keepLast;
       const mask: number[] = [];
-      let state = Math.max(next, firstOf(request, keepFirst));
+      let state = Math.max(next, firstOf(request, keepFirst), request.frontier);
       for (; state < end; state++) {
         const observation = observations[state] as Observation;
         if (eligible(observation, request)) mask.push(observation.segment);

@@ -1,5 +1,6 @@
+import { dispatchBlocks } from '../../laws/idempotent.ts';
 import { badOption, count, flag, func, positive } from '../../options.ts';
-import { dispatchBlocks, maskDispatchObservation } from '../dispatch.ts';
+import { maskDispatchObservation } from '../dispatch.ts';
 import type { PlaceholderStyle } from '../placeholder.ts';
 import { type CommonOptions, createPolicy, type Limit, type Policy, type Reason, type Summarize } from '../policy.ts';
 

@@ -15,6 +15,7 @@ interface State {
   readonly scanned: number;
   /** How many between the two can be masked. */
   readonly found: number;
+  readonly revision: number;
 }
 
 /** Masks the oldest `count` results as soon as so many stand outside the window; never one inside it. */
@@ -27,11 +28,13 @@ export function oldestBatch(options: OldestBatchOptions = {}): Policy {
     minTokens: 0,
     window,
     style: toolStyle,
-    init: () => ({ low: 0, scanned: 0, found: 0 }),
+    init: () => restart(0, 0),
     step(state, request, eligible) {
       const { observations, turns } = request;
       const at = (index: number): Observation => observations[index] as Observation;
-      let { low, scanned, found } = state;
+      const { revision, frontier } = request;
+      const isStale = revision !== state.revision || state.low < frontier;
+      let { low, scanned, found } = isStale ? restart(Math.max(state.low, frontier), revision) : state;
       for (; scanned < observations.length && turns - at(scanned).turn >= window; scanned++) {
         if (eligible(at(scanned), request)) found += 1;
         else if (found === 0) low = scanned + 1;
@@ -41,10 +44,12 @@ export function oldestBatch(options: OldestBatchOptions = {}): Policy {
       for (; mask.length < batch; low++) if (eligible(at(low), request)) mask.push(at(low).segment);
       const because =
         batch > 0 ? MASKED : { act: 'wait' as const, because: `fewer than ${count} results outside the window` };
-      return { state: { low, scanned, found: found - batch }, mask, because };
+      return { state: { low, scanned, found: found - batch, revision }, mask, because };
     },
   });
 }
+
+const restart = (at: number, revision: number): State => ({ low: at, scanned: at, found: 0, revision });
 
 const MASKED = { act: 'mask', because: 'a batch of the oldest results was complete' } as const;
 

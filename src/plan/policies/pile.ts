@@ -13,9 +13,10 @@ export const emptyPile = (): Pile => ({ from: 0, to: 0, tokens: 0, revision: 0 }
 /** Takes in the results up to `end`. The sum is made anew where sizes changed or the end moved back. */
 export function growPile(pile: Pile, request: RequestView, end: number, eligible: Eligible): Pile {
   const { revision } = request;
-  const to = Math.max(pile.from, end);
-  if (revision !== pile.revision || to < pile.to) {
-    return { ...pile, to, revision, tokens: sum(request, pile.from, to, eligible) };
+  const from = Math.max(pile.from, request.frontier);
+  const to = Math.max(from, end);
+  if (revision !== pile.revision || to < pile.to || from > pile.to) {
+    return { from, to, revision, tokens: sum(request, from, to, eligible) };
   }
   return { ...pile, to, tokens: pile.tokens + sum(request, pile.to, to, eligible) };
 }

@@ -1,0 +1,71 @@
+/**
+ * Law 7, idempotent, also when fed back: frameworks carry our output forward, so we must know it again.
+ * A result is masked if and only if its entire text is a placeholder; anything longer, or with text around it,
+ * is output, whatever it says.
+ */
+
+/** No placeholder is longer, but for the blocks that a dispatch result keeps. */
+export const MAX_PLACEHOLDER = 300;
+
+const HANDLE = 'p_[a-z2-7]{26}';
+const SHOWN = `(?: · (?:recall )?${HANDLE})?`;
+const SUFFIX = new RegExp(` · (?:recall )?${HANDLE}$`);
+const HOUSE = new RegExp(String.raw`^\[[^[\]\n]+ \d+ chars masked${SHOWN}\]$`);
+const STYLES: readonly RegExp[] = [
+  HOUSE,
+  /^\[observation masked — \d+ chars\]$/,
+  /^\[Observation omitted for brevity\]$/,
+  /^Old environment output: \(\d+ lines omitted\)$/,
+  /^\[result masked — ~\d+ tokens removed\]$/,
+  /^\[[^[\]\n]+ result masked -- [^[\]\n]+\]$/,
+];
+const DISPATCH = /^\[dispatch output masked — \d+ chars\]$/;
+const NOTICE = new RegExp(String.raw`^\[conversation truncated — (\d+) older messages omitted(${SHOWN})\]$`);
+
+/** Whether a text is a placeholder of ours; `own` is one that the caller chose. */
+export function isPlaceholder(text: string, own?: string): boolean {
+  if (text.length > MAX_PLACEHOLDER) return text.startsWith('[') && isMaskedDispatch(text);
+  const bare = text.replace(SUFFIX, '');
+  return bare === own || STYLES.some((style) => style.test(bare)) || isMaskedDispatch(text);
+}
+
+const BEGIN = 'BEGIN_DISPATCH_RESULT';
+const END = 'END_DISPATCH_RESULT';
+
+/** The complete blocks of a dispatch result. A block that never ends does not cost the others. */
+export function dispatchBlocks(content: string): string[] {
+  const blocks: string[] = [];
+  for (let from = 0; ; ) {
+    const end = content.indexOf(END, from);
+    if (end < 0) return blocks;
+    const begin = content.lastIndexOf(BEGIN, end);
+    if (begin >= from) blocks.push(content.slice(begin, end + END.length));
+    from = end + END.length;
+  }
+}
+
+/** Our line, then complete blocks and nothing else. */
+export function isMaskedDispatch(text: string): boolean {
+  const lineEnd = text.indexOf('\n');
+  if (lineEnd < 0) return false;
+  const line = text.slice(0, lineEnd);
+  const rest = text.slice(lineEnd + 1);
+  return (DISPATCH.test(line) || HOUSE.test(line)) && rest !== '' && dispatchBlocks(rest).join('\n') === rest;
+}
+
+export const summaryHeader = 'Conversation summary (contract):';
+
+/** What a notice of ours says: how many messages it stands for, and the handle it shows, if any. */
+export interface Notice {
+  readonly omitted: number;
+  /** ` · recall p_…`, or nothing. */
+  readonly handle: string;
+}
+
+export function readNotice(text: string): Notice | undefined {
+  const match = text.length < 200 ? NOTICE.exec(text) : null;
+  return match ? { omitted: Number(match[1]), handle: match[2] ?? '' } : undefined;
+}
+
+/** A notice or a summary of ours. */
+export const isNote = (text: string): boolean => text.startsWith(summaryHeader) || readNotice(text) !== undefined;
