@@ -2,7 +2,7 @@ import { PalimpsestError } from './errors.ts';
 
 type Check = (value: unknown) => boolean;
 
-interface Rule {
+export interface Rule {
   readonly expected: string;
   readonly check: Check;
 }
@@ -20,7 +20,7 @@ export const oneOf = (...values: readonly string[]): Rule =>
   rule(`one of ${values.map((v) => `'${v}'`).join(', ')}`, (v) => values.includes(v as string));
 
 /** Throws BAD_OPTION for a value that breaks its rule, or for a name that no rule knows. */
-export function checkOptions(of: string, options: object, rules: Record<string, Rule>): void {
+export function checkOptions(of: string, options: object, rules: Readonly<Record<string, Rule>>): void {
   if (options === null || typeof options !== 'object') throw badOption(`${of} options`, 'an object', options);
   for (const [name, value] of Object.entries(options)) {
     const found = rules[name];

@@ -1,6 +1,7 @@
-import type { Format, Media, Segment, Viewer, Violation } from '../message.ts';
-import { sizeMedia, sizeUnknown } from '../tokens/media.ts';
+import type { Format, Kind, Media, Segment, Viewer, Violation } from '../message.ts';
+import { sizeEncrypted, sizeMedia, sizeUnknown } from '../tokens/media.ts';
 import { Calls, checkPairs, type PairStep, type PairWords } from './calls.ts';
+import { type Content, type Place, readContent } from './content.ts';
 import { asList, asString, createFormat, type Fields, isRecord, toText } from './lens.ts';
 
 /** A `ModelMessage` of the AI SDK, or a message of the prompt its providers get. */
@@ -29,17 +30,18 @@ class AiSdkViewer implements Viewer<AiSdkMessage> {
     if (!isRecord(message)) return;
     const { role, content } = message;
     if (role === 'assistant') this.turn += 1;
-    const kind = role === 'assistant' ? 'reasoning' : role === 'system' ? 'system' : 'user';
-    if (typeof content === 'string')
-      into.push({ kind, turn: this.turn, message: index, path: ['content'], text: content });
+    const kind = KINDS.get(role) ?? 'user';
+    const place = { turn: this.turn, message: index };
+    if (typeof content === 'string') into.push({ kind, ...place, path: ['content'], text: content });
     if (!Array.isArray(content)) return;
     for (const [i, part] of content.entries()) {
-      if (isRecord(part)) into.push(this.#part(part, kind, index, i));
+      const path = ['content', i];
+      if (isRecord(part)) into.push(this.#part(part, kind, { ...place, path }));
+      else if (typeof part === 'string') into.push({ kind, ...place, path, text: part });
     }
   }
 
-  #part(part: Fields, kind: 'reasoning' | 'system' | 'user', message: number, i: number): Segment {
-    const place = { turn: this.turn, message, path: ['content', i] };
+  #part(part: Fields, kind: Kind, place: Place): Segment {
     if (part.type === 'text') return { kind, ...place, text: toText(part.text) };
     if (part.type === 'reasoning') return { kind, ...place, text: toText(part.text), ...bindingOf(part) };
     if (part.type === 'tool-call') {
@@ -51,57 +53,86 @@ class AiSdkViewer implements Viewer<AiSdkMessage> {
     return { kind, ...place, text: '', media: [sizePart(part)], bound: kind === 'reasoning' };
   }
 
-  #result(part: Fields, kind: string, place: { turn: number; message: number; path: (string | number)[] }): Segment {
+  #result(part: Fields, kind: Kind, place: Place): Segment {
     const id = asString(part.toolCallId) ?? '';
     const call = this.#calls.answered(id);
     const tool = asString(part.toolName) ?? call?.tool;
-    const output = isRecord(part.output) ? part.output : {};
+    const { output } = part;
     return {
       kind: 'observation',
-      turn: place.turn,
-      message: place.message,
+      ...place,
       path: [...place.path, 'output'],
       ...readOutput(output),
       ...(call ? { callId: id } : {}),
       ...(tool === undefined ? {} : { tool }),
       ...(isFailure(output) ? { isError: true } : {}),
       // A result inside a reply was made by the provider's own tool, which wants its own shape back.
-      ...(kind === 'reasoning' || output.type === 'execution-denied' ? { bound: true } : {}),
+      ...(kind === 'reasoning' || !REPLACEABLE.has(outputType(output)) ? { bound: true } : {}),
     };
   }
 }
 
-const isFailure = (output: Fields): boolean => output.type === 'error-text' || output.type === 'error-json';
+/** What else stands in a `tool` message, such as an approval, is not the user's word. */
+const KINDS = new Map<string, Kind>([
+  ['assistant', 'reasoning'],
+  ['system', 'system'],
+  ['tool', 'observation'],
+]);
 
-function bindingOf(part: Fields): { bound?: boolean; signed?: boolean } {
+/** Also sizes what OpenAI encrypted and Anthropic redacted. */
+function bindingOf(part: Fields): Partial<Segment> {
   const options = part.providerOptions ?? part.providerMetadata;
   if (!isRecord(options)) return {};
-  const claude = options.anthropic;
-  const signed = isRecord(claude) && (claude.signature !== undefined || claude.redactedData !== undefined);
-  return signed ? { bound: true, signed } : { bound: true };
+  const owners = Object.values(options).filter(isRecord);
+  const signed = owners.some(({ signature, redactedData }) => Boolean(signature ?? redactedData));
+  const media = owners
+    .map(({ redactedData, reasoningEncryptedContent }) => redactedData ?? reasoningEncryptedContent)
+    .filter((data) => typeof data === 'string')
+    .map(sizeEncrypted);
+  return { bound: true, ...(signed ? { signed } : {}), ...(media.length > 0 ? { media } : {}) };
 }
 
-function readOutput(output: Fields): { text: string; media?: Media[] } {
-  if (output.type !== 'content') return { text: toText(output.value ?? output.reason) };
-  const parts = asList(output.value);
-  const text = parts.flatMap((part) => (part.type === 'text' ? [toText(part.text)] : [])).join('\n');
-  const media = parts.filter((part) => part.type !== 'text').map(sizePart);
-  return media.length > 0 ? { text, media } : { text };
+/** Those that a text may stand for. `execution-denied` is none of them: it says what the user decided. */
+const REPLACEABLE = new Set(['text', 'json', 'error-text', 'error-json', 'content']);
+
+const outputType = (output: unknown): string => (isRecord(output) ? (asString(output.type) ?? '') : '');
+const isFailure = (output: unknown): boolean => outputType(output).startsWith('error-');
+
+function readOutput(output: unknown): Content {
+  if (!isRecord(output)) return { text: toText(output) };
+  if (output.type === 'content') return readContent(output.value, sizePart);
+  if (output.type === 'execution-denied') return { text: toText(output.reason) };
+  return REPLACEABLE.has(outputType(output))
+    ? { text: toText(output.value) }
+    : { text: '', media: [sizeUnknown(output)] };
 }
 
 function sizePart(part: Fields): Media {
-  const type = asString(part.mediaType) ?? (part.type === 'image' || part.type === 'image-data' ? 'image' : undefined);
-  const data = part.data ?? part.image ?? part.url;
+  const source = part.data ?? part.image ?? part.url;
+  // AI SDK 7 wraps them: `{ type: 'data', data }`, `{ type: 'url', url }`.
+  const data = isRecord(source) && 'type' in source ? (source.data ?? source.url) : source;
+  const kind = /^(image|file)/.exec(asString(part.type) ?? '')?.[1];
+  const type = asString(part.mediaType) ?? (kind === 'file' ? 'application' : kind);
   return type === undefined ? sizeUnknown(part) : sizeMedia('anthropic', type, data instanceof URL ? data.href : data);
 }
 
 function replaceOutput(output: unknown, text: string): unknown {
-  const type = isRecord(output) ? output.type : 'text';
-  const options =
-    isRecord(output) && output.providerOptions !== undefined ? { providerOptions: output.providerOptions } : {};
-  if (type === 'content') return { type, value: [{ type: 'text', text }], ...options };
-  return { type: type === 'error-text' || type === 'error-json' ? 'error-text' : 'text', value: text, ...options };
+  if (!isRecord(output)) return text;
+  const { type, value } = output;
+  if (type === 'content') return { ...output, value: [{ type: 'text', text, ...markerOf(value) }] };
+  return { ...output, type: isFailure(output) ? 'error-text' : 'text', value: text };
 }
+
+/** Cache markers stand among the options of a provider: `anthropic.cacheControl`, `bedrock.cachePoint`. */
+function markerOf(parts: unknown): Fields {
+  const isMarked = ({ providerOptions }: Fields): boolean =>
+    isRecord(providerOptions) &&
+    Object.values(providerOptions).some((options) => isRecord(options) && Object.keys(options).some(isCacheKey));
+  const marked = asList(parts).findLast(isMarked);
+  return marked ? { providerOptions: marked.providerOptions } : {};
+}
+
+const isCacheKey = (key: string): boolean => key.startsWith('cache');
 
 const pairWords: PairWords = {
   missing: (_message, ids) =>
@@ -113,22 +144,22 @@ const pairWords: PairWords = {
 
 function check(messages: readonly AiSdkMessage[]): Violation[] {
   let turn = 0;
+  /** The provider answers these itself, inside the reply or, after an approval, in a tool message. */
+  const executed = new Set<unknown>();
   const steps = messages.map((message): PairStep => {
     const role = message?.role;
-    if (role === 'assistant') turn += 1;
     const parts = asList(message?.content);
-    const ofType = (type: string): string[] =>
-      parts
-        .filter(
-          (part) =>
-            part.type === type &&
-            part.providerExecuted !== true &&
-            role !== (type === 'tool-result' ? 'assistant' : ''),
-        )
-        .map((part) => asString(part.toolCallId) ?? '');
+    if (role === 'assistant') {
+      const calls = parts.filter((part) => part.type === 'tool-call');
+      for (const call of calls) if (call.providerExecuted === true) executed.add(call.toolCallId);
+      return { turn: ++turn, calls: idsOf(calls.filter((call) => call.providerExecuted !== true)) };
+    }
     // The SDK looks for missing results wherever a user or system message stands.
-    const closes = role === 'user' || role === 'system' ? 'before' : undefined;
-    return { turn, closes, calls: ofType('tool-call'), results: ofType('tool-result') };
+    if (role !== 'tool') return { turn, closes: role === 'user' || role === 'system' ? 'before' : undefined };
+    const results = parts.filter((part) => part.type === 'tool-result' && !executed.has(part.toolCallId));
+    return { turn, results: idsOf(results) };
   });
   return checkPairs(steps, pairWords);
 }
+
+const idsOf = (parts: readonly Fields[]): string[] => parts.map((part) => asString(part.toolCallId) ?? '');

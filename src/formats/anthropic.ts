@@ -1,8 +1,8 @@
 import type { Format, Media, Segment, Viewer, Violation } from '../message.ts';
 import { sizeEncrypted, sizeMedia, sizeUnknown } from '../tokens/media.ts';
 import { Calls, checkPairs, type PairStep, type PairWords } from './calls.ts';
+import { type Place, readContent, replaceText } from './content.ts';
 import { asList, asString, createFormat, type Fields, isRecord, toText } from './lens.ts';
-import { markerOf } from './openai-chat.ts';
 
 /** A message of the Messages API. */
 export interface AnthropicMessage {
@@ -14,7 +14,7 @@ export const anthropic: Format<AnthropicMessage> = createFormat<AnthropicMessage
   name: 'anthropic',
   noteRole: 'user',
   viewer: () => new AnthropicViewer(),
-  replace: (content, text) => (Array.isArray(content) ? [{ type: 'text', text, ...markerOf(content) }] : text),
+  replace: replaceText,
   note: (_role, content) => ({ role: 'user', content }),
   check,
 });
@@ -32,30 +32,24 @@ class AnthropicViewer implements Viewer<AnthropicMessage> {
     // "consecutive user or assistant turns in your request will be combined into a single turn"
     if (isReply && !this.#inReply) this.turn += 1;
     this.#inReply = isReply;
+    const kind = isReply ? 'reasoning' : message.role === 'system' ? 'system' : 'user';
+    const place = { turn: this.turn, message: index };
     const { content } = message;
-    if (typeof content === 'string') {
-      const kind = isReply ? 'reasoning' : message.role === 'system' ? 'system' : 'user';
-      into.push({ kind, turn: this.turn, message: index, path: ['content'], text: content });
-      return;
-    }
+    if (typeof content === 'string') into.push({ kind, ...place, path: ['content'], text: content });
     if (!Array.isArray(content)) return;
-    for (let i = 0; i < content.length; i++) {
-      const block = content[i];
-      if (isRecord(block)) into.push(this.#block(block, message.role, index, i));
+    for (const [i, block] of content.entries()) {
+      const path = ['content', i];
+      if (isRecord(block)) into.push(this.#block(block, kind, { ...place, path }));
+      else if (typeof block === 'string') into.push({ kind, ...place, path, text: block });
     }
   }
 
-  #block(block: Fields, role: string, message: number, i: number): Segment {
-    const isReply = role === 'assistant';
+  #block(block: Fields, kind: 'reasoning' | 'system' | 'user', place: Place): Segment {
     const type = asString(block.type) ?? '';
-    const place = { turn: this.turn, message, path: ['content', i] };
-    if (type === 'text') {
-      const kind = isReply ? 'reasoning' : role === 'system' ? 'system' : 'user';
-      return { kind, ...place, text: toText(block.text) };
-    }
+    if (type === 'text') return { kind, ...place, text: toText(block.text) };
     if (type === 'thinking') {
-      const signed = typeof block.signature === 'string';
-      return { kind: 'reasoning', ...place, text: toText(block.thinking), bound: true, signed };
+      const signed = block.signature ? { signed: true } : {};
+      return { kind: 'reasoning', ...place, text: toText(block.thinking), bound: true, ...signed };
     }
     if (type === 'redacted_thinking') {
       return { kind: 'reasoning', ...place, text: '', media: [sizeEncrypted(block.data)], bound: true, signed: true };
@@ -66,19 +60,17 @@ class AnthropicViewer implements Viewer<AnthropicMessage> {
       return { kind: 'action', ...place, text: toText(block.input), callId, tool };
     }
     if (isResult(type)) return this.#result(block, type, place);
-    return { kind: isReply ? 'reasoning' : 'user', ...place, text: '', media: [sizeBlock(block)], bound: isReply };
+    return { kind, ...place, text: '', media: [sizeBlock(block)], bound: kind === 'reasoning' };
   }
 
-  #result(block: Fields, type: string, place: { turn: number; message: number; path: (string | number)[] }): Segment {
+  #result(block: Fields, type: string, place: Place): Segment {
     const id = asString(block.tool_use_id) ?? '';
     const call = this.#calls.answered(id);
-    const body = readContent(block.content);
     return {
       kind: 'observation',
-      turn: place.turn,
-      message: place.message,
+      ...place,
       path: [...place.path, 'content'],
-      ...body,
+      ...readContent(block.content, sizeBlock),
       ...(call ? { callId: id } : {}),
       ...(call?.tool === undefined ? {} : { tool: call.tool }),
       ...(block.is_error === true ? { isError: true } : {}),
@@ -88,19 +80,9 @@ class AnthropicViewer implements Viewer<AnthropicMessage> {
   }
 }
 
-const isCall = (type: string): boolean => type === 'tool_use' || type === 'server_tool_use' || type === 'mcp_tool_use';
+const isServerCall = (type: string): boolean => type === 'server_tool_use' || type === 'mcp_tool_use';
+const isCall = (type: string): boolean => type === 'tool_use' || isServerCall(type);
 const isResult = (type: string): boolean => type.endsWith('tool_result');
-
-function readContent(content: unknown): { text: string; media?: Media[] } {
-  if (typeof content === 'string') return { text: content };
-  const texts: string[] = [];
-  const media: Media[] = [];
-  for (const block of Array.isArray(content) ? asList(content) : isRecord(content) ? [content] : []) {
-    if (block.type === 'text') texts.push(toText(block.text));
-    else media.push(sizeBlock(block));
-  }
-  return media.length > 0 ? { text: texts.join('\n'), media } : { text: texts.join('\n') };
-}
 
 function sizeBlock(block: Fields): Media {
   const source = isRecord(block.source) ? block.source : undefined;
@@ -111,18 +93,8 @@ function sizeBlock(block: Fields): Media {
   return sizeUnknown(block);
 }
 
-const pairWords: PairWords = {
-  missing: (message, ids) =>
-    `messages.${message}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ` +
-    `${ids.join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`,
-  orphan: (message, id) =>
-    `messages.${message}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. ` +
-    'Each `tool_result` block must have a corresponding `tool_use` block in the previous message.',
-};
-
 function check(messages: readonly AnthropicMessage[]): Violation[] {
-  const violations = checkPairs(pairSteps(messages), pairWords);
-  violations.push(...checkMarkers(messages));
+  const violations = checkPairs(pairSteps(messages), pairWords(messages));
   for (const [index, message] of messages.entries()) {
     if (!isRecord(message)) continue;
     const isEmpty = message.content === '' || (Array.isArray(message.content) && message.content.length === 0);
@@ -136,11 +108,11 @@ function check(messages: readonly AnthropicMessage[]): Violation[] {
       violations.push({ law: 'text', message: index, text, about: 'empty text' });
     }
   }
-  if (messages[0]?.role === 'assistant') {
+  if (isRecord(messages[0]) && messages[0].role === 'assistant') {
     const text = 'messages: first message must use the "user" role';
     violations.push({ law: 'roles', message: 0, text, about: 'first message' });
   }
-  return violations;
+  return [...violations, ...checkCallIds(messages), ...checkMarkers(messages)];
 }
 
 function pairSteps(messages: readonly AnthropicMessage[]): PairStep[] {
@@ -154,9 +126,52 @@ function pairSteps(messages: readonly AnthropicMessage[]): PairStep[] {
       return { turn, calls: blocks.filter((b) => b.type === 'tool_use').map((b) => asString(b.id) ?? '') };
     }
     inReply = false;
-    const results = blocks.filter((b) => b.type === 'tool_result').map((b) => asString(b.tool_use_id) ?? '');
-    return { turn, results, closes: 'after' };
+    // "the tool_result blocks must come FIRST in the content array. Any text must come AFTER all tool results."
+    const first = blocks.findIndex((b) => b.type !== 'tool_result');
+    const results = blocks.slice(0, first < 0 ? blocks.length : first);
+    return { turn, results: results.map((b) => asString(b.tool_use_id) ?? ''), closes: 'after' };
   });
+}
+
+function pairWords(messages: readonly AnthropicMessage[]): PairWords {
+  return {
+    missing: (message, ids) =>
+      `messages.${message}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ` +
+      `${ids.join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`,
+    orphan(message, id) {
+      const blocks = asList(messages[message]?.content);
+      const isAnswer = (block: Fields): boolean => asString(block.tool_use_id) === id;
+      const last = `messages.${message}.content.${blocks.findLastIndex(isAnswer)}`;
+      return blocks.filter(isAnswer).length > 1
+        ? `${last}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${id}`
+        : `${last}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. ` +
+            'Each `tool_result` block must have a corresponding `tool_use` block in the previous message.';
+    },
+  };
+}
+
+/** Ids name one call each, and what a server tool answered stands behind its call. */
+function checkCallIds(messages: readonly AnthropicMessage[]): Violation[] {
+  const calls = new Set<string>();
+  const violations: Violation[] = [];
+  for (const [message, { content }] of messages.map((m) => m ?? { content: undefined }).entries()) {
+    for (const [i, block] of asList(content).entries()) {
+      const type = asString(block.type) ?? '';
+      const about = asString(isCall(type) ? block.id : block.tool_use_id) ?? '';
+      const place = `messages.${message}.content.${i}`;
+      if (isCall(type) && calls.has(about)) {
+        const text = `${place}: \`tool_use\` ids must be unique`;
+        violations.push({ law: 'pairs', message, text, about: `second ${about}` });
+      } else if (isCall(type)) calls.add(about);
+      else if (isResult(type) && type !== 'tool_result' && !calls.has(about)) {
+        const text =
+          `${place}: unexpected \`tool_use_id\` found in \`${type}\` blocks: ${about}. ` +
+          `Each \`${type}\` block must have a corresponding \`server_tool_use\` block before it.`;
+        violations.push({ law: 'pairs', message, text, about });
+      }
+    }
+  }
+  return violations;
 }
 
 function checkMarkers(messages: readonly AnthropicMessage[]): Violation[] {

@@ -1,23 +1,19 @@
 import type { Violation } from '../message.ts';
 
-/** Which calls were made and which are still unanswered, also where ids repeat. */
+/** Which calls were made and which are still unanswered. Where ids repeat, the oldest call is answered first. */
 export class Calls {
-  readonly #open = new Map<string, { tool: string | undefined; count: number }>();
+  readonly #open = new Map<string, (string | undefined)[]>();
 
   made(id: string, tool: string | undefined): void {
-    const call = this.#open.get(id);
-    if (call) {
-      call.tool = tool;
-      call.count += 1;
-    } else this.#open.set(id, { tool, count: 1 });
+    const tools = this.#open.get(id);
+    if (tools) tools.push(tool);
+    else this.#open.set(id, [tool]);
   }
 
   /** The tool that this result answers for; undefined if nobody asked. */
   answered(id: string): { readonly tool: string | undefined } | undefined {
-    const call = this.#open.get(id);
-    if (!call || call.count === 0) return undefined;
-    call.count -= 1;
-    return call;
+    const tools = this.#open.get(id);
+    return tools && tools.length > 0 ? { tool: tools.shift() } : undefined;
   }
 }
 

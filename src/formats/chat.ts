@@ -1,6 +1,6 @@
 import type { ChatMessage, Format, Segment, Viewer, Violation } from '../message.ts';
 import { Calls, checkPairs, type PairStep } from './calls.ts';
-import { createFormat, isRecord } from './lens.ts';
+import { asString, createFormat, isRecord, toText } from './lens.ts';
 import { chatPairWords } from './openai-chat.ts';
 
 const CONTENT = ['content'] as const;
@@ -35,14 +35,15 @@ class ChatViewer implements Viewer<ChatMessage> {
   #addReply(message: ChatMessage, index: number, text: string, into: Segment[]): void {
     const turn = ++this.turn;
     const common = { turn, message: index, path: CONTENT, text, ...tagsOf(message) };
-    if (message.pairRole === 'call' && message.pairId !== undefined) {
-      this.#calls.made(message.pairId, message.name);
-      into.push({ kind: 'action', ...common, callId: message.pairId, ...toolOf(message.name) });
-    } else if (text !== '' || !message.toolCalls?.length) into.push({ kind: 'reasoning', ...common });
-    for (const [i, call] of (message.toolCalls ?? []).entries()) {
-      if (call.id !== message.pairId) this.#calls.made(call.id, call.name);
-      const path = ['toolCalls', i, 'arguments'];
-      into.push({ kind: 'action', turn, message: index, path, text: call.arguments, callId: call.id, tool: call.name });
+    const calls = callsOf(message);
+    const pair = pairCall(message, calls);
+    if (pair !== undefined) {
+      this.#calls.made(pair, message.name);
+      into.push({ kind: 'action', ...common, callId: pair, ...toolOf(message.name) });
+    } else if (text !== '' || calls.length === 0) into.push({ kind: 'reasoning', ...common });
+    for (const { path, callId, tool, text } of calls) {
+      this.#calls.made(callId, tool);
+      into.push({ kind: 'action', turn, message: index, path, text, callId, tool });
     }
   }
 
@@ -63,17 +64,39 @@ class ChatViewer implements Viewer<ChatMessage> {
   }
 }
 
-const toolOf = (tool: string | undefined): { tool?: string } => (tool === undefined ? {} : { tool });
-const tagsOf = (message: ChatMessage): { tags?: string[] } => (message.tags ? { tags: message.tags } : {});
+const toolOf = (tool: unknown): { tool?: string } => (typeof tool === 'string' ? { tool } : {});
+const tagsOf = (message: ChatMessage): { tags?: string[] } =>
+  Array.isArray(message.tags) ? { tags: message.tags } : {};
+
+interface Call {
+  readonly path: readonly (string | number)[];
+  readonly callId: string;
+  readonly tool: string;
+  readonly text: string;
+}
+
+function callsOf({ toolCalls }: ChatMessage): Call[] {
+  return (Array.isArray(toolCalls) ? toolCalls : []).flatMap((call: unknown, i) => {
+    if (!isRecord(call)) return [];
+    const path = ['toolCalls', i, 'arguments'];
+    return { path, callId: asString(call.id) ?? '', tool: asString(call.name) ?? 'tool', text: toText(call.arguments) };
+  });
+}
+
+/** The call that the message itself is, unless it stands among its `toolCalls` too. */
+function pairCall(message: ChatMessage, calls: readonly Call[]): string | undefined {
+  const pair = message.pairRole === 'call' ? asString(message.pairId) : undefined;
+  return calls.some((call) => call.callId === pair) ? undefined : pair;
+}
 
 function answerId(message: ChatMessage): string | undefined {
-  return message.pairRole === 'result' && message.pairId !== undefined ? message.pairId : message.toolCallId;
+  return (message.pairRole === 'result' ? asString(message.pairId) : undefined) ?? asString(message.toolCallId);
 }
 
 function callIds(message: ChatMessage): string[] {
-  const ids = (message.toolCalls ?? []).map((call) => call.id);
-  const pair = message.pairRole === 'call' ? message.pairId : undefined;
-  return pair === undefined || ids.includes(pair) ? ids : [pair, ...ids];
+  const calls = callsOf(message);
+  const pair = pairCall(message, calls);
+  return [...(pair === undefined ? [] : [pair]), ...calls.map((call) => call.callId)];
 }
 
 function check(messages: readonly ChatMessage[]): Violation[] {

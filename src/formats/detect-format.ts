@@ -4,7 +4,7 @@ import { anthropic } from './anthropic.ts';
 import { chat } from './chat.ts';
 import { gemini } from './gemini.ts';
 import { langchain, typeOf } from './langchain.ts';
-import { asList, type Fields, isRecord } from './lens.ts';
+import { asList, asString, type Fields, isRecord } from './lens.ts';
 import { openaiAgents } from './openai-agents.ts';
 import { openaiChat } from './openai-chat.ts';
 import { openaiResponses } from './openai-responses.ts';
@@ -25,14 +25,11 @@ export const formatByName = (name: FormatName): Format<unknown> => formats[name]
 
 /** Names the format of a list, or answers undefined. Lists of plain text read the same in most: `openai-chat`. */
 export function detectFormat(messages: readonly unknown[]): FormatName | undefined {
-  let guess: FormatName | undefined;
   for (const message of messages) {
-    if (!isRecord(message)) return undefined;
-    const certain = certainFormat(message);
+    const certain = isRecord(message) ? certainFormat(message) : undefined;
     if (certain) return certain;
-    guess = likelyFormat(message) ?? guess;
   }
-  return guess;
+  return messages.every(isRecord) ? likelyFormat(messages) : undefined;
 }
 
 /** What only one format has. */
@@ -40,21 +37,27 @@ function certainFormat(message: Fields): FormatName | undefined {
   if (message.lc === 1 || typeof message._getType === 'function' || typeof message.getType === 'function')
     return 'langchain';
   if (message.role === undefined && LANGCHAIN_TYPES.has(String(typeOf(message)))) return 'langchain';
-  if (Array.isArray(message.parts)) return 'gemini';
+  if (Array.isArray(message.parts)) return isGemini(message) ? 'gemini' : undefined;
   if (message.role === undefined || message.type === 'message') return itemFormat(message);
-  if (has(message, 'tool_calls', 'tool_call_id', 'function_call') || message.role === 'developer') return 'openai-chat';
+  if (has(message, 'tool_calls', 'tool_call_id', 'function_call')) return 'openai-chat';
   if (has(message, 'toolCalls', 'toolCallId', 'pairId', 'pairRole', 'tags')) return 'chat';
+  if (has(message, 'providerOptions')) return 'ai-sdk';
   for (const part of asList(message.content)) {
-    const found = partFormat(part, String(part.type));
+    const found = partFormat(part, asString(part.type) ?? '');
     if (found) return found;
   }
   return undefined;
 }
 
+/** The AI SDK's messages for the page have parts too, but theirs have a type, and `assistant` is a role. */
+const isGemini = ({ role, parts }: Fields): boolean =>
+  role !== 'assistant' && role !== 'system' && asList(parts).every((part) => part.type === undefined);
+
 function partFormat(part: Fields, type: string): FormatName | undefined {
-  if (AI_SDK_PARTS.has(type) || has(part, 'mediaType')) return 'ai-sdk';
+  if (AI_SDK_PARTS.has(type) || has(part, 'mediaType', 'providerOptions') || (type === 'image' && has(part, 'image')))
+    return 'ai-sdk';
   if (ANTHROPIC_BLOCKS.has(type) || type.endsWith('_tool_result') || has(part, 'source')) return 'anthropic';
-  return has(part, 'image_url', 'input_audio', 'refusal', 'file') ? 'openai-chat' : undefined;
+  return has(part, 'image_url', 'input_audio', 'refusal', 'file') && !ITEM_PARTS.has(type) ? 'openai-chat' : undefined;
 }
 
 const LANGCHAIN_TYPES = new Set(['human', 'ai', 'system', 'tool']);
@@ -71,6 +74,7 @@ const ANTHROPIC_BLOCKS = new Set([
   'thinking',
   'redacted_thinking',
   'server_tool_use',
+  'mcp_tool_use',
   'compaction',
 ]);
 
@@ -80,17 +84,29 @@ const has = (message: Fields, ...keys: readonly string[]): boolean =>
   keys.some((key) => message[key] !== undefined && message[key] !== null);
 
 function itemFormat(item: Fields): FormatName | undefined {
-  const type = String(item.type);
-  if (has(item, 'callId') || type === 'function_call_result' || type === 'hosted_tool_call') return 'openai-agents';
-  if (has(item, 'call_id', 'encrypted_content') || type.endsWith('_call_output')) return 'openai-responses';
+  const type = asString(item.type) ?? '';
+  const isAgents = type === 'function_call_result' || type === 'hosted_tool_call';
+  if (isAgents || has(item, 'callId', 'providerData', 'rawContent')) return 'openai-agents';
+  if (has(item, 'call_id') || type.endsWith('_call_output')) return 'openai-responses';
   if (type === 'reasoning') return Array.isArray(item.summary) ? 'openai-responses' : 'openai-agents';
-  return undefined;
+  return asList(item.content).some((part) => has(part, 'providerData')) ? 'openai-agents' : undefined;
 }
 
-function likelyFormat(message: Fields): FormatName | undefined {
-  const isItem = message.type === 'message' || String(message.type).endsWith('_call');
-  if (isItem || asList(message.content).some((part) => ITEM_PARTS.has(String(part.type)))) return 'openai-responses';
-  if (typeof message.role !== 'string') return undefined;
-  if (typeof message.content === 'string' || message.content === null) return 'openai-chat';
-  return Array.isArray(message.content) ? (message.role === 'system' ? 'openai-chat' : 'anthropic') : undefined;
+function likelyFormat(messages: readonly Fields[]): FormatName | undefined {
+  if (messages.some(isItem)) return 'openai-responses';
+  const spoken = messages.filter(isSpoken);
+  if (spoken.length === 0) return undefined;
+  const hasSystem = spoken.some(({ role }) => role === 'system' || role === 'developer');
+  return !hasSystem && spoken.some(({ content }) => Array.isArray(content)) ? 'anthropic' : 'openai-chat';
 }
+
+function isItem(message: Fields): boolean {
+  const type = asString(message.type) ?? '';
+  if (type === 'message' || type === 'item_reference' || type === 'compaction' || type.endsWith('_call')) return true;
+  return asList(message.content).some((part) => ITEM_PARTS.has(asString(part.type) ?? ''));
+}
+
+const isSpoken = ({ role, content, parts }: Fields): boolean =>
+  typeof role === 'string' &&
+  parts === undefined &&
+  (typeof content === 'string' || content === null || Array.isArray(content));

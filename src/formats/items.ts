@@ -1,6 +1,7 @@
 import type { Format, FormatName, Kind, Media, Segment, Viewer, Violation } from '../message.ts';
 import { sizeEncrypted, sizeMedia, sizeUnknown } from '../tokens/media.ts';
 import { Calls, checkPairs, type PairStep, type PairWords } from './calls.ts';
+import { type Content, type Place, readContent, replaceText, withMedia } from './content.ts';
 import { asList, asString, createFormat, type Fields, isRecord, toText } from './lens.ts';
 
 /** An item of the Responses API or of the OpenAI Agents SDK. */
@@ -39,15 +40,31 @@ const HOSTED = new Set([
   'tool_search_call',
 ]);
 
+/** What the provider writes, beside messages and calls. A reference nearly always names one of its items. */
+const PROVIDER_ITEMS = new Set([
+  'reasoning',
+  'compaction',
+  'program',
+  'program_output',
+  'tool_search_output',
+  'mcp_list_tools',
+  'mcp_approval_request',
+  'item_reference',
+]);
+
+type ItemPlace = Omit<Place, 'path'>;
+
 class ItemViewer implements Viewer<Item> {
   turn = 0;
   #index = 0;
   #inReply = false;
   readonly #calls = new Calls();
+  readonly #names: CallNames;
   readonly #dialect: Dialect;
 
   constructor(dialect: Dialect) {
     this.#dialect = dialect;
+    this.#names = new CallNames(dialect);
   }
 
   add(item: Item, into: Segment[]): void {
@@ -59,63 +76,98 @@ class ItemViewer implements Viewer<Item> {
     const type = typeOf(item);
     const place = { turn: this.turn, message: index };
     if (type === 'message')
-      into.push({ kind: messageKind(item.role), ...place, path: ['content'], ...readParts(item.content) });
+      into.push({ kind: messageKind(item.role), ...place, path: ['content'], ...readContent(item.content, sizePart) });
     else if (type === 'reasoning')
       into.push({ kind: 'reasoning', ...place, path: [], ...readReasoning(item), bound: true });
-    else if (this.#dialect.results.includes(type)) into.push(this.#result(item, type, place));
+    else if (isResult(this.#dialect, type)) into.push(this.#result(item, type, place));
     else if (HOSTED.has(type)) addHosted(item, type, place, into);
-    else if (type.endsWith('_call')) into.push(this.#call(item, type, place));
-    else
-      into.push({
-        kind: isReply ? 'reasoning' : 'user',
-        ...place,
-        path: [],
-        text: '',
-        media: [sizeUnknown(item)],
-        bound: true,
-      });
+    else if (isCall(type)) into.push(this.#call(item, type, place));
+    else into.push(unknownItem(item, isReply ? 'reasoning' : 'system', place));
   }
 
-  #call(item: Fields, type: string, place: { turn: number; message: number }): Segment {
-    const callId = asString(item[this.#dialect.callId]) ?? '';
+  #call(item: Fields, type: string, place: ItemPlace): Segment {
+    const callId = this.#names.ofCall(item);
     const tool = asString(item.name) ?? type.replace(/_call$/, '');
     this.#calls.made(callId, tool);
-    const text = toText(item.arguments ?? item.input ?? item.action ?? item.operation ?? item.actions);
+    const text = toText(item.arguments ?? item.input ?? item.action ?? item.operation ?? item.actions ?? item.code);
     return { kind: 'action', ...place, path: [], text, callId, tool };
   }
 
-  #result(item: Fields, type: string, place: { turn: number; message: number }): Segment {
-    const id = asString(item[this.#dialect.callId]) ?? '';
+  #result(item: Fields, type: string, place: ItemPlace): Segment {
+    const id = this.#names.ofResult(item);
     const call = this.#calls.answered(id);
+    const tool = asString(item.name) ?? call?.tool;
     return {
       kind: 'observation',
       ...place,
       path: ['output'],
       ...readOutput(item.output),
       ...(call ? { callId: id } : {}),
-      ...(call?.tool === undefined ? {} : { tool: call.tool }),
-      ...(item.status === 'failed' || item.status === 'incomplete' ? { isError: true } : {}),
-      // A screenshot is demanded in the place of one: no text may stand there.
-      ...(type.startsWith('computer_call') ? { bound: true } : {}),
+      ...(tool === undefined ? {} : { tool }),
+      ...(isFailure(item) ? { isError: true } : {}),
+      // In the place of a screenshot no text may stand, and a program's output is the provider's own.
+      ...(type.startsWith('computer_call') || type === 'program_output' ? { bound: true } : {}),
     };
   }
 }
 
-function addHosted(item: Fields, type: string, place: { turn: number; message: number }, into: Segment[]): void {
+/** `local_shell_call_output` names its call by the item's `id`; all others by `call_id`. */
+class CallNames {
+  readonly #key: Dialect['callId'];
+  readonly #byItem = new Map<string, string>();
+
+  constructor({ callId }: Dialect) {
+    this.#key = callId;
+  }
+
+  ofCall(item: Fields): string {
+    const id = asString(item[this.#key]) ?? asString(item.id) ?? '';
+    if (item.type === 'local_shell_call') this.#byItem.set(asString(item.id) ?? '', id);
+    return id;
+  }
+
+  ofResult(item: Fields): string {
+    return asString(item[this.#key]) ?? this.#byItem.get(asString(item.id) ?? '') ?? '';
+  }
+}
+
+function addHosted(item: Fields, type: string, place: ItemPlace, into: Segment[]): void {
   const callId = asString(item.id) ?? `item ${place.message}`;
   const tool = asString(item.name) ?? type.replace(/_call$/, '');
-  into.push({ kind: 'action', ...place, path: [], text: toText(item.arguments ?? item.action), callId, tool });
-  const output = item.output ?? item.error ?? item.results ?? item.outputs;
+  const text = toText(item.arguments ?? item.action ?? item.code ?? item.queries);
+  into.push({ kind: 'action', ...place, path: [], text, callId, tool });
+  const output = item.output ?? item.error ?? item.results ?? item.outputs ?? imageOf(item.result);
   if (output === undefined || output === null) return;
-  into.push({ kind: 'observation', ...place, path: ['output'], ...readOutput(output), callId, tool, bound: true });
+  const failed = isFailure(item) || isPresent(item.error) ? { isError: true } : {};
+  into.push({
+    kind: 'observation',
+    ...place,
+    path: ['output'],
+    ...readOutput(output),
+    callId,
+    tool,
+    ...failed,
+    bound: true,
+  });
+}
+
+const isPresent = (value: unknown): boolean => value !== undefined && value !== null;
+const imageOf = (data: unknown): unknown => (isPresent(data) ? { type: 'image', data } : undefined);
+
+/** Not the user's words: those must survive, and an item must not be taken for them. */
+function unknownItem(item: Fields, kind: Kind, place: ItemPlace): Segment {
+  return { kind, ...place, path: [], text: '', media: [sizeUnknown(item)], bound: true };
 }
 
 const typeOf = (item: Fields): string => asString(item.type) ?? (item.role === undefined ? 'unknown' : 'message');
+const isResult = (dialect: Dialect, type: string): boolean =>
+  dialect.results.includes(type) || type === 'program_output';
+const isCall = (type: string): boolean => type.endsWith('_call') || type === 'program';
 
 function isModelItem(dialect: Dialect, item: Fields): boolean {
   const type = typeOf(item);
   if (type === 'message') return item.role === 'assistant';
-  return type === 'reasoning' || type === 'compaction' || (type.endsWith('_call') && !dialect.results.includes(type));
+  return PROVIDER_ITEMS.has(type) || (isCall(type) && !dialect.results.includes(type));
 }
 
 function messageKind(role: unknown): Kind {
@@ -123,31 +175,19 @@ function messageKind(role: unknown): Kind {
   return role === 'system' || role === 'developer' ? 'system' : 'user';
 }
 
-function readReasoning(item: Fields): { text: string; media?: Media[] } {
-  const text = [...asList(item.summary), ...asList(item.content), ...asList(item.rawContent)].map((part) =>
-    toText(part.text),
-  );
+function readReasoning(item: Fields): Content {
+  const parts = [...asList(item.summary), ...asList(item.content), ...asList(item.rawContent)];
+  const text = parts.map((part) => toText(part.text)).join('\n');
   const provider = isRecord(item.providerData) ? item.providerData : {};
   const encrypted = item.encrypted_content ?? provider.encryptedContent ?? provider.encrypted_content;
-  const joined = text.join('\n');
-  return typeof encrypted === 'string' ? { text: joined, media: [sizeEncrypted(encrypted)] } : { text: joined };
-}
-
-function readParts(content: unknown): { text: string; media?: Media[] } {
-  if (typeof content === 'string') return { text: content };
-  const texts: string[] = [];
-  const media: Media[] = [];
-  for (const part of asList(content)) {
-    const text = asString(part.text) ?? asString(part.refusal);
-    if (text !== undefined) texts.push(text);
-    else media.push(sizePart(part));
-  }
-  return media.length > 0 ? { text: texts.join('\n'), media } : { text: texts.join('\n') };
+  return withMedia(text, typeof encrypted === 'string' ? [sizeEncrypted(encrypted)] : []);
 }
 
 function sizePart(part: Fields): Media {
   const type = asString(part.type) ?? '';
-  const data = part.image_url ?? part.imageUrl ?? part.image ?? part.file_data ?? part.file ?? part.data ?? part.audio;
+  const source =
+    part.image_url ?? part.imageUrl ?? part.image ?? part.file_data ?? part.file ?? part.data ?? part.audio;
+  const data = isRecord(source) && !ArrayBuffer.isView(source) ? (source.data ?? source.url) : source;
   if (type.includes('image') || type.includes('screenshot')) return sizeMedia('openai', 'image', data);
   if (type.includes('audio')) return sizeMedia('openai', 'audio', data);
   if (type.includes('file')) return sizeMedia('openai', 'application', data);
@@ -155,20 +195,26 @@ function sizePart(part: Fields): Media {
 }
 
 /** An output is a string, one part, a list of parts, or the streams of a shell. */
-function readOutput(output: unknown): { text: string; media?: Media[] } {
-  if (typeof output === 'string') return { text: output };
-  if (isShellOutput(output)) return { text: output.map((o) => `${toText(o.stdout)}${toText(o.stderr)}`).join('\n') };
-  if (Array.isArray(output)) return readParts(output);
-  return isRecord(output) ? readParts([output]) : { text: '' };
+function readOutput(output: unknown): Content {
+  if (!isShellOutput(output)) return readContent(output, sizePart);
+  return { text: output.map((o) => `${toText(o.stdout)}${toText(o.stderr)}`).join('\n') };
 }
 
 const isShellOutput = (output: unknown): output is readonly Fields[] =>
   Array.isArray(output) && output.length > 0 && output.every((o) => isRecord(o) && 'stdout' in o);
 
+function isFailure({ status, output }: Fields): boolean {
+  return status === 'failed' || status === 'incomplete' || (isShellOutput(output) && output.some(hasFailed));
+}
+
+function hasFailed({ outcome }: Fields): boolean {
+  return isRecord(outcome) && (outcome.type === 'timeout' || Boolean(outcome.exit_code ?? outcome.exitCode));
+}
+
 function replaceOutput(output: unknown, text: string): unknown {
-  if (isShellOutput(output)) return [{ ...output[output.length - 1], stdout: text, stderr: '' }];
-  if (Array.isArray(output)) return [{ type: 'input_text', text }];
-  return isRecord(output) ? { type: 'text', text } : text;
+  if (isShellOutput(output)) return [{ ...(output.findLast(hasFailed) ?? output.at(-1)), stdout: text, stderr: '' }];
+  if (!isRecord(output) || Array.isArray(output)) return replaceText(output, text, 'input_text');
+  return output.type === 'text' ? { ...output, text } : { type: 'text', text };
 }
 
 const pairWords: PairWords = {
@@ -177,24 +223,47 @@ const pairWords: PairWords = {
 };
 
 function check(dialect: Dialect, items: readonly Item[]): Violation[] {
-  const violations: Violation[] = [];
+  const pairs = checkPairs(pairSteps(dialect, items), pairWords);
+  return [...pairs, ...checkReasoning(dialect, items), ...checkIds(dialect, items)];
+}
+
+function pairSteps(dialect: Dialect, items: readonly Item[]): PairStep[] {
+  const names = new CallNames(dialect);
+  // What a reference stands for is on the server: an output may answer a call that only its id names.
+  const isWhole = !items.some((item) => isRecord(item) && typeOf(item) === 'item_reference');
   let turn = 0;
   let inReply = false;
-  const steps = items.map((item, index): PairStep => {
+  return items.map((item): PairStep => {
     if (!isRecord(item)) return { turn };
     const isReply = isModelItem(dialect, item);
     if (isReply && !inReply) turn += 1;
     inReply = isReply;
     const type = typeOf(item);
-    const next = items[index + 1];
-    if (type === 'reasoning' && !(isRecord(next) && isModelItem(dialect, next))) {
-      const id = asString((item as Fields).id) ?? '';
-      const text = `Item '${id}' of type 'reasoning' was provided without its required following item.`;
-      violations.push({ law: 'bound-reasoning', message: index, text, about: id });
-    }
-    const id = asString((item as Fields)[dialect.callId]) ?? '';
-    if (dialect.results.includes(type)) return { turn, results: [id] };
-    return type.endsWith('_call') && !HOSTED.has(type) ? { turn, calls: [id] } : { turn };
+    if (dialect.results.includes(type)) return isWhole ? { turn, results: [names.ofResult(item)] } : { turn };
+    return type.endsWith('_call') && !HOSTED.has(type) ? { turn, calls: [names.ofCall(item)] } : { turn };
   });
-  return [...checkPairs(steps, pairWords), ...violations];
+}
+
+function checkReasoning(dialect: Dialect, items: readonly Item[]): Violation[] {
+  return items.flatMap((item, index): Violation[] => {
+    const next = items[index + 1];
+    if (!isRecord(item) || item.type !== 'reasoning' || (isRecord(next) && isModelItem(dialect, next))) return [];
+    const about = asString((item as Fields).id) ?? '';
+    const text = `Item '${about}' of type 'reasoning' was provided without its required following item.`;
+    return [{ law: 'bound-reasoning', message: index, text, about }];
+  });
+}
+
+function checkIds(dialect: Dialect, items: readonly Item[]): Violation[] {
+  const seen = new Set<string>();
+  return items.flatMap((item, message): Violation[] => {
+    const about = dialect.name === 'openai-responses' && isRecord(item) ? asString((item as Fields).id) : undefined;
+    if (about === undefined || item.type === 'local_shell_call_output') return [];
+    if (!seen.has(about)) {
+      seen.add(about);
+      return [];
+    }
+    const text = `Duplicate item found with id ${about}. Remove duplicate items from your input and try again.`;
+    return [{ law: 'metadata', message, text, about }];
+  });
 }

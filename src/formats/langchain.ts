@@ -1,8 +1,9 @@
 import type { Format, Media, Segment, Viewer, Violation } from '../message.ts';
-import { sizeMedia, sizeUnknown } from '../tokens/media.ts';
+import { sizeEncrypted, sizeMedia, sizeUnknown } from '../tokens/media.ts';
 import { Calls, checkPairs, type PairStep } from './calls.ts';
+import { type Place, readContent, replaceText, withMedia } from './content.ts';
 import { asList, asString, createFormat, type Fields, isRecord, shallowCopy, toText } from './lens.ts';
-import { chatPairWords, markerOf } from './openai-chat.ts';
+import { chatPairWords } from './openai-chat.ts';
 
 /** A LangChain message: an instance, its serialised form (`lc`, `kwargs`), or a plain `{ type, content }`. */
 export type LangChainMessage = object;
@@ -12,7 +13,7 @@ export const langchain: Format<LangChainMessage> = createFormat<LangChainMessage
   // "System messages are only permitted as the first passed message" by several of its providers.
   noteRole: 'user',
   viewer: () => new LangChainViewer(),
-  replace: (content, text) => (Array.isArray(content) ? [{ type: 'text', text, ...markerOf(content) }] : text),
+  replace: replaceText,
   note: (_role, text, messages) => humanMessage(text, messages),
   check,
   finish: alignArguments,
@@ -33,34 +34,33 @@ class LangChainViewer implements Viewer<LangChainMessage> {
     else if (type === 'tool' || type === 'function') into.push(this.#result(fields, root, index));
     else {
       const kind = type === 'system' || type === 'developer' ? 'system' : 'user';
-      into.push({ kind, turn: this.turn, message: index, path: [...root, 'content'], ...readContent(fields.content) });
+      const key = contentKey(fields);
+      const place = { turn: this.turn, message: index, path: [...root, key] };
+      into.push({ kind, ...place, ...readContent(fields[key], sizeBlock) });
     }
   }
 
   #addReply(fields: Fields, root: readonly string[], message: number, into: Segment[]): void {
     const turn = ++this.turn;
-    const { content } = fields;
+    const key = contentKey(fields);
+    const content = fields[key];
+    into.push(...thoughtsOf(fields, { turn, message, path: [...root, 'additional_kwargs'] }));
     if (typeof content === 'string' && content !== '') {
-      into.push({ kind: 'reasoning', turn, message, path: [...root, 'content'], text: content });
+      into.push({ kind: 'reasoning', turn, message, path: [...root, key], text: content });
     }
     for (const [i, block] of (Array.isArray(content) ? content : []).entries()) {
-      // The call itself is in `tool_calls` too; its block must not be counted twice.
-      if (isRecord(block) && block.type !== 'tool_use' && block.type !== 'tool_call') {
-        into.push({ kind: 'reasoning', turn, message, path: [...root, 'content', i], ...readBlock(block) });
-      }
+      const path = [...root, key, i];
+      if (typeof block === 'string') into.push({ kind: 'reasoning', turn, message, path, text: block });
+      else if (isRecord(block) && !CALL_BLOCKS.has(String(block.type)))
+        into.push({ kind: 'reasoning', turn, message, path, ...readBlock(block) });
     }
-    for (const [i, call] of asList(fields.tool_calls).entries()) {
-      const [callId, tool] = [asString(call.id) ?? '', asString(call.name) ?? 'tool'];
+    for (const { callId, tool, text, path } of callsOf(fields)) {
       this.#calls.made(callId, tool);
-      into.push({
-        kind: 'action',
-        turn,
-        message,
-        path: [...root, 'tool_calls', i],
-        text: toText(call.args),
-        callId,
-        tool,
-      });
+      into.push({ kind: 'action', turn, message, path: [...root, ...path], text, callId, tool });
+    }
+    for (const { callId, tool, text, path } of invalidCallsOf(fields)) {
+      this.#calls.made(callId, tool);
+      into.push({ kind: 'reasoning', turn, message, path: [...root, ...path], text });
     }
   }
 
@@ -68,17 +68,64 @@ class LangChainViewer implements Viewer<LangChainMessage> {
     const id = asString(fields.tool_call_id);
     const call = id === undefined ? undefined : this.#calls.answered(id);
     const tool = asString(fields.name) ?? call?.tool;
+    const key = contentKey(fields);
     return {
       kind: 'observation',
       turn: this.turn,
       message,
-      path: [...root, 'content'],
-      ...readContent(fields.content),
+      path: [...root, key],
+      ...readContent(fields[key], sizeBlock),
       ...(call ? { callId: id as string } : {}),
       ...(tool === undefined ? {} : { tool }),
       ...(fields.status === 'error' ? { isError: true } : {}),
     };
   }
+}
+
+/** Blocks of calls that stand in `tool_calls` too: they must not be counted twice. */
+const CALL_BLOCKS = new Set(['tool_use', 'tool_call', 'tool_call_chunk', 'function_call', 'functionCall']);
+
+interface Call {
+  readonly path: readonly (string | number)[];
+  readonly callId: string;
+  readonly tool: string;
+  readonly text: string;
+}
+
+function callsOf(fields: Fields): Call[] {
+  const own = callsAt(fields, 'tool_calls');
+  if (own.length > 0 || invalidCallsOf(fields).length > 0 || !isRecord(fields.additional_kwargs)) return own;
+  const raw = callsAt(fields.additional_kwargs, 'tool_calls');
+  return raw.map((call) => ({ ...call, path: ['additional_kwargs', ...call.path] }));
+}
+
+/** What could not be parsed may be answered with an error, but need not be. */
+const invalidCallsOf = (fields: Fields): Call[] => callsAt(fields, 'invalid_tool_calls');
+
+function callsAt(fields: Fields, key: string): Call[] {
+  const list = Array.isArray(fields[key]) ? fields[key] : [];
+  return list.flatMap((call: unknown, i) => {
+    if (!isRecord(call)) return [];
+    const body = isRecord(call.function) ? call.function : call;
+    const [callId, tool] = [asString(call.id) ?? '', asString(body.name) ?? 'tool'];
+    return { path: [key, i], callId, tool, text: toText(body.args ?? body.arguments) };
+  });
+}
+
+/** OpenAI's reasoning item and DeepSeek's `reasoning_content`, which the integrations keep beside the content. */
+function thoughtsOf({ additional_kwargs: kwargs }: Fields, { path, ...place }: Place): Segment[] {
+  if (!isRecord(kwargs)) return [];
+  const text = asString(kwargs.reasoning_content);
+  const item = isRecord(kwargs.reasoning) ? kwargs.reasoning : undefined;
+  const thoughts: Segment[] = [];
+  if (text) thoughts.push({ kind: 'reasoning', ...place, path: [...path, 'reasoning_content'], text, bound: true });
+  if (item) {
+    const summary = asList(item.summary).map((part) => toText(part.text));
+    const media = typeof item.encrypted_content === 'string' ? [sizeEncrypted(item.encrypted_content)] : [];
+    const content = withMedia(summary.join('\n'), media);
+    thoughts.push({ kind: 'reasoning', ...place, path: [...path, 'reasoning'], ...content, bound: true });
+  }
+  return thoughts;
 }
 
 const CLASS_TYPES: Record<string, string> = {
@@ -115,22 +162,20 @@ function fieldsOf(message: Fields): Fields {
   return root === undefined ? message : (message[root] as Fields);
 }
 
-function readContent(content: unknown): { text: string; media?: Media[] } {
-  if (typeof content === 'string') return { text: content };
-  const texts: string[] = [];
-  const media: Media[] = [];
-  for (const block of asList(content)) {
-    if (typeof block.text === 'string') texts.push(block.text);
-    else media.push(sizeBlock(block));
-  }
-  return media.length > 0 ? { text: texts.join('\n'), media } : { text: texts.join('\n') };
-}
+/** The content of a message made of standard blocks is serialised under another name. */
+const contentKey = (fields: Fields): string =>
+  fields.content === undefined && fields.content_blocks !== undefined ? 'content_blocks' : 'content';
 
-function readBlock(block: Fields): { text: string; media?: Media[]; bound?: boolean; signed?: boolean } {
-  const thought = asString(block.thinking) ?? asString(block.reasoning);
-  if (thought !== undefined) return { text: thought, bound: true, signed: block.signature !== undefined };
-  if (typeof block.text === 'string') return { text: block.text };
-  return { text: '', media: [sizeBlock(block)], bound: true, signed: block.type === 'redacted_thinking' };
+function readBlock(block: Fields): Pick<Segment, 'text' | 'media' | 'bound' | 'signed'> {
+  const bedrock = isRecord(block.reasoningText) ? block.reasoningText : {};
+  const thought = asString(block.thinking) ?? asString(block.reasoning) ?? asString(bedrock.text);
+  if (thought !== undefined) {
+    const signed = block.signature || bedrock.signature ? { signed: true } : {};
+    return { text: thought, bound: true, ...signed };
+  }
+  const content = readContent(block, sizeBlock);
+  if (!content.media) return content;
+  return { ...content, bound: true, ...(block.type === 'redacted_thinking' ? { signed: true } : {}) };
 }
 
 function sizeBlock(block: Fields): Media {
@@ -148,32 +193,34 @@ function sizeBlock(block: Fields): Media {
 /** LangChain keeps the constructor's arguments beside the fields, and serialises from both. */
 function alignArguments(message: LangChainMessage): void {
   const fields = message as Fields;
-  if (isRecord(fields.lc_kwargs)) fields.lc_kwargs = { ...fields.lc_kwargs, content: fields.content };
+  if (!isRecord(fields.lc_kwargs)) return;
+  const { contentBlocks: _blocks, content_blocks: _serialised, ...rest } = fields.lc_kwargs;
+  fields.lc_kwargs = { ...rest, content: fields.content };
 }
 
 /** Made in the likeness of a human message of the list, so that instances stay among instances. */
 function humanMessage(text: string, messages: readonly LangChainMessage[]): LangChainMessage {
-  const model = messages.find((message) => isRecord(message) && typeOf(message) === 'human');
-  if (!model) return { type: 'human', content: text };
-  const copy = shallowCopy(model) as Fields;
-  const [root] = rootOf(copy);
-  if (root !== undefined) copy[root] = { content: text };
-  else {
-    copy.content = text;
-    if ('id' in copy) copy.id = undefined;
-    alignArguments(copy);
-  }
-  return copy;
+  const model = messages.find((message) => isRecord(message) && typeOf(message) === 'human') as Fields | undefined;
+  const [root] = model ? rootOf(model) : [];
+  if (model && root !== undefined) return { ...model, [root]: { content: text } };
+  if (!model || Object.getPrototypeOf(model) === Object.prototype) return { type: 'human', content: text };
+  const own = { content: text, additional_kwargs: {}, response_metadata: {} };
+  return Object.assign(shallowCopy(model), own, { id: undefined, name: undefined, lc_kwargs: own });
 }
 
 function check(messages: readonly LangChainMessage[]): Violation[] {
   let turn = 0;
+  const invalid = new Set<string>();
   const steps = messages.map((message): PairStep => {
     if (!isRecord(message)) return { turn };
     const type = typeOf(message);
     const fields = fieldsOf(message);
-    if (type === 'ai') return { turn: ++turn, calls: asList(fields.tool_calls).map((call) => asString(call.id) ?? '') };
-    return type === 'tool' ? { turn, results: [asString(fields.tool_call_id) ?? ''] } : { turn };
+    if (type === 'ai') {
+      for (const { callId } of invalidCallsOf(fields)) invalid.add(callId);
+      return { turn: ++turn, calls: callsOf(fields).map((call) => call.callId) };
+    }
+    const id = asString(fields.tool_call_id) ?? '';
+    return type === 'tool' && !invalid.has(id) ? { turn, results: [id] } : { turn };
   });
   return checkPairs(steps, chatPairWords);
 }

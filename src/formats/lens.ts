@@ -43,7 +43,7 @@ export function createFormat<M>(lens: Lens<M>): Format<M> {
       lens.finish?.(draft);
       return draft;
     },
-    original: (message, segment) => originalText(contentAt(message, segment.path), segment),
+    original: (message, segment) => originalText(lens, contentAt(message, segment.path), segment.text),
   };
   return format;
 }
@@ -130,20 +130,15 @@ function setAt(draft: unknown, path: Path, value: unknown, own: Set<unknown>): v
   node[path[path.length - 1] as string | number] = value;
 }
 
-/** A text stands for itself; parts that are more than their text are kept as JSON. */
-function originalText(content: unknown, segment: Segment): string | undefined {
+/** The text alone where putting it back would give the same content; else the content as JSON. */
+function originalText<M>(lens: Lens<M>, content: unknown, text: string): string | undefined {
   if (typeof content === 'string') return content;
-  if (!segment.media && isOneText(content, segment.text)) return segment.text;
   try {
-    return JSON.stringify(content);
+    const whole = JSON.stringify(content);
+    return JSON.stringify(lens.replace(content, text)) === whole ? text : whole;
   } catch {
     return undefined;
   }
-}
-
-function isOneText(content: unknown, text: string): boolean {
-  if (Array.isArray(content)) return content.length === 1 && isOneText(content[0], text);
-  return isRecord(content) && Object.values(content).includes(text);
 }
 
 export type Fields = Record<string, unknown>;

@@ -1,6 +1,7 @@
 import type { Format, Media, Segment, Viewer, Violation } from '../message.ts';
-import { sizeMedia, sizeUnknown } from '../tokens/media.ts';
+import { sizeEncrypted, sizeMedia, sizeUnknown } from '../tokens/media.ts';
 import { Calls, checkPairs, type PairStep, type PairWords } from './calls.ts';
+import { type Place, readContent, replaceText, withMedia } from './content.ts';
 import { asList, asString, createFormat, type Fields, isRecord, toText } from './lens.ts';
 
 /** A message of the Chat Completions API, as loosely as its clients and clones write it. */
@@ -15,7 +16,7 @@ export const openaiChat: Format<OpenAIChatMessage> = createFormat<OpenAIChatMess
   name: 'openai-chat',
   noteRole: 'system',
   viewer: () => new OpenAIChatViewer(),
-  replace: (content, text) => (Array.isArray(content) ? [{ type: 'text', text, ...markerOf(content) }] : text),
+  replace: replaceText,
   note: (role, content) => ({ role, content }),
   check,
 });
@@ -32,18 +33,14 @@ class OpenAIChatViewer implements Viewer<OpenAIChatMessage> {
     else if (message.role === 'tool' || message.role === 'function') into.push(this.#result(message, index));
     else {
       const kind = message.role === 'system' || message.role === 'developer' ? 'system' : 'user';
-      into.push({ kind, turn: this.turn, message: index, path: CONTENT, ...readContent(message.content) });
+      into.push({ kind, turn: this.turn, message: index, path: CONTENT, ...readContent(message.content, sizePart) });
     }
   }
 
   #addReply(message: Fields, index: number, into: Segment[]): void {
     const turn = ++this.turn;
-    // DeepSeek: "reasoning_content must be passed back", so it is bound like a signature.
-    const thought = asString(message.reasoning_content);
-    if (thought) {
-      into.push({ kind: 'reasoning', turn, message: index, path: ['reasoning_content'], text: thought, bound: true });
-    }
-    const content = readContent(message.content);
+    into.push(...thoughtsOf(message, { turn, message: index }));
+    const content = readContent(message.content, sizePart);
     const refusal = asString(message.refusal);
     if (content.text !== '' || content.media)
       into.push({ kind: 'reasoning', turn, message: index, path: CONTENT, ...content });
@@ -58,10 +55,30 @@ class OpenAIChatViewer implements Viewer<OpenAIChatMessage> {
     const id = resultId(message);
     const call = id === undefined ? undefined : this.#calls.answered(id);
     const tool = asString(message.name) ?? call?.tool;
-    const content = readContent(message.content);
+    const content = readContent(message.content, sizePart);
     const segment: Segment = { kind: 'observation', turn: this.turn, message: index, path: CONTENT, ...content };
     return { ...segment, ...(call ? { callId: id as string } : {}), ...(tool === undefined ? {} : { tool }) };
   }
+}
+
+/** DeepSeek: "reasoning_content must be passed back". OpenRouter's and LiteLLM's blocks say the same again, signed. */
+function thoughtsOf(message: Fields, place: Omit<Place, 'path'>): Segment[] {
+  for (const key of ['reasoning_details', 'thinking_blocks']) {
+    const blocks = asList(message[key]);
+    if (blocks.length > 0) return blocks.map((block, i) => ({ ...place, path: [key, i], ...readThought(block) }));
+  }
+  for (const key of ['reasoning_content', 'reasoning']) {
+    const text = asString(message[key]);
+    if (text) return [{ kind: 'reasoning', ...place, path: [key], text, bound: true }];
+  }
+  return [];
+}
+
+function readThought(block: Fields): Omit<Segment, keyof Place> {
+  const text = toText(block.thinking ?? block.text ?? block.summary);
+  const media = typeof block.data === 'string' ? [sizeEncrypted(block.data)] : [];
+  const isSigned = Boolean(block.signature) || block.type === 'redacted_thinking';
+  return { kind: 'reasoning', ...withMedia(text, media), bound: true, ...(isSigned ? { signed: true } : {}) };
 }
 
 interface Call {
@@ -96,30 +113,12 @@ function resultId(message: Fields): string | undefined {
   return asString(message.tool_call_id);
 }
 
-function readContent(content: unknown): { text: string; media?: Media[] } {
-  if (typeof content === 'string') return { text: content };
-  const texts: string[] = [];
-  const media: Media[] = [];
-  for (const part of asList(content)) {
-    const text = asString(part.text) ?? asString(part.refusal);
-    if (text !== undefined) texts.push(text);
-    else media.push(sizePart(part));
-  }
-  return media.length > 0 ? { text: texts.join('\n'), media } : { text: texts.join('\n') };
-}
-
 function sizePart(part: Fields): Media {
   const image = isRecord(part.image_url) ? part.image_url.url : part.image_url;
   if (image !== undefined) return sizeMedia('openai', 'image', image);
   if (isRecord(part.input_audio)) return sizeMedia('openai', 'audio', part.input_audio.data);
   if (isRecord(part.file)) return sizeMedia('openai', 'application', part.file.file_data);
   return sizeUnknown(part);
-}
-
-/** The last cache marker among the parts. Providers behind this API take Anthropic's too. */
-export function markerOf(parts: readonly unknown[]): Fields {
-  const marked = parts.findLast((part) => isRecord(part) && part.cache_control !== undefined);
-  return isRecord(marked) ? { cache_control: marked.cache_control } : {};
 }
 
 export const chatPairWords: PairWords = {

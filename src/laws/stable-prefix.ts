@@ -1,4 +1,5 @@
 import type { Plan } from '../message.ts';
+import { isPlaceholder } from './idempotent.ts';
 
 /**
  * Law 8, stable prefix: the plan for a longer history extends the plan for the shorter one.
@@ -15,8 +16,8 @@ export function extendsPlan(earlier: Plan, later: Plan, messageOf: (segment: num
     if (edit.kind === 'drop') return range(edit.from, edit.to).every(dropped);
     if (dropped(messageOf(edit.segment))) return true;
     const now = replaced.get(edit.segment);
-    // A clipped result may be cut further: that is a cut more, not one taken back.
-    return now !== undefined && (now.text === edit.text || edit.why === 'clip');
+    // What is left of a clipped result may be cut further: that is a cut more, not one taken back.
+    return now !== undefined && (now.text === edit.text || !isPlaceholder(edit.text));
   });
 }
 

@@ -318,7 +318,8 @@ export class Ledger<M> implements RequestView {
 
   /** Shortens a result that stays visible. */
   clip(result: Result, write: (handle: string) => string): boolean {
-    const stored = this.isFree(result) && !result.masked ? this.#stored(result) : undefined;
+    const isOutput = this.isFree(result) && !result.masked && !this.#mayBeCustom(result.text);
+    const stored = isOutput ? this.#stored(result) : undefined;
     const text = stored === undefined ? '' : write(this.shownHandle(stored));
     if (stored === undefined || !this.#isSmaller(result, text)) return false;
     this.clippedCount += 1;

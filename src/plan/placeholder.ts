@@ -102,13 +102,18 @@ export function failureOf({
 }
 
 const EXIT_CODE = /\bexit(?:ed)?(?: with)?[ _-]?(?:code|status)?["']?[:= ]{1,3}["']?(-?\d{1,5})\b/i;
-const ERROR_LINE =
-  /^.*(?:\b[A-Za-z]*(?:Error|Exception)\b|\berror\b|\bfatal\b|\bfailed\b|\bpanic\b|not found|denied).*$/im;
+/** An exception names the cause; a line that merely says "error" or "failed" is the next best. */
+const ERROR_LINES = [
+  /^.*\b[A-Za-z]+(?:Error|Exception)\b.*$/m,
+  /^.*(?:\berror\b|\bfatal\b|\bpanic\b|not found|denied).*$/im,
+  /^.*\bfail(?:ed|ure)?\b.*$/im,
+  /^.*\S.*$/m,
+];
 
 function readFailure(text: string): Failure {
   const ends = text.length <= 3000 ? text : `${headOf(text, 2000)}\n${tailOf(text, 1000)}`;
   const exitCode = EXIT_CODE.exec(headOf(text, 400))?.[1] ?? EXIT_CODE.exec(tailOf(text, 400))?.[1];
-  const line = ERROR_LINE.exec(ends)?.[0] ?? ends.split('\n').find((candidate) => candidate.trim() !== '');
+  const line = ERROR_LINES.map((pattern) => pattern.exec(ends)?.[0]).find((found) => found !== undefined);
   return { exitCode, line };
 }
 

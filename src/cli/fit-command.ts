@@ -1,0 +1,129 @@
+import { parseArgs } from 'node:util';
+import { PalimpsestError } from '../errors.ts';
+import { type FitOptions, fit, parsePolicy } from '../index.ts';
+import { nearest } from '../options.ts';
+import { type Io, readAll, UsageError } from './io.ts';
+import { showFit, showReport } from './show-fit.ts';
+
+export const fitHelp = `palimpsest fit: fits a message list, or a whole request, into a budget.
+
+Usage: palimpsest fit [file] [options]
+
+Reads JSON from the file or from standard input and writes the fitted JSON to
+standard output. A list of messages becomes a list of messages. A request
+({ messages | contents | input, system, tools, model, … }) becomes the request
+with that list replaced; its system prompt and tools count towards the budget.
+
+Options:
+  --max-tokens <n>     the budget (default: the window of --model, else none)
+  --model <name>       the model, for its context window
+  --policy <policy>    what to mask: sliding-window, polling, first-and-last,
+                       oldest-batch, protect-tokens, clear-tool-uses, hybrid,
+                       graduated, swe-agent, open-hands, gemini-cli, never;
+                       with options: polling:turns=5,every=10 (default: never)
+  --format <name>      chat, openai-chat, openai-responses, anthropic, gemini,
+                       ai-sdk, langchain, openai-agents (default: detected)
+  --recall             show in placeholders the handle of what they hide
+  --bound-thinking <w> opt-in or keep: what may stand before signed thinking
+  --report             write what was done, and why, to standard error
+  --show               write a readable before/after in place of the JSON
+  --json               with --report or --show: as JSON
+  -h, --help
+
+Exit codes: 0 done, 1 could not be done, 2 called wrongly.
+Example: palimpsest fit request.json --max-tokens 100000 --report > fitted.json
+`;
+
+const OPTIONS = {
+  'max-tokens': { type: 'string' },
+  model: { type: 'string' },
+  policy: { type: 'string' },
+  format: { type: 'string' },
+  recall: { type: 'boolean' },
+  'bound-thinking': { type: 'string' },
+  report: { type: 'boolean' },
+  show: { type: 'boolean' },
+  json: { type: 'boolean' },
+} as const;
+
+export async function fitCommand(args: readonly string[], io: Io): Promise<number> {
+  const { values, positionals } = parse(args);
+  const input = readRequest(await readInput(positionals, io), positionals[0] ?? 'standard input');
+  const maxTokens = values['max-tokens'];
+  const options: FitOptions = {
+    ...input.options,
+    ...(maxTokens === undefined ? {} : { maxTokens: Number(maxTokens) }),
+    ...(values.model === undefined ? {} : { model: values.model }),
+    ...(values.policy === undefined ? {} : { policy: parsePolicy(values.policy) }),
+    ...(values.format === undefined ? {} : { format: values.format as NonNullable<FitOptions['format']> }),
+    ...(values['bound-thinking'] === undefined ? {} : { boundThinking: values['bound-thinking'] as 'keep' }),
+    recall: values.recall ?? false,
+  };
+  const fitted = fit(input.messages, options);
+  if (values.show) io.stdout(values.json ? toJson(fitted.report) : showFit(input.messages, fitted, options, io));
+  else io.stdout(toJson(input.rebuild(fitted.messages)));
+  if (values.report) io.stderr(values.json ? toJson(fitted.report) : showReport(fitted.report));
+  return 0;
+}
+
+const toJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+
+function parse(args: readonly string[]) {
+  try {
+    const parsed = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
+    if (parsed.positionals.length <= 1) return parsed;
+  } catch (error) {
+    const name = /--([\w-]+)/.exec(String((error as Error).message))?.[1] ?? '';
+    const near = Object.hasOwn(OPTIONS, name) ? undefined : nearest(name, Object.keys(OPTIONS));
+    throw new UsageError(near ? `unknown option --${name}; did you mean --${near}?` : (error as Error).message);
+  }
+  throw new UsageError('expected one file at most');
+}
+
+async function readInput([file]: readonly string[], io: Io): Promise<string> {
+  if (file === undefined || file === '-') {
+    if (!io.stdin) throw new UsageError('expected a file, or messages on standard input');
+    return readAll(io.stdin);
+  }
+  try {
+    return await io.readFile(file);
+  } catch (error) {
+    throw new PalimpsestError('BAD_INPUT', `cannot read ${file}: ${(error as Error).message}`);
+  }
+}
+
+interface Request {
+  readonly messages: readonly object[];
+  readonly options: FitOptions;
+  rebuild(messages: readonly object[]): unknown;
+}
+
+const LISTS = ['messages', 'contents', 'input'] as const;
+
+/** Reads a bare list, or a request and what in it counts beside the list. */
+function readRequest(text: string, where: string): Request {
+  const body = parseJson(text, where);
+  if (Array.isArray(body)) return { messages: body, options: {}, rebuild: (messages) => messages };
+  const key = LISTS.find((name) => Array.isArray(body?.[name]));
+  if (!key)
+    throw new PalimpsestError(
+      'BAD_INPUT',
+      `Expected a list of messages in ${where}, or a request with one, but found neither`,
+    );
+  const { system = body.instructions ?? body.systemInstruction, tools, model } = body;
+  const options = {
+    ...(system ? { system } : {}),
+    ...(tools ? { tools } : {}),
+    ...(typeof model === 'string' ? { model } : {}),
+  };
+  return { messages: body[key], options, rebuild: (messages) => ({ ...body, [key]: messages }) };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what JSON holds is looked at field by field
+function parseJson(text: string, where: string): any {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new PalimpsestError('BAD_INPUT', `Expected JSON in ${where} but found none: ${(error as Error).message}`);
+  }
+}

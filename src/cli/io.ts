@@ -1,0 +1,21 @@
+/** Everything a command may touch, so that tests need no process. */
+export interface Io {
+  /** Undefined where nothing is piped in. */
+  readonly stdin: AsyncIterable<Uint8Array | string> | undefined;
+  stdout(text: string): void;
+  stderr(text: string): void;
+  readFile(path: string): Promise<string>;
+  /** Whether colours may be used on standard output. */
+  readonly color: boolean;
+  readonly columns: number;
+}
+
+/** A mistake in how a command was called: the user gets the text and exit code 2. */
+export class UsageError extends Error {}
+
+export async function readAll(stream: AsyncIterable<Uint8Array | string>): Promise<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  let text = '';
+  for await (const chunk of stream) text += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
+  return text + decoder.decode();
+}

@@ -1,0 +1,18 @@
+#!/usr/bin/env node
+import { readFile } from 'node:fs/promises';
+import { run } from './run.ts';
+
+// A reader that has seen enough, such as `head`, closes the pipe: that is no error.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code === 'EPIPE') process.exit(0);
+  throw error;
+});
+
+process.exitCode = await run(process.argv.slice(2), {
+  stdin: process.stdin.isTTY ? undefined : process.stdin,
+  stdout: (text) => process.stdout.write(text),
+  stderr: (text) => process.stderr.write(text),
+  readFile: (path) => readFile(path, 'utf8'),
+  color: process.stdout.isTTY === true && !process.env.NO_COLOR,
+  columns: process.stdout.columns ?? 100,
+});

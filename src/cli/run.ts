@@ -1,0 +1,62 @@
+import { PalimpsestError } from '../errors.ts';
+import { fitCommand, fitHelp } from './fit-command.ts';
+import { type Io, UsageError } from './io.ts';
+import { version } from './version.ts';
+
+interface Command {
+  readonly about: string;
+  readonly help: string;
+  run(args: readonly string[], io: Io): Promise<number>;
+}
+
+const commands: Readonly<Record<string, Command>> = {
+  fit: { about: 'fit a message list, or a whole request, into a budget', help: fitHelp, run: fitCommand },
+};
+
+export const help = `palimpsest keeps an agent's context window small, cheap and recoverable.
+
+Usage: palimpsest <command> [options]
+
+Commands:
+${Object.entries(commands)
+  .map(([name, command]) => `  ${name.padEnd(8)} ${command.about}`)
+  .join('\n')}
+
+  palimpsest <command> --help   what a command takes
+  palimpsest --version
+`;
+
+/** Runs a command line and answers its exit code: 0 done, 1 could not be done, 2 called wrongly. */
+export async function run(argv: readonly string[], io: Io): Promise<number> {
+  const [name, ...args] = argv;
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+    (name === undefined ? io.stderr : io.stdout)(help);
+    return name === undefined ? 2 : 0;
+  }
+  if (name === '--version' || name === '-v') {
+    io.stdout(`${version}\n`);
+    return 0;
+  }
+  const command = commands[name];
+  if (!command) {
+    io.stderr(`palimpsest: no command '${name}'. Commands are ${Object.keys(commands).join(', ')}.\n`);
+    return 2;
+  }
+  if (args.includes('--help') || args.includes('-h')) {
+    io.stdout(command.help);
+    return 0;
+  }
+  return runSafely(name, command, args, io);
+}
+
+async function runSafely(name: string, command: Command, args: readonly string[], io: Io): Promise<number> {
+  try {
+    return await command.run(args, io);
+  } catch (error) {
+    const isUsage = error instanceof UsageError || (error instanceof PalimpsestError && error.code === 'BAD_OPTION');
+    if (!isUsage && !(error instanceof PalimpsestError)) throw error;
+    io.stderr(`palimpsest ${name}: ${error.message}\n`);
+    if (isUsage) io.stderr(`Try: palimpsest ${name} --help\n`);
+    return isUsage ? 2 : 1;
+  }
+}

@@ -1,0 +1,44 @@
+import type { Media, Segment } from '../message.ts';
+import { asList, asString, type Fields, isRecord } from './lens.ts';
+
+export type Place = Pick<Segment, 'turn' | 'message' | 'path'>;
+
+/** What a segment says: its texts joined, and what else stands there, sized. */
+export type Content = Pick<Segment, 'text' | 'media'>;
+
+/** Reads a string, a part or a list of parts. What is no text is sized by the provider's formula. */
+export function readContent(content: unknown, size: (part: Fields) => Media): Content {
+  if (typeof content === 'string') return { text: content };
+  const texts: string[] = [];
+  const media: Media[] = [];
+  for (const part of Array.isArray(content) ? content : [content]) {
+    const text = partText(part);
+    if (text !== undefined) texts.push(text);
+    else if (isRecord(part)) media.push(size(part));
+  }
+  return withMedia(texts.join('\n'), media);
+}
+
+export const withMedia = (text: string, media: readonly Media[]): Content =>
+  media.length > 0 ? { text, media } : { text };
+
+/** `text`, `input_text`, `output_text` and the like; a part of any other type is more than its text. */
+function partText(part: unknown): string | undefined {
+  if (!isRecord(part)) return asString(part);
+  const type = asString(part.type) ?? 'text';
+  if (type === 'refusal') return asString(part.refusal);
+  return type.endsWith('text') ? asString(part.text) : undefined;
+}
+
+const MARKERS = ['cache_control', 'prompt_cache_breakpoint', 'promptCacheBreakpoint'];
+
+/** One text in the place of a string or a list; a list keeps its last cache marker. */
+export function replaceText(content: unknown, text: string, type = 'text'): unknown {
+  return Array.isArray(content) ? [{ type, text, ...markersOf(content) }] : text;
+}
+
+function markersOf(parts: readonly unknown[]): Fields {
+  const markers: Fields = {};
+  for (const part of asList(parts)) for (const key of MARKERS) if (isRecord(part[key])) markers[key] = part[key];
+  return markers;
+}
