@@ -1,4 +1,4 @@
-import type { Plan, Segment, Violation } from '../message.ts';
+import { replacementLaw } from './law.ts';
 
 /** What the caller's request must say when an edit stands before thinking that is signed over its prefix. */
 const OPT_IN = {
@@ -8,7 +8,7 @@ const OPT_IN = {
   headerValue: 'thinking-binding-controls-2026-08-01',
 } as const;
 
-/** Law 3: newer Claude models bind a thinking block to everything before it. */
+/** Newer Claude models bind a thinking block to everything before it. */
 export function boundThinking(firstEdited: number, lastSigned: number, model: string | undefined) {
   return firstEdited < lastSigned && bindsThinking(model) ? [OPT_IN] : [];
 }
@@ -20,16 +20,8 @@ function bindsThinking(model: string | undefined): boolean {
   return Number(version[1]) + Number(version[2] ?? 0) / 100 >= 5.01;
 }
 
-/** Law 3, bound reasoning: what is signed, encrypted or redacted is never replaced. */
-export function checkBound(segments: readonly Segment[], plan: Plan): Violation[] {
-  return plan.edits.flatMap((edit): Violation[] => {
-    const segment = edit.kind === 'replace' ? segments[edit.segment] : undefined;
-    const isLegal =
-      segment === undefined || (segment.kind === 'observation' && !segment.bound && segment.callId !== undefined);
-    if (isLegal) return [];
-    const text = `An edit replaces ${segment.bound ? 'bound ' : ''}${segment.kind}; only a result that answers a call may be replaced.`;
-    return [
-      { law: 'bound-reasoning', message: segment.message, text, about: segment.callId ?? segment.path.join('.') },
-    ];
-  });
-}
+/** Law 3, bound reasoning: only a result that answers a call is ever replaced, and never one that is bound. */
+export const boundReasoning = replacementLaw('bound-reasoning', (_edit, { kind, bound, callId }) => {
+  if (kind === 'observation' && !bound && callId !== undefined) return undefined;
+  return `A replacement of ${bound ? 'bound ' : ''}${kind}: only a result that answers a call may be replaced.`;
+});

@@ -1,8 +1,13 @@
+import { replacementLaw } from './law.ts';
+
 /**
  * Law 7, idempotent, also when fed back: frameworks carry our output forward, so we must know it again.
  * A result is masked if and only if its entire text is a placeholder; anything longer, or with text around it,
  * is output, whatever it says.
  */
+export const idempotent = replacementLaw('idempotent', (_edit, { text }) =>
+  isPlaceholder(text) ? 'A replacement of what is a placeholder already.' : undefined,
+);
 
 /** No placeholder is longer, but for the blocks that a dispatch result keeps. */
 export const MAX_PLACEHOLDER = 300;

@@ -1,7 +1,7 @@
-import type { Segment } from '../message.ts';
+import { replacementLaw } from './law.ts';
 
-/** Law 6, monotone: a replacement is smaller than what it hides. */
-export function isSmaller(text: string, segment: Segment): boolean {
-  const hidden = segment.media?.reduce((sum, item) => sum + item.bytes, segment.text.length) ?? segment.text.length;
-  return text.length < hidden;
-}
+/** Law 6, monotone: a replacement is smaller than what it hides, so no plan makes a request larger. */
+export const monotone = replacementLaw('monotone', (edit, { text, media }) => {
+  const hidden = media ? media.reduce((sum, item) => sum + item.bytes, text.length) : text.length;
+  return edit.text.length < hidden ? undefined : 'A replacement is not smaller than what it hides.';
+});

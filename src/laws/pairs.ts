@@ -1,4 +1,11 @@
 import type { Format, Violation } from '../message.ts';
+import { isStructural, type Law } from './law.ts';
+
+/** Law 1, pairs, and whatever else the provider rejects: a plan must not add to it. */
+export const pairs: Law = {
+  name: 'pairs',
+  check: ({ format, before, after, plan }) => (isStructural(plan) ? addedViolations(format, before, after) : []),
+};
 
 /** What this law needs to know of a turn. */
 export interface PairedTurn<T> {
@@ -9,7 +16,7 @@ export interface PairedTurn<T> {
 }
 
 /**
- * Law 1, pairs. Splits turns into the smallest groups that may be cut apart: calls stay with their results,
+ * Splits turns into the smallest groups that may be cut apart: calls stay with their results,
  * also where those came turns later. A group that reaches beyond the turns given is left out, and so is one
  * with an open call: its result may still come.
  */

@@ -1,17 +1,29 @@
-import type { Format, Segment, Violation } from '../message.ts';
+import type { Segment, Violation } from '../message.ts';
 import { isNote } from './idempotent.ts';
+import type { Law } from './law.ts';
 
 /** Law 4, roles: a note never stands before the system prompt, and has a role the format allows. */
-export function checkNotePlace<M>(
-  format: Format<M>,
-  segments: readonly Segment[],
-  before: number,
-  role: string,
-): Violation[] {
-  const prompts = segments.filter((segment) => !isNote(segment.text));
-  const other = prompts.findIndex((segment) => segment.kind !== 'system');
-  const lastPrompt = prompts[(other < 0 ? prompts.length : other) - 1];
-  if ((lastPrompt === undefined || before > lastPrompt.message) && role === format.noteRole) return [];
-  const text = `A note with the role ${role} may not stand before message ${before}.`;
-  return [{ law: 'roles', message: before, text, about: 'note' }];
+export const roles: Law = {
+  name: 'roles',
+  check({ format, segments, plan }) {
+    const violations: Violation[] = [];
+    for (const edit of plan.edits) {
+      if (edit.kind !== 'insert') continue;
+      if (edit.before > lastPrompt(segments) && edit.role === format.noteRole) continue;
+      const text = `A note with the role ${edit.role} may not stand before message ${edit.before}.`;
+      violations.push({ law: 'roles', message: edit.before, text, about: 'note' });
+    }
+    return violations;
+  },
+};
+
+/** The last message of the system prompt at the start of a list, notes of ours apart; -1 if there is none. */
+function lastPrompt(segments: readonly Segment[]): number {
+  let last = -1;
+  for (const segment of segments) {
+    if (isNote(segment.text)) continue;
+    if (segment.kind !== 'system') break;
+    last = segment.message;
+  }
+  return last;
 }

@@ -1,12 +1,19 @@
 import type { Segment, Violation } from '../message.ts';
 import { isNote } from './idempotent.ts';
+import { isStructural, type Law } from './law.ts';
 
-/** Law 5, task: the newest user message that is not a tool result survives every stage, and so its turn does. */
+/** Law 5, task: system prompt, first and newest user message survive every stage. */
+export const task: Law = {
+  name: 'task',
+  check: ({ format, after, segments, plan }) => (isStructural(plan) ? checkTask(segments, format.view(after)) : []),
+};
+
+/** The turn with the newest user message that is not a tool result: it survives whole. */
 export function newestUserTurn<T extends { readonly hasUser: boolean }>(turns: readonly T[]): T | undefined {
   return turns.findLast((turn) => turn.hasUser);
 }
 
-/** System prompt, first and newest user message are looked for by their text. */
+/** What must survive is looked for by its text. */
 export function checkTask(before: readonly Segment[], after: readonly Segment[]): Violation[] {
   const left = new Set(after.map((segment) => segment.text));
   const said = before.filter((segment) => !isNote(segment.text));

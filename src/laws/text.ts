@@ -1,7 +1,11 @@
-/** Law 9, text: no surrogate pair is split by a cut, and no replacement is empty. */
-export function isWholeText(text: string, original: string): boolean {
-  return text !== '' && (loneSurrogates(text) === 0 || loneSurrogates(text) <= loneSurrogates(original));
-}
+import { replacementLaw } from './law.ts';
+
+/** Law 9, text: no cut splits a surrogate pair, and no replacement is empty. */
+export const text = replacementLaw('text', (edit, segment) => {
+  if (edit.text === '') return 'A replacement is empty.';
+  if (edit.text.isWellFormed()) return undefined;
+  return loneSurrogates(edit.text) <= loneSurrogates(segment.text) ? undefined : 'A replacement splits a character.';
+});
 
 export function loneSurrogates(text: string): number {
   return text.match(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g)?.length ?? 0;

@@ -1,0 +1,53 @@
+import type { Edit, Format, LawName, Plan, ReplaceEdit, Segment, Violation } from '../message.ts';
+
+/** A plan, what it was made for and what it makes of it. */
+export interface Applied<M> {
+  readonly format: Format<M>;
+  readonly before: readonly M[];
+  readonly after: readonly M[];
+  /** The view of `before`. */
+  readonly segments: readonly Segment[];
+  readonly plan: Plan;
+}
+
+export interface Law {
+  readonly name: LawName;
+  /** How a plan breaks this law; nothing if it keeps it. */
+  check<M>(applied: Applied<M>): Violation[];
+}
+
+/** A plan that leaves out or puts in messages. Masks alone cannot break pairs, roles or the task. */
+export const isStructural = ({ edits }: Plan): boolean => edits.some((edit) => edit.kind !== 'replace');
+
+/** A law about replacements one by one: `check` answers what is wrong with one, or nothing. */
+export function replacementLaw(name: LawName, check: (edit: ReplaceEdit, segment: Segment) => string | undefined): Law {
+  return {
+    name,
+    check({ plan, segments }) {
+      const violations: Violation[] = [];
+      for (const edit of plan.edits) {
+        const segment = edit.kind === 'replace' ? segments[edit.segment] : undefined;
+        const text = segment && check(edit as ReplaceEdit, segment);
+        if (text !== undefined)
+          violations.push({ law: name, message: segment?.message ?? 0, text, about: segment?.callId ?? '' });
+      }
+      return violations;
+    },
+  };
+}
+
+/** Where each message went: its index in the edited list, or -1 if it was left out. */
+export function movedTo(count: number, edits: readonly Edit[]): Int32Array {
+  const moved = new Int32Array(count);
+  const inserted = new Map<number, number>();
+  for (const edit of edits) {
+    if (edit.kind === 'drop') moved.fill(-1, edit.from, edit.to);
+    if (edit.kind === 'insert') inserted.set(edit.before, (inserted.get(edit.before) ?? 0) + 1);
+  }
+  let next = 0;
+  for (let i = 0; i < count; i++) {
+    next += inserted.size > 0 ? (inserted.get(i) ?? 0) : 0;
+    if (moved[i] !== -1) moved[i] = next++;
+  }
+  return moved;
+}

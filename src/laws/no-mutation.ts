@@ -1,0 +1,19 @@
+import type { Violation } from '../message.ts';
+import { type Law, movedTo } from './law.ts';
+
+/** Law 10, no mutation: nothing is copied or changed that no edit names; it is the caller's own object still. */
+export const noMutation: Law = {
+  name: 'no-mutation',
+  check({ before, after, segments, plan }) {
+    const moved = movedTo(before.length, plan.edits);
+    const edited = new Set<number>();
+    for (const edit of plan.edits) if (edit.kind === 'replace') edited.add(segments[edit.segment]?.message ?? -1);
+    const violations: Violation[] = [];
+    for (let i = 0; i < before.length; i++) {
+      const to = moved[i] ?? -1;
+      if (to < 0 || after[to] === before[i] || edited.has(i)) continue;
+      violations.push({ law: 'no-mutation', message: i, text: `Message ${i} was replaced though no edit names it.` });
+    }
+    return violations;
+  },
+};
