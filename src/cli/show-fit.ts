@@ -1,29 +1,46 @@
-import type { FitOptions, FitResult, Report, Segment } from '../index.ts';
-import { detectFormat, formatByName } from '../index.ts';
+import {
+  detectFormat,
+  type FitOptions,
+  type FitResult,
+  formatByName,
+  type Plan,
+  type Report,
+  type Segment,
+} from '../index.ts';
 import type { Io } from './io.ts';
 
-/** A readable before/after: a line for each piece of the history, with what became of it. */
+/** A readable before/after: a line for each tool result, with what became of it. */
 export function showFit(messages: readonly object[], fitted: FitResult<object>, options: FitOptions, io: Io): string {
   const name = typeof options.format === 'string' ? options.format : detectFormat(messages);
   const segments = formatByName(name ?? 'chat').view(messages);
-  const fate = fatesOf(fitted, segments);
-  const room = Math.max(30, io.columns - 44);
-  const lines = segments.map((segment, index) => {
-    const after = fate.get(index);
-    const before = sizeOf(segment.text);
-    const size = after === undefined ? before : `${before} → ${after === 'dropped' ? '0' : sizeOf(after)}`;
-    const text =
-      after === undefined ? oneLine(label(segment), room) : after === 'dropped' ? 'left out' : oneLine(after, room);
-    const line = `${String(segment.turn).padStart(4)}  ${segment.kind.padEnd(12)}${size.padStart(16)}  ${text}`;
-    return after === undefined ? line : paint(line, io);
-  });
-  return [`turn  ${'what'.padEnd(12)}${'characters'.padStart(16)}`, ...lines, '', showReport(fitted.report)].join('\n');
+  const fates = fatesOf(fitted.plan, segments);
+  const header = `turn  ${'call'.padEnd(CALL)}  ${'characters'.padStart(SIZE)}  what the model sees`;
+  const calls = new Map<string | undefined, string>();
+  const lines: string[] = [];
+  for (const [index, segment] of segments.entries()) {
+    if (segment.kind === 'action') calls.set(segment.callId, segment.text);
+    if (segment.kind === 'observation')
+      lines.push(showResult(segment, calls.get(segment.callId) ?? '', fates.get(index), io));
+  }
+  return [header, ...lines, '', showReport(fitted.report)].join('\n');
 }
 
-const sizeOf = (text: string): string => text.length.toLocaleString('en');
-const paint = (line: string, { color }: Io): string => (color ? `\u001b[33m${line}\u001b[0m` : line);
-const label = (segment: Segment): string =>
-  segment.kind === 'action' ? `${segment.tool} ${segment.text}` : segment.text;
+const CALL = 28;
+const SIZE = 13;
+const LEFT_OUT = '(left out)';
+
+function showResult(result: Segment, args: string, after: string | undefined, io: Io): string {
+  const before = result.text.length.toLocaleString('en');
+  const size = after === undefined ? before : `${before} → ${after === LEFT_OUT ? 0 : after.length}`;
+  const start = `${String(result.turn).padStart(4)}  ${oneLine(callOf(result, args), CALL).padEnd(CALL)}  ${size.padStart(SIZE)}  `;
+  const line = start + oneLine(after ?? result.text, Math.max(20, io.columns - start.length));
+  return io.color && after !== undefined ? `\u001b[33m${line}\u001b[0m` : line;
+}
+
+/** The tool and the first text among its arguments. */
+function callOf({ tool = 'result' }: Segment, args: string): string {
+  return `${tool} ${/(?<=: ?")(?:[^"\\]|\\.)*/.exec(args)?.[0] ?? ''}`;
+}
 
 function oneLine(text: string, room: number): string {
   const line = text
@@ -33,13 +50,13 @@ function oneLine(text: string, room: number): string {
   return line.length <= room ? line : `${line.slice(0, room - 1)}…`;
 }
 
-function fatesOf({ plan }: FitResult<object>, segments: readonly Segment[]): Map<number, string> {
+function fatesOf(plan: Plan, segments: readonly Segment[]): Map<number, string> {
   const fates = new Map<number, string>();
   for (const edit of plan.edits) {
     if (edit.kind === 'replace') fates.set(edit.segment, edit.text);
     if (edit.kind !== 'drop') continue;
     for (const [index, segment] of segments.entries()) {
-      if (edit.from <= segment.message && segment.message < edit.to) fates.set(index, 'dropped');
+      if (edit.from <= segment.message && segment.message < edit.to) fates.set(index, LEFT_OUT);
     }
   }
   return fates;
@@ -56,11 +73,11 @@ export function showReport(report: Report): string {
     ...(edits.drop ? [`${edits.drop} messages left out`] : []),
   ];
   return [
-    `before   ${count(tokens.before)} tokens`,
-    `after    ${count(tokens.after)} tokens (−${share} %)`,
-    `did      ${did.join(', ')} in ${report.epoch} epochs`,
-    `decision ${decision.act}: ${decision.because}`,
-    ...requires.map((need) => `requires ${need.field}: '${need.value}' and ${need.header}: ${need.headerValue}`),
+    `before    ${count(tokens.before)} tokens`,
+    `after     ${count(tokens.after)} tokens (−${share} %)`,
+    `did       ${did.join(', ')}, in ${report.epoch} step${report.epoch === 1 ? '' : 's'}`,
+    `decision  ${decision.act}: ${decision.because}`,
+    ...requires.map((need) => `requires  ${need.field}: '${need.value}', and ${need.header}: ${need.headerValue}`),
     '',
   ].join('\n');
 }

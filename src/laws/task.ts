@@ -8,9 +8,9 @@ export const task: Law = {
   check: ({ format, after, segments, plan }) => (isStructural(plan) ? checkTask(segments, format.view(after)) : []),
 };
 
-/** The turn with the newest user message that is not a tool result: it survives whole. */
-export function newestUserTurn<T extends { readonly hasUser: boolean }>(turns: readonly T[]): T | undefined {
-  return turns.findLast((turn) => turn.hasUser);
+/** The turns with the first and the newest user message that is not a tool result: they survive whole. */
+export function userTurns<T extends { readonly hasUser: boolean }>(turns: readonly T[]): ReadonlySet<T | undefined> {
+  return new Set([turns.find((turn) => turn.hasUser), turns.findLast((turn) => turn.hasUser)]);
 }
 
 /** What must survive is looked for by its text. */

@@ -12,7 +12,10 @@ export interface DropOptions {
   readonly counter?: Counter;
 }
 
-/** Leaves out whole turns, oldest first, never the last one and never the conversation before the first reply. */
+/**
+ * Leaves out whole turns, oldest first, until the rest fits or only the last is left. The conversation before the loop,
+ * which begins with the first reply that calls a tool, stays.
+ */
 export function dropOldestTurns<M>(
   messages: readonly M[],
   options: DropOptions,
@@ -22,6 +25,7 @@ export function dropOldestTurns<M>(
   const ledger = new Ledger<M>(resolveFormat(messages, format), { counter });
   for (const message of messages) ledger.take(message, ledger.read(message));
   if (ledger.tokens <= maxTokens) return { messages: messages.slice(), droppedCount: 0 };
-  const droppedCount = dropTurns(ledger, { measure: 'tokens' }, maxTokens);
+  const loop = ledger.rows.findIndex((row) => row.hasCalls);
+  const droppedCount = dropTurns(ledger, { measure: 'tokens' }, maxTokens, loop < 0 ? 1 : loop);
   return { messages: ledger.sent(), droppedCount };
 }

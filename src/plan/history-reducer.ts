@@ -83,6 +83,7 @@ function truncate(ledger: Ledger<ChatMessage>, limit: Limit): void {
     () => clipResults(ledger, limit, limit.max),
     () => maskAll(ledger, segmentsOf(ledger.observations)),
     () => ledger.setNotes({}),
+    () => clipResults(ledger, limit, limit.max, 1),
   ];
   for (const step of steps) if (sizeOf(ledger, limit) > limit.max) step();
 }

@@ -178,8 +178,14 @@ export class Ledger<M> implements RequestView {
     this.#resize(segment.message, row, tokens, isArguments(segment) ? 0 : length);
     if (segment.kind === 'observation') this.#takeResult(index, segment, row, facts);
     else if (segment.kind === 'action') this.#takeCall(segment, row);
-    else if (segment.kind === 'user') row.hasUser = true;
+    else if (segment.kind === 'user') this.#takeUser(segment, row);
     if (segment.signed) this.#takeSigned(index);
+  }
+
+  #takeUser({ text }: Segment, row: TurnRow): void {
+    if (row.number === 0 && readNote(text)) return;
+    row.hasUser = true;
+    if (this.task === '') this.task = text;
   }
 
   #takeSigned(index: number): void {
@@ -194,6 +200,7 @@ export class Ledger<M> implements RequestView {
     if (calls) calls.push(call);
     else this.#openCalls.set(id, [call]);
     row.openCalls += 1;
+    row.hasCalls = true;
   }
 
   #takeResult(index: number, segment: Segment, row: TurnRow, facts: TextFacts): void {
@@ -210,7 +217,7 @@ export class Ledger<M> implements RequestView {
     this.observations.push(result);
   }
 
-  /** Turn 0: where the system prompt ends, what the task is, and notes of ours that came back to us. */
+  /** Turn 0: where the system prompt ends, and notes of ours that came back to us. */
   #takeHead(index: number): void {
     const [only, more] = this.segments.slice(this.#firstSegment[index]);
     if (!only) return;
@@ -219,8 +226,7 @@ export class Ledger<M> implements RequestView {
     if (note) {
       this.notes = { ...this.notes, ...note };
       this.#noteMessages.push(index);
-    } else if (only.kind === 'user' && this.task === '') this.task = only.text;
-    else if (only.kind === 'system' && this.#leadingSystem === index - this.#noteMessages.length)
+    } else if (only.kind === 'system' && this.#leadingSystem === index - this.#noteMessages.length)
       this.#leadingSystem += 1;
   }
 
@@ -321,7 +327,7 @@ export class Ledger<M> implements RequestView {
     const isOutput = this.isFree(result) && !result.masked && !this.#mayBeCustom(result.text);
     const stored = isOutput ? this.#stored(result) : undefined;
     const text = stored === undefined ? '' : write(this.shownHandle(stored));
-    if (stored === undefined || !this.#isSmaller(result, text)) return false;
+    if (stored === undefined || !this.#isShorter(result, text) || this.countTokens(text) > result.tokens) return false;
     this.clippedCount += 1;
     this.revision += 1;
     this.#replace(result, text, 'clip', stored);
@@ -351,9 +357,13 @@ export class Ledger<M> implements RequestView {
     return this.#style.custom === true && this.#style.literal === undefined && text.length <= MAX_PLACEHOLDER;
   }
 
+  /** Law 6: a placeholder is smaller than what it hides, in characters and in tokens. */
   #isSmaller(result: Result, text: string): boolean {
-    if (text === '' || text.length >= result.text.length + result.mediaBytes) return false;
-    return this.#facts(text).tokens < result.tokens;
+    return this.#isShorter(result, text) && this.#facts(text).tokens < result.tokens;
+  }
+
+  #isShorter(result: Result, text: string): boolean {
+    return text !== '' && text.length < result.text.length + result.mediaBytes;
   }
 
   #replace(result: Result, text: string, why: Why, stored: string): void {
@@ -432,25 +442,24 @@ export class Ledger<M> implements RequestView {
 
   /** Takes all turns apart into their messages, so that one can go without the others. Not taken back by `undoRequest`. */
   splitTurns(): void {
-    const rows = this.rows.slice(0, 1);
+    const head = new TurnRow(0, 0);
+    const rows = [head];
     const rowOf = new Map<number, TurnRow>();
-    for (const turn of this.rows.slice(1)) {
+    for (const turn of this.rows) {
       for (let message = turn.from; message < turn.to; message++) {
         const row = this.#rowOfMessage(message, rows.length);
+        row.isHead = turn.number === 0 && !row.hasUser;
         rows.push(row);
         rowOf.set(message, row);
       }
     }
     for (const result of this.observations) {
       result.row = rowOf.get(result.original.message) ?? result.row;
-      const caller = result.call && rowOf.get(result.call.message);
-      caller?.link(result.row);
+      if (result.call) rowOf.get(result.call.message)?.link(result.row);
     }
-    for (const calls of this.#openCalls.values()) {
-      for (const { message } of calls) {
-        const row = rowOf.get(message);
-        if (row) row.openCalls += 1;
-      }
+    for (const { message } of [...this.#openCalls.values()].flat()) {
+      const row = rowOf.get(message);
+      if (row) row.openCalls += 1;
     }
     this.rows = rows;
   }

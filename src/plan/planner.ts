@@ -25,6 +25,8 @@ interface Progress {
   readonly state: unknown;
   readonly epoch: number;
   readonly previousTokens: number;
+  /** The furthest that a budget made it go so far. */
+  readonly stage: Stage | undefined;
 }
 
 /**
@@ -41,7 +43,6 @@ export class Planner<M> {
   /** Where the fold stood before the request about to be sent, if that one was decided already. */
   #undecided: Progress | undefined;
   #decision: Decision = { act: 'wait', because: 'nothing to decide yet' };
-  #stage: Stage | undefined;
 
   constructor(format: Format<M>, options: PlannerOptions) {
     const { policy, maxTokens, model, ...ledger } = options;
@@ -49,7 +50,7 @@ export class Planner<M> {
     this.#policy = policy;
     this.#limits = [policy.limit, budgetLimit(policy, maxTokens)].filter((limit) => limit !== undefined);
     this.#model = model;
-    this.#progress = { state: policy.init(), epoch: 0, previousTokens: 0 };
+    this.#progress = { state: policy.init(), epoch: 0, previousTokens: 0, stage: undefined };
   }
 
   /** Takes in what is new, and answers what that changes. */
@@ -92,10 +93,10 @@ export class Planner<M> {
   }
 
   report(): Report {
-    const { epoch, previousTokens } = this.#progress;
+    const { epoch, previousTokens, stage } = this.#progress;
     const frontier = this.#ledger.observations[this.#ledger.frontier]?.original.message;
     const requires = this.#requires();
-    const progress = { decision: this.#decision, epoch, stage: this.#stage, frontier, previousTokens, requires };
+    const progress = { decision: this.#decision, epoch, stage, frontier, previousTokens, requires };
     return createReport(this.#ledger, progress);
   }
 
@@ -120,10 +121,10 @@ export class Planner<M> {
     const { state, because, masked } = this.#followPolicy(before.state);
     const cut = this.#cut();
     ledger.endRequest();
-    this.#stage = cut?.stage;
     this.#decision = cut ?? (masked > 0 ? { ...because, act: 'mask', masked } : because);
     const epoch = before.epoch + (ledger.firstChange() === undefined ? 0 : 1);
-    this.#progress = { state: cut ? this.#policy.init() : state, epoch, previousTokens };
+    const stage = furthest(before.stage, cut?.stage);
+    this.#progress = { state: cut ? this.#policy.init() : state, epoch, previousTokens, stage };
     this.#undecided = before;
   }
 
@@ -166,6 +167,11 @@ export class Planner<M> {
     return boundThinking(this.#ledger.firstEdited() ?? Number.POSITIVE_INFINITY, this.#ledger.lastSigned, this.#model);
   }
 }
+
+const STAGES: readonly (Stage | undefined)[] = [undefined, 'masking', 'summarization', 'fallback'];
+
+const furthest = (a: Stage | undefined, b: Stage | undefined): Stage | undefined =>
+  STAGES.indexOf(a) > STAGES.indexOf(b) ? a : b;
 
 function budgetLimit(policy: Policy, maxTokens: number | undefined): Limit | undefined {
   if (maxTokens === undefined) return undefined;

@@ -14,6 +14,9 @@ export class TurnRow {
   chars = 0;
   openCalls = 0;
   hasUser = false;
+  hasCalls = false;
+  /** Part of what came before the first reply: never left out. */
+  isHead = false;
   /** Turns that answer its calls, or whose calls it answers: they can only go together. */
   readonly linked: TurnRow[] = [];
 

@@ -1,6 +1,6 @@
 import { isPlaceholder, summaryHeader } from '../laws/idempotent.ts';
 import { closedGroups } from '../laws/pairs.ts';
-import { newestUserTurn } from '../laws/task.ts';
+import { userTurns } from '../laws/task.ts';
 import { clipText } from '../text.ts';
 import type { Ledger } from './ledger.ts';
 import { noteTexts, writeNotice } from './notes.ts';
@@ -57,9 +57,10 @@ export function maskAll<M>(ledger: Ledger<M>, segments: readonly number[]): numb
 
 /** The turns up to a number that the laws let go, in groups that can only go together, oldest first. */
 function removable<M>(ledger: Ledger<M>, upTo: number): TurnRow[][] {
-  const newest = newestUserTurn(ledger.rows);
+  const task = userTurns(ledger.rows);
   const rows = ledger.rows.slice(1, -1);
-  const isKept = (row: TurnRow): boolean => row === newest || row.number > upTo || ledger.isSignedTurn(row);
+  const isKept = (row: TurnRow): boolean =>
+    task.has(row) || row.isHead || row.number > upTo || ledger.isSignedTurn(row);
   return closedGroups(rows).filter((group) => !group.some(isKept));
 }
 
@@ -146,13 +147,14 @@ function noticeSize<M>(ledger: Ledger<M>, { measure }: Measure, more: number): n
 /** The framing of a message, and what one handle may cost more than another. */
 const NOTE_TOKENS = 8;
 
-/** Leaves out whole turns, oldest first, until the target is reached. Answers how many messages went. */
-export function dropTurns<M>(ledger: Ledger<M>, limit: Measure, target: number): number {
+/** Leaves out whole turns, oldest first, until the target is reached; none before turn `from`. Answers how many messages went. */
+export function dropTurns<M>(ledger: Ledger<M>, limit: Measure, target: number, from = 1): number {
   const rows: TurnRow[] = [];
   const texts: string[] = [];
   let size = sizeOf(ledger, limit);
   let dropped = 0;
   for (const group of removable(ledger, ledger.turns)) {
+    if (group.some((row) => row.number < from)) continue;
     if (dropped > 0 && size + noticeSize(ledger, limit, dropped) <= target) break;
     const text = ledger.write(group);
     if (text === undefined) continue;
@@ -173,15 +175,15 @@ export function dropTurns<M>(ledger: Ledger<M>, limit: Measure, target: number):
   return dropped;
 }
 
-/** Shortest that a clipped result becomes; below that it is better masked. */
+/** The shortest that a clipped result becomes; below that it is better masked. */
 const LEAST = { tokens: 60, chars: 24 };
 
 /** Cuts the largest visible results down to one common size that brings the whole to the target. */
-export function clipResults<M>(ledger: Ledger<M>, limit: Measure, target: number): void {
+export function clipResults<M>(ledger: Ledger<M>, limit: Measure, target: number, least?: number): void {
   const { measure } = limit;
   const results = ledger.observations.filter((result) => !result.masked && ledger.isFree(result));
   const sizes = results.map((result) => (measure === 'tokens' ? result.tokens : result.text.length));
-  const cap = Math.max(LEAST[measure], commonCap(sizes, sizeOf(ledger, limit) - target));
+  const cap = Math.max(least ?? LEAST[measure], commonCap(sizes, sizeOf(ledger, limit) - target));
   for (const [i, result] of results.entries()) {
     if ((sizes[i] ?? 0) <= cap) continue;
     ledger.clip(result, (handle) =>

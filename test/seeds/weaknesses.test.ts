@@ -1,0 +1,873 @@
+import { describe, expect, it } from 'vitest';
+import {
+  type ChatMessage,
+  chat,
+  clearToolUses,
+  clipText,
+  countTokens,
+  createPlanner,
+  describeResult,
+  dropOldestTurns,
+  estimateTokens,
+  type FitOptions,
+  firstAndLast,
+  fit as fitHistory,
+  graduated,
+  HistoryReducer,
+  type HistoryReducerOptions,
+  type HistoryReductionResult,
+  handleOf,
+  hybrid,
+  isPlaceholder,
+  maskDispatchObservation,
+  maskObservations,
+  never,
+  ObservationMaskingContextManager,
+  oldestBatch,
+  PalimpsestError,
+  type Policy,
+  polling,
+  protectTokens,
+  slidingWindow,
+  truncateResult,
+} from '../../src/index.ts';
+import {
+  answer,
+  call,
+  changedTurns,
+  chars,
+  contents,
+  frozen,
+  history,
+  isWhole,
+  pair,
+  parallelCalls,
+  prose,
+  range,
+  reply,
+  result,
+  results,
+  system,
+  toolTurn,
+  unpaired,
+  user,
+} from './support.ts';
+
+const reduce = (messages: readonly ChatMessage[], options: HistoryReducerOptions): HistoryReductionResult =>
+  new HistoryReducer().reduce(messages, options);
+const fitChat = (messages: readonly ChatMessage[], options: FitOptions = {}) =>
+  fitHistory(messages, { format: chat, ...options });
+const errorOf = (run: () => unknown): PalimpsestError | undefined => {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof PalimpsestError) return error;
+    throw error;
+  }
+  return undefined;
+};
+
+/** How many messages two requests have in common from the start, by their bytes. */
+function commonPrefix(a: readonly ChatMessage[], b: readonly ChatMessage[]): number {
+  let length = 0;
+  while (length < a.length && length < b.length && JSON.stringify(a[length]) === JSON.stringify(b[length])) length++;
+  return length;
+}
+
+/** The turns at which the request does not begin with the whole of the one before. */
+function breaks(run: readonly ChatMessage[], options: FitOptions): number[] {
+  const turns = (run.length - 2) / 2;
+  const request = (turn: number): ChatMessage[] => fitChat(run.slice(0, 2 + 2 * turn), options).messages;
+  return range(1, turns).filter((turn) => {
+    const before = request(turn - 1);
+    return commonPrefix(before, request(turn)) < before.length;
+  });
+}
+
+const POLICIES: readonly [string, Policy][] = [
+  ['slidingWindow', slidingWindow({ turns: 3 })],
+  ['firstAndLast', firstAndLast({ keepFirst: 2, keepLast: 3 })],
+  ['oldestBatch', oldestBatch({ count: 3, window: 2 })],
+  ['protectTokens', protectTokens({ protect: 600, atLeast: 400 })],
+  ['clearToolUses', clearToolUses({ trigger: 1500, keep: 2 })],
+  ['hybrid', hybrid({ window: 2, summarizeEvery: 5 })],
+  ['graduated', graduated({ maxInputChars: 4000, preserveRecentRawTurns: 2 })],
+  ['polling', polling({ turns: 3, every: 4 })],
+];
+
+describe('1.5 spec-context-mcp', () => {
+  const SYSTEM = system('You are an orchestrator.');
+  const TASK = user('Fix the build.');
+
+  it('1.5#1 the fallback keeps its budget: 25 tokens asked for, 25 or less returned', () => {
+    const run = [
+      system('rules'),
+      user('task'),
+      ...range(1, 20).flatMap((n) => pair(`t${n}`, prose(1000))),
+      reply('ok'),
+    ];
+    const outcome = reduce(run, { maxInputChars: 1, maxInputTokens: 25, preserveRecentRawTurns: 4 });
+    expect(outcome).toMatchObject({ reduced: true, withinBudget: true, reductionStage: 'fallback' });
+    expect(outcome.afterTokens).toBeLessThanOrEqual(25);
+  });
+
+  it('1.5#1 where nothing can keep a budget, withinBudget says so and fit throws: never silently over', () => {
+    const run = history(12);
+    for (let maxTokens = 1; maxTokens < 4000; maxTokens += maxTokens < 200 ? 1 : 59) {
+      const outcome = reduce(run, { maxInputChars: 1, maxInputTokens: maxTokens });
+      expect(outcome.withinBudget).toBe(outcome.afterTokens <= maxTokens);
+      const error = errorOf(() =>
+        expect(fitChat(run, { maxTokens }).report.tokens.after).toBeLessThanOrEqual(maxTokens),
+      );
+      if (error) expect([error.code, maxTokens < 100]).toEqual(['BUDGET_IMPOSSIBLE', true]);
+    }
+  });
+
+  it('1.5#2 a window of 0 masks every result instead of none', () => {
+    const run = history(6);
+    const outcome = reduce(run, { maxInputChars: 3000, preserveRecentRawTurns: 0 });
+    expect(outcome).toMatchObject({ reductionStage: 'masking', maskedCount: 6, withinBudget: true });
+    expect(changedTurns(run, fitChat(run, { policy: slidingWindow({ turns: 0 }) }).messages)).toEqual(range(1, 6));
+    expect(maskObservations(run, new Set()).maskedCount).toBe(6);
+  });
+
+  it('1.5#3 an open call at the end is legal: masking is enough, and nothing is dropped', () => {
+    const run = [SYSTEM, TASK, ...pair('t1', prose(1000)), ...pair('t2', prose(1000)), call('t3')];
+    const outcome = reduce(run, { maxInputChars: 1500, preserveRecentRawTurns: 2 });
+    expect(outcome).toMatchObject({
+      reductionStage: 'masking',
+      invariantStatus: 'ok',
+      droppedCount: 0,
+      maskedCount: 1,
+    });
+    expect(outcome.messages.at(-1)).toBe(run.at(-1));
+    expect(outcome.messages).toContain(TASK);
+  });
+
+  it('1.5#3 an open call is never touched by a drop either, nor is one of several parallel calls', () => {
+    const run = [SYSTEM, TASK, ...pair('t1', prose(1000)), parallelCalls('a', 'b'), answer('a', prose(300))];
+    for (let maxInputChars = 400; maxInputChars < chars(run); maxInputChars += 50) {
+      const { messages } = reduce(run, { maxInputChars, preserveRecentRawTurns: 1 });
+      expect(messages).toContain(run[4]);
+      expect(unpaired(messages)).toEqual(['b']);
+    }
+  });
+
+  it('1.5#4 the summary stands behind the system prompt, and no note ever before it', () => {
+    const run = [SYSTEM, TASK, ...range(1, 6).flatMap((n) => [reply(prose(500)), ...pair(`t${n}`, prose(300))])];
+    for (let maxInputChars = 200; maxInputChars < chars(run); maxInputChars += 100) {
+      const { messages } = reduce(run, { maxInputChars, preserveRecentRawTurns: 2 });
+      expect(messages[0]).toBe(SYSTEM);
+      expect(messages.slice(2).every((message) => message.role !== 'system')).toBe(true);
+    }
+    expect(reduce(run, { maxInputChars: 2000, preserveRecentRawTurns: 2 }).messages[1]?.content).toMatch(
+      /^Conversation summary/,
+    );
+  });
+
+  it('1.5#5 the summary tells outcomes from the originals, not from placeholders', () => {
+    const run = [
+      SYSTEM,
+      TASK,
+      call('t1'),
+      result('t1', `version 4.2.1 installed\n${prose(900)}`),
+      reply(prose(900)),
+      reply('on'),
+    ];
+    const outcome = reduce(run, { maxInputChars: 700, preserveRecentRawTurns: 1 });
+    expect(outcome).toMatchObject({ reductionStage: 'summarization', maskedCount: 1 });
+    expect(outcome.messages[1]?.content).toContain('version 4.2.1 installed');
+    expect(outcome.messages[1]?.content).not.toContain('observation masked');
+  });
+
+  it('1.5#6 every placeholder keeps its closing bracket, whatever the length it hides', () => {
+    for (const length of [40, 64, 99, 100, 1400, 9999, 123_456]) {
+      const [text = ''] = results(maskObservations([...pair('t1', prose(length))], new Set()).messages);
+      expect(text).toBe(`[observation masked — ${length} chars]`);
+      expect(isPlaceholder(text)).toBe(true);
+    }
+  });
+
+  it('1.5#7 tiny results are left alone, since a placeholder would be larger', () => {
+    for (const text of ['', 'ok', 'done', prose(20), prose(30)]) {
+      const outcome = maskObservations(pair('t1', text), new Set());
+      expect(outcome).toEqual({ messages: pair('t1', text), maskedCount: 0, maskedChars: 0 });
+    }
+    for (const length of range(0, 80)) {
+      const [text = ''] = results(maskObservations(pair('t1', prose(length)), new Set()).messages);
+      expect(text.length).toBeLessThanOrEqual(length);
+    }
+  });
+
+  it('1.5#8 masking what is masked changes nothing and counts nothing', () => {
+    const run = history(6);
+    const once = maskObservations(run, new Set());
+    expect(once.maskedCount).toBe(6);
+    expect(maskObservations(once.messages, new Set())).toEqual({
+      messages: once.messages,
+      maskedCount: 0,
+      maskedChars: 0,
+    });
+    const later = reduce([...once.messages, ...toolTurn({ id: 'n', output: prose(1000) })], {
+      maxInputChars: 1000,
+      preserveRecentRawTurns: 0,
+    });
+    expect(later.maskedCount).toBe(1);
+    expect(results(later.messages)).toEqual(range(1, 7).map(() => '[observation masked — 1000 chars]'));
+  });
+
+  it('1.5#8 reducing a reduced history again changes nothing, at every budget', () => {
+    const run = [
+      SYSTEM,
+      TASK,
+      ...range(1, 8).flatMap((n) => [reply(prose(200, `${n}`)), ...pair(`t${n}`, prose(400, `${n}`))]),
+    ];
+    for (let maxInputChars = 100; maxInputChars <= chars(run); maxInputChars += 50) {
+      const options = { maxInputChars, preserveRecentRawTurns: 3 };
+      const once = reduce(run, options);
+      const twice = reduce(once.messages, options);
+      expect(twice.messages).toEqual(once.messages);
+      expect(twice.maskedCount).toBe(0);
+    }
+  });
+
+  it.each(POLICIES)('1.5#8 fitting what was fitted changes nothing: %s', (_, policy) => {
+    const run = history(14, 700);
+    const { messages } = fitChat(run, { policy });
+    expect(messages).not.toEqual(run);
+    const again = fitChat(messages, { policy });
+    expect(again.messages).toEqual(messages);
+    expect(again.plan.edits).toEqual([]);
+    expect(again.hidden).toEqual([]);
+  });
+
+  it.each(POLICIES)('1.5#8 a framework may carry the fitted history forward: %s', (_, policy) => {
+    const run = history(14, 700);
+    let carried: ChatMessage[] = run.slice(0, 2);
+    for (let turn = 1; turn <= 14; turn++) {
+      carried = fitChat([...carried, ...run.slice(2 * turn, 2 * turn + 2)], { policy }).messages;
+      expect(carried).toEqual(fitChat(run.slice(0, 2 * turn + 2), { policy }).messages);
+    }
+  });
+
+  it('1.5#9 results without pairRole are masked like the others', () => {
+    const run = history(3);
+    expect(run.every((message) => message.pairRole === undefined)).toBe(true);
+    expect(reduce(run, { maxInputChars: 1500, preserveRecentRawTurns: 1 })).toMatchObject({
+      maskedCount: 2,
+      reductionStage: 'masking',
+    });
+  });
+
+  it('1.5#9 a result that answers no call and has no pairRole is left alone', () => {
+    const run = [TASK, answer('nobody', prose(900)), ...pair('t1', prose(900))];
+    const outcome = maskObservations(run, new Set());
+    expect(outcome.maskedCount).toBe(1);
+    expect(outcome.messages[1]).toBe(run[1]);
+  });
+
+  it('1.5#10 an unterminated block does not cost the complete ones, wherever it stands', () => {
+    const whole = 'BEGIN_DISPATCH_RESULT\n{"task_id":"1"}\nEND_DISPATCH_RESULT';
+    const torn = 'BEGIN_DISPATCH_RESULT\n{"task_id":"torn"';
+    const noise = prose(200);
+    for (const content of [
+      `${noise}${whole}${noise}${torn}`,
+      `${torn}${noise}${whole}${noise}`,
+      `${noise}${whole}${torn}\n${noise}`,
+    ]) {
+      const { masked: kept } = maskDispatchObservation(content);
+      expect(kept).toBe(`[dispatch output masked — ${content.length - whole.length} chars]\n${whole}`);
+    }
+    const between = `${noise}${whole}${torn}${noise}${whole}`;
+    expect(maskDispatchObservation(between).masked).toBe(
+      `[dispatch output masked — ${between.length - 2 * whole.length} chars]\n${whole}\n${whole}`,
+    );
+  });
+
+  it('1.5#10 a masked dispatch result is left alone the next time', () => {
+    const content = `${prose(300)}BEGIN_DISPATCH_RESULT\n{"task_id":"1"}\nEND_DISPATCH_RESULT${prose(300)}`;
+    const { masked: once } = maskDispatchObservation(content);
+    expect(maskDispatchObservation(once)).toEqual({ masked: once, maskedChars: 0 });
+    expect(isPlaceholder(once)).toBe(true);
+    expect(isPlaceholder(`${once}\nand more`)).toBe(false);
+  });
+
+  it('1.5#10 a huge dispatch block, which masking keeps, still gives way to the budget', () => {
+    const huge = `BEGIN_DISPATCH_RESULT\n${prose(9000)}\nEND_DISPATCH_RESULT`;
+    const run = [SYSTEM, TASK, ...pair('t1', `noise ${huge}`), ...pair('t2', prose(100))];
+    const outcome = reduce(run, { maxInputChars: 1000, preserveRecentRawTurns: 1 });
+    expect(outcome.withinBudget).toBe(true);
+    expect(outcome.messages.slice(-2)).toEqual(run.slice(-2));
+  });
+
+  it.each([
+    ['maxInputChars', Number.NaN],
+    ['maxInputChars', -1],
+    ['maxInputChars', 1.5],
+    ['maxInputChars', undefined],
+    ['maxInputTokens', Number.NaN],
+    ['maxInputTokens', -5],
+    ['preserveRecentRawTurns', -1],
+    ['preserveRecentRawTurns', 2.5],
+    ['preserveRecentRawTurns', Number.NaN],
+    ['summaryMaxChars', -1],
+    ['maxObservationChars', Number.NaN],
+    ['maxObservationChars', -80],
+    ['enabled', 'yes'],
+    ['observationMasking', 1],
+    ['maxInputChar', 100],
+  ])('1.5#11 %s of %s is refused with BAD_OPTION and by name', (name, value) => {
+    const error = errorOf(() => reduce([TASK], { maxInputChars: 100, [name]: value } as HistoryReducerOptions));
+    expect(error?.code).toBe('BAD_OPTION');
+    expect(error?.message).toContain(name);
+  });
+
+  it('1.5#11 options are refused even where nothing is to be done', () => {
+    expect(errorOf(() => reduce([], { enabled: false, maxInputChars: Number.NaN }))?.code).toBe('BAD_OPTION');
+  });
+
+  it('1.5#11 a history of two messages is reduced like any other', () => {
+    const outcome = reduce(pair('t1', prose(5000)), { maxInputChars: 100, preserveRecentRawTurns: 0 });
+    expect(outcome).toMatchObject({ maskedCount: 1, reductionStage: 'masking', withinBudget: true });
+  });
+
+  it('1.5#12 a disabled reducer reports the same size before and after', () => {
+    const outcome = reduce(history(8), { enabled: false, maxInputChars: 100 });
+    expect(outcome.beforeTokens).toBeGreaterThan(1000);
+    expect(outcome.afterTokens).toBe(outcome.beforeTokens);
+  });
+
+  it('1.5#13 sizes know the script, the framing, the names and the tools, and the counter can be exchanged', () => {
+    const han = '漢字'.repeat(200);
+    expect(countTokens(han)).toBeGreaterThan(2 * Math.ceil(han.length / 4));
+    const sizes = (options: FitOptions) => fitChat(history(2), options).report.tokens.before;
+    expect(sizes({ counter: (text) => text.length })).toBeGreaterThan(2000);
+    expect(sizes({ counter: () => 0 })).toBeGreaterThan(0);
+    expect(
+      sizes({ counter: estimateTokens, tools: [{ name: 'x'.repeat(398) }] }) - sizes({ counter: estimateTokens }),
+    ).toBe(103);
+  });
+
+  it('1.5#14 hidden holds every original byte for byte, under the handle that the placeholder shows', () => {
+    const run = history(8);
+    const { hidden, messages, plan } = fitChat(run, { policy: slidingWindow({ turns: 3 }), recall: true });
+    expect(hidden.map(({ text, turn, why, callId }) => ({ text, turn, why, callId }))).toEqual(
+      range(1, 5).map((turn) => ({ text: results(run)[turn - 1], turn, why: 'mask', callId: `c${turn}` })),
+    );
+    for (const [i, { handle, text }] of hidden.entries()) {
+      expect(handle).toBe(handleOf(text));
+      expect(handle).toMatch(/^p_[a-z2-7]{26}$/);
+      expect(results(messages)[i]).toContain(handle);
+    }
+    expect(plan.edits.map((edit) => edit.kind === 'replace' && edit.handle)).toEqual(
+      hidden.map(({ handle }) => handle),
+    );
+  });
+
+  it('1.5#14 what is summarised, dropped or clipped is in hidden too', () => {
+    const run = history(40, 4000);
+    const { hidden, messages } = fitChat(run, { maxTokens: 3000, recall: true });
+    const stored = hidden.map(({ text }) => text).join('\n');
+    for (const [i, message] of run.entries()) {
+      if (i < 2 || messages.includes(message)) continue;
+      const text = message.role === 'tool' ? message.content : JSON.stringify(message);
+      expect([i, stored.includes(text)]).toEqual([i, true]);
+    }
+    expect(hidden.every(({ handle, text }) => handle === handleOf(text))).toBe(true);
+  });
+
+  it('1.5#15 the task stays a message in every stage, also when it is not the first of its turn', () => {
+    const run = [
+      SYSTEM,
+      system('Second prompt.'),
+      TASK,
+      ...range(1, 8).flatMap((n) => [reply(prose(300)), ...pair(`t${n}`, prose(500))]),
+    ];
+    const stages = new Set<string | undefined>();
+    for (let maxInputChars = 60; maxInputChars <= chars(run); maxInputChars += 40) {
+      const { messages, reductionStage } = reduce(run, { maxInputChars, preserveRecentRawTurns: 2 });
+      expect(messages.filter((message) => message === TASK)).toHaveLength(1);
+      expect(messages.slice(0, 2)).toEqual(run.slice(0, 2));
+      stages.add(reductionStage);
+    }
+    expect(stages).toEqual(new Set(['fallback', 'summarization', 'masking']));
+  });
+
+  describe('1.5#15 a conversation that begins with a greeting', () => {
+    const greeting = reply('Hello, how can I help?');
+    const run = [SYSTEM, greeting, TASK, reply(prose(900)), reply(prose(900)), user('And?'), reply('on')];
+
+    it('1.5#15 the task survives every stage, although a reply came before it', () => {
+      for (let maxInputChars = 80; maxInputChars < chars(run); maxInputChars += 40)
+        expect(reduce(run, { maxInputChars, preserveRecentRawTurns: 1 }).messages).toContain(TASK);
+      expect(dropOldestTurns(run, { format: chat, maxTokens: 100 }).messages).toContain(TASK);
+    });
+
+    it('1.5#15 fit cuts around the task instead of refusing its own plan', () => {
+      const { messages, report } = fitChat(run, { maxTokens: 350, policy: never() });
+      expect(messages).toContain(TASK);
+      expect(report.tokens.after).toBeLessThanOrEqual(350);
+    });
+
+    it('1.5#15 the summary names the task as the objective', () => {
+      const long = [SYSTEM, greeting, TASK, ...range(1, 5).map(() => reply(prose(600))), reply('on')];
+      const outcome = reduce(long, { maxInputChars: 900, preserveRecentRawTurns: 1 });
+      expect(outcome.reductionStage).toBe('summarization');
+      expect(contents(outcome.messages).join('\n')).toContain('- Objective: Fix the build.');
+    });
+  });
+
+  it('1.5#16 masking fires on messages as providers write them, without pair ids', () => {
+    const run = [
+      { role: 'user', content: 'Fix it.' },
+      ...range(1, 4).flatMap((n) => [
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id: `c${n}`, type: 'function', function: { name: 'bash', arguments: '{}' } }],
+        },
+        { role: 'tool', tool_call_id: `c${n}`, content: prose(600) },
+      ]),
+    ];
+    const { messages, report } = fitHistory(run, { policy: slidingWindow({ turns: 1 }) });
+    expect(report.maskedCount).toBe(3);
+    expect(messages[2]).toEqual({ role: 'tool', tool_call_id: 'c1', content: '[Observation omitted for brevity]' });
+  });
+
+  it('1.5#18 no cut splits a surrogate pair, at any offset', () => {
+    for (const start of ['', 'x', 'xy'])
+      for (const max of range(1, 40)) {
+        const text = start + '😀'.repeat(60);
+        expect(isWhole(clipText(text, max))).toBe(true);
+        const [kept = ''] = results(
+          maskObservations(pair('t1', text), new Set(), { maxObservationChars: max }).messages,
+        );
+        expect([max, isWhole(kept), kept.length <= Math.max(max, 1) || kept === text]).toEqual([max, true, true]);
+      }
+    const outcome = reduce(
+      [SYSTEM, TASK, reply('😀'.repeat(300)), call('t1'), result('t1', '😀'.repeat(500)), reply('on')],
+      { maxInputChars: 400, preserveRecentRawTurns: 1, summaryMaxChars: 201 },
+    );
+    expect(contents(outcome.messages).every(isWhole)).toBe(true);
+  });
+
+  it('1.5#19 with polling the request begins with the whole of the last one, except every fifth turn', () => {
+    expect(breaks(history(24, 600), { policy: polling({ turns: 3, every: 5 }) })).toEqual([5, 10, 15, 20]);
+    expect(breaks(history(12, 600), { policy: slidingWindow({ turns: 3 }) })).toEqual(range(4, 12));
+  });
+
+  it('1.5#19 graduated inside fit masks once and then holds, instead of on every turn', () => {
+    const run = history(30, 1000);
+    const policy = graduated({ maxInputChars: 12_000, preserveRecentRawTurns: 4 });
+    const found = breaks(run, { policy });
+    expect(found.length).toBeGreaterThan(0);
+    expect(found.length).toBeLessThanOrEqual(6);
+    for (const turn of range(1, 30))
+      expect(chars(fitChat(run.slice(0, 2 + 2 * turn), { policy }).messages)).toBeLessThanOrEqual(12_000);
+  });
+
+  it('1.5#19 the report tells how much of the cache an epoch costs, and that a waiting turn costs nothing', () => {
+    const run = history(10, 600);
+    const policy = polling({ turns: 3, every: 5 });
+    const at = (turn: number) => fitChat(run.slice(0, 2 + 2 * turn), { policy }).report;
+    expect(at(9).cache.rewritten).toBe(0);
+    expect(at(10).cache.rewritten).toBeGreaterThan(0);
+    expect([at(4).epoch, at(5).epoch, at(9).epoch, at(10).epoch]).toEqual([0, 1, 1, 2]);
+  });
+});
+
+describe('2.5 duragent', () => {
+  it('2.5#1 no re-masking: the size in a placeholder is the size of the original for ever', () => {
+    const policy = firstAndLast({ keepFirst: 0, keepLast: 1 });
+    let carried: ChatMessage[] = [user('go')];
+    for (const turn of range(1, 6)) {
+      carried.push(...toolTurn({ id: `c${turn}`, output: prose(4000 * turn) }));
+      carried = fitChat(carried, { policy, counter: estimateTokens }).messages;
+    }
+    expect(results(carried).slice(0, 5)).toEqual(
+      range(1, 5).map((turn) => `[result masked — ~${1000 * turn} tokens removed]`),
+    );
+  });
+
+  it.each(POLICIES)('2.5#2 masking never grows a result, whatever its size: %s', (_, policy) => {
+    const run = [user('go'), ...range(1, 60).flatMap((n) => toolTurn({ id: `c${n}`, output: prose(n * 2, 'ok') }))];
+    const { messages, report, plan } = fitChat(run, { policy });
+    for (const edit of plan.edits)
+      if (edit.kind === 'replace') {
+        const original = chat.view(run)[edit.segment]?.text ?? '';
+        expect(edit.text.length).toBeLessThan(original.length);
+        expect(countTokens(edit.text)).toBeLessThan(countTokens(original));
+      }
+    expect(chars(messages)).toBeLessThanOrEqual(chars(run));
+    expect(report.tokens.after).toBeLessThanOrEqual(report.tokens.before);
+  });
+
+  it('2.5#3 policies with a trigger leave a small history alone, however many results it holds', () => {
+    const run = history(40, 100);
+    for (const policy of [clearToolUses(), protectTokens(), graduated({ maxInputTokens: 100_000 })]) {
+      const { messages, report } = fitChat(run, { policy });
+      expect(messages).toEqual(run);
+      expect(report.decision.act).toBe('wait');
+      expect(report.decision.because).not.toBe('');
+    }
+  });
+
+  it('2.5#4 the original of a clipped result can be had back, and the cut shows its handle', () => {
+    const original = prose(40_000, 'the only result: ');
+    const run = [user('go'), ...toolTurn({ id: 'a', output: original })];
+    const { messages, hidden } = fitChat(run, { maxTokens: 1000, recall: true });
+    expect(hidden).toMatchObject([{ text: original, why: 'clip', handle: handleOf(original), callId: 'a' }]);
+    expect(results(messages)[0]).toMatch(/^the only result: /);
+    expect(results(messages)[0]).toContain(handleOf(original));
+  });
+
+  it('2.5#6 a newest result larger than the budget is clipped, never dropped with the question before it', () => {
+    const run = [
+      system('You are helpful.'),
+      user('What does the log say?'),
+      ...toolTurn({ id: 'a', output: prose(100_000) }),
+    ];
+    const { messages, report } = fitChat(run, { maxTokens: 500 });
+    expect(messages.slice(0, 3)).toEqual(run.slice(0, 3));
+    expect(messages).toHaveLength(4);
+    expect(report.tokens.after).toBeLessThanOrEqual(500);
+  });
+
+  it('2.5#6 a newest question larger than the budget is an error that names it, never an empty history', () => {
+    const error = errorOf(() => fitChat([system('You are helpful.'), user(prose(10_000))], { maxTokens: 100 }));
+    expect(error?.code).toBe('BUDGET_IMPOSSIBLE');
+    expect(error?.message).toMatch(/user messages \d{4}/);
+    expect(error?.message).toContain('100');
+  });
+
+  it('2.5#7 steering between the results of parallel calls does not split them', () => {
+    const steered = (n: number): ChatMessage[] => [
+      parallelCalls(`a${n}`, `b${n}`, `c${n}`),
+      answer(`a${n}`, prose(500)),
+      user(`[steering ${n}] hurry`),
+      answer(`b${n}`, prose(500)),
+      answer(`c${n}`, prose(500)),
+    ];
+    const run = [user('go'), ...range(1, 10).flatMap(steered)];
+    for (let maxTokens = 500; maxTokens < 4500; maxTokens += 250) {
+      const fitted = fitChat(run, { maxTokens, policy: slidingWindow({ turns: 2 }) }).messages;
+      const dropped = dropOldestTurns(run, { format: chat, maxTokens }).messages;
+      expect(unpaired(fitted)).toEqual([]);
+      expect(unpaired(dropped)).toEqual([]);
+      for (const n of range(1, 10)) {
+        const left = ['a', 'b', 'c'].filter((id) => dropped.some((message) => message.toolCallId === `${id}${n}`));
+        expect([0, 3]).toContain(left.length);
+      }
+    }
+  });
+
+  it('2.5#7 results that come turns later keep their call, and an open call in the middle is never dropped', () => {
+    const run = [
+      user('go'),
+      parallelCalls('slow', 'fast'),
+      answer('fast', prose(800)),
+      ...range(1, 8).flatMap((n) => toolTurn({ id: `c${n}`, output: prose(800) })),
+      answer('slow', prose(800)),
+      reply('done'),
+    ];
+    for (let maxTokens = 100; maxTokens < 2500; maxTokens += 100)
+      expect(unpaired(dropOldestTurns(run, { format: chat, maxTokens }).messages)).toEqual([]);
+    const open = run.filter((message) => message.toolCallId !== 'slow');
+    for (let maxTokens = 100; maxTokens < 2500; maxTokens += 100)
+      expect(dropOldestTurns(open, { format: chat, maxTokens }).messages).toContain(open[1]);
+  });
+
+  it('2.5#8 a drop says how many messages it left out, and the next one adds to the count', () => {
+    const run = history(20, 1000);
+    const once = dropOldestTurns(run, { format: chat, maxTokens: 3000 });
+    const twice = dropOldestTurns(once.messages, { format: chat, maxTokens: 1500 });
+    const total = once.droppedCount + twice.droppedCount;
+    expect(contents(once.messages)).toContain(`[conversation truncated — ${once.droppedCount} older messages omitted]`);
+    expect(contents(twice.messages).filter((text) => text.startsWith('[conversation truncated'))).toEqual([
+      `[conversation truncated — ${total} older messages omitted]`,
+    ]);
+    expect(twice.messages).toHaveLength(run.length - total + 1);
+  });
+
+  it('2.5#8 a drop is in the report', () => {
+    const { report, messages } = fitChat(history(40, 1000), { maxTokens: 1500, policy: never() });
+    expect(report.edits.drop).toBeGreaterThan(0);
+    expect(report.edits.insert).toBe(messages.length - (82 - report.edits.drop));
+  });
+
+  it('2.5#10 the plain heuristic counts UTF-8 bytes, and the default counter comes near a real tokenizer', () => {
+    expect([estimateTokens('漢'.repeat(300)), estimateTokens('😀'.repeat(100))]).toEqual([225, 100]);
+    expect(countTokens('漢'.repeat(300))).toBeGreaterThan(225);
+  });
+
+  it('2.5#11 what was cut is told by kind, by reason and by size', () => {
+    const run = history(8, 1000);
+    const { report } = fitChat(run, { policy: slidingWindow({ turns: 3 }) });
+    const saved = 5 * (1000 - '[Observation omitted for brevity]'.length);
+    expect(report).toMatchObject({
+      maskedCount: 5,
+      maskedChars: saved,
+      edits: { mask: 5, clip: 0, drop: 0, insert: 0 },
+    });
+    expect(report.byKind.observation.before.chars - report.byKind.observation.after.chars).toBe(saved);
+    expect(report.byKind.reasoning.before).toEqual(report.byKind.reasoning.after);
+    expect(report.byKind.action.before).toEqual(report.byKind.action.after);
+    expect(report.decision).toMatchObject({ act: 'mask' });
+  });
+});
+
+describe('3.6 ouro', () => {
+  it('3.6#3 the newest results are never masked, and where nothing is left nothing is said', () => {
+    const policy = oldestBatch({ count: 3, window: 4 });
+    for (const turns of range(1, 16)) {
+      const run = history(turns, 400);
+      const { messages } = fitChat(run, { policy });
+      expect(changedTurns(run, messages)).toEqual(range(1, Math.max(0, 3 * Math.floor((turns - 4) / 3))));
+      expect(messages).toHaveLength(run.length);
+    }
+  });
+
+  it('3.6#3 an idle history grows by no notice, however often it is fitted', () => {
+    const policy = oldestBatch({ count: 3, window: 2 });
+    let carried = history(8, 400);
+    for (const _ of range(1, 5)) carried = fitChat(carried, { policy }).messages;
+    expect(carried).toHaveLength(18);
+    expect(carried.filter((message) => message.role === 'system')).toHaveLength(1);
+  });
+
+  it.each([
+    `["masked", "unmasked"] ${prose(200)}`,
+    `[2026-01-01 12:00] packet masked ${prose(200)}`,
+    `[observation masked — 1000 chars]\n${prose(200)}`,
+    `before [observation masked — 1000 chars] ${prose(200)}`,
+    `[${'x'.repeat(400)} 12 chars masked]`,
+    `[bash result masked -- 12 bytes of output] and ${prose(200)}`,
+  ])('3.6#4 output that only looks masked is output, and is masked: %s', (output) => {
+    expect(isPlaceholder(output)).toBe(false);
+    const run = [user('go'), ...toolTurn({ id: 'a', output })];
+    expect(results(fitChat(run, { policy: slidingWindow({ turns: 0, minTokens: 0 }) }).messages)).toEqual([
+      '[Observation omitted for brevity]',
+    ]);
+  });
+
+  it('3.6#4 every placeholder the product writes is known as one', () => {
+    const run = [
+      user('go'),
+      ...range(1, 3).flatMap((n) =>
+        toolTurn({
+          id: `c${n}`,
+          tool: 'file_read',
+          args: '{"path":"a[1].ts"}',
+          output: `exit code ${n}\n[error] masked ${prose(900)}`,
+        }),
+      ),
+    ];
+    for (const [, policy] of [...POLICIES, ['all', slidingWindow({ turns: 0 })] as const])
+      for (const recall of [true, false])
+        for (const edit of fitChat(run, { policy, recall, maxTokens: 500 }).plan.edits)
+          if (edit.kind === 'replace' && edit.why === 'mask')
+            expect([edit.text, isPlaceholder(edit.text)]).toEqual([edit.text, true]);
+  });
+
+  it('3.6#5 no placeholder breaks a character, at any width of the first line', () => {
+    for (const start of range(0, 4))
+      for (const wide of ['é', '漢', '😀', '👩‍👩‍👧']) {
+        const line = 'x'.repeat(start) + wide.repeat(80);
+        expect(isWhole(describeResult('file_read', `${line}\nsecond`))).toBe(true);
+        expect(describeResult('file_read', `${line}\nsecond`)).toMatch(
+          /^\[file_read result masked -- 2 lines, starts with: /,
+        );
+        expect(isWhole(describeResult(line, line))).toBe(true);
+        const run = [
+          user('go'),
+          ...toolTurn({ id: 'a', tool: 'bash', args: `{"command":"${line}"}`, output: `Error: ${line}\n`.repeat(20) }),
+        ];
+        expect(
+          results(fitChat(run, { policy: slidingWindow({ turns: 0 }), recall: true }).messages).every(isWhole),
+        ).toBe(true);
+        expect(isWhole(truncateResult(line.repeat(20), { maxTokens: 30 + start, strategy: 'both' }))).toBe(true);
+      }
+  });
+
+  it('3.6#6 the text beside a call is kept with the call', () => {
+    const run = frozen(history(8, 600));
+    const { messages } = fitChat(run, { policy: slidingWindow({ turns: 1 }) });
+    for (const [i, message] of run.entries()) if (message.role === 'assistant') expect(messages[i]).toBe(message);
+  });
+});
+
+describe('4.1 the masking document', () => {
+  it('4.1 turn i is masked if and only if i <= t - M, for all small t and M', () => {
+    for (const t of range(0, 15))
+      for (const m of range(0, 16)) {
+        const run = history(t, 400);
+        const { messages } = fitChat(run, { policy: slidingWindow({ turns: m }) });
+        expect({ t, m, found: changedTurns(run, messages) }).toEqual({
+          t,
+          m,
+          found: range(1, t).filter((i) => i <= t - m),
+        });
+      }
+  });
+
+  it('4.1 the manager in its own shape follows the same formula, with exactly M turns visible', () => {
+    for (const t of range(1, 8))
+      for (const m of range(0, 9)) {
+        const manager = new ObservationMaskingContextManager({ windowSize: m });
+        for (const i of range(1, t)) manager.addTurn(`reason ${i}`, `act ${i}`, prose(300, `seen ${i} `));
+        const context = manager.getMaskedContext('SYSTEM', 'TASK');
+        expect(range(1, t).filter((i) => !context.includes(`seen ${i} `))).toEqual(
+          range(1, t).filter((i) => i <= t - m),
+        );
+        expect(manager.estimateTokenSavings()).toMatchObject({
+          maskedTurns: Math.max(0, t - m),
+          visibleTurns: Math.min(t, m),
+        });
+        for (const i of range(1, t))
+          expect(context).toContain(`Turn ${i}:\nReasoning: reason ${i}\nAction: act ${i}\n`);
+      }
+  });
+
+  it('4.1 masking starts at turn M + 1, and the first two turns have no privilege', () => {
+    const masksAt = (t: number) =>
+      changedTurns(history(t, 400), fitChat(history(t, 400), { policy: slidingWindow() }).messages);
+    expect([masksAt(10), masksAt(11), masksAt(12), masksAt(15)]).toEqual([[], [1], [1, 2], range(1, 5)]);
+  });
+
+  it('4.1 what stays visible comes back untouched when the manager is asked again', () => {
+    const manager = new ObservationMaskingContextManager({ windowSize: 1, placeholder: '[gone]' });
+    manager.addTurn('r1', 'a1', 'first observation with some text');
+    expect(manager.getMaskedContext('S', 'U')).toBe(
+      'S\nU\n\nTurn 1:\nReasoning: r1\nAction: a1\nObservation: first observation with some text\n',
+    );
+    manager.addTurn('r2', 'a2', 'second');
+    expect(manager.getMaskedContext('S', 'U')).toBe(
+      'S\nU\n\nTurn 1:\nReasoning: r1\nAction: a1\nObservation: [gone]\n\n\nTurn 2:\nReasoning: r2\nAction: a2\nObservation: second\n',
+    );
+  });
+
+  it('4.1 savings are counted in tokens, not in words, and never assumed', () => {
+    const manager = new ObservationMaskingContextManager({ windowSize: 1 });
+    const output = 'a,b;c.d:'.repeat(100);
+    for (const i of range(1, 3)) manager.addTurn('r', 'a', `${i}${output}`);
+    const savings = manager.estimateTokenSavings();
+    const sizes = range(1, 3).map((i) => countTokens(`${i}${output}`));
+    const total = sizes.reduce((sum, size) => sum + size, 0);
+    const saved = (sizes[0] ?? 0) + (sizes[1] ?? 0) - 2 * countTokens('[Observation omitted for brevity]');
+    expect(savings.totalObservationTokens).toBeGreaterThanOrEqual(total);
+    expect(savings.estimatedSavedTokens).toBe(saved);
+    expect(savings.reductionPercent).toBeCloseTo((saved / savings.totalObservationTokens) * 100, 6);
+    expect(new ObservationMaskingContextManager().estimateTokenSavings()).toMatchObject({
+      totalObservationTokens: 0,
+      estimatedSavedTokens: 0,
+      reductionPercent: 0,
+    });
+  });
+
+  it('4.1 the placeholder is one, and a user may write any of the others, turn included', () => {
+    const placeholder = ({ turn }: { readonly turn: number }): string =>
+      `[Turn ${turn} observation omitted for brevity]`;
+    const run = history(4, 600);
+    expect(results(fitChat(run, { policy: slidingWindow({ turns: 2, placeholder }) }).messages).slice(0, 2)).toEqual([
+      '[Turn 1 observation omitted for brevity]',
+      '[Turn 2 observation omitted for brevity]',
+    ]);
+    expect(
+      results(
+        fitChat(run, { policy: slidingWindow({ turns: 3, placeholder: '[Tool output truncated]' }) }).messages,
+      )[0],
+    ).toBe('[Tool output truncated]');
+  });
+});
+
+describe('5.1 The Complexity Trap', () => {
+  it('5.1 parallel calls are one turn: masked together, and never an error', () => {
+    const run = [
+      user('go'),
+      ...range(1, 5).flatMap((n) => [
+        parallelCalls(`a${n}`, `b${n}`),
+        answer(`b${n}`, prose(400)),
+        answer(`a${n}`, prose(400)),
+      ]),
+    ];
+    for (const policy of [
+      slidingWindow({ turns: 2 }),
+      polling({ turns: 2, every: 1 }),
+      hybrid({ window: 2, summarizeEvery: 9 }),
+    ])
+      expect(changedTurns(run, fitChat(run, { policy }).messages)).toEqual(range(1, 6));
+  });
+
+  it('5.1 masked text is restorable: messages and hidden together give the history back, byte for byte', () => {
+    const run = history(12, 900).map((message) =>
+      message.role === 'tool' ? { ...message, content: `${message.content} 😀\r\n\u0000\ud800` } : message,
+    );
+    const { messages, hidden, plan } = fitChat(run, { policy: slidingWindow({ turns: 2 }), recall: true });
+    const byHandle = new Map(hidden.map(({ handle, text }) => [handle, text]));
+    const restored = messages.map((message) => {
+      const handle = /p_[a-z2-7]{26}/.exec(message.content)?.[0];
+      return handle && byHandle.has(handle) ? { ...message, content: byHandle.get(handle) } : message;
+    });
+    expect(plan.edits).toHaveLength(10);
+    expect(restored).toEqual(run);
+  });
+
+  it('5.1 there is one summary at a time, on the turn that made it and on all that follow', () => {
+    const policy = hybrid({ window: 1, summarizeEvery: 2, minTokens: 1_000_000 });
+    const run = history(14, 1000);
+    const planner = createPlanner<ChatMessage>({ format: chat, policy });
+    planner.add(...run.slice(0, 2));
+    for (const turn of range(1, 14)) {
+      planner.add(...run.slice(2 * turn, 2 * turn + 2));
+      const summaries = planner.messages().filter((message) => message.content.startsWith('Conversation summary'));
+      expect(summaries).toHaveLength(turn < 3 ? 0 : 1);
+      expect(planner.messages()).toEqual(fitChat(run.slice(0, 2 * turn + 2), { policy }).messages);
+    }
+  });
+
+  it('5.1 a rolling cut never begins with an orphan and never loses the task', () => {
+    const run = history(30, 800);
+    for (let maxTokens = 300; maxTokens < 6000; maxTokens += 200) {
+      const { messages } = fitChat(run, { maxTokens, policy: never() });
+      expect(messages.slice(0, 1)).toEqual(run.slice(0, 1));
+      expect(messages).toContain(run[1]);
+      expect(unpaired(messages)).toEqual([]);
+    }
+  });
+
+  it('5.1 a window of 0 is allowed here, and a negative or fractional one is refused', () => {
+    for (const turns of [-1, 1.5, Number.NaN]) {
+      expect(errorOf(() => slidingWindow({ turns }))?.code).toBe('BAD_OPTION');
+      expect(errorOf(() => polling({ turns }))?.code).toBe('BAD_OPTION');
+    }
+    expect(errorOf(() => polling({ every: 0 }))?.code).toBe('BAD_OPTION');
+    expect(errorOf(() => slidingWindow({ turns: 0 }))).toBeUndefined();
+  });
+
+  it('5.1 the mask of a result that failed still says how it failed', () => {
+    const output = `exit code 2\nTypeError: x is not a function\n${prose(600)}`;
+    const run = [user('go'), ...toolTurn({ id: 'a', args: '{"command":"npm test"}', output }), reply('hm')];
+    const [text] = results(fitChat(run, { policy: polling({ turns: 1, every: 1 }) }).messages);
+    expect(text).toBe(`[bash failed, exit 2: "TypeError: x is not a function" — ${output.length} chars masked]`);
+  });
+
+  it('5.1 masked keeps the house form: tool, subject, lines and characters', () => {
+    const output = `${prose(99)}\n`.repeat(12);
+    const run = [
+      user('go'),
+      ...toolTurn({ id: 'a', tool: 'read_file', args: '{"path":"src/a.ts"}', output }),
+      reply('hm'),
+    ];
+    expect(results(fitChat(run, { policy: polling({ turns: 1, every: 1 }) }).messages)).toEqual([
+      '[read_file src/a.ts: 12 lines, 1200 chars masked]',
+    ]);
+    const tools = [{ name: 'recall' }];
+    const options = { policy: slidingWindow({ turns: 1 }), recall: true };
+    expect(results(fitChat(run, options).messages)).toEqual([
+      `[read_file src/a.ts: 12 lines, 1200 chars masked · ${handleOf(output)}]`,
+    ]);
+    expect(results(fitChat(run, { ...options, tools }).messages)).toEqual([
+      `[read_file src/a.ts: 12 lines, 1200 chars masked · recall ${handleOf(output)}]`,
+    ]);
+  });
+});
