@@ -104,23 +104,18 @@ const LISTS = ['messages', 'contents', 'input'] as const;
 function readRequest(text: string, where: string): Request {
   const body = parseJson(text, where);
   if (Array.isArray(body)) return { messages: body, options: {}, rebuild: (messages) => messages };
-  const key = LISTS.find((name) => Array.isArray(body?.[name]));
-  if (!key)
-    throw new PalimpsestError(
-      'BAD_INPUT',
-      `Expected a list of messages in ${where}, or a request with one, but found neither`,
-    );
-  const { system = body.instructions ?? body.systemInstruction, tools, model } = body;
-  const options = {
-    ...(system ? { system } : {}),
-    ...(tools ? { tools } : {}),
-    ...(typeof model === 'string' ? { model } : {}),
-  };
-  return { messages: body[key], options, rebuild: (messages) => ({ ...body, [key]: messages }) };
+  const fields = (typeof body === 'object' && body !== null ? body : {}) as Record<string, unknown>;
+  const key = LISTS.find((name) => Array.isArray(fields[name]));
+  if (key === undefined) {
+    const message = `Expected a list of messages in ${where}, or a request with one, but found neither`;
+    throw new PalimpsestError('BAD_INPUT', message);
+  }
+  const { tools, model, system = fields.instructions ?? fields.systemInstruction } = fields;
+  const options = { system, tools, ...(typeof model === 'string' ? { model } : {}) };
+  return { messages: fields[key] as object[], options, rebuild: (messages) => ({ ...fields, [key]: messages }) };
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: what JSON holds is looked at field by field
-function parseJson(text: string, where: string): any {
+function parseJson(text: string, where: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { deepFreeze } from '../../test/support/deep-freeze.ts';
 import { EMPTY_PLAN, type Plan, type Segment } from '../message.ts';
 import { detectFormat } from './detect-format.ts';
 import { formatOf, type Sample, samples } from './samples.test-data.ts';
@@ -205,14 +206,6 @@ function partsOf(content: unknown): readonly unknown[] | undefined {
 function markersIn(content: unknown): unknown[] {
   if (typeof content !== 'object' || content === null) return [];
   return Object.entries(content).flatMap(([key, value]) => (/cache/i.test(key) ? [value] : markersIn(value)));
-}
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) {
-    for (const inner of Object.values(value)) deepFreeze(inner);
-    Object.freeze(value);
-  }
-  return value;
 }
 
 /** Each message with each of its fields in turn replaced by something nobody expects there. */

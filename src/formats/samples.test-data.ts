@@ -13,6 +13,15 @@ export interface Sample {
 
 export const formatOf = (sample: Sample): Format<unknown> => formatByName(sample.name);
 
+/** The list with every result that may be edited replaced by one text. */
+export function masked<M>(format: Format<M>, messages: readonly M[]): M[] {
+  const edits = format.view(messages).flatMap(({ kind, callId, bound }, segment) => {
+    const isFree = kind === 'observation' && callId !== undefined && !bound;
+    return isFree ? [{ kind: 'replace', segment, text: '[masked]', why: 'mask' } as const] : [];
+  });
+  return format.apply(messages, { version: 1, edits });
+}
+
 const LONG = 'line of a file\n'.repeat(20);
 const chatStory: ChatMessage[] = [
   { role: 'system', content: 'You fix bugs.' },

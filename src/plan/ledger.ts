@@ -303,8 +303,9 @@ export class Ledger<M> implements RequestView {
     return this.#options.keepSigned === true && segment < this.lastSigned;
   }
 
-  isSignedTurn(row: TurnRow): boolean {
-    return this.#options.keepSigned === true && (this.#firstSegment[row.from] ?? 0) <= this.lastSigned;
+  /** Whether turns may be left out at all: what is signed is signed over the turns before it. */
+  get mayDrop(): boolean {
+    return !(this.#options.keepSigned && this.lastSigned >= 0);
   }
 
   maskable(observation: Observation): boolean {
@@ -363,7 +364,7 @@ export class Ledger<M> implements RequestView {
   }
 
   #isShorter(result: Result, text: string): boolean {
-    return text !== '' && text.length < result.text.length + result.mediaBytes;
+    return text !== '' && text.length < result.chars;
   }
 
   #replace(result: Result, text: string, why: Why, stored: string): void {

@@ -1,3 +1,4 @@
+import { hiddenChars } from '../laws/monotone.ts';
 import type { Kind, ReplaceEdit, Segment } from '../message.ts';
 import type { TextFacts } from '../tokens/text-facts.ts';
 import type { Observation } from './policy.ts';
@@ -95,7 +96,10 @@ export class Result implements Observation {
   get tags(): readonly string[] {
     return this.original.tags ?? NO_TAGS;
   }
-  /** Images and files go with the first edit. */
+  /** Its size in characters, images and files included: those go with the first edit. */
+  get chars(): number {
+    return this.why === undefined ? hiddenChars(this.original) : this.text.length;
+  }
   get mediaBytes(): number {
     const media = this.why === undefined ? this.original.media : undefined;
     return media ? media.reduce((sum, item) => sum + item.bytes, 0) : 0;

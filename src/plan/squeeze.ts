@@ -57,10 +57,10 @@ export function maskAll<M>(ledger: Ledger<M>, segments: readonly number[]): numb
 
 /** The turns up to a number that the laws let go, in groups that can only go together, oldest first. */
 function removable<M>(ledger: Ledger<M>, upTo: number): TurnRow[][] {
+  if (!ledger.mayDrop) return [];
   const task = userTurns(ledger.rows);
   const rows = ledger.rows.slice(1, -1);
-  const isKept = (row: TurnRow): boolean =>
-    task.has(row) || row.isHead || row.number > upTo || ledger.isSignedTurn(row);
+  const isKept = (row: TurnRow): boolean => task.has(row) || row.isHead || row.number > upTo;
   return closedGroups(rows).filter((group) => !group.some(isKept));
 }
 

@@ -5,6 +5,8 @@ import type { FormatName } from '../../src/index.ts';
 export interface Story {
   readonly system: string | undefined;
   readonly task: string;
+  /** A greeting stands before the task, where the format lets a reply come first. */
+  readonly greets: boolean;
   readonly turns: readonly StoryTurn[];
 }
 
@@ -103,6 +105,7 @@ const turn: fc.Arbitrary<StoryTurn> = fc.record({
 export const story: fc.Arbitrary<Story> = fc.record({
   system: fc.option(fc.constantFrom('You are an agent.', 'Be brief. '.repeat(20)), { nil: undefined }),
   task: fc.constantFrom('Fix the failing test.', 'Find the bug. '.repeat(30)),
+  greets: fc.integer({ min: 0, max: 5 }).map((n) => n === 0),
   turns: fc.array(turn, { minLength: 0, maxLength: 24 }),
 });
 
@@ -118,8 +121,13 @@ export const flat = ({ head, turns }: Written): object[] => [...head, ...turns.f
 export function write(story: Story, format: FormatName, repeatIds = false): Written {
   const writer = writers[format];
   const ids = story.turns.map((turn, t) => turn.calls.map((_, c) => (repeatIds ? `call_${c}` : `call_${t}_${c}`)));
-  return { head: writer.head(story), turns: story.turns.map((turn, t) => writer.turn(turn, ids[t] ?? [])) };
+  const head = writer.head(story);
+  const turns = story.turns.map((turn, t) => writer.turn(turn, ids[t] ?? []));
+  if (!story.greets || format === 'anthropic' || format === 'gemini') return { head, turns };
+  return { head: head.slice(0, -1), turns: [[...writer.turn(GREETING, []).slice(0, 1), ...head.slice(-1)], ...turns] };
 }
+
+const GREETING: StoryTurn = { says: 'Hello!', thinks: 'no', calls: [], user: undefined, steersEarly: false };
 
 interface Writer {
   head(story: Story): object[];
