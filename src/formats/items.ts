@@ -132,8 +132,8 @@ class CallNames {
 }
 
 function addHosted(item: Fields, type: string, place: ItemPlace, into: Segment[]): void {
-  const callId = asString(item.id) ?? `item ${place.message}`;
   const tool = asString(item.name) ?? type.replace(/_call$/, '');
+  const callId = asString(item.id) ?? tool;
   const text = toText(item.arguments ?? item.action ?? item.code ?? item.queries);
   into.push({ kind: 'action', ...place, path: [], text, callId, tool });
   const output = item.output ?? item.error ?? item.results ?? item.outputs ?? imageOf(item.result);
