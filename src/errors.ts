@@ -7,6 +7,7 @@ export type ErrorCode =
   | 'LAW_BROKEN'
   | 'MISSING_PEER';
 
+/** The one error of this package: `code` is for programs, the text says what was expected, found, and what to do. */
 export class PalimpsestError extends Error {
   override readonly name = 'PalimpsestError';
   readonly code: ErrorCode;

@@ -31,8 +31,10 @@ export interface Segment {
   readonly tags?: readonly string[];
 }
 
+/** One change to a history. */
 export type Edit = ReplaceEdit | DropEdit | InsertEdit;
 
+/** Puts one text in the place of a result's whole content. */
 export interface ReplaceEdit {
   readonly kind: 'replace';
   /** Index into the view of the list the plan was made for. */
@@ -49,6 +51,7 @@ export interface DropEdit {
   readonly to: number;
 }
 
+/** Puts a note before a message. */
 export interface InsertEdit {
   readonly kind: 'insert';
   readonly before: number;
@@ -56,6 +59,7 @@ export interface InsertEdit {
   readonly text: string;
 }
 
+/** The role of a note. */
 export type NoteRole = 'system' | 'user';
 
 /** A decision as plain data: it can be applied, stored, replayed, drawn and explained. */
@@ -121,6 +125,7 @@ export interface Replacement {
 /** Any format, where the type of its messages does not matter. */
 export type AnyFormat = Pick<Format<never>, 'name' | 'noteRole' | 'view' | 'check'>;
 
+/** The formats there are. */
 export type FormatName =
   | 'chat'
   | 'openai-chat'

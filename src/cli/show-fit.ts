@@ -76,7 +76,8 @@ export function showReport(report: Report): string {
     `before    ${count(tokens.before)} tokens`,
     `after     ${count(tokens.after)} tokens (−${share} %)`,
     `did       ${did.join(', ')}, in ${report.epoch} step${report.epoch === 1 ? '' : 's'}`,
-    `decision  ${decision.act}: ${decision.because}`,
+    ...(report.lastChange ? [`last step ${report.lastChange.act}: ${report.lastChange.because}`] : []),
+    `now       ${decision.act}: ${decision.because}`,
     ...requires.map((need) => `requires  ${need.field}: '${need.value}', and ${need.header}: ${need.headerValue}`),
     '',
   ].join('\n');

@@ -10,6 +10,7 @@ export interface AiSdkMessage {
   content: unknown;
 }
 
+/** The AI SDK's `ModelMessage`s, and the prompt that its providers get. */
 export const aiSdk: Format<AiSdkMessage> = createFormat<AiSdkMessage>({
   name: 'ai-sdk',
   // `allowSystemInMessages` is off by default there: a system message among the others is rejected.

@@ -10,6 +10,7 @@ export interface AnthropicMessage {
   content: unknown;
 }
 
+/** Anthropic's Messages API. */
 export const anthropic: Format<AnthropicMessage> = createFormat<AnthropicMessage>({
   name: 'anthropic',
   noteRole: 'user',

@@ -9,6 +9,7 @@ export interface GeminiContent {
   parts?: unknown;
 }
 
+/** The `contents` of Gemini's generateContent. */
 export const gemini: Format<GeminiContent> = createFormat<GeminiContent>({
   name: 'gemini',
   noteRole: 'user',

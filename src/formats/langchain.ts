@@ -8,6 +8,7 @@ import { chatPairWords } from './openai-chat.ts';
 /** A LangChain message: an instance, its serialised form (`lc`, `kwargs`), or a plain `{ type, content }`. */
 export type LangChainMessage = object;
 
+/** LangChain's messages: instances, serialised or plain. */
 export const langchain: Format<LangChainMessage> = createFormat<LangChainMessage>({
   name: 'langchain',
   // "System messages are only permitted as the first passed message" by several of its providers.

@@ -12,6 +12,7 @@ export interface OpenAIChatMessage {
 
 const CONTENT = ['content'] as const;
 
+/** OpenAI's Chat Completions, and what speaks like it. */
 export const openaiChat: Format<OpenAIChatMessage> = createFormat<OpenAIChatMessage>({
   name: 'openai-chat',
   noteRole: 'system',

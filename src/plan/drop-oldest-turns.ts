@@ -6,6 +6,7 @@ import { resolveFormat } from './fit.ts';
 import { Ledger } from './ledger.ts';
 import { dropTurns } from './squeeze.ts';
 
+/** Options of `dropOldestTurns`. */
 export interface DropOptions {
   readonly maxTokens: number;
   readonly format?: AnyFormat | FormatName;

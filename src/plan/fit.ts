@@ -13,6 +13,7 @@ import { never } from './policies/never.ts';
 import type { Policy } from './policy.ts';
 import type { Report } from './report.ts';
 
+/** Options of `fit` and `createPlanner`. */
 export interface FitOptions {
   /** The budget for the whole request. Without it, and without a model, only the policy cuts. */
   readonly maxTokens?: number;
@@ -33,6 +34,7 @@ export interface FitOptions {
   readonly boundThinking?: 'opt-in' | 'keep';
 }
 
+/** What `fit` answers: the messages to send, and what was decided about them. */
 export interface FitResult<M> {
   readonly messages: M[];
   readonly plan: Plan;

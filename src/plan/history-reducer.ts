@@ -6,6 +6,7 @@ import { GRADUATED_RULES, graduatedLimit, graduatedStyle } from './policies/grad
 import type { Limit, Summarize } from './policy.ts';
 import { clipResults, dropTurns, maskAll, type Stage, sizeOf, summarizeTurns } from './squeeze.ts';
 
+/** Options of `HistoryReducer.reduce`. */
 export interface HistoryReducerOptions {
   readonly enabled?: boolean;
   /** Compared with the sum of `content.length`. */
@@ -20,6 +21,7 @@ export interface HistoryReducerOptions {
   readonly summarize?: (messages: readonly ChatMessage[], earlier: string | undefined) => string;
 }
 
+/** What `HistoryReducer.reduce` did. */
 export interface HistoryReductionResult {
   messages: ChatMessage[];
   reduced: boolean;

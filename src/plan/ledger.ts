@@ -308,15 +308,16 @@ export class Ledger<M> implements RequestView {
     return !(this.#options.keepSigned && this.lastSigned >= 0);
   }
 
-  maskable(observation: Observation): boolean {
+  // An arrow, since a policy may take it out of the request that it is given.
+  readonly maskable = (observation: Observation): boolean => {
     const result = this.#results[observation.segment];
     return result !== undefined && this.#draft(result) !== undefined;
-  }
+  };
 
   mask(segment: number): boolean {
     const result = this.#results[segment];
-    const draft = result && this.#draft(result);
-    if (!draft) return false;
+    const draft = result && this.#isSent(result) ? this.#draft(result) : undefined;
+    if (!result || !draft) return false;
     this.maskedCount += 1;
     this.maskedChars += result.text.length - draft.text.length;
     this.#replace(result, draft.text, 'mask', draft.stored);
@@ -337,15 +338,14 @@ export class Ledger<M> implements RequestView {
 
   /** Whether a placeholder just written would be known again. The head of a result would not. */
   #isRecognised(text: string): boolean {
-    const { custom, keep, literal } = this.#style;
-    return custom || keep ? isPlaceholder(text, literal) : true;
+    const { known, keep, literal } = this.#style;
+    return known && !keep ? true : isPlaceholder(text, literal);
   }
 
   /** The placeholder of a result, if the laws allow one. */
   #draft(result: Result): Result['draft'] {
     if (result.masked || !this.isFree(result) || this.#mayBeCustom(result.text)) return undefined;
-    if (result.draft && !this.#style.custom)
-      return this.#isSmaller(result, result.draft.text) ? result.draft : undefined;
+    if (result.draft && this.#style.known) return this.#isSmaller(result, result.draft.text) ? result.draft : undefined;
     const stored = this.#stored(result);
     if (stored === undefined) return undefined;
     const text = writePlaceholder(this.#style, this.#describe(result), this.shownHandle(stored));
@@ -355,7 +355,7 @@ export class Ledger<M> implements RequestView {
 
   /** A user's own function may write anything, so only their length tells its placeholders from output. */
   #mayBeCustom(text: string): boolean {
-    return this.#style.custom === true && this.#style.literal === undefined && text.length <= MAX_PLACEHOLDER;
+    return !this.#style.known && this.#style.literal === undefined && text.length <= MAX_PLACEHOLDER;
   }
 
   /** Law 6: a placeholder is smaller than what it hides, in characters and in tokens. */

@@ -3,12 +3,14 @@ import type { ChatMessage } from '../message.ts';
 import { Planner } from './planner.ts';
 import { OMITTED, slidingWindow } from './policies/sliding-window.ts';
 
+/** Options of `ObservationMaskingContextManager`. */
 export interface ObservationMaskingOptions {
   /** How many of the last turns stay whole. */
   readonly windowSize?: number;
   readonly placeholder?: string;
 }
 
+/** What masking saved so far, in estimated tokens. */
 export interface TokenSavings {
   readonly totalObservationTokens: number;
   readonly maskedTurns: number;

@@ -25,8 +25,8 @@ export type Placeholder = string | ((result: HiddenResult) => string);
 /** How a policy writes its placeholders where no handle is shown. */
 export interface PlaceholderStyle {
   write(result: HiddenResult): string;
-  /** A user's own text: it keeps its wording, and its handle stands behind it. */
-  readonly custom?: boolean;
+  /** What it writes is known again by law 7. A user's own is not; it keeps its wording, and its handle stands behind it. */
+  readonly known?: boolean;
   /** The user's text, where it is always the same. */
   readonly literal?: string;
   /** What must stay readable below the placeholder, in every style. */
@@ -146,14 +146,14 @@ function readShellResult(text: string): { exitCode: number; stdout: string } | u
 
 /** The placeholder for a result: the policy's own, or the house's where a handle is shown. */
 export function writePlaceholder(style: PlaceholderStyle, result: HiddenResult, handle: string): string {
-  if (style.custom) return `${clipText(style.write(result), MAX_PLACEHOLDER - handle.length) || '[masked]'}${handle}`;
+  if (!style.known) return `${clipText(style.write(result), MAX_PLACEHOLDER - handle.length) || '[masked]'}${handle}`;
   if (handle === '') return style.write(result);
   return [housePlaceholder(result, handle), ...(style.keep?.(result.text) ?? [])].join('\n');
 }
 
-export const houseStyle: PlaceholderStyle = { write: (result) => housePlaceholder(result) };
+export const houseStyle: PlaceholderStyle = { write: (result) => housePlaceholder(result), known: true };
 
 export function customStyle(placeholder: Placeholder): PlaceholderStyle {
-  if (typeof placeholder === 'string') return { write: () => placeholder, custom: true, literal: placeholder };
-  return { write: placeholder, custom: true };
+  if (typeof placeholder === 'string') return { write: () => placeholder, literal: placeholder };
+  return { write: placeholder };
 }

@@ -27,6 +27,7 @@ interface Progress {
   readonly previousTokens: number;
   /** The furthest that a budget made it go so far. */
   readonly stage: Stage | undefined;
+  readonly lastChange: Decision | undefined;
 }
 
 /**
@@ -50,7 +51,7 @@ export class Planner<M> {
     this.#policy = policy;
     this.#limits = [policy.limit, budgetLimit(policy, maxTokens)].filter((limit) => limit !== undefined);
     this.#model = model;
-    this.#progress = { state: policy.init(), epoch: 0, previousTokens: 0, stage: undefined };
+    this.#progress = { state: policy.init(), epoch: 0, previousTokens: 0, stage: undefined, lastChange: undefined };
   }
 
   /** Takes in what is new, and answers what that changes. */
@@ -93,10 +94,10 @@ export class Planner<M> {
   }
 
   report(): Report {
-    const { epoch, previousTokens, stage } = this.#progress;
+    const { epoch, previousTokens, stage, lastChange } = this.#progress;
     const frontier = this.#ledger.observations[this.#ledger.frontier]?.original.message;
     const requires = this.#requires();
-    const progress = { decision: this.#decision, epoch, stage, frontier, previousTokens, requires };
+    const progress = { decision: this.#decision, epoch, stage, frontier, previousTokens, requires, lastChange };
     return createReport(this.#ledger, progress);
   }
 
@@ -122,9 +123,11 @@ export class Planner<M> {
     const cut = this.#cut();
     ledger.endRequest();
     this.#decision = cut ?? (masked > 0 ? { ...because, act: 'mask', masked } : because);
-    const epoch = before.epoch + (ledger.firstChange() === undefined ? 0 : 1);
+    const isChange = ledger.firstChange() !== undefined;
+    const epoch = before.epoch + (isChange ? 1 : 0);
+    const lastChange = isChange ? this.#decision : before.lastChange;
     const stage = furthest(before.stage, cut?.stage);
-    this.#progress = { state: cut ? this.#policy.init() : state, epoch, previousTokens, stage };
+    this.#progress = { state: cut ? this.#policy.init() : state, epoch, previousTokens, stage, lastChange };
     this.#undecided = before;
   }
 

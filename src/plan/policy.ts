@@ -33,15 +33,17 @@ export interface RequestView {
   /** Grows when visible results become smaller, or may no longer be masked: sums over them must be made anew. */
   readonly revision: number;
   /** Whether the laws allow to mask this result, and its placeholder is smaller. */
-  maskable(observation: Observation): boolean;
+  readonly maskable: (observation: Observation) => boolean;
 }
 
+/** Why a policy did what it did. */
 export interface Reason {
   readonly act: 'mask' | 'wait' | 'off';
   readonly because: string;
   readonly [detail: string]: unknown;
 }
 
+/** What a policy answers for one request. */
 export interface Step<S> {
   readonly state: S;
   /** Segments to mask from now on. A policy can only add. */
@@ -74,6 +76,7 @@ export interface Policy<S = unknown> {
   readonly window?: number;
   /** What may go when the budget forces a cut. By default all that is outside the window. */
   outside?(request: RequestView): readonly number[];
+  /** How its placeholders are written where no handle is shown. The house's way if not given. */
   readonly style?: PlaceholderStyle;
   readonly limit?: Limit;
 }
@@ -209,17 +212,27 @@ export function windowOf(age: (request: RequestView) => number): Body<number> {
 const LEFT: Reason = { act: 'mask', because: 'results left the window' };
 const NOTHING_LEFT: Reason = { act: 'wait', because: 'no result left the window' };
 
-/** A policy without memory: it chooses among the results of a request, and what it chose stays chosen. */
-export function stateless(choose: (request: RequestView) => readonly Observation[]): Policy<undefined> {
-  return {
+/**
+ * A policy without memory: it chooses among the results of a request, and what it chose stays chosen.
+ * The options that every maker takes may follow; results that they protect are not masked.
+ */
+export function stateless(
+  choose: (request: RequestView) => readonly Observation[],
+  options: CommonOptions = {},
+): Policy {
+  if (typeof choose !== 'function') throw badOption('stateless argument choose', 'a function', choose);
+  return createPolicy<undefined>({
     name: 'stateless',
+    options,
+    rules: {},
+    minTokens: 0,
     init: () => undefined,
-    step(state, request) {
-      const mask = choose(request).map((observation) => observation.segment);
-      const because: Reason = mask.length > 0 ? CHOSEN : NOT_CHOSEN;
-      return { state, mask, because };
+    step(state, request, eligible) {
+      const chosen = choose(request).filter((observation) => eligible(observation, request));
+      const mask = chosen.map((observation) => observation.segment);
+      return { state, mask, because: mask.length > 0 ? CHOSEN : NOT_CHOSEN };
     },
-  };
+  });
 }
 
 const CHOSEN: Reason = { act: 'mask', because: 'the policy chose results' };

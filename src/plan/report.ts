@@ -38,7 +38,10 @@ export interface Report {
   /** The message before which a cache marker lets the unedited prefix be found. */
   readonly cacheMarkers: readonly number[];
   readonly requires: readonly Requirement[];
+  /** About this request. */
   readonly decision: Decision;
+  /** About the last request that changed what earlier ones had sent, if that was not this one. */
+  readonly lastChange?: Decision;
 }
 
 /** What only the fold over the requests knows. */
@@ -50,6 +53,7 @@ export interface Progress {
   /** The size of the request before this one. */
   readonly previousTokens: number;
   readonly requires: readonly Requirement[];
+  readonly lastChange: Decision | undefined;
 }
 
 export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
@@ -84,6 +88,7 @@ export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
     cacheMarkers: change === undefined || change === 0 ? [] : [change],
     requires: progress.requires,
     decision: progress.decision,
+    ...(change === undefined && progress.lastChange ? { lastChange: progress.lastChange } : {}),
   };
 }
 

@@ -3,6 +3,7 @@ import { headOf, tailOf } from '../text.ts';
 import { estimateTokens } from '../tokens/estimate-tokens.ts';
 import type { Counter } from '../tokens/text-facts.ts';
 
+/** Options of `truncateResult`. */
 export interface TruncateOptions {
   readonly maxTokens?: number;
   readonly strategy?: 'head' | 'tail' | 'both';

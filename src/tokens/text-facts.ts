@@ -1,3 +1,4 @@
+/** Counts the tokens of a text. */
 export type Counter = (text: string) => number;
 
 /** What is worked out of a text once and kept, because an agent sends the same text on every call. */

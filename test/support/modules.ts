@@ -26,7 +26,8 @@ export function readModules(folder: string): Module[] {
 }
 
 /** Tests, and what only they use. */
-export const isTest = ({ path }: Module): boolean => /\.test(?:-[a-z]+)?\.ts$/.test(path);
+export const isTest = ({ path }: Pick<Module, 'path'>): boolean => TEST.test(path);
+const TEST = /\.test(?:-[a-z]+)?\.ts$/;
 
 export interface Import {
   /** Undefined for `import(…)` of something computed. */
@@ -104,7 +105,7 @@ interface Place {
 
 function placeOf(path: string): Place | undefined {
   const [, first = '', ...rest] = path.split('/');
-  const name = rest.length > 0 ? `${first}/` : first;
+  const name = rest.length > 0 ? `${first}/` : first.replace(TEST, '.ts');
   const ring = RINGS[name];
   return ring === undefined ? undefined : { name, ring };
 }
@@ -132,7 +133,7 @@ export function wrongImports(modules: readonly Module[]): string[] {
 
 function wrongTarget(from: Place, target: string): string | undefined {
   if (!target.startsWith('src/')) return 'which is outside src/';
-  if (isTest({ path: target, text: '' })) return 'which is only for tests';
+  if (isTest({ path: target })) return 'which is only for tests';
   const to = placeOf(target);
   if (!to) return 'which is in no ring';
   if (to.ring > from.ring) return `which is further out (${show(to)})`;
@@ -358,8 +359,9 @@ function isBuilt(): boolean {
   const main = join(ROOT, 'dist/cli/main.js');
   // To make it executable is the last step of a build: one that broke off left it as it was.
   if (!existsSync(main) || (statSync(main).mode & 0o111) === 0) return false;
-  const isOwn = (name: string): boolean => !/\.test(?:-[a-z]+)?\.ts$/.test(name);
-  const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter(isOwn);
+  const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter(
+    (path) => !isTest({ path }),
+  );
   const inputs = [
     'tsconfig.json',
     'tsconfig.build.json',

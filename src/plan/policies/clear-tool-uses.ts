@@ -2,6 +2,7 @@ import { count, names } from '../../options.ts';
 import { type CommonOptions, createPolicy, type Policy } from '../policy.ts';
 import { clearPile, emptyPile, growPile, type Pile } from './pile.ts';
 
+/** Options of `clearToolUses`. */
 export interface ClearToolUsesOptions extends CommonOptions {
   /** Nothing is masked up to this size of the whole request. */
   readonly trigger?: number;

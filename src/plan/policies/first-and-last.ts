@@ -2,6 +2,7 @@ import { count } from '../../options.ts';
 import type { PlaceholderStyle } from '../placeholder.ts';
 import { type CommonOptions, createPolicy, type Observation, type Policy, type RequestView } from '../policy.ts';
 
+/** Options of `firstAndLast`: how many results to keep at either end. */
 export interface FirstAndLastOptions extends CommonOptions {
   readonly keepFirst?: number;
   readonly keepLast?: number;
@@ -40,7 +41,10 @@ export function firstAndLast(options: FirstAndLastOptions = {}): Policy {
 /** Once older messages were left out, what now comes first is not what came first. */
 const firstOf = (request: RequestView, keepFirst: number): number => (request.omitted > 0 ? 0 : keepFirst);
 
-const removedStyle: PlaceholderStyle = { write: ({ facts }) => `[result masked — ~${facts.tokens} tokens removed]` };
+const removedStyle: PlaceholderStyle = {
+  write: ({ facts }) => `[result masked — ~${facts.tokens} tokens removed]`,
+  known: true,
+};
 
 const REASONS = {
   mask: 'results fell between the first and the last',

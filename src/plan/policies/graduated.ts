@@ -62,5 +62,6 @@ export function graduatedStyle(maxObservationChars: number | undefined): Placeho
   return {
     write: ({ text }) => maskDispatchObservation(text, maxObservationChars).masked,
     keep: dispatchBlocks,
+    known: true,
   };
 }

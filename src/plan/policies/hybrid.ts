@@ -1,6 +1,7 @@
 import { count, positive } from '../../options.ts';
 import { type CommonOptions, createPolicy, type Policy, windowOf } from '../policy.ts';
 
+/** Options of `hybrid`, in turns. */
 export interface HybridOptions extends CommonOptions {
   readonly window?: number;
   readonly summarizeEvery?: number;

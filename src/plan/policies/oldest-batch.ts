@@ -2,6 +2,7 @@ import { count as countRule, positive } from '../../options.ts';
 import { describeResult, type PlaceholderStyle } from '../placeholder.ts';
 import { type CommonOptions, createPolicy, type Observation, type Policy } from '../policy.ts';
 
+/** Options of `oldestBatch`. */
 export interface OldestBatchOptions extends CommonOptions {
   /** How many results go at a time. */
   readonly count?: number;
@@ -53,4 +54,7 @@ const restart = (at: number, revision: number): State => ({ low: at, scanned: at
 
 const MASKED = { act: 'mask', because: 'a batch of the oldest results was complete' } as const;
 
-const toolStyle: PlaceholderStyle = { write: ({ tool, text }) => describeResult(tool ?? 'unknown', text) };
+const toolStyle: PlaceholderStyle = {
+  write: ({ tool, text }) => describeResult(tool ?? 'unknown', text),
+  known: true,
+};

@@ -2,6 +2,7 @@ import { count } from '../../options.ts';
 import { type CommonOptions, createPolicy, type Observation, type Policy, type RequestView } from '../policy.ts';
 import { clearPile, emptyPile, growPile, type Pile } from './pile.ts';
 
+/** Options of `protectTokens`. */
 export interface ProtectTokensOptions extends CommonOptions {
   /** So many tokens of the newest results are kept. */
   readonly protect?: number;

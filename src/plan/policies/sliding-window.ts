@@ -3,6 +3,7 @@ import { countLines } from '../../text.ts';
 import type { PlaceholderStyle } from '../placeholder.ts';
 import { type CommonOptions, createPolicy, type Policy, windowOf } from '../policy.ts';
 
+/** Options of `slidingWindow`. */
 export interface SlidingWindowOptions extends CommonOptions {
   /** How many of the last turns stay whole. */
   readonly turns?: number;
@@ -22,10 +23,11 @@ export function slidingWindow(options: SlidingWindowOptions = {}): Policy {
 }
 
 export const OMITTED = '[Observation omitted for brevity]';
-const omittedStyle: PlaceholderStyle = { write: () => OMITTED };
+const omittedStyle: PlaceholderStyle = { write: () => OMITTED, known: true };
 
 const linesStyle: PlaceholderStyle = {
   write: ({ text }) => `Old environment output: (${countLines(text)} lines omitted)`,
+  known: true,
 };
 
 /** The paper's window for SWE-agent, with that agent's words. */
@@ -38,6 +40,7 @@ export function openHands(options: SlidingWindowOptions = {}): Policy {
   return slidingWindow({ turns: 58, ...options });
 }
 
+/** Options of `polling`. */
 export interface PollingOptions extends SlidingWindowOptions {
   /** The window moves on only every so many turns. */
   readonly every?: number;

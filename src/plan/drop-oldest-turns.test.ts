@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import {
+  answer,
+  contents,
+  frozen,
+  history,
+  parallelCalls,
+  prose,
+  reply,
+  toolTurn,
+  user,
+} from '../../test/seeds/support.ts';
+import { type ChatMessage, fit } from '../index.ts';
+import { dropOldestTurns } from './drop-oldest-turns.ts';
+
+const tokensOf = (messages: readonly ChatMessage[]): number => fit(messages, { format: 'chat' }).report.tokens.before;
+const drop = (messages: readonly ChatMessage[], maxTokens: number) =>
+  dropOldestTurns(messages, { maxTokens, format: 'chat' });
+
+describe('dropOldestTurns', () => {
+  const messages = frozen(history(6));
+
+  it('leaves a list that fits as it is, in a new list', () => {
+    const kept = drop(messages, tokensOf(messages));
+    expect(kept).toEqual({ messages, droppedCount: 0 });
+    expect(kept.messages).not.toBe(messages);
+  });
+
+  it('leaves out whole turns, oldest first, and says how many messages', () => {
+    const { messages: kept, droppedCount } = drop(messages, tokensOf(messages) - 1);
+    expect(droppedCount).toBe(2);
+    expect(contents(kept).slice(0, 4)).toEqual([
+      'You are a careful engineer.',
+      '[conversation truncated — 2 older messages omitted]',
+      'Fix the build.',
+      'step 2',
+    ]);
+    expect(kept.slice(3)).toEqual(messages.slice(4));
+  });
+
+  it('leaves out no more than it must', () => {
+    for (let max = 300; max < tokensOf(messages); max += 50) {
+      const { messages: kept, droppedCount } = drop(messages, max);
+      expect(tokensOf(kept)).toBeLessThanOrEqual(max);
+      const oneMore = [...messages.slice(0, 2), ...messages.slice(droppedCount)];
+      expect(tokensOf(oneMore) + 12).toBeGreaterThan(max);
+    }
+  });
+
+  it('never leaves out the last turn, nor what came before the first reply', () => {
+    const { messages: kept, droppedCount } = drop(messages, 1);
+    expect(droppedCount).toBe(10);
+    expect(kept.filter((message) => !message.content.startsWith('[conversation'))).toEqual([
+      ...messages.slice(0, 2),
+      ...messages.slice(-2),
+    ]);
+    expect(drop(messages.slice(0, 4), 1).droppedCount).toBe(0);
+    expect(drop(messages.slice(0, 2), 1).droppedCount).toBe(0);
+    expect(drop([], 1)).toEqual({ messages: [], droppedCount: 0 });
+  });
+
+  it('keeps the turn in which the user spoke last', () => {
+    const spoken = [...messages.slice(0, 6), user('Use tabs.'), ...messages.slice(6)];
+    expect(contents(drop(spoken, 1).messages)).toContain('Use tabs.');
+  });
+
+  it('adds up what an earlier notice said', () => {
+    const once = drop(messages, 900);
+    const twice = drop(once.messages, 600);
+    const omitted = once.droppedCount + twice.droppedCount;
+    expect(contents(twice.messages)[1]).toBe(`[conversation truncated — ${omitted} older messages omitted]`);
+  });
+
+  it('keeps calls with results that came turns later, and keeps open calls', () => {
+    const late = [
+      user('t'),
+      parallelCalls('a', 'b'),
+      answer('a', prose(900)),
+      reply('meanwhile'),
+      answer('b', prose(900)),
+      ...toolTurn({ id: 'c', output: prose(900) }),
+      ...toolTurn({ id: 'd', output: prose(900) }),
+    ];
+    const { messages: kept } = drop(late, 300);
+    expect(kept.some(({ content }) => content === 'meanwhile')).toBe(false);
+    expect(kept.map(({ toolCallId }) => toolCallId).filter(Boolean)).toEqual(['d']);
+    const open = [user('t'), parallelCalls('x'), ...history(4).slice(2)];
+    expect(drop(open, 1).messages).toContain(open[1]);
+  });
+
+  it('says nothing where a notice would be larger than what it stands for', () => {
+    const tiny = [user('t'), reply('a'), reply('b')];
+    expect(drop(tiny, 1)).toEqual({ messages: tiny, droppedCount: 0 });
+  });
+
+  it.each([null, undefined, 'text', {}, 5])('refuses %s in the place of a list', (wrong) => {
+    // biome-ignore lint/suspicious/noExplicitAny: wrong on purpose
+    expect(() => dropOldestTurns(wrong as any, { maxTokens: 5, format: 'chat' })).toThrowError(
+      expect.objectContaining({ code: 'BAD_INPUT' }),
+    );
+  });
+});

@@ -1,0 +1,59 @@
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ensureBuilt, importsOf, ROOT, scratchFolder, typeCheck } from './support/modules.ts';
+
+const examples = readdirSync(join(ROOT, 'examples')).filter((name) => name.endsWith('.ts'));
+
+describe('the examples', () => {
+  let folder: string;
+  let compiled: ReturnType<typeof typeCheck>;
+
+  // Node 20 cannot read TypeScript: they are compiled, into a place from which the package is found by its name.
+  beforeAll(async () => {
+    await ensureBuilt();
+    folder = scratchFolder('examples');
+    mkdirSync(join(folder, 'node_modules'));
+    symlinkSync(ROOT, join(folder, 'node_modules/palimpsest'), 'dir');
+    writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }));
+    const sources = examples.map((name) => relative(folder, join(ROOT, 'examples', name)));
+    const compilerOptions = { outDir: '.', rootDir: relative(folder, join(ROOT, 'examples')) };
+    const project = {
+      extends: relative(folder, join(ROOT, 'tsconfig.json')),
+      compilerOptions,
+      include: [],
+      files: sources,
+    };
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(project));
+    compiled = typeCheck(folder, 'tsconfig.json');
+    copyFileSync(join(ROOT, 'examples/sample-history.json'), join(folder, 'sample-history.json'));
+  });
+
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('compile', () => {
+    expect(compiled).toEqual({ status: 0, output: '' });
+  });
+
+  it.each(examples)('%s runs, and prints something', (name) => {
+    const args = [name.replace(/\.ts$/, '.js')];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' });
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout.trim().split('\n').length).toBeGreaterThanOrEqual(2);
+  });
+
+  it.each(examples)('%s has two sentences on top, checks itself, and knows only the package', (name) => {
+    const text = readFileSync(join(ROOT, 'examples', name), 'utf8');
+    expect(text).toMatch(/^(\/\/ .+\n){2}import assert from 'node:assert\/strict';\n/);
+    const foreign = importsOf({ path: name, text }).filter(
+      ({ specifier }) => !/^(?:palimpsest|node:.+)$/.test(specifier ?? ''),
+    );
+    expect(foreign).toEqual([]);
+  });
+
+  it('are all listed on their page, in order', () => {
+    const page = readFileSync(join(ROOT, 'examples/README.md'), 'utf8');
+    expect([...page.matchAll(/^\| \[(.+?)\]\(\1\)/gm)].map(([, name]) => name)).toEqual(examples);
+  });
+});

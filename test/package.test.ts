@@ -1,0 +1,374 @@
+import { spawnSync } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ensureBuilt, ROOT, readManifest, typeCheck } from './support/modules.ts';
+
+/** A user's machine: an empty folder in which only our tarball was installed. */
+let home: string;
+let tarball: string;
+const installed = (): string => join(home, 'node_modules/palimpsest');
+
+beforeAll(async () => {
+  await ensureBuilt();
+  home = realpathSync(mkdtempSync(join(tmpdir(), 'palimpsest-package-')));
+  // Without its scripts: `prepare` would delete dist/ under the tests that run beside this one.
+  const pack = run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', home], { cwd: ROOT });
+  tarball = join(home, JSON.parse(pack.stdout)[0].filename);
+  run('npm', ['install', '--offline', '--no-audit', '--no-fund', '--prefix', home, tarball]);
+}, 120_000);
+
+afterAll(() => rmSync(home, { recursive: true, force: true }));
+
+/** Without what `npm test` tells its children: an npm below it would take the repository for its own. */
+const env = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name) || /^npm_config_cache$/i.test(name)),
+);
+
+interface RunOptions {
+  readonly cwd?: string;
+  readonly input?: string;
+}
+
+function run(command: string, args: readonly string[], { cwd = home, input = '' }: RunOptions = {}) {
+  const found = spawnSync(command, args, { cwd, input, env, encoding: 'utf8', maxBuffer: 2 ** 26 });
+  if (found.status !== 0) throw new Error(`${command} ${args.join(' ')} failed:\n${found.stdout}${found.stderr}`);
+  return found;
+}
+
+/** A run of `turns` turns whose results have 2,000 characters each. */
+const history = (turns: number) => [
+  { role: 'system', content: 'You are an agent.' },
+  { role: 'user', content: 'Fix the test.' },
+  ...Array.from({ length: turns }, (_, i) => [
+    { role: 'assistant', content: null, tool_calls: [call(`call_${i}`)] },
+    { role: 'tool', tool_call_id: `call_${i}`, content: `line ${i}\n`.repeat(250).slice(0, 2000) },
+  ]).flat(),
+];
+const call = (id: string) => ({ id, type: 'function', function: { name: 'bash', arguments: '{"command":"make"}' } });
+
+describe('the tarball', () => {
+  const files = (): string[] =>
+    readdirSync(installed(), { recursive: true, encoding: 'utf8' }).filter((name) =>
+      statSync(join(installed(), name)).isFile(),
+    );
+
+  it('is below 500 KB', () => {
+    expect(statSync(tarball).size).toBeLessThan(500_000);
+  });
+
+  it('holds no sources and no tests', () => {
+    const strangers = files().filter((name) =>
+      /(?<!\.d)\.ts$|\.map$|\.test[.-]|^(?:src|test|bench|scripts|web)\b/.test(name),
+    );
+    expect(strangers).toEqual([]);
+  });
+
+  it('holds the licence', () => {
+    expect(files()).toContain('LICENSE');
+  });
+
+  it('names no place on the machine on which it was made', () => {
+    const places = [ROOT.replace(/\/$/, ''), homedir(), tmpdir()].filter((place) => place.length > 1);
+    const naming = files().filter((name) => {
+      const text = readFileSync(join(installed(), name), 'utf8');
+      return places.some((place) => text.includes(`${place}/`));
+    });
+    expect(naming).toEqual([]);
+  });
+
+  it('brings nothing else along', () => {
+    expect(readManifest().dependencies ?? {}).toEqual({});
+    expect(readdirSync(join(home, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['palimpsest']);
+  });
+});
+
+describe('from JavaScript', () => {
+  it('every door opens', () => {
+    const script = `
+      import assert from 'node:assert/strict';
+      import { fit, PalimpsestError, slidingWindow } from 'palimpsest';
+      import { anthropic, detectFormat } from 'palimpsest/formats';
+      import { countTokens, estimateTokens, o200k } from 'palimpsest/tokens';
+      import manifest from 'palimpsest/package.json' with { type: 'json' };
+
+      const history = ${JSON.stringify(history(12))};
+      const { messages, report, hidden } = fit(history, { policy: slidingWindow({ turns: 2 }), recall: true });
+      assert.equal(messages.length, history.length);
+      assert.equal(report.maskedCount, 10);
+      assert.equal(hidden[0].text, history[3].content);
+      assert.ok(messages[3].content.includes(hidden[0].handle));
+      assert.ok(report.tokens.after < report.tokens.before / 2);
+
+      assert.equal(detectFormat(history), 'openai-chat');
+      assert.equal(anthropic.name, 'anthropic');
+      assert.equal(estimateTokens('x'.repeat(400)), 100);
+      assert.ok(countTokens('to be or not to be') > 3);
+      assert.throws(() => o200k('x'), (error) => error instanceof PalimpsestError && error.code === 'MISSING_PEER');
+      assert.equal(manifest.name, 'palimpsest');
+      console.log(Object.keys(manifest.exports).join(' '));
+    `;
+    writeFileSync(join(home, 'doors.mjs'), script);
+    const { stdout, stderr } = run(process.execPath, ['--disable-warning=ExperimentalWarning', 'doors.mjs']);
+    expect(stderr).toBe('');
+    expect(stdout.trim().split(' ')).toEqual(['.', './formats', './tokens', './package.json']);
+  });
+
+  it('what is no door stays shut', () => {
+    const script = "import('palimpsest/dist/plan/fit.js').catch((error) => console.log(error.code))";
+    const { stdout } = run(process.execPath, ['--input-type=module', '-e', script]);
+    expect(stdout).toBe('ERR_PACKAGE_PATH_NOT_EXPORTED\n');
+  });
+
+  it('a CommonJS program can require it', ({ skip }) => {
+    skip(!process.features.require_module, 'this Node cannot require ES modules');
+    const { stdout } = run(process.execPath, ['-e', "console.log(typeof require('palimpsest').fit)"]);
+    expect(stdout).toBe('function\n');
+  });
+});
+
+describe.each([
+  ['nodenext', { module: 'nodenext', moduleResolution: 'nodenext' }],
+  ['bundler', { module: 'esnext', moduleResolution: 'bundler' }],
+])('from TypeScript, as %s resolves modules', (name, resolution) => {
+  const folder = (): string => join(home, name);
+
+  beforeAll(() => {
+    mkdirSync(folder());
+    const strict = { strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true };
+    const others = { noEmit: true, skipLibCheck: false, target: 'es2022', lib: ['es2022'], types: [] };
+    const compilerOptions = { ...resolution, ...strict, ...others };
+    for (const [file, text] of [
+      ['package.json', JSON.stringify({ type: 'module' })],
+      ['consumer.json', JSON.stringify({ compilerOptions, files: ['consumer.ts'] })],
+      ['mistakes.json', JSON.stringify({ compilerOptions, files: ['mistakes.ts'] })],
+      ['consumer.ts', CONSUMER],
+      ['mistakes.ts', MISTAKES.map(([line]) => line).join('\n')],
+    ] as const)
+      writeFileSync(join(folder(), file), text);
+  });
+
+  it('a program that uses the API compiles', () => {
+    expect(typeCheck(folder(), 'consumer.json')).toEqual({ status: 0, output: '' });
+  });
+
+  it('a program with mistakes does not, and each is reported', () => {
+    const { status, output } = typeCheck(folder(), 'mistakes.json');
+    expect(status).not.toBe(0);
+    const reported = [...output.matchAll(/^mistakes\.ts\((\d+),\d+\): error (TS\d+)/gm)].map(([, line, code]) => [
+      line,
+      code,
+    ]);
+    const expected = MISTAKES.flatMap(([, code], index) => (code ? [[String(index + 1), code]] : []));
+    expect(reported).toEqual(expected);
+  });
+});
+
+const CONSUMER = `
+import {
+  anthropic, type ChatMessage, clearToolUses, countTokens, createPlanner, type Counter, firstAndLast, fit, type FitOptions,
+  type FitResult, graduated, HistoryReducer, type HistoryReductionResult, hybrid, never, oldestBatch, openaiChat,
+  PalimpsestError, type Placeholder, type Plan, type Planner, type Policy, polling, protectTokens, type Report,
+  slidingWindow, stateless,
+} from 'palimpsest';
+import { aiSdk, chat, detectFormat, gemini, langchain, openaiAgents, openaiResponses } from 'palimpsest/formats';
+import { estimateTokens, o200k } from 'palimpsest/tokens';
+
+// Each provider's messages as its users write them: unions of interfaces, with optional and unknown fields.
+interface OpenAISystem { role: 'system' | 'developer'; content: string }
+interface OpenAIUser { role: 'user'; content: string | { type: 'text'; text: string }[] }
+interface OpenAICall { id: string; type: 'function'; function: { name: string; arguments: string } }
+interface OpenAIAssistant { role: 'assistant'; content?: string | null; tool_calls?: OpenAICall[]; refusal?: string | null }
+interface OpenAITool { role: 'tool'; tool_call_id: string; content: string | { type: 'text'; text: string }[] }
+type OpenAIMessage = OpenAISystem | OpenAIUser | OpenAIAssistant | OpenAITool;
+
+type AnthropicBlock =
+  | { type: 'text'; text: string; cache_control?: { type: 'ephemeral'; ttl?: '5m' | '1h' } | null }
+  | { type: 'thinking'; thinking: string; signature: string }
+  | { type: 'tool_use'; id: string; name: string; input: unknown }
+  | { type: 'tool_result'; tool_use_id: string; content?: string | { type: 'text'; text: string }[]; is_error?: boolean };
+interface AnthropicParam { role: 'user' | 'assistant'; content: string | AnthropicBlock[] }
+
+interface ResponseItem { type: 'message'; role: 'user' | 'assistant'; content: string }
+interface ResponseCall { type: 'function_call'; call_id: string; name: string; arguments: string; id?: string }
+interface ResponseOutput { type: 'function_call_output'; call_id: string; output: string }
+type ResponseInput = ResponseItem | ResponseCall | ResponseOutput;
+
+interface GeminiPart {
+  text?: string;
+  functionCall?: { name?: string; args?: Record<string, unknown> };
+  functionResponse?: { name?: string; response?: Record<string, unknown> };
+  thoughtSignature?: string;
+}
+interface GeminiContentParam { role?: string; parts?: GeminiPart[] }
+
+type AiSdkParam =
+  | { role: 'system'; content: string }
+  | { role: 'user'; content: string }
+  | { role: 'assistant'; content: string | ({ type: 'text'; text: string } | { type: 'tool-call'; toolCallId: string; toolName: string; input: unknown })[] }
+  | { role: 'tool'; content: { type: 'tool-result'; toolCallId: string; toolName: string; output: { type: 'text'; value: string } }[] };
+
+declare class BaseMessage { content: string; getType(): string }
+type AgentItem =
+  | { type: 'function_call'; callId: string; name: string; arguments: string; status: 'completed' }
+  | { type: 'function_call_result'; callId: string; name: string; status: 'completed'; output: { type: 'text'; text: string } };
+
+declare const given: {
+  readonly openai: OpenAIMessage[];
+  readonly anthropic: readonly AnthropicParam[];
+  readonly responses: ResponseInput[];
+  readonly gemini: GeminiContentParam[];
+  readonly aiSdk: AiSdkParam[];
+  readonly langchain: BaseMessage[];
+  readonly agents: AgentItem[];
+  readonly chat: ChatMessage[];
+};
+
+// The same kind comes out as went in.
+const openai: OpenAIMessage[] = fit(given.openai, { maxTokens: 150_000 }).messages;
+const claude: AnthropicParam[] = fit(given.anthropic, { format: anthropic, system: 'Be brief.', tools: [{ name: 'bash' }], model: 'claude-sonnet-5' }).messages;
+const responses: ResponseInput[] = fit(given.responses, { format: openaiResponses }).messages;
+const contents: GeminiContentParam[] = fit(given.gemini, { format: gemini }).messages;
+const prompt: AiSdkParam[] = fit(given.aiSdk, { format: aiSdk }).messages;
+const chain: BaseMessage[] = fit(given.langchain, { format: langchain }).messages;
+const agents: AgentItem[] = fit(given.agents, { format: openaiAgents }).messages;
+const neutral: ChatMessage[] = fit(given.chat, { format: 'chat' }).messages;
+const lengths: number[] = [openai, claude, responses, contents, prompt, chain, agents, neutral].map((list) => list.length);
+
+// Policies, with the options that all share and with their own.
+const placeholder: Placeholder = ({ tool, text, turn }) => \`[\${tool ?? 'result'} of turn \${turn}: \${text.length} chars]\`;
+const policies: Policy[] = [
+  slidingWindow({ turns: 10, placeholder: '[gone]' }),
+  polling({ turns: 10, every: 5, keepTools: ['read_file'] }),
+  firstAndLast({ keepFirst: 2, keepLast: 5, keepErrors: true }),
+  oldestBatch({ count: 3, window: 4, placeholder }),
+  protectTokens({ protect: 40_000, atLeast: 20_000, minTokens: 200 }),
+  clearToolUses({ trigger: 100_000, keep: 3, clearAtLeast: 5000, excludeTools: ['memory'] }),
+  hybrid({ window: 10, summarizeEvery: 43 }),
+  graduated({ maxInputChars: 40_000 }),
+  never(),
+];
+const own: Policy<undefined> = stateless(({ observations, turns, maskable }) =>
+  observations.filter((result) => result.tokens > 500 && turns - result.turn >= 3 && maskable(result)),
+);
+const counting: Policy<number> = {
+  init: () => 0,
+  step: (seen, request) => ({
+    state: Math.max(seen, request.turns),
+    mask: request.observations.slice(0, -3).map((result) => result.segment),
+    because: { act: 'mask', because: 'older than three results', seen },
+  }),
+};
+
+const counter: Counter = (text) => Math.ceil(text.length / 4);
+const options: FitOptions = { maxTokens: 1000, counter, recall: true, boundThinking: 'keep', contextWindows: { mine: 8000 } };
+const result: FitResult<OpenAIMessage> = fit(given.openai, { ...options, policy: own });
+const plan: Plan = result.plan;
+for (const edit of plan.edits) if (edit.kind === 'replace') estimateTokens(edit.text);
+const report: Report = result.report;
+const stage: string | undefined = report.reductionStage;
+const needs: string[] = report.requires.map((need) => \`\${need.header}: \${need.headerValue}\`);
+const handles: string[] = fit(given.openai, { policy: counting as Policy }).hidden.map((hidden) => hidden.handle ?? '');
+
+const planner: Planner<OpenAIMessage> = createPlanner({ format: openaiChat, policy: policies[0] ?? never() });
+const { edits } = planner.add(...given.openai);
+const sent: OpenAIMessage[] = planner.messages();
+const byName: Planner<AnthropicParam> = createPlanner<AnthropicParam>({ format: 'anthropic' });
+
+const reduced: HistoryReductionResult = new HistoryReducer().reduce(given.chat, { maxInputChars: 20_000, preserveRecentRawTurns: 4 });
+const neutralAgain: ChatMessage[] = reduced.messages;
+
+try {
+  fit(given.openai, { maxTokens: 1 });
+} catch (error) {
+  if (error instanceof PalimpsestError && error.code === 'BUDGET_IMPOSSIBLE') countTokens(error.message);
+}
+const detected: 'anthropic' | string | undefined = detectFormat(given.openai);
+const violations: string[] = chat.check(given.chat).map((violation) => violation.text);
+export default [lengths, stage, needs, handles, edits, sent, byName, neutralAgain, detected, violations, o200k];
+`;
+
+/** Each line, with the error that it must give. */
+const MISTAKES: readonly (readonly [line: string, code?: string])[] = [
+  ["import { createPlanner, fit, HistoryReducer, type Policy, slidingWindow, stateless } from 'palimpsest';"],
+  ["import { nothing } from 'palimpsest/formats';", 'TS2305'],
+  ["import { houseStyle } from 'palimpsest/plan/placeholder.js';", 'TS2307'],
+  ["const history = [{ role: 'user', content: 'x' }];"],
+  ["fit(history, { policy: slidingWindow({ turns: 'ten' }) });", 'TS2322'],
+  ['fit(history, { policy: slidingWindow({ window: 10 }) });', 'TS2353'],
+  ["fit(history, { policy: 'sliding-window' });", 'TS2322'],
+  ["fit(history, { format: 'openai-chats' });", 'TS2820'],
+  ["fit(history, { maxTokens: '1000' });", 'TS2322'],
+  ['fit(history, { maxTokens: undefined });', 'TS2379'],
+  ["fit('a text');", 'TS2345'],
+  ['fit(history).messages[0]?.content.toFixed();', 'TS2551'],
+  ['createPlanner({ maxTokens: 1000 });', 'TS2345'],
+  ['new HistoryReducer().reduce([], {});', 'TS2741'],
+  ["new HistoryReducer().reduce([{ role: 'robot', content: '' }], { maxInputChars: 1 });", 'TS2322'],
+  ['stateless(() => [1]);', 'TS2322'],
+  ['export const policy: Policy = { init: () => 0 };', 'TS2741'],
+  ['fit(history).report.tokens.before = 0;', 'TS2540'],
+];
+
+describe('the program', () => {
+  const bin = (): string => join(home, 'node_modules/.bin/palimpsest');
+  const shell = (command: string, input: string) =>
+    spawnSync('sh', ['-c', command], { cwd: home, input, encoding: 'utf8' });
+
+  it('tells how it is called', () => {
+    expect(run(bin(), ['fit', '--help']).stdout).toContain('Usage: palimpsest fit [file] [options]');
+    const { version } = JSON.parse(readFileSync(join(installed(), 'package.json'), 'utf8'));
+    expect(run('npx', ['--no-install', 'palimpsest', '--version']).stdout).toBe(`${version}\n`);
+  });
+
+  it('fits a history from a pipe', () => {
+    const { stdout, stderr } = run(bin(), ['fit', '--policy', 'sliding-window:turns=2', '--report'], {
+      input: JSON.stringify(history(12)),
+    });
+    const messages: { content: string }[] = JSON.parse(stdout);
+    expect(messages).toHaveLength(26);
+    expect(messages[3]?.content).toBe('[Observation omitted for brevity]');
+    expect(messages[25]?.content).toHaveLength(2000);
+    expect(stderr).toContain('10 results masked');
+  });
+
+  it('fits the sample that comes with it', () => {
+    const sample = join(installed(), 'examples/sample-history.json');
+    const { stdout } = run(bin(), ['fit', sample, '--policy', 'polling:turns=4,every=4', '--show']);
+    expect(stdout).toContain('results masked');
+  });
+
+  it('says nothing when its reader has seen enough', () => {
+    const { stdout, stderr } = shell(`"${bin()}" fit | head -c 10`, JSON.stringify(history(2000)));
+    expect({ stdout: stdout.length, stderr }).toEqual({ stdout: 10, stderr: '' });
+  });
+
+  it('answers a user’s mistake with a sentence and an exit code, never a stack trace', () => {
+    for (const [command, input, status] of [
+      ['fit', 'not json', 1],
+      ['fit', '{"no": "list"}', 1],
+      ['fit nowhere.json', '', 1],
+      ['fit --max-tokens 1', JSON.stringify(history(3)), 1],
+      ['fit --max-tokens none', '[]', 2],
+      ['fit --policy sliding', '[]', 2],
+      ['fit --polisy never', '[]', 2],
+      ['fits', '', 2],
+      ['', '', 2],
+    ] as const) {
+      const found = shell(`"${bin()}" ${command}`, input);
+      expect({ command, status: found.status, trace: /^\s+at /m.exec(found.stderr)?.[0] }).toEqual({ command, status });
+      expect(found.stderr).toMatch(/^palimpsest/);
+      expect(found.stdout).toBe('');
+    }
+  });
+});
