@@ -258,7 +258,7 @@ const policies: Policy[] = [
   graduated({ maxInputChars: 40_000 }),
   never(),
 ];
-const own: Policy<undefined> = stateless(({ observations, turns, maskable }) =>
+const own: Policy = stateless(({ observations, turns, maskable }) =>
   observations.filter((result) => result.tokens > 500 && turns - result.turn >= 3 && maskable(result)),
 );
 const counting: Policy<number> = {
