@@ -20,15 +20,15 @@ export interface Segment {
   /** Its text parts, joined with newlines. For an action: its arguments. */
   readonly text: string;
   /** For a result: the call it answers. A result that answers no call has none, and is never edited. */
-  readonly callId?: string;
-  readonly tool?: string;
-  readonly isError?: boolean;
-  readonly media?: readonly Media[];
+  readonly callId?: string | undefined;
+  readonly tool?: string | undefined;
+  readonly isError?: boolean | undefined;
+  readonly media?: readonly Media[] | undefined;
   /** Signed, encrypted or owned by the provider: never edited. */
-  readonly bound?: boolean;
+  readonly bound?: boolean | undefined;
   /** Bound to the exact bytes of everything before it (Anthropic's preserved thinking). */
-  readonly signed?: boolean;
-  readonly tags?: readonly string[];
+  readonly signed?: boolean | undefined;
+  readonly tags?: readonly string[] | undefined;
 }
 
 /** One change to a history. */

@@ -1,7 +1,20 @@
-import type { Media, Segment } from '../message.ts';
+import type { Kind, Media, Segment } from '../message.ts';
 import { asList, asString, type Fields, isRecord } from './lens.ts';
 
 export type Place = Pick<Segment, 'turn' | 'message' | 'path'>;
+
+/**
+ * A segment with all its fields, in one order: a history has one for every piece, and they are read most quickly
+ * where all have the same shape.
+ */
+export function newSegment(kind: Kind, place: Place, { text, media }: Content, about: About = NOTHING): Segment {
+  const { callId, tool, isError, bound, signed, tags } = about;
+  const { turn, message, path } = place;
+  return { kind, turn, message, path, text, callId, tool, isError, media, bound, signed, tags };
+}
+
+type About = Omit<Segment, keyof Place | keyof Content | 'kind'>;
+const NOTHING: About = {};
 
 /** What a segment says: its texts joined, and what else stands there, sized. */
 export type Content = Pick<Segment, 'text' | 'media'>;

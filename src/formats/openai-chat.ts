@@ -1,7 +1,7 @@
 import type { Format, Media, Segment, Viewer, Violation } from '../message.ts';
 import { sizeEncrypted, sizeMedia, sizeUnknown } from '../tokens/media.ts';
 import { Calls, checkPairs, type PairStep, type PairWords } from './calls.ts';
-import { type Place, readContent, replaceText, withMedia } from './content.ts';
+import { newSegment, type Place, readContent, replaceText, withMedia } from './content.ts';
 import { asList, asString, createFormat, type Fields, isRecord, toText } from './lens.ts';
 
 /** A message of the Chat Completions API, as loosely as its clients and clones write it. */
@@ -34,8 +34,12 @@ class OpenAIChatViewer implements Viewer<OpenAIChatMessage> {
     else if (message.role === 'tool' || message.role === 'function') into.push(this.#result(message, index));
     else {
       const kind = message.role === 'system' || message.role === 'developer' ? 'system' : 'user';
-      into.push({ kind, turn: this.turn, message: index, path: CONTENT, ...readContent(message.content, sizePart) });
+      into.push(newSegment(kind, this.#at(index), readContent(message.content, sizePart)));
     }
+  }
+
+  #at(message: number): Place {
+    return { turn: this.turn, message, path: CONTENT };
   }
 
   #addReply(message: Fields, index: number, into: Segment[]): void {
@@ -43,22 +47,19 @@ class OpenAIChatViewer implements Viewer<OpenAIChatMessage> {
     into.push(...thoughtsOf(message, { turn, message: index }));
     const content = readContent(message.content, sizePart);
     const refusal = asString(message.refusal);
-    if (content.text !== '' || content.media)
-      into.push({ kind: 'reasoning', turn, message: index, path: CONTENT, ...content });
+    if (content.text !== '' || content.media) into.push(newSegment('reasoning', this.#at(index), content));
     if (refusal) into.push({ kind: 'reasoning', turn, message: index, path: ['refusal'], text: refusal });
     for (const { path, id, tool, text } of callsOf(message)) {
       this.#calls.made(id, tool);
-      into.push({ kind: 'action', turn, message: index, path, text, callId: id, tool });
+      into.push(newSegment('action', { turn, message: index, path }, { text }, { callId: id, tool }));
     }
   }
 
   #result(message: Fields, index: number): Segment {
     const id = resultId(message);
     const call = id === undefined ? undefined : this.#calls.answered(id);
-    const tool = asString(message.name) ?? call?.tool;
-    const content = readContent(message.content, sizePart);
-    const segment: Segment = { kind: 'observation', turn: this.turn, message: index, path: CONTENT, ...content };
-    return { ...segment, ...(call ? { callId: id as string } : {}), ...(tool === undefined ? {} : { tool }) };
+    const about = { callId: call ? id : undefined, tool: asString(message.name) ?? call?.tool };
+    return newSegment('observation', this.#at(index), readContent(message.content, sizePart), about);
   }
 }
 

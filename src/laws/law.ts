@@ -36,7 +36,7 @@ export function replacementLaw(name: LawName, check: (edit: ReplaceEdit, segment
   };
 }
 
-/** Where each message went: its index in the edited list, or -1 if it was left out. */
+/** Where each message goes under some edits: its index in the edited list, or -1 if it is left out. */
 export function movedTo(count: number, edits: readonly Edit[]): Int32Array {
   const moved = new Int32Array(count);
   const inserted = new Map<number, number>();

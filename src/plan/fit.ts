@@ -1,13 +1,13 @@
 import { defaultContextWindow } from '../budget.ts';
 import { PalimpsestError } from '../errors.ts';
 import { detectFormat, formatByName } from '../formats/detect-format.ts';
-import { brokenLaws } from '../laws/index.ts';
 import type { AnyFormat, Format, FormatName, Plan } from '../message.ts';
 import { EMPTY_PLAN } from '../message.ts';
 import { anything, badOption, checkOptions, flag, func, oneOf, positive } from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/text-facts.ts';
 import type { Hidden } from './ledger.ts';
+import { plannerFor } from './memory.ts';
 import { Planner } from './planner.ts';
 import { never } from './policies/never.ts';
 import type { Policy } from './policy.ts';
@@ -66,12 +66,16 @@ export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitRes
     );
   }
   const format = resolveFormat<M>(messages, options.format);
-  const planner = createPlanner(format, options);
-  planner.take(messages);
+  const planner = plannerFor(messages, {
+    options: { ...options, format },
+    beside: [options.system, options.tools, options.contextWindows],
+    isSame: (other) => sameOptions({ ...options, format }, other as FitOptions),
+    create: () => createPlanner(format, options),
+  });
   const budget = budgetOf(options);
   if (budget !== undefined && planner.tokens > budget) throw impossible(planner, budget);
   const { plan, messages: fitted, hidden } = planner.result();
-  const broken = brokenLaws({ format, before: messages, after: fitted, segments: planner.ledger.segments, plan });
+  const broken = planner.check(messages, fitted, plan);
   if (broken.length === 0) return { messages: fitted, plan, report: planner.report(), hidden };
 
   const said = broken.map((violation) => violation.text).join(' ');
@@ -100,6 +104,14 @@ export function createPlanner<M>(format: Format<M>, options: FitOptions = {}): P
     besideTokens: sizeBeside(options.system, counter) + sizeBeside(options.tools, counter),
   });
 }
+
+/** Whether two calls decide alike. Policies made with the same options do. */
+function sameOptions(a: FitOptions, b: FitOptions): boolean {
+  const isSamePolicy = a.policy === b.policy || (a.policy?.key !== undefined && a.policy.key === b.policy?.key);
+  return isSamePolicy && NAMES.every((name) => a[name] === b[name]);
+}
+
+const NAMES = (Object.keys(RULES) as (keyof FitOptions)[]).filter((name) => name !== 'policy');
 
 function budgetOf({ maxTokens, model, contextWindows }: FitOptions): number | undefined {
   return maxTokens ?? (model === undefined ? undefined : defaultContextWindow(model, contextWindows));

@@ -2,7 +2,7 @@ import { applyEdits } from '../formats/lens.ts';
 import { isPlaceholder, MAX_PLACEHOLDER } from '../laws/idempotent.ts';
 import type { DropEdit, Edit, Format, InsertEdit, ReplaceEdit, Segment, Viewer } from '../message.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
-import { type Counter, factsOf, type TextFacts } from '../tokens/text-facts.ts';
+import { type Counter, factsOf, newFacts, type TextFacts } from '../tokens/text-facts.ts';
 import { NO_NOTES, type Notes, noteTexts, readNote } from './notes.ts';
 import { type HiddenResult, houseStyle, type PlaceholderStyle, writePlaceholder } from './placeholder.ts';
 import type { Observation, RequestView } from './policy.ts';
@@ -28,8 +28,8 @@ export interface Hidden {
   readonly text: string;
   readonly why: Why | 'summarize' | 'drop';
   readonly turn: number;
-  readonly tool?: string;
-  readonly callId?: string;
+  readonly tool?: string | undefined;
+  readonly callId?: string | undefined;
 }
 
 export interface LedgerOptions {
@@ -111,7 +111,7 @@ export class Ledger<M> implements RequestView {
   readonly #openCalls = new Map<string, Call[]>();
   readonly #noteMessages: number[] = [];
   #leadingSystem = 0;
-  #read: Segment[] = [];
+  readonly #read: Segment[] = [];
   #changes: Change[] = [];
   /** Turns and notes before this request, once it changed them. */
   #shape: Shape | undefined;
@@ -145,7 +145,7 @@ export class Ledger<M> implements RequestView {
   /** Reads the next message without taking it in yet. Answers whether it begins a reply. */
   read(message: M): boolean {
     const { turn } = this.#viewer;
-    this.#read = [];
+    this.#read.length = 0;
     this.#viewer.add(message, this.#read);
     return this.#viewer.turn > turn;
   }
@@ -169,7 +169,8 @@ export class Ledger<M> implements RequestView {
     const facts = this.#facts(segment.text);
     const tokens = contentTokens(segment, facts.tokens) + nameTokens(segment);
     const { length } = segment.text;
-    const [before, after] = [this.before[segment.kind], this.after[segment.kind]];
+    const before = this.before[segment.kind];
+    const after = this.after[segment.kind];
     before.tokens += tokens;
     before.chars += length;
     after.tokens += tokens;
@@ -360,7 +361,7 @@ export class Ledger<M> implements RequestView {
 
   /** Law 6: a placeholder is smaller than what it hides, in characters and in tokens. */
   #isSmaller(result: Result, text: string): boolean {
-    return this.#isShorter(result, text) && this.#facts(text).tokens < result.tokens;
+    return this.#isShorter(result, text) && this.counter(text) < result.tokens;
   }
 
   #isShorter(result: Result, text: string): boolean {
@@ -373,19 +374,18 @@ export class Ledger<M> implements RequestView {
     this.#hide(result, stored, why);
     this.#firstEdited = Math.min(this.#firstEdited ?? result.segment, result.segment);
     result.handle = this.handleOf(stored);
-    const after = this.#facts(text);
-    this.#resizeResult(result, after.tokens - tokens, text.length - result.text.length);
+    const after = this.counter(text);
+    this.#resizeResult(result, after - tokens, text.length - result.text.length);
     result.text = text;
-    result.facts = after;
-    result.tokens = after.tokens;
+    result.facts = newFacts(after);
+    result.tokens = after;
     result.why = why;
     result.masked = why === 'mask' && this.#isRecognised(text);
     result.draft = undefined;
   }
 
   #hide({ tool, callId, turn }: Result, text: string, why: Why): void {
-    const about = { ...(tool === undefined ? {} : { tool }), ...(callId === undefined ? {} : { callId }) };
-    this.hidden.push({ handle: this.handleOf(text) ?? '', text, why, turn, ...about });
+    this.hidden.push({ handle: this.handleOf(text) ?? '', text, why, turn, tool, callId });
   }
 
   #resizeResult(result: Result, tokens: number, chars: number): void {
@@ -580,9 +580,9 @@ export class Ledger<M> implements RequestView {
 
   /** The first message that this request carries differently from the one before, if any. */
   firstChange(): number | undefined {
-    const messages = this.#changes.map(({ result }) => result.original.message);
-    if (this.#shape) messages.push(this.#noteSlot());
-    return messages.length === 0 ? undefined : Math.min(...messages);
+    let first = this.#shape ? this.#noteSlot() : Number.POSITIVE_INFINITY;
+    for (const { result } of this.#changes) first = Math.min(first, result.original.message);
+    return first === Number.POSITIVE_INFINITY ? undefined : first;
   }
 
   /** The first segment that does not go out as it came, if any. */
@@ -643,5 +643,6 @@ export class Ledger<M> implements RequestView {
 }
 
 function toEdit({ segment, text, why, handle }: Result): ReplaceEdit {
-  return { kind: 'replace', segment, text, why: why as Why, ...(handle === undefined ? {} : { handle }) };
+  const edit = { kind: 'replace', segment, text, why: why as Why } as const;
+  return handle === undefined ? edit : { ...edit, handle };
 }

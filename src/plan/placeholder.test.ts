@@ -4,6 +4,7 @@ import { prose, system, toolTurn, user } from '../../test/seeds/support.ts';
 import { fit } from '../index.ts';
 import { isPlaceholder } from '../laws/idempotent.ts';
 import { handleOf } from '../store/handle.ts';
+import { factsOf, type TextFacts } from '../tokens/text-facts.ts';
 import {
   customStyle,
   describeResult,
@@ -18,6 +19,9 @@ import { slidingWindow } from './policies/sliding-window.ts';
 
 const HANDLE = ` · recall ${handleOf('some text')}`;
 
+/** Nothing is remembered from one test to the next. */
+const facts = (text: string): TextFacts => factsOf((counted) => counted.length)(text);
+
 const hidden = (more: Partial<HiddenResult>): HiddenResult => ({
   turn: 1,
   tool: 'bash',
@@ -27,8 +31,8 @@ const hidden = (more: Partial<HiddenResult>): HiddenResult => ({
   media: 0,
   mediaBytes: 0,
   args: '',
-  facts: { tokens: 1 },
-  argsFacts: { tokens: 1 },
+  facts: facts(more.text ?? 'some output'),
+  argsFacts: facts(more.args ?? ''),
   ...more,
 });
 
@@ -156,7 +160,7 @@ describe('the word recall', () => {
 
 describe('subjectOf', () => {
   const subject = (args: unknown): string =>
-    subjectOf({ args: typeof args === 'string' ? args : JSON.stringify(args), argsFacts: { tokens: 1 } });
+    subjectOf({ args: typeof args === 'string' ? args : JSON.stringify(args), argsFacts: facts('') });
 
   it.each([
     [{ path: 'a.ts', command: 'ls' }, 'a.ts'],
@@ -176,13 +180,14 @@ describe('subjectOf', () => {
   });
 
   it('is read once for the same arguments', () => {
-    const argsFacts = { tokens: 1, subject: 'known' };
+    const argsFacts = facts('');
+    expect(subjectOf({ args: '{"path":"known"}', argsFacts })).toBe('known');
     expect(subjectOf({ args: '{"path":"other"}', argsFacts })).toBe('known');
   });
 });
 
 describe('failureOf', () => {
-  const failure = (text: string, isError = false) => failureOf({ text, isError, facts: { tokens: 1 } });
+  const failure = (text: string, isError = false) => failureOf({ text, isError, facts: facts(text) });
 
   it.each([
     ['exit code: 1', '1'],
@@ -260,7 +265,7 @@ describe('describeResult', () => {
 });
 
 describe('writePlaceholder', () => {
-  const policy = { write: () => '[own style]' };
+  const policy = { write: () => '[own style]', known: true };
 
   it("uses the policy's own words without a handle, and the house's with one", () => {
     expect(writePlaceholder(policy, hidden({}), '')).toBe('[own style]');

@@ -96,25 +96,40 @@ export function failureOf({
   text,
   facts,
 }: Pick<HiddenResult, 'isError' | 'text' | 'facts'>): Failure | undefined {
-  facts.failure ??= readFailure(text);
-  const { exitCode } = facts.failure;
-  return isError || (exitCode !== undefined && exitCode !== '0') ? facts.failure : undefined;
+  facts.exitCode ??= readExitCode(text);
+  const exitCode = facts.exitCode === '' ? undefined : facts.exitCode;
+  if (!isError && (exitCode === undefined || exitCode === '0')) return undefined;
+  facts.errorLine ??= readErrorLine(text);
+  return { exitCode, line: facts.errorLine };
 }
 
 const EXIT_CODE = /\bexit(?:ed)?(?: with)?[ _-]?(?:code|status)?["']?[:= ]{1,3}["']?(-?\d{1,5})\b/i;
+
+function readExitCode(text: string): string {
+  return exitCodeIn(headOf(text, 400)) ?? exitCodeIn(tailOf(text, 400)) ?? '';
+}
+
+/** Most texts hold no such word: to look for that first is quicker than the pattern. */
+function exitCodeIn(text: string): string | undefined {
+  return text.includes('xit') || text.includes('XIT') ? EXIT_CODE.exec(text)?.[1] : undefined;
+}
+
 /** An exception names the cause; a line that merely says "error" or "failed" is the next best. */
 const ERROR_LINES = [
-  /^.*\b[A-Za-z]+(?:Error|Exception)\b.*$/m,
-  /^.*(?:\berror\b|\bfatal\b|\bpanic\b|not found|denied).*$/im,
-  /^.*\bfail(?:ed|ure)?\b.*$/im,
-  /^.*\S.*$/m,
+  /\b[A-Za-z]+(?:Error|Exception)\b/,
+  /\berror\b|\bfatal\b|\bpanic\b|not found|denied/i,
+  /\bfail(?:ed|ure)?\b/i,
+  /\S/,
 ];
 
-function readFailure(text: string): Failure {
+function readErrorLine(text: string): string {
   const ends = text.length <= 3000 ? text : `${headOf(text, 2000)}\n${tailOf(text, 1000)}`;
-  const exitCode = EXIT_CODE.exec(headOf(text, 400))?.[1] ?? EXIT_CODE.exec(tailOf(text, 400))?.[1];
-  const line = ERROR_LINES.map((pattern) => pattern.exec(ends)?.[0]).find((found) => found !== undefined);
-  return { exitCode, line };
+  const lines = ends.split('\n');
+  for (const pattern of ERROR_LINES) {
+    const found = lines.find((line) => pattern.test(line));
+    if (found !== undefined) return found;
+  }
+  return '';
 }
 
 /** `[{tool} result masked -- …]`, with what the tool's own output tells. */

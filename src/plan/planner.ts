@@ -1,5 +1,6 @@
 import { boundThinking } from '../laws/bound-reasoning.ts';
-import type { Edit, Format, Plan } from '../message.ts';
+import { brokenLaws } from '../laws/index.ts';
+import type { Edit, Format, Plan, Violation } from '../message.ts';
 import { type Hidden, Ledger, type LedgerOptions } from './ledger.ts';
 import { houseStyle } from './placeholder.ts';
 import type { Limit, Policy, Reason } from './policy.ts';
@@ -43,6 +44,7 @@ export class Planner<M> {
   #progress: Progress;
   /** Where the fold stood before the request about to be sent, if that one was decided already. */
   #undecided: Progress | undefined;
+  #isLawful = false;
   #decision: Decision = { act: 'wait', because: 'nothing to decide yet' };
 
   constructor(format: Format<M>, options: PlannerOptions) {
@@ -77,7 +79,16 @@ export class Planner<M> {
   /** The plan and the messages, each made once. */
   result(): { readonly plan: Plan; readonly messages: M[]; readonly hidden: readonly Hidden[] } {
     const plan = this.plan();
-    return { plan, messages: this.#ledger.sent(plan.edits), hidden: this.#ledger.hidden };
+    return { plan, messages: this.#ledger.sent(plan.edits), hidden: this.#ledger.hidden.slice() };
+  }
+
+  /** The laws that the plan breaks. A plan that was found to keep them is not checked again. */
+  check(before: readonly M[], after: readonly M[], plan: Plan): readonly Violation[] {
+    if (this.#isLawful) return [];
+    const { format, segments } = this.#ledger;
+    const broken = brokenLaws({ format, before, after, segments, plan });
+    this.#isLawful = broken.length === 0;
+    return broken;
   }
 
   get hidden(): readonly Hidden[] {
@@ -116,6 +127,7 @@ export class Planner<M> {
 
   #decide(): void {
     const ledger = this.#ledger;
+    this.#isLawful = false;
     const before = this.#progress;
     const previousTokens = ledger.requestTokens;
     ledger.beginRequest();

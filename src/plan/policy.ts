@@ -69,6 +69,8 @@ export type Summarize = (messages: readonly unknown[], earlier: string | undefin
 /** Decides what to mask, as a fold over the requests of a conversation: no clock, no memory beside the state. */
 export interface Policy<S = unknown> {
   readonly name?: string;
+  /** Policies with the same key decide alike. */
+  readonly key?: string | undefined;
   init(): S;
   /** Called once for each request: before each reply, and for the one about to be sent. */
   step(state: S, request: RequestView): Step<S>;
@@ -135,6 +137,7 @@ export function createPolicy<S>(make: Make<S>): Policy<{ readonly own: S; readon
   const window = make.window ?? 10;
   return {
     name: make.name,
+    key: keyOf(make.name, options),
     window,
     style: styleOf(make.name, options.placeholder) ?? make.style ?? houseStyle,
     ...(make.limit ? { limit: make.limit } : {}),
@@ -143,10 +146,18 @@ export function createPolicy<S>(make: Make<S>): Policy<{ readonly own: S; readon
       const step = make.step(own, request, eligible);
       const tagged = options.removeTags ? taggedSince(seen, request, options.removeTags) : [];
       const mask = tagged.length > 0 ? [...step.mask, ...tagged] : step.mask;
-      return { ...step, mask, state: { own: step.state, seen: request.observations.length } };
+      const state = { own: step.state, seen: request.observations.length };
+      const { because, summarize } = step;
+      return summarize === undefined ? { state, mask, because } : { state, mask, because, summarize };
     },
     outside: (request) => make.outside?.(request, pressed) ?? olderThan(request, window, pressed),
   };
+}
+
+/** Options that are data tell what a policy does; functions do not. */
+function keyOf(name: string, options: CommonOptions): string | undefined {
+  const hasFunction = Object.values(options).some((value) => typeof value === 'function');
+  return hasFunction ? undefined : `${name} ${JSON.stringify(options)}`;
 }
 
 function styleOf(name: string, placeholder: Placeholder | undefined): PlaceholderStyle | undefined {
@@ -221,7 +232,7 @@ export function stateless(
   options: CommonOptions = {},
 ): Policy {
   if (typeof choose !== 'function') throw badOption('stateless argument choose', 'a function', choose);
-  return createPolicy<undefined>({
+  const policy = createPolicy<undefined>({
     name: 'stateless',
     options,
     rules: {},
@@ -233,6 +244,8 @@ export function stateless(
       return { state, mask, because: mask.length > 0 ? CHOSEN : NOT_CHOSEN };
     },
   });
+  // Two functions may choose differently under the same options.
+  return { ...policy, key: undefined };
 }
 
 const CHOSEN: Reason = { act: 'mask', because: 'the policy chose results' };

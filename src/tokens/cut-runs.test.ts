@@ -23,7 +23,7 @@ describe('cutRuns', () => {
   });
 
   it('loses nothing, leaves no run above 256, splits no character', () => {
-    const units = ['x'.repeat(100), ' '.repeat(90), '\n', '😀'.repeat(70), 'word ', '\ud800', '\u3000'.repeat(60)];
+    const units = ['x'.repeat(100), ' '.repeat(90), '\n', '😀'.repeat(70), 'word ', '\ud800'];
     const unit = fc.constantFrom(...units);
     fc.assert(
       fc.property(fc.array(unit, { maxLength: 20 }), (parts) => {

@@ -43,6 +43,14 @@ describe('factsOf', () => {
     expect(seen).toEqual([5, 5]);
   });
 
+  it('tells texts apart that differ in one character, wherever it stands', () => {
+    const facts = factsOf((text) => text.indexOf('!'));
+    const dots = '.'.repeat(700);
+    for (let round = 0; round < 2; round++) {
+      for (let i = 0; i < dots.length; i++) expect(facts(`${dots.slice(0, i)}!${dots.slice(i + 1)}`).tokens).toBe(i);
+    }
+  });
+
   it('is bounded: what is asked for again stays, what is not is forgotten', () => {
     const { counter, seen } = spy();
     const facts = factsOf(counter);

@@ -9,7 +9,7 @@ import {
   results,
   user,
 } from '../../../test/seeds/support.ts';
-import { createPlanner, fit } from '../../index.ts';
+import { type ChatMessage, fit } from '../../index.ts';
 import { countTokens } from '../../tokens/count-tokens.ts';
 import { type FirstAndLastOptions, firstAndLast } from './first-and-last.ts';
 
@@ -60,14 +60,10 @@ describe('firstAndLast', () => {
     expect(fit(tiny, { policy: firstAndLast({ keepFirst: 1, keepLast: 1 }) }).plan.edits).toEqual([]);
   });
   it('after a drop, what now comes first is not what came first', () => {
-    const planner = createPlanner({
-      format: 'chat',
-      policy: firstAndLast({ keepFirst: 2, keepLast: 2 }),
-      maxTokens: 900,
-    });
-    planner.add(...history(30));
-    const left = results(planner.messages() as ReturnType<typeof history>);
-    expect(planner.report().edits.drop).toBeGreaterThan(0);
-    expect(left.slice(0, -2).filter((text) => !text.startsWith('[result masked'))).toEqual([]);
+    const [prompt, ...rest] = history(6);
+    const notice: ChatMessage = { role: 'system', content: '[conversation truncated — 4 older messages omitted]' };
+    const messages = [prompt as ChatMessage, notice, ...rest];
+    const { messages: fitted } = fit(messages, { policy: firstAndLast({ keepFirst: 2, keepLast: 2 }) });
+    expect(changedTurns(messages, fitted)).toEqual([1, 2, 3, 4]);
   });
 });

@@ -32,7 +32,13 @@ const linesStyle: PlaceholderStyle = {
 
 /** The paper's window for SWE-agent, with that agent's words. */
 export function sweAgent(options: SlidingWindowOptions = {}): Policy {
-  return { ...slidingWindow({ turns: 10, ...options }), ...(options.placeholder ? {} : { style: linesStyle }) };
+  const policy = slidingWindow({ turns: 10, ...options });
+  return {
+    ...policy,
+    name: 'swe-agent',
+    key: `swe-agent ${policy.key}`,
+    ...(options.placeholder ? {} : { style: linesStyle }),
+  };
 }
 
 /** The paper's window for OpenHands, which keeps its retries and needs a longer one. */

@@ -1,0 +1,261 @@
+import { describe, expect, it } from 'vitest';
+import { history, prose } from '../../test/seeds/support.ts';
+import { fit, slidingWindow } from '../index.ts';
+import { handleOf } from '../store/handle.ts';
+import type { Io } from './io.ts';
+import { run } from './run.ts';
+
+interface Given {
+  readonly stdin?: string | readonly (string | Uint8Array)[];
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+/** Runs `palimpsest fit` in memory. */
+async function fitted(args: readonly string[], { stdin, files = {} }: Given = {}) {
+  const written = { stdout: '', stderr: '' };
+  const io: Io = {
+    stdin: stdin === undefined ? undefined : streamOf(typeof stdin === 'string' ? [stdin] : stdin),
+    stdout: (text) => {
+      written.stdout += text;
+    },
+    stderr: (text) => {
+      written.stderr += text;
+    },
+    readFile: async (path) => {
+      const text = files[path];
+      if (text === undefined) throw new Error(`ENOENT: no such file or directory, open '${path}'`);
+      return text;
+    },
+    color: false,
+    columns: 100,
+  };
+  return { code: await run(['fit', ...args], io), ...written };
+}
+
+async function* streamOf(chunks: readonly (string | Uint8Array)[]): AsyncIterable<string | Uint8Array> {
+  yield* chunks;
+}
+
+const messages = history(6);
+const list = JSON.stringify(messages);
+const expected = fit(messages, { policy: slidingWindow({ turns: 2 }) }).messages;
+const POLICY = ['--policy', 'sliding-window:turns=2'];
+
+describe('palimpsest fit', () => {
+  it('reads a list on standard input and writes the fitted one', async () => {
+    const { code, stdout, stderr } = await fitted(POLICY, { stdin: list });
+    expect([code, stderr, JSON.parse(stdout)]).toEqual([0, '', expected]);
+    expect(stdout.endsWith('\n')).toBe(true);
+  });
+  it('reads a file, and - is standard input', async () => {
+    const file = await fitted(['history.json', ...POLICY], { files: { 'history.json': list } });
+    const dash = await fitted([...POLICY, '-'], { stdin: list });
+    expect([JSON.parse(file.stdout), JSON.parse(dash.stdout)]).toEqual([expected, expected]);
+  });
+  it('reads bytes that are cut anywhere, also through a character', async () => {
+    const bytes = new TextEncoder().encode(JSON.stringify([{ role: 'user', content: 'naïve 漢字 😀' }]));
+    const chunks = Array.from(bytes, (byte) => Uint8Array.of(byte));
+    const { stdout } = await fitted([], { stdin: chunks });
+    expect(JSON.parse(stdout)).toEqual([{ role: 'user', content: 'naïve 漢字 😀' }]);
+  });
+  it('writes a list that needs nothing as it came', async () => {
+    const { code, stdout } = await fitted([], { stdin: list });
+    expect([code, JSON.parse(stdout)]).toEqual([0, messages]);
+  });
+  it('takes a budget', async () => {
+    const { stdout } = await fitted(['--max-tokens', '600'], { stdin: list });
+    expect(JSON.parse(stdout)).toEqual(fit(messages, { maxTokens: 600 }).messages);
+  });
+  it('takes the window of a model for a budget', async () => {
+    const huge = JSON.stringify(history(4, 300_000));
+    const { code, stdout } = await fitted(['--model', 'gpt-4o'], { stdin: huge });
+    expect([code, fit(JSON.parse(stdout)).report.tokens.before <= 128_000]).toEqual([0, true]);
+  });
+  it('shows handles with --recall', async () => {
+    const { stdout } = await fitted([...POLICY, '--recall'], { stdin: list });
+    expect(JSON.parse(stdout)[3].content).toContain(handleOf(messages[3]?.content as string));
+  });
+  it('takes a format, and bound thinking', async () => {
+    const { code, stdout } = await fitted(['--format', 'openai-chat', '--bound-thinking', 'keep'], { stdin: list });
+    expect([code, JSON.parse(stdout)]).toEqual([0, messages]);
+  });
+});
+
+describe('a request', () => {
+  const anthropicMessages = [
+    { role: 'user', content: 'task' },
+    { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'bash', input: {} }] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: prose(2000) }] },
+    { role: 'assistant', content: 'done' },
+  ];
+  const contents = [
+    { role: 'user', parts: [{ text: 'task' }] },
+    { role: 'model', parts: [{ functionCall: { name: 'ls', args: {} } }] },
+    { role: 'user', parts: [{ functionResponse: { name: 'ls', response: { output: prose(2000) } } }] },
+    { role: 'model', parts: [{ text: 'done' }] },
+  ];
+  const input = [
+    { role: 'user', content: 'task' },
+    { type: 'function_call', call_id: 'a', name: 'ls', arguments: '{}' },
+    { type: 'function_call_output', call_id: 'a', output: prose(2000) },
+    { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'done' }] },
+  ];
+
+  it.each([
+    [
+      'messages',
+      {
+        model: 'claude-sonnet-5',
+        max_tokens: 9,
+        system: 'S',
+        tools: [{ name: 'recall' }],
+        messages: anthropicMessages,
+      },
+    ],
+    ['contents', { contents, systemInstruction: { parts: [{ text: 'S' }] }, generationConfig: { temperature: 0 } }],
+    ['input', { input, instructions: 'S', model: 'gpt-5', store: false }],
+  ])('keeps all but its %s', async (key, request) => {
+    const { code, stdout } = await fitted(['--policy', 'sliding-window:turns=1'], { stdin: JSON.stringify(request) });
+    expect(code).toBe(0);
+    const after = JSON.parse(stdout);
+    expect({ ...after, [key]: 0 }).toEqual({ ...request, [key]: 0 });
+    expect(Object.keys(after)).toEqual(Object.keys(request));
+    expect(stdout).toContain('[Observation omitted for brevity]');
+    expect(stdout).not.toContain('lorem');
+  });
+
+  const sizeOf = async (request: object): Promise<number> => {
+    const { stderr } = await fitted(['--report', '--json'], { stdin: JSON.stringify(request) });
+    return JSON.parse(stderr).tokens.before;
+  };
+  it.each([
+    ['system', { messages: anthropicMessages }, { system: prose(800) }],
+    ['tools', { messages: anthropicMessages }, { tools: [{ name: 'bash', description: prose(800) }] }],
+    ['instructions', { input }, { instructions: prose(800) }],
+    ['systemInstruction', { contents }, { systemInstruction: { parts: [{ text: prose(800) }] } }],
+    ['system_instruction', { contents }, { system_instruction: { parts: [{ text: prose(800) }] } }],
+  ])('counts its %s', async (_, request, more) => {
+    expect((await sizeOf({ ...request, ...more })) - (await sizeOf(request))).toBeGreaterThan(150);
+  });
+  it('writes recall where its tools have one of that name', async () => {
+    const request = { messages: anthropicMessages, tools: [{ name: 'recall' }] };
+    const { stdout } = await fitted(['--policy', 'sliding-window:turns=1', '--recall'], {
+      stdin: JSON.stringify(request),
+    });
+    expect(stdout).toMatch(/chars masked · recall p_[a-z2-7]{26}\]/);
+  });
+  it('has its model for a budget, and --model and --max-tokens before that', async () => {
+    const large = { model: 'gpt-4o', messages: history(4, 300_000) };
+    const size = async (...args: string[]): Promise<number> => {
+      const { stdout } = await fitted(args, { stdin: JSON.stringify(large) });
+      return fit(JSON.parse(stdout).messages as object[]).report.tokens.before;
+    };
+    const whole = fit(large.messages).report.tokens.before;
+    expect(await size()).toBeLessThanOrEqual(128_000);
+    expect(await size('--model', 'gpt-4.1')).toBe(whole);
+    expect(await size('--max-tokens', '5000')).toBeLessThanOrEqual(5000);
+  });
+});
+
+describe('--report, --show, --json', () => {
+  it('--report tells on standard error what was done, and leaves standard output alone', async () => {
+    const { code, stdout, stderr } = await fitted([...POLICY, '--report'], { stdin: list });
+    expect([code, JSON.parse(stdout)]).toEqual([0, expected]);
+    const { tokens } = fit(messages, { policy: slidingWindow({ turns: 2 }) }).report;
+    expect(stderr).toContain(`${tokens.before.toLocaleString('en')} tokens`);
+    expect(stderr).toContain(`${tokens.after.toLocaleString('en')} tokens`);
+    expect(stderr).toContain('4 results masked');
+  });
+  it('--report --json writes the report as JSON', async () => {
+    const { stdout, stderr } = await fitted([...POLICY, '--report', '--json'], { stdin: list });
+    const { report } = fit(messages, { policy: slidingWindow({ turns: 2 }) });
+    expect(JSON.parse(stderr)).toEqual(JSON.parse(JSON.stringify(report)));
+    expect(JSON.parse(stdout)).toEqual(expected);
+  });
+  it('--show writes a line for each result in place of the JSON', async () => {
+    const { code, stdout, stderr } = await fitted([...POLICY, '--show'], { stdin: list });
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout.split('\n').filter((line) => line.includes('bash')).length).toBe(6);
+    expect(stdout.split('\n').filter((line) => line.includes('Observation omitted')).length).toBe(4);
+    expect(() => JSON.parse(stdout)).toThrow();
+  });
+  it('--show --json writes the report as JSON', async () => {
+    const { stdout } = await fitted([...POLICY, '--show', '--json'], { stdin: list });
+    expect(JSON.parse(stdout)).toMatchObject({ maskedCount: 4, epoch: 4 });
+  });
+});
+
+describe('mistakes', () => {
+  const wrong = async (
+    args: readonly string[],
+    given: Given,
+    code: number,
+    ...said: readonly string[]
+  ): Promise<void> => {
+    const result = await fitted(args, given);
+    expect([result.code, result.stdout]).toEqual([code, '']);
+    for (const part of said) expect(result.stderr).toContain(part);
+    expect(result.stderr).not.toMatch(/\n\s+at |TypeError|node:internal/);
+    expect(result.stderr.startsWith('palimpsest fit: ')).toBe(true);
+  };
+
+  it.each([
+    ['--max-token', '--max-tokens'],
+    ['--polcy', '--policy'],
+    ['--raport', '--report'],
+    ['--Recall', '--recall'],
+  ])('%s: names the nearest option', async (option, near) => {
+    await wrong([option], { stdin: list }, 2, option, `did you mean ${near}?`, 'palimpsest fit --help');
+  });
+  it.each([['--zzzzzzzz'], ['-x'], ['--constructor']])('%s: an unknown option', async (option) => {
+    await wrong([option], { stdin: list }, 2, option);
+  });
+  it('an option without its value', async () => {
+    await wrong(['--max-tokens'], { stdin: list }, 2, 'max-tokens');
+  });
+  it.each(['abc', '-5', '0', '1.5', '', 'NaN'])('--max-tokens=%s', async (value) => {
+    await wrong([`--max-tokens=${value}`], { stdin: list }, 2, 'maxTokens');
+  });
+  it.each(['nope', 'toString', ''])('--format=%s', async (value) => {
+    await wrong([`--format=${value}`], { stdin: list }, 2, 'format');
+  });
+  it.each(['sliding-windw', 'toString', 'polling:turns=x', 'polling:turn=3', ''])('--policy=%s', async (value) => {
+    await wrong([`--policy=${value}`], { stdin: list }, 2, 'option');
+  });
+  it('--bound-thinking=drop', async () => {
+    await wrong(['--bound-thinking=drop'], { stdin: list }, 2, 'boundThinking', "'opt-in', 'keep'");
+  });
+  it('two files', async () => {
+    await wrong(['a.json', 'b.json'], {}, 2, 'one file');
+  });
+  it('neither file nor standard input', async () => {
+    await wrong([], {}, 2, 'standard input');
+  });
+  it('a file that is not there', async () => {
+    await wrong(['nowhere.json'], {}, 1, 'nowhere.json', 'ENOENT');
+  });
+  it.each(['', '{', 'not json', '[1,', '\u0000'])('what is no JSON: %j', async (stdin) => {
+    await wrong([], { stdin }, 1, 'JSON', 'standard input');
+    await wrong(['x.json'], { files: { 'x.json': stdin } }, 1, 'JSON', 'x.json');
+  });
+  it('bytes that are no UTF-8', async () => {
+    await wrong([], { stdin: [Uint8Array.of(0x5b, 0xff, 0x5d)] }, 1, 'standard input');
+  });
+  it.each(['null', '5', '"text"', '{}', '{"messages":"text"}', '{"input":"text"}', 'true'])(
+    'JSON without a list: %s',
+    async (stdin) => {
+      await wrong([], { stdin }, 1, 'Expected a list of messages');
+    },
+  );
+  it.each(['[null]', '[1,2]', '["text"]', '[{}]', '[[]]'])('a list of what is no message: %s', async (stdin) => {
+    await wrong([], { stdin }, 1, 'format');
+  });
+  it('a budget that cannot be kept', async () => {
+    await wrong(['--max-tokens', '5'], { stdin: list }, 1, 'cannot be cut');
+    await wrong(['--max-tokens', '5', '--show', '--report'], { stdin: list }, 1, 'cannot be cut');
+  });
+  it('a request with a model that is no text is fitted without one', async () => {
+    const { code } = await fitted([], { stdin: JSON.stringify({ model: 5, messages }) });
+    expect(code).toBe(0);
+  });
+});

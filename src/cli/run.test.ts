@@ -1,0 +1,57 @@
+import { describe, expect, it } from 'vitest';
+import { fitHelp } from './fit-command.ts';
+import type { Io } from './io.ts';
+import { help, run } from './run.ts';
+import { version } from './version.ts';
+
+/** Runs a command line in memory. */
+async function palimpsest(argv: readonly string[], given: Partial<Io> = {}) {
+  const written = { stdout: '', stderr: '' };
+  const io: Io = {
+    stdin: undefined,
+    stdout: (text) => {
+      written.stdout += text;
+    },
+    stderr: (text) => {
+      written.stderr += text;
+    },
+    readFile: () => Promise.reject(new Error('ENOENT: no such file')),
+    color: false,
+    columns: 100,
+    ...given,
+  };
+  return { code: await run(argv, io), ...written };
+}
+
+describe('palimpsest', () => {
+  it.each([['--help'], ['-h'], ['help']])('%s writes the help', async (flag) => {
+    expect(await palimpsest([flag])).toEqual({ code: 0, stdout: help, stderr: '' });
+  });
+  it('without a command writes the help as an error', async () => {
+    expect(await palimpsest([])).toEqual({ code: 2, stdout: '', stderr: help });
+  });
+  it.each([['--version'], ['-v']])('%s writes the version', async (flag) => {
+    expect(await palimpsest([flag])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+    expect(version).toMatch(/^\d+\.\d+\.\d+/);
+  });
+  it.each(['fot', 'constructor', 'toString', '__proto__', '--report', ''])(
+    'knows no command %j, and names those it knows',
+    async (name) => {
+      const { code, stdout, stderr } = await palimpsest([name]);
+      expect([code, stdout]).toEqual([2, '']);
+      expect(stderr).toContain(`'${name}'`);
+      expect(stderr).toContain('fit');
+      expect(stderr).not.toMatch(/\n\s+at /);
+    },
+  );
+  it.each([['--help'], ['-h']])('fit %s writes its help, wherever the flag stands', async (flag) => {
+    expect(await palimpsest(['fit', flag])).toEqual({ code: 0, stdout: fitHelp, stderr: '' });
+    expect(await palimpsest(['fit', 'x.json', '--report', flag])).toEqual({ code: 0, stdout: fitHelp, stderr: '' });
+  });
+  it('has help that fits a screen', () => {
+    for (const text of [help, fitHelp]) {
+      expect(text.split('\n').length).toBeLessThanOrEqual(36);
+      for (const line of text.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+    }
+  });
+});
