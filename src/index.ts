@@ -1,5 +1,5 @@
 import type { AnyFormat, Format, FormatName } from './message.ts';
-import { badOption } from './options.ts';
+import { badOption, given } from './options.ts';
 import {
   createPlanner as createCorePlanner,
   type FitOptions,
@@ -15,12 +15,13 @@ import { handleOf } from './store/handle.ts';
  * Pure: the input is never changed, and what no edit names is `===` what came in.
  */
 export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitResult<M> {
-  return fitCore(messages, { handleOf, ...options });
+  return fitCore(messages, { handleOf, ...given('fit', options) });
 }
 
 /** Plans turn by turn: `add` costs what is new, and the plan is the one `fit` would make of the whole. */
 export function createPlanner<M>(options: FitOptions & { readonly format: AnyFormat | FormatName }): Planner<M> {
-  if (options?.format === undefined) throw badOption('createPlanner option format', 'a format or its name', undefined);
+  if (given('createPlanner', options).format === undefined)
+    throw badOption('createPlanner option format', 'a format or its name', undefined);
   const format: Format<M> = resolveFormat<M>([], options.format);
   return createCorePlanner(format, { handleOf, ...options });
 }

@@ -7,7 +7,8 @@ export interface Rule {
   readonly check: Check;
 }
 
-const rule = (expected: string, check: Check): Rule => ({ expected, check });
+/** A rule of one's own. */
+export const rule = (expected: string, check: Check): Rule => ({ expected, check });
 
 /** What an option may be. Every maker names its options with these, so that all complain alike. */
 export const count: Rule = rule('a whole number of 0 or more', (v) => Number.isInteger(v) && (v as number) >= 0);
@@ -16,17 +17,23 @@ export const flag: Rule = rule('true or false', (v) => typeof v === 'boolean');
 export const func: Rule = rule('a function', (v) => typeof v === 'function');
 export const names: Rule = rule('a list of strings', (v) => Array.isArray(v) && v.every((x) => typeof x === 'string'));
 export const anything: Rule = rule('anything', () => true);
+export const text: Rule = rule('a text', (v) => typeof v === 'string');
 export const oneOf = (...values: readonly string[]): Rule =>
   rule(`one of ${values.map((v) => `'${v}'`).join(', ')}`, (v) => values.includes(v as string));
 
 /** Throws BAD_OPTION for a value that breaks its rule, or for a name that no rule knows. */
 export function checkOptions(of: string, options: object, rules: Readonly<Record<string, Rule>>): void {
-  if (options === null || typeof options !== 'object') throw badOption(`${of} options`, 'an object', options);
-  for (const [name, value] of Object.entries(options)) {
-    const found = rules[name];
+  for (const [name, value] of Object.entries(given(of, options))) {
+    const found = Object.hasOwn(rules, name) ? rules[name] : undefined;
     if (!found) throw unknownOption(of, name, Object.keys(rules));
     if (value !== undefined && !found.check(value)) throw badOption(`${of} option ${name}`, found.expected, value);
   }
+}
+
+/** The options, if they are an object: to be asked before they are taken apart. */
+export function given<T extends object>(of: string, options: T): T {
+  if (typeof options === 'object' && options !== null && !Array.isArray(options)) return options;
+  throw badOption(`the options of ${of}`, 'an object', options);
 }
 
 export function badOption(name: string, expected: string, found: unknown): PalimpsestError {

@@ -31,8 +31,8 @@ export function quote(text: string, max = 60): string {
   if (text.length <= max && PLAIN.test(text)) return text;
   // A little more than is kept is cleaned: what is removed may leave room.
   const line = headOf(text, max * 4)
-    .replace(HANDLE_LIKE, '')
     .replace(INVISIBLE, ' ')
+    .replace(HANDLE_LIKE, ' ')
     .replace(/[[{]/g, '(')
     .replace(/[\]}]/g, ')')
     .replace(/\s+/g, ' ')

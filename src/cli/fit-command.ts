@@ -110,7 +110,11 @@ function readRequest(text: string, where: string): Request {
     const message = `Expected a list of messages in ${where}, or a request with one, but found neither`;
     throw new PalimpsestError('BAD_INPUT', message);
   }
-  const { tools, model, system = fields.instructions ?? fields.systemInstruction } = fields;
+  const {
+    tools,
+    model,
+    system = fields.instructions ?? fields.systemInstruction ?? fields.system_instruction,
+  } = fields;
   const options = { system, tools, ...(typeof model === 'string' ? { model } : {}) };
   return { messages: fields[key] as object[], options, rebuild: (messages) => ({ ...fields, [key]: messages }) };
 }

@@ -1,3 +1,5 @@
+import { PalimpsestError } from '../errors.ts';
+
 /** Everything a command may touch, so that tests need no process. */
 export interface Io {
   /** Undefined where nothing is piped in. */
@@ -16,6 +18,11 @@ export class UsageError extends Error {}
 export async function readAll(stream: AsyncIterable<Uint8Array | string>): Promise<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let text = '';
-  for await (const chunk of stream) text += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
-  return text + decoder.decode();
+  try {
+    for await (const chunk of stream)
+      text += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
+    return text + decoder.decode();
+  } catch (cause) {
+    throw new PalimpsestError('BAD_INPUT', 'Expected UTF-8 on standard input but found other bytes', { cause });
+  }
 }

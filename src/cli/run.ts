@@ -37,7 +37,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     io.stdout(`${version}\n`);
     return 0;
   }
-  const command = commands[name];
+  const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!command) {
     io.stderr(`palimpsest: no command '${name}'. Commands are ${Object.keys(commands).join(', ')}.\n`);
     return 2;

@@ -45,7 +45,7 @@ function callOf({ tool = 'result' }: Segment, args: string): string {
 function oneLine(text: string, room: number): string {
   const line = text
     .slice(0, 4 * room)
-    .replace(/\s+/g, ' ')
+    .replace(/[\p{C}\s]+/gu, ' ')
     .trim();
   return line.length <= room ? line : `${line.slice(0, room - 1)}…`;
 }

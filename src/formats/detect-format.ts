@@ -21,7 +21,11 @@ export const formats = {
 } as const satisfies Record<FormatName, unknown>;
 
 /** The format with this name, for lists whose type is only known at run time. */
-export const formatByName = (name: FormatName): Format<unknown> => formats[name] as unknown as Format<unknown>;
+export function formatByName(name: FormatName): Format<unknown>;
+export function formatByName(name: string): Format<unknown> | undefined;
+export function formatByName(name: string): Format<unknown> | undefined {
+  return Object.hasOwn(formats, name) ? (formats[name as FormatName] as unknown as Format<unknown>) : undefined;
+}
 
 /** Names the format of a list, or answers undefined. Lists of plain text read the same in most: `openai-chat`. */
 export function detectFormat(messages: readonly unknown[]): FormatName | undefined {

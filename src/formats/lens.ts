@@ -22,7 +22,8 @@ export function createFormat<M>(lens: Lens<M>): Format<M> {
     noteRole: lens.noteRole,
     viewer: lens.viewer,
     note: lens.note,
-    check: lens.check,
+    // A list may have holes, which `map` would leave as they are.
+    check: (messages) => lens.check(Array.from(messages)),
     view(messages) {
       const viewer = lens.viewer();
       const segments: Segment[] = [];

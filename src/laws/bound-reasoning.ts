@@ -16,7 +16,7 @@ export function boundThinking(firstEdited: number, lastSigned: number, model: st
 /** Claude 5.1 and later; a model that is not named might be one. */
 function bindsThinking(model: string | undefined): boolean {
   const version = /claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?![\d])/.exec(model ?? '');
-  if (!version) return model === undefined || !model.includes('claude');
+  if (!version) return true;
   return Number(version[1]) + Number(version[2] ?? 0) / 100 >= 5.01;
 }
 

@@ -43,8 +43,9 @@ export function dispatchBlocks(content: string): string[] {
   for (let from = 0; ; ) {
     const end = content.indexOf(END, from);
     if (end < 0) return blocks;
-    const begin = content.lastIndexOf(BEGIN, end);
-    if (begin >= from) blocks.push(content.slice(begin, end + END.length));
+    const before = content.slice(from, end);
+    const begin = before.lastIndexOf(BEGIN);
+    if (begin >= 0) blocks.push(content.slice(from + begin, end + END.length));
     from = end + END.length;
   }
 }

@@ -1,5 +1,5 @@
 import type { AnyFormat, FormatName } from '../message.ts';
-import { anything, checkOptions, func, positive } from '../options.ts';
+import { anything, badOption, checkOptions, func, positive } from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/text-facts.ts';
 import { resolveFormat } from './fit.ts';
@@ -23,6 +23,8 @@ export function dropOldestTurns<M>(
 ): { messages: M[]; droppedCount: number } {
   checkOptions('dropOldestTurns', options, { maxTokens: positive, format: anything, counter: func });
   const { maxTokens, format, counter = countTokens } = options;
+  if (maxTokens === undefined)
+    throw badOption('dropOldestTurns option maxTokens', 'a whole number of 1 or more', maxTokens);
   const ledger = new Ledger<M>(resolveFormat(messages, format), { counter });
   for (const message of messages) ledger.take(message, ledger.read(message));
   if (ledger.tokens <= maxTokens) return { messages: messages.slice(), droppedCount: 0 };

@@ -3,7 +3,7 @@ import { PalimpsestError } from '../errors.ts';
 import { detectFormat, formatByName } from '../formats/detect-format.ts';
 import type { AnyFormat, Format, FormatName, Plan } from '../message.ts';
 import { EMPTY_PLAN } from '../message.ts';
-import { anything, badOption, checkOptions, flag, func, oneOf, positive } from '../options.ts';
+import { anything, badOption, checkOptions, flag, func, oneOf, positive, rule, text } from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/text-facts.ts';
 import type { Hidden } from './ledger.ts';
@@ -45,26 +45,30 @@ export interface FitResult<M> {
 
 const RULES = {
   maxTokens: positive,
-  format: anything,
+  format: rule('a format or its name', (v) => typeof v === 'string' || typeof (v as Format)?.viewer === 'function'),
   system: anything,
   tools: anything,
-  model: anything,
-  contextWindows: anything,
-  policy: anything,
+  model: text,
+  contextWindows: rule('an object of whole numbers of 1 or more', isTable),
+  policy: rule('a policy, such as slidingWindow()', isPolicy),
   counter: func,
   recall: flag,
   handleOf: func,
   boundThinking: oneOf('opt-in', 'keep'),
 };
 
+function isTable(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.values(value).every((v) => Number.isInteger(v) && v > 0);
+}
+
+function isPolicy(value: unknown): boolean {
+  const policy = value as Partial<Policy> | null;
+  return typeof policy?.step === 'function' && typeof policy.init === 'function';
+}
+
 /** Fits a history into its budget: first the policy, then, if need be, the budget. Pure: nothing is stored or changed. */
 export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitResult<M> {
-  if (!Array.isArray(messages)) {
-    throw new PalimpsestError(
-      'BAD_INPUT',
-      `Expected a list of messages but found ${typeof messages}; pass the array itself`,
-    );
-  }
+  checkOptions('fit', options, RULES);
   const format = resolveFormat<M>(messages, options.format);
   const planner = plannerFor(messages, {
     options: { ...options, format },
@@ -89,9 +93,6 @@ export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitRes
 export function createPlanner<M>(format: Format<M>, options: FitOptions = {}): Planner<M> {
   checkOptions('fit', options, RULES);
   const { policy = never(), counter = countTokens, handleOf, recall = false, model } = options;
-  if (typeof policy?.step !== 'function' || typeof policy.init !== 'function') {
-    throw badOption('fit option policy', 'a policy, such as slidingWindow()', policy);
-  }
   if (recall && !handleOf) throw badOption('fit option handleOf', 'a function where recall is on', handleOf);
   return new Planner(format, {
     policy,
@@ -101,7 +102,7 @@ export function createPlanner<M>(format: Format<M>, options: FitOptions = {}): P
     maxTokens: budgetOf(options),
     show: recall ? (hasRecallTool(options.tools) ? 'recall' : 'handle') : 'nothing',
     keepSigned: options.boundThinking === 'keep',
-    besideTokens: sizeBeside(options.system, counter) + sizeBeside(options.tools, counter),
+    besideTokens: sizeBeside('system', options.system, counter) + sizeBeside('tools', options.tools, counter),
   });
 }
 
@@ -117,7 +118,12 @@ function budgetOf({ maxTokens, model, contextWindows }: FitOptions): number | un
   return maxTokens ?? (model === undefined ? undefined : defaultContextWindow(model, contextWindows));
 }
 
+/** The format of a list: the one that is named, or the one it has. */
 export function resolveFormat<M>(messages: readonly M[], format: AnyFormat | FormatName | undefined): Format<M> {
+  if (!Array.isArray(messages)) {
+    const message = `Expected a list of messages but found ${typeof messages}; pass the array itself`;
+    throw new PalimpsestError('BAD_INPUT', message);
+  }
   if (typeof format === 'object') return format as unknown as Format<M>;
   const name = format ?? (messages.length === 0 ? 'chat' : detectFormat(messages));
   const found = name === undefined ? undefined : formatByName(name);
@@ -129,26 +135,32 @@ export function resolveFormat<M>(messages: readonly M[], format: AnyFormat | For
   );
 }
 
-function sizeBeside(value: unknown, counter: Counter): number {
+function sizeBeside(name: 'system' | 'tools', value: unknown, counter: Counter): number {
   if (value === undefined || value === null) return 0;
-  return counter(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
+  try {
+    return counter(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
+  } catch {
+    throw badOption(`fit option ${name}`, 'a text or what can be written as JSON', value);
+  }
 }
 
 /** `recall` is written only where the model has a tool of that name. */
 function hasRecallTool(tools: unknown): boolean {
-  if (!Array.isArray(tools)) return typeof tools === 'object' && tools !== null && 'recall' in tools;
-  return tools.some((tool) => tool?.name === 'recall' || tool?.function?.name === 'recall');
+  if (!Array.isArray(tools)) return typeof tools === 'object' && tools !== null && Object.hasOwn(tools, 'recall');
+  const declared = tools.flatMap((tool) => tool?.functionDeclarations ?? tool?.function_declarations ?? [tool]);
+  return declared.some((tool) => tool?.name === 'recall' || tool?.function?.name === 'recall');
 }
 
 function impossible<M>(planner: Planner<M>, budget: number): PalimpsestError {
   const { ledger } = planner;
-  const { system, user, reasoning, action } = ledger.after;
-  const turns = ledger.rows.slice(1).map((row) => row.tokens);
+  const { system, user, reasoning, action, observation } = ledger.after;
+  const kinds = system.tokens + user.tokens + reasoning.tokens + action.tokens + observation.tokens;
   const parts = [
     `system prompt, tools and notes ${system.tokens + ledger.besideTokens}`,
     `user messages ${user.tokens}`,
     `replies and calls ${reasoning.tokens + action.tokens}`,
-    `the last turn ${turns.at(-1) ?? 0}`,
+    `results ${observation.tokens}`,
+    `framing ${ledger.tokens - ledger.besideTokens - kinds}`,
   ];
   return new PalimpsestError(
     'BUDGET_IMPOSSIBLE',
@@ -161,6 +173,20 @@ function refused(report: Report, said: string): Report {
   const tokens = { before: report.tokens.before, after: report.tokens.before };
   const chars = { before: report.chars.before, after: report.chars.before };
   const edits = { mask: 0, clip: 0, drop: 0, insert: 0 };
+  const byKind = Object.fromEntries(
+    Object.entries(report.byKind).map(([kind, { before }]) => [kind, { before, after: before }]),
+  ) as unknown as Report['byKind'];
   const decision = { act: 'off', because: `the plan was refused: ${said}` } as const;
-  return { ...report, tokens, chars, edits, maskedCount: 0, maskedChars: 0, requires: [], cacheMarkers: [], decision };
+  return {
+    ...report,
+    tokens,
+    chars,
+    byKind,
+    edits,
+    maskedCount: 0,
+    maskedChars: 0,
+    requires: [],
+    cacheMarkers: [],
+    decision,
+  };
 }

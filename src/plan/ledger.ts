@@ -1,6 +1,6 @@
 import { applyEdits } from '../formats/lens.ts';
 import { isPlaceholder, MAX_PLACEHOLDER } from '../laws/idempotent.ts';
-import type { DropEdit, Edit, Format, InsertEdit, ReplaceEdit, Segment, Viewer } from '../message.ts';
+import type { DropEdit, Edit, Format, InsertEdit, Kind, ReplaceEdit, Segment, Viewer } from '../message.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import { type Counter, factsOf, newFacts, type TextFacts } from '../tokens/text-facts.ts';
 import { NO_NOTES, type Notes, noteTexts, readNote } from './notes.ts';
@@ -17,6 +17,7 @@ import {
   TurnRow,
   type Why,
 } from './rows.ts';
+import { readSummary } from './summary.ts';
 
 /** What the framing of a message costs, beside its text. */
 const MESSAGE_TOKENS = 4;
@@ -117,6 +118,9 @@ export class Ledger<M> implements RequestView {
   #shape: Shape | undefined;
   #counts: Counts | undefined;
   #firstEdited: number | undefined;
+  /** What was edited since the new edits were asked for last. */
+  readonly #touched = new Set<Result>();
+  #isReshaped = false;
 
   constructor(format: Format<M>, options: LedgerOptions = {}) {
     this.format = format;
@@ -180,17 +184,18 @@ export class Ledger<M> implements RequestView {
     if (segment.kind === 'observation') this.#takeResult(index, segment, row, facts);
     else if (segment.kind === 'action') this.#takeCall(segment, row);
     else if (segment.kind === 'user') this.#takeUser(segment, row);
-    if (segment.signed) this.#takeSigned(index);
+    if (segment.signed) this.#takeSigned(index, row);
   }
 
   #takeUser({ text }: Segment, row: TurnRow): void {
-    if (row.number === 0 && readNote(text)) return;
+    if (row.number === 0 && this.#readNote('user', text)) return;
     row.hasUser = true;
     if (this.task === '') this.task = text;
   }
 
-  #takeSigned(index: number): void {
+  #takeSigned(index: number, row: TurnRow): void {
     this.lastSigned = index;
+    row.lastSigned = index;
     if (this.#options.keepSigned) this.revision += 1;
   }
 
@@ -222,13 +227,19 @@ export class Ledger<M> implements RequestView {
   #takeHead(index: number): void {
     const [only, more] = this.segments.slice(this.#firstSegment[index]);
     if (!only) return;
-    const mayBeNote = more === undefined && (only.kind === 'system' || only.kind === 'user');
-    const note = mayBeNote ? readNote(only.text) : undefined;
+    const note = more === undefined ? this.#readNote(only.kind, only.text) : undefined;
     if (note) {
       this.notes = { ...this.notes, ...note };
       this.#noteMessages.push(index);
     } else if (only.kind === 'system' && this.#leadingSystem === index - this.#noteMessages.length)
       this.#leadingSystem += 1;
+  }
+
+  /** Only in the role in which we write them; a user's first words are not taken for ours unless they are to the letter. */
+  #readNote(kind: Kind, text: string): Notes | undefined {
+    const note = kind === this.format.noteRole ? readNote(text) : undefined;
+    const isOurs = kind === 'system' || this.task !== '' || !note?.summary || readSummary(note.summary) !== undefined;
+    return isOurs ? note : undefined;
   }
 
   #resize(message: number, row: TurnRow, tokens: number, chars: number): void {
@@ -372,6 +383,7 @@ export class Ledger<M> implements RequestView {
     const { facts, tokens, masked, handle, settled } = result;
     this.#changes.push({ result, text: result.text, facts, tokens, masked, why: result.why, handle, settled });
     this.#hide(result, stored, why);
+    this.#touched.add(result);
     this.#firstEdited = Math.min(this.#firstEdited ?? result.segment, result.segment);
     result.handle = this.handleOf(stored);
     const after = this.counter(text);
@@ -426,6 +438,7 @@ export class Ledger<M> implements RequestView {
     this.observations = observations;
     this.frontier = 0;
     for (const [number, row] of rows.entries()) row.number = number;
+    if (this.lastSigned >= 0) this.lastSigned = rows.findLast((row) => row.lastSigned >= 0)?.lastSigned ?? -1;
   }
 
   /** Counts a row in or out. */
@@ -481,14 +494,15 @@ export class Ledger<M> implements RequestView {
     const [old, next] = [this.#sizeOf(this.notes), this.#sizeOf(notes)];
     this.tokens += next.tokens - old.tokens;
     this.chars += next.chars - old.chars;
-    this.after.system.tokens += next.tokens - old.tokens;
+    this.after.system.tokens += next.tokens - old.tokens - MESSAGE_TOKENS * (next.count - old.count);
     this.after.system.chars += next.chars - old.chars;
     this.notes = notes;
   }
 
-  #sizeOf(notes: Notes): { tokens: number; chars: number } {
-    const size = { tokens: 0, chars: 0 };
+  #sizeOf(notes: Notes): { tokens: number; chars: number; count: number } {
+    const size = { tokens: 0, chars: 0, count: 0 };
     for (const text of noteTexts(notes)) {
+      size.count += 1;
       size.tokens += MESSAGE_TOKENS + this.countTokens(text);
       size.chars += text.length;
     }
@@ -496,6 +510,7 @@ export class Ledger<M> implements RequestView {
   }
 
   #keepShape(): void {
+    this.#isReshaped = true;
     this.#shape ??= { rows: this.rows, observations: this.observations, notes: this.notes };
   }
 
@@ -567,11 +582,18 @@ export class Ledger<M> implements RequestView {
     return edits;
   }
 
-  /** The edits that the decisions about this request added or changed. */
-  newEdits(): Edit[] {
-    const changed = new Set(this.#changes.map(({ result }) => result));
-    const edits: Edit[] = [...changed].filter((result) => this.#isSent(result)).map(toEdit);
-    return this.#shape ? [...edits, ...this.#drops(), ...this.#inserts()] : edits;
+  /** The edits that were added or changed since this was asked last. */
+  takeNewEdits(): Edit[] {
+    const edits: Edit[] = [];
+    for (const result of this.#touched) {
+      if (result.why === undefined || result.text === result.reported || !this.#isSent(result)) continue;
+      result.reported = result.text;
+      edits.push(toEdit(result));
+    }
+    if (this.#isReshaped) edits.push(...this.#drops(), ...this.#inserts());
+    this.#touched.clear();
+    this.#isReshaped = false;
+    return edits;
   }
 
   #isSent(result: Result): boolean {
@@ -598,7 +620,10 @@ export class Ledger<M> implements RequestView {
       for (let i = row.to - 1; i >= Math.max(row.from, message); i--) tokens += this.#messageTokens[i] ?? 0;
       if (row.from <= message) break;
     }
-    return tokens;
+    if (!this.#notesChanged()) return tokens;
+    // Notes that came back to us are left out with the messages, and stand anew at their place.
+    for (const index of this.#noteMessages) if (index >= message) tokens -= this.#messageTokens[index] ?? 0;
+    return message <= this.#noteSlot() ? tokens + this.#sizeOf(this.notes).tokens : tokens;
   }
 
   sent(edits: readonly Edit[] = this.edits()): M[] {
@@ -620,6 +645,11 @@ export class Ledger<M> implements RequestView {
       next = row.to;
     }
     return drops;
+  }
+
+  /** How many notes the plan puts in. */
+  get insertedNotes(): number {
+    return this.#notesChanged() ? noteTexts(this.notes).length : 0;
   }
 
   #inserts(): InsertEdit[] {

@@ -1,5 +1,6 @@
 import { chat } from '../formats/chat.ts';
 import type { ChatMessage } from '../message.ts';
+import { checkOptions, count, text } from '../options.ts';
 import { Planner } from './planner.ts';
 import { OMITTED, slidingWindow } from './policies/sliding-window.ts';
 
@@ -24,7 +25,9 @@ export class ObservationMaskingContextManager {
   readonly #planner: Planner<ChatMessage>;
   #turns = 0;
 
-  constructor({ windowSize = 10, placeholder = OMITTED }: ObservationMaskingOptions = {}) {
+  constructor(options: ObservationMaskingOptions = {}) {
+    checkOptions('ObservationMaskingContextManager', options, { windowSize: count, placeholder: text });
+    const { windowSize = 10, placeholder = OMITTED } = options;
     const policy = slidingWindow({ turns: windowSize, minTokens: 0, placeholder });
     this.#planner = new Planner(chat, { policy });
   }

@@ -1,4 +1,5 @@
 import { MAX_PLACEHOLDER } from '../laws/idempotent.ts';
+import { badOption } from '../options.ts';
 import { clipText, countLines, headOf, quote, tailOf } from '../text.ts';
 import { utf8Length } from '../tokens/estimate-tokens.ts';
 import type { TextFacts } from '../tokens/text-facts.ts';
@@ -36,19 +37,26 @@ export interface PlaceholderStyle {
 /** In the lab a house placeholder counts as 25 tokens at most. */
 const MAX_HOUSE = 100;
 
-/** `[read_file src/a.ts: 212 lines, 7431 chars masked · recall p_…]` */
+/** `[read_file src/a.ts: 212 lines, 7431 chars masked · recall p_…]`, in at most 100 characters. */
 export function housePlaceholder(result: HiddenResult, handle = ''): string {
-  const tool = quote(result.tool ?? 'result', 30) || 'result';
   const failure = failureOf(result);
   const size = `${sizeOf(result, failure !== undefined)} masked${handle}]`;
   if (failure) {
-    const start = `[${tool} failed${failure.exitCode === undefined ? '' : `, exit ${failure.exitCode}`}`;
-    const line = quote(failure.line ?? '', Math.min(60, MAX_HOUSE - start.length - size.length - 7));
+    const status = failure.exitCode === undefined ? ' failed' : ` failed, exit ${failure.exitCode}`;
+    const start = `[${toolName(result, size.length + status.length + 4)}${status}`;
+    const line = quote(failure.line ?? '', roomFor(start.length + size.length + 7));
     return line === '' ? `${start} — ${size}` : `${start}: "${line}" — ${size}`;
   }
-  const room = Math.min(60, MAX_HOUSE - tool.length - size.length - 4);
+  const tool = toolName(result, size.length + 3);
+  const room = roomFor(tool.length + size.length + 4);
   const subject = room < 4 ? '' : quote(subjectOf(result), room);
   return subject === '' ? `[${tool}: ${size}` : `[${tool} ${subject}: ${size}`;
+}
+
+const roomFor = (taken: number): number => Math.max(0, Math.min(60, MAX_HOUSE - taken));
+
+function toolName({ tool }: HiddenResult, taken: number): string {
+  return quote(tool ?? 'result', Math.min(30, Math.max(6, MAX_HOUSE - taken))) || 'result';
 }
 
 function sizeOf(result: HiddenResult, failed: boolean): string {
@@ -170,5 +178,11 @@ export const houseStyle: PlaceholderStyle = { write: (result) => housePlaceholde
 
 export function customStyle(placeholder: Placeholder): PlaceholderStyle {
   if (typeof placeholder === 'string') return { write: () => placeholder, literal: placeholder };
-  return { write: placeholder };
+  return {
+    write(result) {
+      const text: unknown = placeholder(result);
+      if (typeof text !== 'string') throw badOption('what the option placeholder answers', 'a text', text);
+      return text;
+    },
+  };
 }

@@ -59,7 +59,7 @@ export class Planner<M> {
   /** Takes in what is new, and answers what that changes. */
   add(...messages: readonly M[]): Added {
     this.take(messages);
-    return { edits: this.#ledger.newEdits(), report: this.report() };
+    return { edits: this.#ledger.takeNewEdits(), report: this.report() };
   }
 
   /** Like `add`, for those who only want the whole at the end. */

@@ -1,6 +1,5 @@
 import type { Kind } from '../message.ts';
 import type { Ledger } from './ledger.ts';
-import { noteTexts } from './notes.ts';
 import type { Sizes } from './rows.ts';
 import type { Stage } from './squeeze.ts';
 
@@ -77,7 +76,7 @@ export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
       mask: ledger.maskedCount,
       clip: ledger.clippedCount,
       drop: ledger.removedMessages,
-      insert: noteTexts(ledger.notes).length,
+      insert: ledger.insertedNotes,
     },
     maskedCount: ledger.maskedCount,
     maskedChars: ledger.maskedChars,

@@ -16,6 +16,8 @@ export class TurnRow {
   openCalls = 0;
   hasUser = false;
   hasCalls = false;
+  /** Its last segment that is signed over everything before it, or -1. */
+  lastSigned = -1;
   /** Part of what came before the first reply: never left out. */
   isHead = false;
   /** Turns that answer its calls, or whose calls it answers: they can only go together. */
@@ -55,6 +57,8 @@ export class Result implements Observation {
   handle: string | undefined = undefined;
   /** Its text as the request before this one carried it. */
   settled: string;
+  /** Its text in the edit that a planner answered last. */
+  reported: string | undefined = undefined;
   /** The placeholder that would hide its present text, once worked out. */
   draft: { readonly stored: string; readonly text: string } | undefined = undefined;
 

@@ -1,4 +1,4 @@
-import { anything, checkOptions, func, oneOf, positive } from '../options.ts';
+import { checkOptions, func, oneOf, positive, text as textRule } from '../options.ts';
 import { headOf, tailOf } from '../text.ts';
 import { estimateTokens } from '../tokens/estimate-tokens.ts';
 import type { Counter } from '../tokens/text-facts.ts';
@@ -18,14 +18,15 @@ export function truncateResult(text: string, options: TruncateOptions = {}): str
     maxTokens: positive,
     strategy: oneOf('head', 'tail', 'both'),
     counter: func,
-    handle: anything,
+    handle: textRule,
   });
   const { maxTokens = 8000, strategy = 'head', counter = estimateTokens, handle = '' } = options;
   const tokens = counter(text);
   if (tokens <= maxTokens) return text;
   const kept = { head: 'first', tail: 'last', both: 'first+last' }[strategy];
   const indicator = `[truncated: kept ${kept} ~${maxTokens} of ~${tokens} tokens (${strategy})${handle}]`;
-  const assemble = counter(indicator) < maxTokens ? withIndicator(strategy, indicator) : withIndicator(strategy, '');
+  const announced = withIndicator(strategy, indicator);
+  const assemble = counter(announced(text, 0)) <= maxTokens ? announced : withIndicator(strategy, '');
   return longest(
     text,
     (length) => assemble(text, length),

@@ -1,4 +1,4 @@
-import { count, names } from '../../options.ts';
+import { checkOptions, count, given, names } from '../../options.ts';
 import { type CommonOptions, createPolicy, type Policy } from '../policy.ts';
 import { clearPile, emptyPile, growPile, type Pile } from './pile.ts';
 
@@ -15,7 +15,14 @@ export interface ClearToolUsesOptions extends CommonOptions {
 
 /** Above the trigger, masks all but the last `keep` results. Anthropic's context editing, LangChain's default. */
 export function clearToolUses(options: ClearToolUsesOptions = {}): Policy {
-  const { trigger = 100_000, keep = 3, clearAtLeast = 0, excludeTools = [], keepTools = [] } = options;
+  const {
+    trigger = 100_000,
+    keep = 3,
+    clearAtLeast = 0,
+    excludeTools = [],
+    keepTools = [],
+  } = given('clear-tool-uses', options);
+  checkOptions('clear-tool-uses', { excludeTools, keepTools }, { excludeTools: names, keepTools: names });
   return createPolicy<Pile>({
     name: 'clear-tool-uses',
     options: { ...options, keepTools: [...keepTools, ...excludeTools] },

@@ -1,4 +1,4 @@
-import { count } from '../../options.ts';
+import { count, given } from '../../options.ts';
 import type { PlaceholderStyle } from '../placeholder.ts';
 import { type CommonOptions, createPolicy, type Observation, type Policy, type RequestView } from '../policy.ts';
 
@@ -10,7 +10,7 @@ export interface FirstAndLastOptions extends CommonOptions {
 
 /** Masks the middle results: the first set the scene, the last are being worked on. Both 0 disables it. */
 export function firstAndLast(options: FirstAndLastOptions = {}): Policy {
-  const { keepFirst = 2, keepLast = 5 } = options;
+  const { keepFirst = 2, keepLast = 5 } = given('first-and-last', options);
   const disabled = keepFirst === 0 && keepLast === 0;
   return createPolicy({
     name: 'first-and-last',

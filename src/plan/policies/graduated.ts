@@ -1,5 +1,5 @@
 import { dispatchBlocks } from '../../laws/idempotent.ts';
-import { badOption, count, flag, func, positive } from '../../options.ts';
+import { badOption, count, flag, func, given, positive } from '../../options.ts';
 import { maskDispatchObservation } from '../dispatch.ts';
 import type { PlaceholderStyle } from '../placeholder.ts';
 import { type CommonOptions, createPolicy, type Limit, type Policy, type Reason, type Summarize } from '../policy.ts';
@@ -27,6 +27,7 @@ export const GRADUATED_RULES = {
 
 /** `HistoryReducer` inside `fit`: above its own budget it masks, then summarises, then truncates. */
 export function graduated(options: GraduatedOptions): Policy {
+  given('graduated', options);
   return createPolicy<undefined>({
     name: 'graduated',
     options,

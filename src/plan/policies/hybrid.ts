@@ -1,4 +1,4 @@
-import { count, positive } from '../../options.ts';
+import { count, given, positive } from '../../options.ts';
 import { type CommonOptions, createPolicy, type Policy, windowOf } from '../policy.ts';
 
 /** Options of `hybrid`, in turns. */
@@ -9,7 +9,7 @@ export interface HybridOptions extends CommonOptions {
 
 /** The window, and a summary of the oldest turns each time `summarizeEvery` of them stand outside it. */
 export function hybrid(options: HybridOptions = {}): Policy {
-  const { window = 10, summarizeEvery = 43 } = options;
+  const { window = 10, summarizeEvery = 43 } = given('hybrid', options);
   const sliding = windowOf(() => window);
   return createPolicy<number>({
     name: 'hybrid',

@@ -31,7 +31,7 @@ export const policies: Readonly<Record<string, Maker>> = {
 /** Reads `sliding-window:turns=3,min-tokens=0`. Lists are written with `+`: `keep-tools=read+grep`. */
 export function parsePolicy(text: string): Policy {
   const [name = '', rest = ''] = split(text, ':');
-  const maker = policies[name];
+  const maker = Object.hasOwn(policies, name) ? policies[name] : undefined;
   if (!maker) throw unknownPolicy(name);
   const options = Object.fromEntries(rest === '' ? [] : rest.split(',').map(readOption));
   return maker(options as never);

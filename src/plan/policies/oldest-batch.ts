@@ -1,4 +1,4 @@
-import { count as countRule, positive } from '../../options.ts';
+import { count as countRule, given, positive } from '../../options.ts';
 import { describeResult, type PlaceholderStyle } from '../placeholder.ts';
 import { type CommonOptions, createPolicy, type Observation, type Policy } from '../policy.ts';
 
@@ -21,7 +21,7 @@ interface State {
 
 /** Masks the oldest `count` results as soon as so many stand outside the window; never one inside it. */
 export function oldestBatch(options: OldestBatchOptions = {}): Policy {
-  const { count = 3, window = 10 } = options;
+  const { count = 3, window = 10 } = given('oldest-batch', options);
   return createPolicy<State>({
     name: 'oldest-batch',
     options,

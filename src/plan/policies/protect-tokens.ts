@@ -1,4 +1,4 @@
-import { count } from '../../options.ts';
+import { count, given } from '../../options.ts';
 import { type CommonOptions, createPolicy, type Observation, type Policy, type RequestView } from '../policy.ts';
 import { clearPile, emptyPile, growPile, type Pile } from './pile.ts';
 
@@ -12,7 +12,7 @@ export interface ProtectTokensOptions extends CommonOptions {
 
 /** Keeps the newest results up to `protect` tokens, and acts only if `atLeast` can be freed. opencode's rule. */
 export function protectTokens(options: ProtectTokensOptions = {}): Policy {
-  const { protect = 40_000, atLeast = 20_000 } = options;
+  const { protect = 40_000, atLeast = 20_000 } = given('protect-tokens', options);
   return createPolicy<Pile>({
     name: 'protect-tokens',
     options,
@@ -47,5 +47,6 @@ function protectedFrom({ observations }: RequestView, protect: number): number {
 
 /** gemini-cli's numbers for the same rule. */
 export function geminiCli(options: ProtectTokensOptions = {}): Policy {
-  return protectTokens({ protect: 50_000, atLeast: 30_000, ...options });
+  const { protect = 50_000, atLeast = 30_000 } = given('gemini-cli', options);
+  return protectTokens({ ...options, protect, atLeast });
 }

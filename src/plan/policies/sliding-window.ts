@@ -1,4 +1,4 @@
-import { count, positive } from '../../options.ts';
+import { count, given, positive } from '../../options.ts';
 import { countLines } from '../../text.ts';
 import type { PlaceholderStyle } from '../placeholder.ts';
 import { type CommonOptions, createPolicy, type Policy, windowOf } from '../policy.ts';
@@ -11,7 +11,7 @@ export interface SlidingWindowOptions extends CommonOptions {
 
 /** Masks everything outside the window, on every turn. From the observation-masking paper. */
 export function slidingWindow(options: SlidingWindowOptions = {}): Policy {
-  const { turns = 10 } = options;
+  const { turns = 10 } = given('sliding-window', options);
   return createPolicy({
     name: 'sliding-window',
     options,
@@ -32,7 +32,7 @@ const linesStyle: PlaceholderStyle = {
 
 /** The paper's window for SWE-agent, with that agent's words. */
 export function sweAgent(options: SlidingWindowOptions = {}): Policy {
-  const policy = slidingWindow({ turns: 10, ...options });
+  const policy = slidingWindow(given('swe-agent', options));
   return {
     ...policy,
     name: 'swe-agent',
@@ -43,7 +43,7 @@ export function sweAgent(options: SlidingWindowOptions = {}): Policy {
 
 /** The paper's window for OpenHands, which keeps its retries and needs a longer one. */
 export function openHands(options: SlidingWindowOptions = {}): Policy {
-  return slidingWindow({ turns: 58, ...options });
+  return slidingWindow({ ...given('open-hands', options), turns: options.turns ?? 58 });
 }
 
 /** Options of `polling`. */
@@ -54,7 +54,7 @@ export interface PollingOptions extends SlidingWindowOptions {
 
 /** The sliding window, moved on only every `every` turns, so that the prompt cache lives that long. */
 export function polling(options: PollingOptions = {}): Policy {
-  const { turns = 10, every = 5 } = options;
+  const { turns = 10, every = 5 } = given('polling', options);
   return createPolicy({
     name: 'polling',
     options,
