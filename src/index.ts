@@ -20,9 +20,9 @@ export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitRes
 
 /** Plans turn by turn: `add` costs what is new, and the plan is the one `fit` would make of the whole. */
 export function createPlanner<M>(options: FitOptions & { readonly format: AnyFormat | FormatName }): Planner<M> {
-  if (given('createPlanner', options).format === undefined)
-    throw badOption('createPlanner option format', 'a format or its name', undefined);
-  const format: Format<M> = resolveFormat<M>([], options.format);
+  const { format: named } = given('createPlanner', options ?? {});
+  if (named === undefined) throw badOption('createPlanner option format', 'a format or its name', undefined);
+  const format: Format<M> = resolveFormat<M>([], named);
   return createCorePlanner(format, { handleOf, ...options });
 }
 

@@ -1,4 +1,5 @@
 import type { Format, FormatName } from '../message.ts';
+import { badOption } from '../options.ts';
 import { aiSdk } from './ai-sdk.ts';
 import { anthropic } from './anthropic.ts';
 import { chat } from './chat.ts';
@@ -21,10 +22,10 @@ export const formats = {
 } as const satisfies Record<FormatName, unknown>;
 
 /** The format with this name, for lists whose type is only known at run time. */
-export function formatByName(name: FormatName): Format<unknown>;
-export function formatByName(name: string): Format<unknown> | undefined;
-export function formatByName(name: string): Format<unknown> | undefined {
-  return Object.hasOwn(formats, name) ? (formats[name as FormatName] as unknown as Format<unknown>) : undefined;
+export function formatByName(name: FormatName): Format<unknown> {
+  if (!Object.hasOwn(formats, name))
+    throw badOption('the option format', `one of ${Object.keys(formats).join(', ')}`, name);
+  return formats[name] as unknown as Format<unknown>;
 }
 
 /** Names the format of a list, or answers undefined. Lists of plain text read the same in most: `openai-chat`. */

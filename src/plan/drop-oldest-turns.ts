@@ -1,8 +1,8 @@
 import type { AnyFormat, FormatName } from '../message.ts';
-import { anything, badOption, checkOptions, func, positive } from '../options.ts';
+import { badOption, checkOptions, func, positive } from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/text-facts.ts';
-import { resolveFormat } from './fit.ts';
+import { formatRule, resolveFormat } from './fit.ts';
 import { Ledger } from './ledger.ts';
 import { dropTurns } from './squeeze.ts';
 
@@ -21,7 +21,7 @@ export function dropOldestTurns<M>(
   messages: readonly M[],
   options: DropOptions,
 ): { messages: M[]; droppedCount: number } {
-  checkOptions('dropOldestTurns', options, { maxTokens: positive, format: anything, counter: func });
+  checkOptions('dropOldestTurns', options, { maxTokens: positive, format: formatRule, counter: func });
   const { maxTokens, format, counter = countTokens } = options;
   if (maxTokens === undefined)
     throw badOption('dropOldestTurns option maxTokens', 'a whole number of 1 or more', maxTokens);

@@ -43,9 +43,15 @@ export interface FitResult<M> {
   readonly hidden: readonly Hidden[];
 }
 
+/** What the option `format` may be. */
+export const formatRule = rule(
+  'a format or its name',
+  (v) => typeof v === 'string' || typeof (v as Format | null)?.viewer === 'function',
+);
+
 const RULES = {
   maxTokens: positive,
-  format: rule('a format or its name', (v) => typeof v === 'string' || typeof (v as Format)?.viewer === 'function'),
+  format: formatRule,
   system: anything,
   tools: anything,
   model: text,
@@ -126,9 +132,7 @@ export function resolveFormat<M>(messages: readonly M[], format: AnyFormat | For
   }
   if (typeof format === 'object') return format as unknown as Format<M>;
   const name = format ?? (messages.length === 0 ? 'chat' : detectFormat(messages));
-  const found = name === undefined ? undefined : formatByName(name);
-  if (found) return found as unknown as Format<M>;
-  if (format !== undefined) throw badOption('fit option format', 'a format or its name', format);
+  if (name !== undefined) return formatByName(name) as unknown as Format<M>;
   throw new PalimpsestError(
     'UNKNOWN_FORMAT',
     'Expected messages of a known format but found a list that fits none; pass { format } to say which it is',

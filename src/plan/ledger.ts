@@ -121,6 +121,7 @@ export class Ledger<M> implements RequestView {
   /** What was edited since the new edits were asked for last. */
   readonly #touched = new Set<Result>();
   #isReshaped = false;
+  #hasSigned = false;
 
   constructor(format: Format<M>, options: LedgerOptions = {}) {
     this.format = format;
@@ -194,6 +195,7 @@ export class Ledger<M> implements RequestView {
   }
 
   #takeSigned(index: number, row: TurnRow): void {
+    this.#hasSigned = true;
     this.lastSigned = index;
     row.lastSigned = index;
     if (this.#options.keepSigned) this.revision += 1;
@@ -438,7 +440,7 @@ export class Ledger<M> implements RequestView {
     this.observations = observations;
     this.frontier = 0;
     for (const [number, row] of rows.entries()) row.number = number;
-    if (this.lastSigned >= 0) this.lastSigned = rows.findLast((row) => row.lastSigned >= 0)?.lastSigned ?? -1;
+    if (this.#hasSigned) this.lastSigned = rows.findLast((row) => row.lastSigned >= 0)?.lastSigned ?? -1;
   }
 
   /** Counts a row in or out. */

@@ -43,7 +43,8 @@ export function sweAgent(options: SlidingWindowOptions = {}): Policy {
 
 /** The paper's window for OpenHands, which keeps its retries and needs a longer one. */
 export function openHands(options: SlidingWindowOptions = {}): Policy {
-  return slidingWindow({ ...given('open-hands', options), turns: options.turns ?? 58 });
+  const { turns = 58 } = given('open-hands', options);
+  return slidingWindow({ ...options, turns });
 }
 
 /** Options of `polling`. */
