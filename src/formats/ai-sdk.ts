@@ -1,7 +1,7 @@
 import type { Format, Kind, Media, Segment, Viewer, Violation } from '../message.ts';
 import { sizeEncrypted, sizeMedia, sizeUnknown } from '../tokens/media.ts';
 import { Calls, checkPairs, type PairStep, type PairWords } from './calls.ts';
-import { type Content, type Place, readContent } from './content.ts';
+import { type Content, newSegment, type Place, readContent } from './content.ts';
 import { asList, asString, createFormat, type Fields, isRecord, toText } from './lens.ts';
 
 /** A `ModelMessage` of the AI SDK, or a message of the prompt its providers get. */
@@ -33,22 +33,22 @@ class AiSdkViewer implements Viewer<AiSdkMessage> {
     if (role === 'assistant') this.turn += 1;
     const kind = KINDS.get(role) ?? 'user';
     const place = { turn: this.turn, message: index };
-    if (typeof content === 'string') into.push({ kind, ...place, path: ['content'], text: content });
+    if (typeof content === 'string') into.push(newSegment(kind, { ...place, path: ['content'] }, { text: content }));
     if (!Array.isArray(content)) return;
     for (const [i, part] of content.entries()) {
       const path = ['content', i];
       if (isRecord(part)) into.push(this.#part(part, kind, { ...place, path }));
-      else if (typeof part === 'string') into.push({ kind, ...place, path, text: part });
+      else if (typeof part === 'string') into.push(newSegment(kind, { ...place, path }, { text: part }));
     }
   }
 
   #part(part: Fields, kind: Kind, place: Place): Segment {
-    if (part.type === 'text') return { kind, ...place, text: toText(part.text) };
+    if (part.type === 'text') return newSegment(kind, place, { text: toText(part.text) });
     if (part.type === 'reasoning') return { kind, ...place, text: toText(part.text), ...bindingOf(part) };
     if (part.type === 'tool-call') {
       const [callId, tool] = [asString(part.toolCallId) ?? '', asString(part.toolName) ?? 'tool'];
       this.#calls.made(callId, tool);
-      return { kind: 'action', ...place, text: toText(part.input ?? part.args), callId, tool };
+      return newSegment('action', place, { text: toText(part.input ?? part.args) }, { callId, tool });
     }
     if (part.type === 'tool-result') return this.#result(part, kind, place);
     return { kind, ...place, text: '', media: [sizePart(part)], bound: kind === 'reasoning' };
@@ -57,19 +57,15 @@ class AiSdkViewer implements Viewer<AiSdkMessage> {
   #result(part: Fields, kind: Kind, place: Place): Segment {
     const id = asString(part.toolCallId) ?? '';
     const call = this.#calls.answered(id);
-    const tool = asString(part.toolName) ?? call?.tool;
+    const { turn, message, path } = place;
     const { output } = part;
-    return {
-      kind: 'observation',
-      ...place,
-      path: [...place.path, 'output'],
-      ...readOutput(output),
-      ...(call ? { callId: id } : {}),
-      ...(tool === undefined ? {} : { tool }),
-      ...(isFailure(output) ? { isError: true } : {}),
+    return newSegment('observation', { turn, message, path: [...path, 'output'] }, readOutput(output), {
+      callId: call && id,
+      tool: asString(part.toolName) ?? call?.tool,
+      isError: isFailure(output) || undefined,
       // A result inside a reply was made by the provider's own tool, which wants its own shape back.
-      ...(kind === 'reasoning' || !REPLACEABLE.has(outputType(output)) ? { bound: true } : {}),
-    };
+      bound: kind === 'reasoning' || !REPLACEABLE.has(outputType(output)) || undefined,
+    });
   }
 }
 

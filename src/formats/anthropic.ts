@@ -1,7 +1,7 @@
 import type { Format, Media, Segment, Viewer, Violation } from '../message.ts';
 import { sizeEncrypted, sizeMedia, sizeUnknown } from '../tokens/media.ts';
 import { Calls, checkPairs, type PairStep, type PairWords } from './calls.ts';
-import { type Place, readContent, replaceText } from './content.ts';
+import { newSegment, type Place, readContent, replaceText } from './content.ts';
 import { asList, asString, createFormat, type Fields, isRecord, toText } from './lens.ts';
 
 /** A message of the Messages API. */
@@ -36,21 +36,21 @@ class AnthropicViewer implements Viewer<AnthropicMessage> {
     const kind = isReply ? 'reasoning' : message.role === 'system' ? 'system' : 'user';
     const place = { turn: this.turn, message: index };
     const { content } = message;
-    if (typeof content === 'string') into.push({ kind, ...place, path: ['content'], text: content });
+    if (typeof content === 'string') into.push(newSegment(kind, { ...place, path: ['content'] }, { text: content }));
     if (!Array.isArray(content)) return;
     for (const [i, block] of content.entries()) {
       const path = ['content', i];
       if (isRecord(block)) into.push(this.#block(block, kind, { ...place, path }));
-      else if (typeof block === 'string') into.push({ kind, ...place, path, text: block });
+      else if (typeof block === 'string') into.push(newSegment(kind, { ...place, path }, { text: block }));
     }
   }
 
   #block(block: Fields, kind: 'reasoning' | 'system' | 'user', place: Place): Segment {
     const type = asString(block.type) ?? '';
-    if (type === 'text') return { kind, ...place, text: toText(block.text) };
+    if (type === 'text') return newSegment(kind, place, { text: toText(block.text) });
     if (type === 'thinking') {
-      const signed = block.signature ? { signed: true } : {};
-      return { kind: 'reasoning', ...place, text: toText(block.thinking), bound: true, ...signed };
+      const signed = block.signature ? true : undefined;
+      return newSegment('reasoning', place, { text: toText(block.thinking) }, { bound: true, signed });
     }
     if (type === 'redacted_thinking') {
       return { kind: 'reasoning', ...place, text: '', media: [sizeEncrypted(block.data)], bound: true, signed: true };
@@ -58,7 +58,7 @@ class AnthropicViewer implements Viewer<AnthropicMessage> {
     if (isCall(type)) {
       const [callId, tool] = [asString(block.id) ?? '', asString(block.name) ?? 'tool'];
       this.#calls.made(callId, tool);
-      return { kind: 'action', ...place, text: toText(block.input), callId, tool };
+      return newSegment('action', place, { text: toText(block.input) }, { callId, tool });
     }
     if (isResult(type)) return this.#result(block, type, place);
     return { kind, ...place, text: '', media: [sizeBlock(block)], bound: kind === 'reasoning' };
@@ -67,17 +67,19 @@ class AnthropicViewer implements Viewer<AnthropicMessage> {
   #result(block: Fields, type: string, place: Place): Segment {
     const id = asString(block.tool_use_id) ?? '';
     const call = this.#calls.answered(id);
-    return {
-      kind: 'observation',
-      ...place,
-      path: [...place.path, 'content'],
-      ...readContent(block.content, sizeBlock),
-      ...(call ? { callId: id } : {}),
-      ...(call?.tool === undefined ? {} : { tool: call.tool }),
-      ...(block.is_error === true ? { isError: true } : {}),
-      // Results of server tools hold encrypted fields that must come back as they were.
-      ...(type === 'tool_result' ? {} : { bound: true }),
-    };
+    const { turn, message, path } = place;
+    return newSegment(
+      'observation',
+      { turn, message, path: [...path, 'content'] },
+      readContent(block.content, sizeBlock),
+      {
+        callId: call && id,
+        tool: call?.tool,
+        isError: block.is_error === true || undefined,
+        // Results of server tools hold encrypted fields that must come back as they were.
+        bound: type !== 'tool_result' || undefined,
+      },
+    );
   }
 }
 

@@ -1,5 +1,6 @@
 import type { ChatMessage, Format, Segment, Viewer, Violation } from '../message.ts';
 import { Calls, checkPairs, type PairStep } from './calls.ts';
+import { newSegment, type Place } from './content.ts';
 import { asString, createFormat, isRecord, toText } from './lens.ts';
 import { chatPairWords } from './openai-chat.ts';
 
@@ -28,22 +29,23 @@ class ChatViewer implements Viewer<ChatMessage> {
     else if (message.role === 'tool') into.push(this.#result(message, index, text));
     else {
       const kind = message.role === 'system' ? 'system' : 'user';
-      into.push({ kind, turn: this.turn, message: index, path: CONTENT, text, ...tagsOf(message) });
+      into.push(newSegment(kind, this.#at(index), { text }, { tags: tagsOf(message) }));
     }
   }
 
   #addReply(message: ChatMessage, index: number, text: string, into: Segment[]): void {
     const turn = ++this.turn;
-    const common = { turn, message: index, path: CONTENT, text, ...tagsOf(message) };
+    const tags = tagsOf(message);
     const calls = callsOf(message);
     const pair = pairCall(message, calls);
     if (pair !== undefined) {
       this.#calls.made(pair, message.name);
-      into.push({ kind: 'action', ...common, callId: pair, ...toolOf(message.name) });
-    } else if (text !== '' || calls.length === 0) into.push({ kind: 'reasoning', ...common });
+      into.push(newSegment('action', this.#at(index), { text }, { callId: pair, tool: asString(message.name), tags }));
+    } else if (text !== '' || calls.length === 0)
+      into.push(newSegment('reasoning', this.#at(index), { text }, { tags }));
     for (const { path, callId, tool, text } of calls) {
       this.#calls.made(callId, tool);
-      into.push({ kind: 'action', turn, message: index, path, text, callId, tool });
+      into.push(newSegment('action', { turn, message: index, path }, { text }, { callId, tool }));
     }
   }
 
@@ -51,22 +53,17 @@ class ChatViewer implements Viewer<ChatMessage> {
     const id = answerId(message);
     const call = id === undefined ? undefined : this.#calls.answered(id);
     const paired = call !== undefined || message.pairRole === 'result';
-    return {
-      kind: 'observation',
-      turn: this.turn,
-      message: index,
-      path: CONTENT,
-      text,
-      ...(paired ? { callId: id ?? `message ${index}` } : {}),
-      ...toolOf(message.name ?? call?.tool),
-      ...tagsOf(message),
-    };
+    const callId = paired ? (id ?? 'unnamed') : undefined;
+    const about = { callId, tool: asString(message.name) ?? call?.tool, tags: tagsOf(message) };
+    return newSegment('observation', this.#at(index), { text }, about);
+  }
+
+  #at(message: number): Place {
+    return { turn: this.turn, message, path: CONTENT };
   }
 }
 
-const toolOf = (tool: unknown): { tool?: string } => (typeof tool === 'string' ? { tool } : {});
-const tagsOf = (message: ChatMessage): { tags?: string[] } =>
-  Array.isArray(message.tags) ? { tags: message.tags } : {};
+const tagsOf = ({ tags }: ChatMessage): string[] | undefined => (Array.isArray(tags) ? tags : undefined);
 
 interface Call {
   readonly path: readonly (string | number)[];

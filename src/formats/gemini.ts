@@ -1,6 +1,6 @@
 import type { Format, Media, Segment, Viewer, Violation } from '../message.ts';
 import { sizeMedia, sizeUnknown } from '../tokens/media.ts';
-import type { Place } from './content.ts';
+import { newSegment, type Place, withMedia } from './content.ts';
 import { asList, asString, createFormat, type Fields, isRecord, toText } from './lens.ts';
 
 /** A `Content` of the Gemini API. */
@@ -45,7 +45,7 @@ class GeminiViewer implements Viewer<GeminiContent> {
     const bound = part.thoughtSignature === undefined ? {} : { bound: true };
     if (isRecord(part.functionCall)) return { ...this.#call(part.functionCall, place), ...bound };
     if (isRecord(part.functionResponse)) return this.#response(part.functionResponse, place);
-    if (typeof part.text === 'string') return { kind, ...place, text: part.text, ...bound };
+    if (typeof part.text === 'string') return newSegment(kind, place, { text: part.text }, bound);
     return { kind, ...place, text: '', media: [sizePart(part)], ...bound };
   }
 
@@ -54,23 +54,18 @@ class GeminiViewer implements Viewer<GeminiContent> {
     const id = asString(call.id);
     const callId = id ?? `function ${tool}`;
     this.#open.push({ callId, tool, hasId: id !== undefined });
-    return { kind: 'action', ...place, text: toText(call.args), callId, tool };
+    return newSegment('action', place, { text: toText(call.args) }, { callId, tool });
   }
 
   #response(answer: Fields, place: Place): Segment {
     const call = this.#answered(asString(answer.id), asString(answer.name));
-    const tool = asString(answer.name) ?? call?.tool;
-    const media = asList(answer.parts).map(sizePart);
-    return {
-      kind: 'observation',
-      ...place,
-      path: [...place.path, 'functionResponse'],
-      text: responseText(answer.response),
-      ...(call ? { callId: call.callId } : {}),
-      ...(tool === undefined ? {} : { tool }),
-      ...(hasFailed(answer) ? { isError: true } : {}),
-      ...(media.length > 0 ? { media } : {}),
-    };
+    const { turn, message, path } = place;
+    const content = withMedia(responseText(answer.response), asList(answer.parts).map(sizePart));
+    return newSegment('observation', { turn, message, path: [...path, 'functionResponse'] }, content, {
+      callId: call?.callId,
+      tool: asString(answer.name) ?? call?.tool,
+      isError: hasFailed(answer) || undefined,
+    });
   }
 
   /** Where one side has no id, Gemini pairs calls and responses of one name by their order. */

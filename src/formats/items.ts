@@ -1,7 +1,7 @@
 import type { Format, FormatName, Kind, Media, Segment, Viewer, Violation } from '../message.ts';
 import { sizeEncrypted, sizeMedia, sizeUnknown } from '../tokens/media.ts';
 import { Calls, checkPairs, type PairStep, type PairWords } from './calls.ts';
-import { type Content, type Place, readContent, replaceText, withMedia } from './content.ts';
+import { type Content, newSegment, type Place, readContent, replaceText, withMedia } from './content.ts';
 import { asList, asString, createFormat, type Fields, isRecord, toText } from './lens.ts';
 
 /** An item of the Responses API or of the OpenAI Agents SDK. */
@@ -76,9 +76,11 @@ class ItemViewer implements Viewer<Item> {
     const type = typeOf(item);
     const place = { turn: this.turn, message: index };
     if (type === 'message')
-      into.push({ kind: messageKind(item.role), ...place, path: ['content'], ...readContent(item.content, sizePart) });
+      into.push(
+        newSegment(messageKind(item.role), { ...place, path: ['content'] }, readContent(item.content, sizePart)),
+      );
     else if (type === 'reasoning')
-      into.push({ kind: 'reasoning', ...place, path: [], ...readReasoning(item), bound: true });
+      into.push(newSegment('reasoning', { ...place, path: [] }, readReasoning(item), { bound: true }));
     else if (isResult(this.#dialect, type)) into.push(this.#result(item, type, place));
     else if (HOSTED.has(type)) addHosted(item, type, place, into);
     else if (isCall(type)) into.push(this.#call(item, type, place));
@@ -90,24 +92,19 @@ class ItemViewer implements Viewer<Item> {
     const tool = asString(item.name) ?? type.replace(/_call$/, '');
     this.#calls.made(callId, tool);
     const text = toText(item.arguments ?? item.input ?? item.action ?? item.operation ?? item.actions ?? item.code);
-    return { kind: 'action', ...place, path: [], text, callId, tool };
+    return newSegment('action', { ...place, path: [] }, { text }, { callId, tool });
   }
 
   #result(item: Fields, type: string, place: ItemPlace): Segment {
     const id = this.#names.ofResult(item);
     const call = this.#calls.answered(id);
-    const tool = asString(item.name) ?? call?.tool;
-    return {
-      kind: 'observation',
-      ...place,
-      path: ['output'],
-      ...readOutput(item.output),
-      ...(call ? { callId: id } : {}),
-      ...(tool === undefined ? {} : { tool }),
-      ...(isFailure(item) ? { isError: true } : {}),
+    return newSegment('observation', { ...place, path: ['output'] }, readOutput(item.output), {
+      callId: call && id,
+      tool: asString(item.name) ?? call?.tool,
+      isError: isFailure(item) || undefined,
       // In the place of a screenshot no text may stand, and a program's output is the provider's own.
-      ...(type.startsWith('computer_call') || type === 'program_output' ? { bound: true } : {}),
-    };
+      bound: type.startsWith('computer_call') || type === 'program_output' || undefined,
+    });
   }
 }
 

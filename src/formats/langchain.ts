@@ -1,7 +1,7 @@
 import type { Format, Media, Segment, Viewer, Violation } from '../message.ts';
 import { sizeEncrypted, sizeMedia, sizeUnknown } from '../tokens/media.ts';
 import { Calls, checkPairs, type PairStep } from './calls.ts';
-import { type Place, readContent, replaceText, withMedia } from './content.ts';
+import { newSegment, type Place, readContent, replaceText, withMedia } from './content.ts';
 import { asList, asString, createFormat, type Fields, isRecord, shallowCopy, toText } from './lens.ts';
 import { chatPairWords } from './openai-chat.ts';
 
@@ -37,7 +37,7 @@ class LangChainViewer implements Viewer<LangChainMessage> {
       const kind = type === 'system' || type === 'developer' ? 'system' : 'user';
       const key = contentKey(fields);
       const place = { turn: this.turn, message: index, path: [...root, key] };
-      into.push({ kind, ...place, ...readContent(fields[key], sizeBlock) });
+      into.push(newSegment(kind, place, readContent(fields[key], sizeBlock)));
     }
   }
 
@@ -47,7 +47,7 @@ class LangChainViewer implements Viewer<LangChainMessage> {
     const content = fields[key];
     into.push(...thoughtsOf(fields, { turn, message, path: [...root, 'additional_kwargs'] }));
     if (typeof content === 'string' && content !== '') {
-      into.push({ kind: 'reasoning', turn, message, path: [...root, key], text: content });
+      into.push(newSegment('reasoning', { turn, message, path: [...root, key] }, { text: content }));
     }
     for (const [i, block] of (Array.isArray(content) ? content : []).entries()) {
       const path = [...root, key, i];
@@ -57,7 +57,7 @@ class LangChainViewer implements Viewer<LangChainMessage> {
     }
     for (const { callId, tool, text, path } of callsOf(fields)) {
       this.#calls.made(callId, tool);
-      into.push({ kind: 'action', turn, message, path: [...root, ...path], text, callId, tool });
+      into.push(newSegment('action', { turn, message, path: [...root, ...path] }, { text }, { callId, tool }));
     }
     for (const { callId, tool, text, path } of invalidCallsOf(fields)) {
       this.#calls.made(callId, tool);
@@ -68,18 +68,13 @@ class LangChainViewer implements Viewer<LangChainMessage> {
   #result(fields: Fields, root: readonly string[], message: number): Segment {
     const id = asString(fields.tool_call_id);
     const call = id === undefined ? undefined : this.#calls.answered(id);
-    const tool = asString(fields.name) ?? call?.tool;
     const key = contentKey(fields);
-    return {
-      kind: 'observation',
-      turn: this.turn,
-      message,
-      path: [...root, key],
-      ...readContent(fields[key], sizeBlock),
-      ...(call ? { callId: id as string } : {}),
-      ...(tool === undefined ? {} : { tool }),
-      ...(fields.status === 'error' ? { isError: true } : {}),
-    };
+    const place = { turn: this.turn, message, path: [...root, key] };
+    return newSegment('observation', place, readContent(fields[key], sizeBlock), {
+      callId: call && id,
+      tool: asString(fields.name) ?? call?.tool,
+      isError: fields.status === 'error' || undefined,
+    });
   }
 }
 

@@ -1,0 +1,106 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { type FitOptions, fit, never, PalimpsestError, polling, slidingWindow } from '../src/index.ts';
+import { anyCase } from './support/cases.ts';
+import { flat, formatNames, write } from './support/histories.ts';
+
+const numRuns = Number(process.env.PALIMPSEST_RUNS ?? 100);
+
+/** A call on objects that `fit` has never seen. */
+const fresh = (messages: readonly object[], options: FitOptions) => outcome(structuredClone(messages), options);
+
+function outcome(messages: readonly object[], options: FitOptions): unknown {
+  try {
+    return fit(messages, options);
+  } catch (error) {
+    if (error instanceof PalimpsestError) return error.code;
+    throw error;
+  }
+}
+
+describe.each(formatNames)('fit on %s, called again and again on the same objects', (format) => {
+  it('answers what it would answer to a list it has never seen', () => {
+    fc.assert(
+      fc.property(anyCase, fc.array(fc.nat({ max: 40 }), { maxLength: 6 }), ({ story, named, settings }, lengths) => {
+        const messages = flat(write(story, format));
+        const options = { ...settings, policy: named.policy, format };
+        for (const length of [...lengths, messages.length, messages.length]) {
+          const list = messages.slice(0, length);
+          expect(outcome(list, options)).toEqual(fresh(list, options));
+        }
+      }),
+      { numRuns },
+    );
+  });
+
+  it('sees what was changed in place since the last call', () => {
+    fc.assert(
+      fc.property(anyCase, fc.nat(), fc.string(), ({ story, named, settings }, place, text) => {
+        const messages = structuredClone(flat(write(story, format)));
+        const options = { ...settings, policy: named.policy, format };
+        outcome(messages, options);
+        const places = textsIn(messages);
+        const [owner, key] = places[place % places.length] as [Record<string, unknown>, string];
+        owner[key] = text;
+        expect(outcome(messages, options)).toEqual(fresh(messages, options));
+      }),
+      { numRuns },
+    );
+  });
+});
+
+/** Every place in some messages where a text stands. */
+function textsIn(value: unknown): [Record<string, unknown>, string][] {
+  if (typeof value !== 'object' || value === null) return [];
+  const owner = value as Record<string, unknown>;
+  return Object.entries(owner).flatMap(([key, inner]): [Record<string, unknown>, string][] =>
+    typeof inner === 'string' ? [[owner, key]] : textsIn(inner),
+  );
+}
+
+describe('what fit remembers', () => {
+  const history = () => flat(write(STORY, 'openai-chat'));
+  const result = (i: number) => ({
+    tool: 'bash',
+    args: {},
+    text: `line ${i}\n`.repeat(60),
+    isError: false,
+    shape: 'string' as const,
+  });
+  const STORY = {
+    system: 'You are an agent.',
+    task: 'Fix it.',
+    greets: false,
+    turns: Array.from({ length: 8 }, (_, i) => ({
+      says: 'I look.',
+      thinks: 'no' as const,
+      calls: [result(i)],
+      user: undefined,
+      steersEarly: false,
+    })),
+  };
+
+  it('does not leak from one call into the results of another', () => {
+    const messages = history();
+    const first = fit(messages.slice(0, 10), { policy: slidingWindow({ turns: 2 }) });
+    const kept = structuredClone({ plan: first.plan, report: first.report, hidden: first.hidden });
+    fit(messages, { policy: slidingWindow({ turns: 2 }) });
+    expect({ plan: first.plan, report: first.report, hidden: first.hidden }).toEqual(kept);
+  });
+
+  it('is not mixed up by other options on the same messages', () => {
+    const messages = history();
+    const all = [slidingWindow({ turns: 2 }), slidingWindow({ turns: 4 }), polling({ turns: 2 }), never()];
+    for (const policy of [...all, ...all]) {
+      expect(fit(messages, { policy }).messages).toEqual(fit(structuredClone(messages), { policy }).messages);
+    }
+  });
+
+  it('sees tools that changed in place', () => {
+    const messages = history();
+    const tools = [{ name: 'bash', description: 'Runs a command.' }];
+    const before = fit(messages, { tools }).report.tokens.after;
+    tools[0] = { name: 'bash', description: 'Runs a command. '.repeat(100) };
+    expect(fit(messages, { tools }).report.tokens.after).toBeGreaterThan(before + 200);
+  });
+});
