@@ -23,7 +23,7 @@ describe('chat', () => {
 
   it('lets a result marked as one be edited though its call is gone', () => {
     expect(chat.view([result])[0]?.callId).toBe('p1');
-    expect(chat.view([{ role: 'tool', content: 'x', pairRole: 'result' }])[0]?.callId).toBe('message 0');
+    expect(chat.view([{ role: 'tool', content: 'x', pairRole: 'result' }])[0]?.callId).toBe('unnamed');
   });
 
   it('reports a result nobody asked for and a call nobody answered', () => {
