@@ -37,7 +37,7 @@ export function createFormat<M>(lens: Lens<M>): Format<M> {
     },
     edit(message, replacements) {
       const draft = shallowCopy(message);
-      const own = new Set<unknown>();
+      const own: unknown[] = [];
       for (const { segment, text } of replacements) {
         setAt(draft, segment.path, lens.replace(contentAt(draft, segment.path), text), own);
       }
@@ -118,13 +118,13 @@ function contentAt(message: unknown, path: Path): unknown {
 }
 
 /** Sets a place inside a draft, copying what is still the caller's on the way there. */
-function setAt(draft: unknown, path: Path, value: unknown, own: Set<unknown>): void {
+function setAt(draft: unknown, path: Path, value: unknown, own: unknown[]): void {
   let node = draft as Record<string | number, unknown>;
   for (let i = 0; i < path.length - 1; i++) {
     const key = path[i] as string | number;
-    if (!own.has(node[key])) {
+    if (!own.includes(node[key])) {
       node[key] = shallowCopy(node[key]);
-      own.add(node[key]);
+      own.push(node[key]);
     }
     node = node[key] as Record<string | number, unknown>;
   }

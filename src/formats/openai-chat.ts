@@ -44,7 +44,7 @@ class OpenAIChatViewer implements Viewer<OpenAIChatMessage> {
 
   #addReply(message: Fields, index: number, into: Segment[]): void {
     const turn = ++this.turn;
-    into.push(...thoughtsOf(message, { turn, message: index }));
+    if (hasThoughts(message)) into.push(...thoughtsOf(message, { turn, message: index }));
     const content = readContent(message.content, sizePart);
     const refusal = asString(message.refusal);
     if (content.text !== '' || content.media) into.push(newSegment('reasoning', this.#at(index), content));
@@ -62,6 +62,10 @@ class OpenAIChatViewer implements Viewer<OpenAIChatMessage> {
     return newSegment('observation', this.#at(index), readContent(message.content, sizePart), about);
   }
 }
+
+const THOUGHTS = ['reasoning_details', 'thinking_blocks', 'reasoning_content', 'reasoning'];
+
+const hasThoughts = (message: Fields): boolean => THOUGHTS.some((key) => message[key] !== undefined);
 
 /** DeepSeek: "reasoning_content must be passed back". OpenRouter's and LiteLLM's blocks say the same again, signed. */
 function thoughtsOf(message: Fields, place: Omit<Place, 'path'>): Segment[] {

@@ -10,6 +10,7 @@ import {
   type ByKind,
   type Call,
   contentTokens,
+  type Draft,
   emptySizes,
   isArguments,
   nameTokens,
@@ -112,7 +113,6 @@ export class Ledger<M> implements RequestView {
   readonly #openCalls = new Map<string, Call[]>();
   readonly #noteMessages: number[] = [];
   #leadingSystem = 0;
-  readonly #read: Segment[] = [];
   #changes: Change[] = [];
   /** Turns and notes before this request, once it changed them. */
   #shape: Shape | undefined;
@@ -150,8 +150,8 @@ export class Ledger<M> implements RequestView {
   /** Reads the next message without taking it in yet. Answers whether it begins a reply. */
   read(message: M): boolean {
     const { turn } = this.#viewer;
-    this.#read.length = 0;
-    this.#viewer.add(message, this.#read);
+    this.#firstSegment.push(this.segments.length);
+    this.#viewer.add(message, this.segments);
     return this.#viewer.turn > turn;
   }
 
@@ -161,16 +161,15 @@ export class Ledger<M> implements RequestView {
     if (beginsReply) this.rows.push(new TurnRow(this.rows.length, index));
     const row = this.lastRow;
     row.to = index + 1;
-    this.#firstSegment.push(this.segments.length);
     this.#messageTokens.push(0);
     this.#resize(index, row, MESSAGE_TOKENS, 0);
     this.tokensBefore += MESSAGE_TOKENS;
-    for (const segment of this.#read) this.#takeSegment(segment, row);
+    for (let i = this.#firstSegment[index] as number; i < this.segments.length; i++) this.#takeSegment(i, row);
     if (row.number === 0) this.#takeHead(index);
   }
 
-  #takeSegment(segment: Segment, row: TurnRow): void {
-    const index = this.segments.push(segment) - 1;
+  #takeSegment(index: number, row: TurnRow): void {
+    const segment = this.segments[index] as Segment;
     const facts = this.#facts(segment.text);
     const tokens = contentTokens(segment, facts.tokens) + nameTokens(segment);
     const { length } = segment.text;
@@ -296,7 +295,7 @@ export class Ledger<M> implements RequestView {
     }
     for (const { result, ...earlier } of this.#changes.reverse()) {
       this.#resizeResult(result, earlier.tokens - result.tokens, earlier.text.length - result.text.length);
-      Object.assign(result, earlier, { draft: undefined });
+      Object.assign(result, earlier, { draft: undefined, edit: undefined });
     }
     this.#changes = [];
     if (!this.#counts) return;
@@ -334,7 +333,7 @@ export class Ledger<M> implements RequestView {
     if (!result || !draft) return false;
     this.maskedCount += 1;
     this.maskedChars += result.text.length - draft.text.length;
-    this.#replace(result, draft.text, 'mask', draft.stored);
+    this.#replace(result, draft.text, 'mask', draft.stored, draft.tokens);
     return true;
   }
 
@@ -343,10 +342,11 @@ export class Ledger<M> implements RequestView {
     const isOutput = this.isFree(result) && !result.masked && !this.#mayBeCustom(result.text);
     const stored = isOutput ? this.#stored(result) : undefined;
     const text = stored === undefined ? '' : write(this.shownHandle(stored));
-    if (stored === undefined || !this.#isShorter(result, text) || this.countTokens(text) > result.tokens) return false;
+    const tokens = this.counter(text);
+    if (stored === undefined || !this.#isShorter(result, text) || tokens > result.tokens) return false;
     this.clippedCount += 1;
     this.revision += 1;
-    this.#replace(result, text, 'clip', stored);
+    this.#replace(result, text, 'clip', stored, tokens);
     return true;
   }
 
@@ -357,14 +357,20 @@ export class Ledger<M> implements RequestView {
   }
 
   /** The placeholder of a result, if the laws allow one. */
-  #draft(result: Result): Result['draft'] {
+  #draft(result: Result): Draft | undefined {
     if (result.masked || !this.isFree(result) || this.#mayBeCustom(result.text)) return undefined;
-    if (result.draft && this.#style.known) return this.#isSmaller(result, result.draft.text) ? result.draft : undefined;
+    if (result.draft === undefined || !this.#style.known) result.draft = this.#writeDraft(result);
+    return result.draft ?? undefined;
+  }
+
+  /** Law 6: a placeholder is smaller than what it hides, in characters and in tokens. */
+  #writeDraft(result: Result): Draft | null {
     const stored = this.#stored(result);
-    if (stored === undefined) return undefined;
+    if (stored === undefined) return null;
     const text = writePlaceholder(this.#style, this.#describe(result), this.shownHandle(stored));
-    result.draft = { stored, text };
-    return this.#isSmaller(result, text) ? result.draft : undefined;
+    if (!this.#isShorter(result, text)) return null;
+    const tokens = this.counter(text);
+    return tokens < result.tokens ? { stored, text, tokens } : null;
   }
 
   /** A user's own function may write anything, so only their length tells its placeholders from output. */
@@ -372,23 +378,18 @@ export class Ledger<M> implements RequestView {
     return !this.#style.known && this.#style.literal === undefined && text.length <= MAX_PLACEHOLDER;
   }
 
-  /** Law 6: a placeholder is smaller than what it hides, in characters and in tokens. */
-  #isSmaller(result: Result, text: string): boolean {
-    return this.#isShorter(result, text) && this.counter(text) < result.tokens;
-  }
-
   #isShorter(result: Result, text: string): boolean {
     return text !== '' && text.length < result.chars;
   }
 
-  #replace(result: Result, text: string, why: Why, stored: string): void {
+  #replace(result: Result, text: string, why: Why, stored: string, after: number): void {
     const { facts, tokens, masked, handle, settled } = result;
     this.#changes.push({ result, text: result.text, facts, tokens, masked, why: result.why, handle, settled });
-    this.#hide(result, stored, why);
     this.#touched.add(result);
     this.#firstEdited = Math.min(this.#firstEdited ?? result.segment, result.segment);
-    result.handle = this.handleOf(stored);
-    const after = this.counter(text);
+    result.handle = stored === result.text ? this.#handleFrom(facts, stored) : this.handleOf(stored);
+    const { tool, callId, turn } = result;
+    this.hidden.push({ handle: result.handle ?? '', text: stored, why, turn, tool, callId });
     this.#resizeResult(result, after - tokens, text.length - result.text.length);
     result.text = text;
     result.facts = newFacts(after);
@@ -396,10 +397,7 @@ export class Ledger<M> implements RequestView {
     result.why = why;
     result.masked = why === 'mask' && this.#isRecognised(text);
     result.draft = undefined;
-  }
-
-  #hide({ tool, callId, turn }: Result, text: string, why: Why): void {
-    this.hidden.push({ handle: this.handleOf(text) ?? '', text, why, turn, tool, callId });
+    result.edit = undefined;
   }
 
   #resizeResult(result: Result, tokens: number, chars: number): void {
@@ -527,10 +525,12 @@ export class Ledger<M> implements RequestView {
   }
 
   handleOf(text: string): string | undefined {
+    return this.#options.handleOf && this.#handleFrom(this.#facts(text), text);
+  }
+
+  #handleFrom(facts: TextFacts, text: string): string | undefined {
     const { handleOf } = this.#options;
-    if (!handleOf) return undefined;
-    const facts = this.#facts(text);
-    if (facts.handleOf !== handleOf) {
+    if (handleOf && facts.handleOf !== handleOf) {
       facts.handleOf = handleOf;
       facts.handle = handleOf(text);
     }
@@ -674,7 +674,11 @@ export class Ledger<M> implements RequestView {
   }
 }
 
-function toEdit({ segment, text, why, handle }: Result): ReplaceEdit {
-  const edit = { kind: 'replace', segment, text, why: why as Why } as const;
-  return handle === undefined ? edit : { ...edit, handle };
+/** The edit of a result is made once: every later call answers it again. */
+function toEdit(result: Result): ReplaceEdit {
+  const { segment, text, handle } = result;
+  const why = result.why as Why;
+  result.edit ??=
+    handle === undefined ? { kind: 'replace', segment, text, why } : { kind: 'replace', segment, text, why, handle };
+  return result.edit;
 }

@@ -22,13 +22,26 @@ export interface Added {
   readonly report: Report;
 }
 
+/** A decision, not yet put into words: a history of a thousand turns decides a thousand times. */
+interface Decided {
+  readonly because: Reason;
+  readonly masked: number;
+  readonly cut: Cut | undefined;
+}
+
+type Cut = Decision & { readonly stage: Stage };
+
+function toDecision({ because, masked, cut }: Decided): Decision {
+  return cut ?? (masked > 0 ? { ...because, act: 'mask', masked } : because);
+}
+
 interface Progress {
   readonly state: unknown;
   readonly epoch: number;
   readonly previousTokens: number;
   /** The furthest that a budget made it go so far. */
   readonly stage: Stage | undefined;
-  readonly lastChange: Decision | undefined;
+  readonly lastChange: Decided | undefined;
 }
 
 /**
@@ -45,7 +58,7 @@ export class Planner<M> {
   /** Where the fold stood before the request about to be sent, if that one was decided already. */
   #undecided: Progress | undefined;
   #isLawful = false;
-  #decision: Decision = { act: 'wait', because: 'nothing to decide yet' };
+  #decided: Decided = { because: { act: 'wait', because: 'nothing to decide yet' }, masked: 0, cut: undefined };
 
   constructor(format: Format<M>, options: PlannerOptions) {
     const { policy, maxTokens, model, ...ledger } = options;
@@ -108,7 +121,9 @@ export class Planner<M> {
     const { epoch, previousTokens, stage, lastChange } = this.#progress;
     const frontier = this.#ledger.observations[this.#ledger.frontier]?.original.message;
     const requires = this.#requires();
-    const progress = { decision: this.#decision, epoch, stage, frontier, previousTokens, requires, lastChange };
+    const decision = toDecision(this.#decided);
+    const change = lastChange && toDecision(lastChange);
+    const progress = { decision, epoch, stage, frontier, previousTokens, requires, lastChange: change };
     return createReport(this.#ledger, progress);
   }
 
@@ -134,10 +149,10 @@ export class Planner<M> {
     const { state, because, masked } = this.#followPolicy(before.state);
     const cut = this.#cut();
     ledger.endRequest();
-    this.#decision = cut ?? (masked > 0 ? { ...because, act: 'mask', masked } : because);
+    this.#decided = { because, masked, cut };
     const isChange = ledger.firstChange() !== undefined;
     const epoch = before.epoch + (isChange ? 1 : 0);
-    const lastChange = isChange ? this.#decision : before.lastChange;
+    const lastChange = isChange ? this.#decided : before.lastChange;
     const stage = furthest(before.stage, cut?.stage);
     this.#progress = { state: cut ? this.#policy.init() : state, epoch, previousTokens, stage, lastChange };
     this.#undecided = before;
@@ -160,8 +175,8 @@ export class Planner<M> {
   }
 
   /** Brings the history below every limit. Answers what the last one that it exceeded made it do. */
-  #cut(): (Decision & { readonly stage: Stage }) | undefined {
-    let decision: (Decision & { readonly stage: Stage }) | undefined;
+  #cut(): Cut | undefined {
+    let decision: Cut | undefined;
     for (const limit of this.#limits) {
       const stage = squeeze(this.#ledger, limit, () => this.#outside());
       const size = sizeOf(this.#ledger, limit);

@@ -43,6 +43,13 @@ export interface Call {
   readonly args: string;
 }
 
+/** A placeholder, its size, and what its handle stands for. */
+export interface Draft {
+  readonly stored: string;
+  readonly text: string;
+  readonly tokens: number;
+}
+
 /** One result, as it came and as it goes out. */
 export class Result implements Observation {
   readonly segment: number;
@@ -57,10 +64,11 @@ export class Result implements Observation {
   handle: string | undefined = undefined;
   /** Its text as the request before this one carried it. */
   settled: string;
+  edit: ReplaceEdit | undefined = undefined;
   /** Its text in the edit that a planner answered last. */
   reported: string | undefined = undefined;
-  /** The placeholder that would hide its present text, once worked out. */
-  draft: { readonly stored: string; readonly text: string } | undefined = undefined;
+  /** The placeholder that would hide its present text, once worked out; null where there can be none. */
+  draft: Draft | null | undefined = undefined;
 
   constructor(
     segment: number,
