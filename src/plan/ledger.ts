@@ -678,7 +678,8 @@ export class Ledger<M> implements RequestView {
 function toEdit(result: Result): ReplaceEdit {
   const { segment, text, handle } = result;
   const why = result.why as Why;
-  result.edit ??=
-    handle === undefined ? { kind: 'replace', segment, text, why } : { kind: 'replace', segment, text, why, handle };
+  result.edit ??= Object.freeze<ReplaceEdit>(
+    handle === undefined ? { kind: 'replace', segment, text, why } : { kind: 'replace', segment, text, why, handle },
+  );
   return result.edit;
 }

@@ -1,0 +1,86 @@
+// npm run bench [-- reduce|planner|counter] [--quick] [--json]
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { availableParallelism, cpus } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { counterTables } from './tables/counter.js';
+import { plannerTables } from './tables/planner.js';
+import { reduceTables } from './tables/reduce.js';
+import { printTable, summaryOf } from './tables/table.js';
+
+const bench = dirname(fileURLToPath(import.meta.url));
+const repository = dirname(bench);
+const groups = { reduce: reduceTables, planner: plannerTables, counter: counterTables };
+
+main();
+
+function main() {
+  const { chosen, quick, json } = readArguments();
+  const say = json ? () => {} : console.log;
+  prepare();
+  say(
+    `Node ${process.version}, ${availableParallelism()} × ${cpus()[0]?.model ?? 'unknown processor'}${quick ? ', quick' : ''}`,
+  );
+  const tables = [];
+  for (const name of chosen) {
+    for (const table of groups[name]({ measure, quick })) {
+      tables.push(table);
+      say(printTable(table));
+    }
+  }
+  say(summaryOf(tables));
+  if (json) console.log(JSON.stringify({ node: process.version, quick, tables }, null, 2));
+}
+
+function readArguments() {
+  const options = { quick: { type: 'boolean', default: false }, json: { type: 'boolean', default: false } };
+  try {
+    const { values, positionals } = parseArgs({ options, allowPositionals: true });
+    const unknown = positionals.find((name) => !(name in groups));
+    if (unknown) throw new Error(`Expected ${Object.keys(groups).join(', ')} but found '${unknown}'`);
+    return { ...values, chosen: positionals.length > 0 ? positionals : Object.keys(groups) };
+  } catch (error) {
+    console.error(error.message);
+    process.exit(2);
+  }
+}
+
+/** Builds what is measured and installs what it is compared with, where they are missing or old. */
+function prepare() {
+  if (isStale()) execute('npm', ['run', 'build'], { mayFail: true });
+  if (!existsSync(join(repository, 'dist/index.js'))) execute('npx', ['tsc', '-p', 'tsconfig.build.json']);
+  if (!existsSync(join(bench, 'node_modules'))) execute('npm', ['ci', '--prefix', 'bench']);
+}
+
+/** A benchmark of yesterday's build would mislead. */
+function isStale() {
+  const built = join(repository, 'dist/index.js');
+  if (!existsSync(built)) return true;
+  const sources = readdirSync(join(repository, 'src'), { recursive: true }).filter((path) => path.endsWith('.ts'));
+  const newest = Math.max(...sources.map((path) => statSync(join(repository, 'src', path)).mtimeMs));
+  return newest > statSync(built).mtimeMs;
+}
+
+/** Its output goes to standard error, so that --json stays clean. */
+function execute(command, args, { mayFail = false } = {}) {
+  try {
+    execFileSync(command, args, { cwd: repository, stdio: ['ignore', 2, 2] });
+  } catch (error) {
+    if (!mayFail) throw error;
+  }
+}
+
+/** Runs one measurement in a process of its own. `undefined` if it takes too long. */
+function measure(program, request, { limitMs = 600_000 } = {}) {
+  const args = ['--expose-gc', '--max-old-space-size=6000', join(bench, program), JSON.stringify(request)];
+  try {
+    return JSON.parse(
+      execFileSync(process.execPath, args, { encoding: 'utf8', timeout: limitMs, stdio: ['ignore', 'pipe', 2] }),
+    );
+  } catch (error) {
+    if (error.code === 'ETIMEDOUT') return undefined;
+    throw error;
+  }
+}
