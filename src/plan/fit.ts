@@ -6,6 +6,7 @@ import { EMPTY_PLAN } from '../message.ts';
 import { anything, badOption, checkOptions, flag, func, oneOf, positive, rule, text } from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/text-facts.ts';
+import { keepCompiled } from './keep-compiled.ts';
 import type { Hidden } from './ledger.ts';
 import { plannerFor } from './memory.ts';
 import { Planner } from './planner.ts';
@@ -75,6 +76,7 @@ function isPolicy(value: unknown): boolean {
 /** Fits a history into its budget: first the policy, then, if need be, the budget. Pure: nothing is stored or changed. */
 export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitResult<M> {
   checkOptions('fit', options, RULES);
+  keepCompiled();
   const format = resolveFormat<M>(messages, options.format);
   const planner = plannerFor(messages, {
     options: { ...options, format },
