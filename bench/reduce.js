@@ -47,6 +47,13 @@ function timeFirstCall({ size, placeholder, rounds }) {
   return raceCold(contenders, { rounds, makeWarm, makeFresh: () => freshChat(size) });
 }
 
+/** The first example of its documentation. */
+const AS_DOCUMENTED = {
+  reasoning: 'before-last-message',
+  toolCalls: 'before-last-2-messages',
+  emptyMessages: 'remove',
+};
+
 /** The AI SDK removes old calls and results; ours runs on the same messages. */
 async function timePruneMessages({ size, rounds }) {
   const { pruneMessages } = await import('ai');
@@ -55,7 +62,7 @@ async function timePruneMessages({ size, rounds }) {
   checkMasked(fit(history, options), size);
   const contenders = {
     ours: () => fit(history, options),
-    peer: () => pruneMessages({ messages: history, toolCalls: 'before-last-20-messages' }),
+    peer: () => pruneMessages({ messages: history, ...AS_DOCUMENTED }),
   };
   warmUp(contenders, { milliseconds: 1000 });
   return raceWarm(contenders, { rounds });

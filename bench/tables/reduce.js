@@ -89,7 +89,7 @@ function againstPruneMessages({ sizes, measure, rounds, processes }) {
   const rows = sizes.map((size) => timeAt({ measure, task: 'prune', size, rounds, processes }));
   return {
     title: 'fit, second call, beside pruneMessages of the AI SDK',
-    note: "the same ModelMessages; pruneMessages({ toolCalls: 'before-last-20-messages' }) removes calls and results, ours masks",
+    note: 'the same ModelMessages; pruneMessages as its documentation calls it removes calls and results, ours masks',
     columns: ['messages', 'ours', 'pruneMessages', 'ours / peer', 'target', ''],
     rows: rows.map(({ size, ours, peer }) => ({
       cells: [count(size), time(ours), time(peer), ratio(ours / peer), '<= 1'],

@@ -36,13 +36,10 @@ export function createFormat<M>(lens: Lens<M>): Format<M> {
         : applyEdits(format, messages, format.view(messages), plan.edits);
     },
     edit(message, replacements) {
-      const draft = shallowCopy(message);
-      const own: unknown[] = [];
-      for (const { segment, text } of replacements) {
-        setAt(draft, segment.path, lens.replace(contentAt(draft, segment.path), text), own);
-      }
-      lens.finish?.(draft);
-      return draft;
+      let edited = message;
+      for (const { segment, text } of replacements) edited = replaceAt(lens, edited, segment.path, 0, text);
+      lens.finish?.(edited);
+      return edited;
     },
     original: (message, segment) => originalText(lens, contentAt(message, segment.path), segment.text),
   };
@@ -117,18 +114,13 @@ function contentAt(message: unknown, path: Path): unknown {
   return node;
 }
 
-/** Sets a place inside a draft, copying what is still the caller's on the way there. */
-function setAt(draft: unknown, path: Path, value: unknown, own: unknown[]): void {
-  let node = draft as Record<string | number, unknown>;
-  for (let i = 0; i < path.length - 1; i++) {
-    const key = path[i] as string | number;
-    if (!own.includes(node[key])) {
-      node[key] = shallowCopy(node[key]);
-      own.push(node[key]);
-    }
-    node = node[key] as Record<string | number, unknown>;
-  }
-  node[path[path.length - 1] as string | number] = value;
+/** A copy of a node with the content at a path replaced. What is not on the path is shared. */
+function replaceAt<M, N>(lens: Lens<M>, node: N, path: Path, depth: number, text: string): N {
+  if (depth === path.length) return lens.replace(node, text) as N;
+  const copy = shallowCopy(node) as Record<string | number, unknown>;
+  const key = path[depth] as string | number;
+  copy[key] = replaceAt(lens, copy[key], path, depth + 1, text);
+  return copy as N;
 }
 
 /** The text alone where putting it back would give the same content; else the content as JSON. */

@@ -8,6 +8,8 @@ interface Conversation<M> {
 
 /** By the first message, so that a conversation is forgotten with the caller's own list. */
 const conversations = new WeakMap<object, Conversation<unknown>>();
+/** First messages seen once. Only what comes back is worth remembering. */
+const seenOnce = new WeakSet<object>();
 
 /** What tells one planner from another: its options. */
 export interface PlannerKey<M> {
@@ -19,8 +21,9 @@ export interface PlannerKey<M> {
 }
 
 /**
- * The planner for a list, with all of it taken in. An agent fits its growing history after every turn: where the list
- * begins with the very objects of an earlier call, and nothing in them has changed, only what is new is planned.
+ * The planner for a list, with all of it taken in. An agent fits its growing history after every turn: from the third
+ * call on, where the list begins with the very objects of the one before and nothing in them has changed, only what is
+ * new is planned.
  */
 export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Planner<M> {
   const [first] = messages;
@@ -33,10 +36,16 @@ export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Plann
     if (!known.seen.addAll(fresh)) conversations.delete(first);
     return known.planner;
   }
-  const seen = new Snapshot();
   const planner = planAll(messages, key);
-  if (seen.addAll(key.beside) && seen.addAll(messages)) conversations.set(first, { planner, isSame: key.isSame, seen });
+  if (seenOnce.has(first)) remember(first, messages, planner, key);
+  else seenOnce.add(first);
   return planner;
+}
+
+function remember<M>(first: object, messages: readonly M[], planner: Planner<M>, key: PlannerKey<M>): void {
+  const seen = new Snapshot();
+  const isComparable = seen.addAll(key.beside) && seen.addAll(messages);
+  if (isComparable) conversations.set(first, { planner, isSame: key.isSame, seen });
 }
 
 function planAll<M>(messages: readonly M[], key: PlannerKey<M>): Planner<M> {
@@ -61,16 +70,15 @@ const DEEPEST = 16;
 
 /** Every value in some messages and the place where it stood, to see whether anything was changed in place. */
 class Snapshot {
-  readonly #owners: Owner[] = [];
-  readonly #keys: string[] = [];
-  readonly #values: unknown[] = [];
+  /** Owner, key and value in turn: side by side they are read most quickly. */
+  readonly #places: unknown[] = [];
   #limit = 0;
 
   /** Answers false for values that cannot be compared this way. */
   addAll(values: readonly unknown[]): boolean {
     try {
       return values.every((value) => {
-        this.#limit = this.#owners.length + MOST_VALUES;
+        this.#limit = this.#places.length + 3 * MOST_VALUES;
         return !isObject(value) || this.#add(value as Owner, 0);
       });
     } catch {
@@ -79,26 +87,20 @@ class Snapshot {
   }
 
   #add(owner: Owner, depth: number): boolean {
-    if (depth > DEEPEST || this.#owners.length > this.#limit || ArrayBuffer.isView(owner)) return false;
-    if (Array.isArray(owner)) this.#record(owner as unknown as Owner, 'length', owner.length);
+    if (depth > DEEPEST || this.#places.length > this.#limit || ArrayBuffer.isView(owner)) return false;
+    if (Array.isArray(owner)) this.#places.push(owner, 'length', owner.length);
     for (const key in owner) {
       const value = owner[key];
-      this.#record(owner, key, value);
+      this.#places.push(owner, key, value);
       if (isObject(value) && !this.#add(value as Owner, depth + 1)) return false;
     }
     return true;
   }
 
-  #record(owner: Owner, key: string, value: unknown): void {
-    this.#owners.push(owner);
-    this.#keys.push(key);
-    this.#values.push(value);
-  }
-
   isUnchanged(): boolean {
-    const [owners, keys, values] = [this.#owners, this.#keys, this.#values];
-    for (let i = 0; i < owners.length; i++) {
-      if ((owners[i] as Owner)[keys[i] as string] !== values[i]) return false;
+    const places = this.#places;
+    for (let i = 0; i < places.length; i += 3) {
+      if ((places[i] as Owner)[places[i + 1] as string] !== places[i + 2]) return false;
     }
     return true;
   }

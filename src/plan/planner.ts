@@ -58,6 +58,7 @@ export class Planner<M> {
   /** Where the fold stood before the request about to be sent, if that one was decided already. */
   #undecided: Progress | undefined;
   #isLawful = false;
+  #plan: { readonly plan: Plan; readonly hidden: readonly Hidden[] } | undefined;
   #decided: Decided = { because: { act: 'wait', because: 'nothing to decide yet' }, masked: 0, cut: undefined };
 
   constructor(format: Format<M>, options: PlannerOptions) {
@@ -89,10 +90,11 @@ export class Planner<M> {
     return this.#ledger.sent();
   }
 
-  /** The plan and the messages, each made once. */
+  /** The plan and the messages. A plan that has not changed is not made again. */
   result(): { readonly plan: Plan; readonly messages: M[]; readonly hidden: readonly Hidden[] } {
-    const plan = this.plan();
-    return { plan, messages: this.#ledger.sent(plan.edits), hidden: this.#ledger.hidden.slice() };
+    this.#plan ??= freezePlan(this.plan(), this.#ledger.hidden.slice());
+    const { plan, hidden } = this.#plan;
+    return { plan, messages: this.#ledger.sent(plan.edits), hidden };
   }
 
   /** The laws that the plan breaks. A plan that was found to keep them is not checked again. */
@@ -128,6 +130,7 @@ export class Planner<M> {
   }
 
   #takeOne(message: M): void {
+    this.#plan = undefined;
     const beginsReply = this.#ledger.read(message);
     if (beginsReply && !this.#undecided) this.#decide();
     else if (!beginsReply && this.#undecided) this.#takeBack(this.#undecided);
@@ -196,6 +199,15 @@ export class Planner<M> {
   #requires(): readonly Requirement[] {
     return boundThinking(this.#ledger.firstEdited() ?? Number.POSITIVE_INFINITY, this.#ledger.lastSigned, this.#model);
   }
+}
+
+/** It is answered again on the next call, so nobody may change it. */
+function freezePlan(
+  plan: Plan,
+  hidden: readonly Hidden[],
+): { readonly plan: Plan; readonly hidden: readonly Hidden[] } {
+  Object.freeze(plan.edits);
+  return { plan: Object.freeze(plan), hidden: Object.freeze(hidden) };
 }
 
 const STAGES: readonly (Stage | undefined)[] = [undefined, 'masking', 'summarization', 'fallback'];

@@ -4,6 +4,9 @@ export type Counter = (text: string) => number;
 /** What is worked out of a text once and kept, because an agent sends the same text on every call. */
 export interface TextFacts {
   readonly tokens: number;
+  /** Where it is remembered: the text, and the facts of another with the same sample. */
+  readonly text: string | undefined;
+  next: TextFacts | undefined;
   handle: string | undefined;
   handleOf: ((text: string) => string) | undefined;
   lines: number | undefined;
@@ -17,20 +20,14 @@ export interface TextFacts {
 const SHORT = 96;
 const LIMIT_CHARS = 1 << 26;
 
-interface Entry {
-  readonly text: string;
-  readonly facts: TextFacts;
-  readonly next: Entry | undefined;
-}
-
 /**
  * A bounded map keyed by the text, in two generations: when the young one is full it becomes the old one,
  * and what is asked for again moves back. So it forgets what is no longer sent, without a clock.
  * A text is found by a sample of its characters: to hash all of a long one, as Map does, takes as long as SHA-256.
  */
 class FactsCache {
-  #young = new Map<number, Entry>();
-  #old = new Map<number, Entry>();
+  #young = new Map<number, TextFacts>();
+  #old = new Map<number, TextFacts>();
   #chars = 0;
   readonly #counter: Counter;
 
@@ -40,33 +37,38 @@ class FactsCache {
 
   get(text: string): TextFacts {
     const key = sampleOf(text);
-    const entries = this.#young.get(key);
-    const young = find(entries, text);
+    const alike = this.#young.get(key);
+    const young = find(alike, text);
     if (young) return young;
-    const facts = find(this.#old.get(key), text) ?? newFacts(this.#counter(text));
+    const facts = this.#takeOld(key, text) ?? newFacts(this.#counter(text), text);
     this.#chars += text.length;
-    if (this.#chars <= LIMIT_CHARS) this.#young.set(key, { text, facts, next: newest(entries, MOST_ALIKE) });
-    else {
-      this.#old = this.#young;
-      this.#young = new Map([[key, { text, facts, next: undefined }]]);
-      this.#chars = text.length;
-    }
+    if (this.#chars > LIMIT_CHARS) this.#age();
+    else if (alike && count(alike) < MOST_ALIKE) facts.next = alike;
+    this.#young.set(key, facts);
     return facts;
+  }
+
+  #takeOld(key: number, text: string): TextFacts | undefined {
+    const old = this.#old.size === 0 ? undefined : find(this.#old.get(key), text);
+    return old && { ...old, next: undefined };
+  }
+
+  #age(): void {
+    this.#old = this.#young;
+    this.#young = new Map();
+    this.#chars = 0;
   }
 }
 
 /** So many texts may have the same sample. More would make a search of each look-up. */
-const MOST_ALIKE = 7;
+const MOST_ALIKE = 8;
 
-function find(entries: Entry | undefined, text: string): TextFacts | undefined {
-  for (let entry = entries; entry; entry = entry.next) if (entry.text === text) return entry.facts;
+function find(alike: TextFacts | undefined, text: string): TextFacts | undefined {
+  for (let facts = alike; facts; facts = facts.next) if (facts.text === text) return facts;
   return undefined;
 }
 
-function newest(entries: Entry | undefined, most: number): Entry | undefined {
-  if (!entries || most === 0) return undefined;
-  return { text: entries.text, facts: entries.facts, next: newest(entries.next, most - 1) };
-}
+const count = (alike: TextFacts | undefined): number => (alike ? 1 + count(alike.next) : 0);
 
 function sampleOf(text: string): number {
   const { length } = text;
@@ -77,9 +79,11 @@ function sampleOf(text: string): number {
 }
 
 /** All fields from the start: facts are made for every text, and read most quickly where all have one shape. */
-export function newFacts(tokens: number): TextFacts {
+export function newFacts(tokens: number, text?: string): TextFacts {
   return {
     tokens,
+    text,
+    next: undefined,
     handle: undefined,
     handleOf: undefined,
     lines: undefined,
