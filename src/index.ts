@@ -18,12 +18,20 @@ export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitRes
   return fitCore(messages, { handleOf, ...given('fit', options) });
 }
 
-/** Plans turn by turn: `add` costs what is new, and the plan is the one `fit` would make of the whole. */
-export function createPlanner<M>(options: FitOptions & { readonly format: AnyFormat | FormatName }): Planner<M> {
+/**
+ * Plans turn by turn: `add` costs what is new, and the plan is the one `fit` would make of the whole.
+ * Name the type of your messages: `createPlanner<MyMessage>({ format: openaiChat })`.
+ */
+export function createPlanner<M>(options: PlannerOptions): Planner<M> {
   const { format: named } = given('createPlanner', options ?? {});
   if (named === undefined) throw badOption('createPlanner option format', 'a format or its name', undefined);
   const format: Format<M> = resolveFormat<M>([], named);
   return createCorePlanner(format, { handleOf, ...options });
+}
+
+/** Options of `createPlanner`: those of `fit`, and a format, since there are no messages yet to tell it from. */
+export interface PlannerOptions extends FitOptions {
+  readonly format: AnyFormat | FormatName;
 }
 
 export { defaultContextWindow } from './budget.ts';

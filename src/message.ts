@@ -68,7 +68,7 @@ export interface Plan {
   readonly edits: readonly Edit[];
 }
 
-export const EMPTY_PLAN: Plan = { version: 1, edits: [] };
+export const EMPTY_PLAN: Plan = Object.freeze({ version: 1, edits: Object.freeze([]) });
 
 /** Something a provider would reject, in its own words. */
 export interface Violation {

@@ -1,6 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type FitOptions, fit, never, PalimpsestError, polling, slidingWindow } from '../src/index.ts';
+import {
+  type FitOptions,
+  fit,
+  never,
+  PalimpsestError,
+  type Policy,
+  polling,
+  slidingWindow,
+  sweAgent,
+} from '../src/index.ts';
 import { anyCase } from './support/cases.ts';
 import { flat, formatNames, write } from './support/histories.ts';
 
@@ -102,5 +111,71 @@ describe('what fit remembers', () => {
     const before = fit(messages, { tools }).report.tokens.after;
     tools[0] = { name: 'bash', description: 'Runs a command. '.repeat(100) };
     expect(fit(messages, { tools }).report.tokens.after).toBeGreaterThan(before + 200);
+  });
+});
+
+describe('what fit remembers, after a review that broke it', () => {
+  const results = (count: number): object[] => [
+    { role: 'system', content: 'You are an agent.' },
+    { role: 'user', content: 'Fix it.' },
+    ...Array.from({ length: count }, (_, i) => [
+      {
+        role: 'assistant',
+        content: 'I look.',
+        tool_calls: [{ id: `c${i}`, type: 'function', function: { name: 'bash', arguments: '{}' } }],
+      },
+      { role: 'tool', tool_call_id: `c${i}`, content: `line ${i}\n`.repeat(400) },
+    ]).flat(),
+  ];
+  /** From the third call on the memory is used. */
+  const fitOften = (messages: readonly object[], options: FitOptions) =>
+    [0, 1, 2].map(() => fit(messages, options)).at(-1);
+  const contents = (messages: readonly object[], options: FitOptions) => fit(messages, options).messages;
+
+  it('tells policies apart that differ only in a function', () => {
+    const messages = results(4);
+    fitOften(messages, { policy: sweAgent({ turns: 1, placeholder: () => '[first]' }) });
+    const policy = sweAgent({ turns: 3, placeholder: () => '[second]' });
+    expect(contents(messages, { policy })).toEqual(contents(structuredClone(messages), { policy }));
+  });
+
+  it('takes a policy that was spread from another for one of its own', () => {
+    const messages = results(4);
+    const base = slidingWindow({ turns: 1 });
+    fitOften(messages, { policy: base });
+    const own: Policy = { ...base, step: (state) => ({ state, mask: [], because: { act: 'wait', because: 'mine' } }) };
+    expect(fit(messages, { policy: own }).report.maskedCount).toBe(0);
+  });
+
+  it('sees a field that was added in place', () => {
+    const last: Record<string, unknown> = { role: 'assistant' };
+    const messages = [...results(4), last];
+    fitOften(messages, {});
+    last.content = 'late words '.repeat(500);
+    expect(fit(messages).report).toEqual(fit(structuredClone(messages)).report);
+  });
+
+  it('does not go on with a plan that a callback broke off', () => {
+    let isBroken = false;
+    const placeholder = (): string => {
+      if (isBroken) throw new Error('broken');
+      return '[gone]';
+    };
+    const options = { policy: slidingWindow({ turns: 1, placeholder }) };
+    const messages = results(4);
+    fitOften(messages, options);
+    messages.push({ role: 'assistant', content: 'ok' }, { role: 'user', content: 'z'.repeat(200) });
+    isBroken = true;
+    expect(() => fit(messages, options)).toThrow('broken');
+    isBroken = false;
+    expect(fit(messages, options).report).toEqual(fit(structuredClone(messages), options).report);
+  });
+
+  it('hands out reports that nobody else sees', () => {
+    const { decision } = fit(results(2), { policy: slidingWindow({ turns: 9 }) }).report;
+    Object.assign(decision, { because: 'changed by a caller' });
+    expect(fit(results(2), { policy: slidingWindow({ turns: 9 }) }).report.decision.because).toBe(
+      'no result left the window',
+    );
   });
 });

@@ -214,7 +214,7 @@ describe('mistakes', () => {
     await wrong(['--max-tokens'], { stdin: list }, 2, 'max-tokens');
   });
   it.each(['abc', '-5', '0', '1.5', '', 'NaN'])('--max-tokens=%s', async (value) => {
-    await wrong([`--max-tokens=${value}`], { stdin: list }, 2, 'maxTokens');
+    await wrong([`--max-tokens=${value}`], { stdin: list }, 2, '--max-tokens');
   });
   it.each(['nope', 'toString', ''])('--format=%s', async (value) => {
     await wrong([`--format=${value}`], { stdin: list }, 2, 'format');

@@ -52,7 +52,7 @@ export async function fitCommand(args: readonly string[], io: Io): Promise<numbe
   const maxTokens = values['max-tokens'];
   const options: FitOptions = {
     ...input.options,
-    ...(maxTokens === undefined ? {} : { maxTokens: Number(maxTokens) }),
+    ...(maxTokens === undefined ? {} : { maxTokens: readCount('--max-tokens', maxTokens) }),
     ...(values.model === undefined ? {} : { model: values.model }),
     ...(values.policy === undefined ? {} : { policy: parsePolicy(values.policy) }),
     ...(values.format === undefined ? {} : { format: values.format as NonNullable<FitOptions['format']> }),
@@ -64,6 +64,11 @@ export async function fitCommand(args: readonly string[], io: Io): Promise<numbe
   else io.stdout(toJson(input.rebuild(fitted.messages)));
   if (values.report) io.stderr(values.json ? toJson(fitted.report) : showReport(fitted.report));
   return 0;
+}
+
+function readCount(flag: string, value: string): number {
+  if (/^[1-9]\d*$/.test(value)) return Number(value);
+  throw new UsageError(`expected ${flag} to be a whole number of 1 or more but found '${value}'`);
 }
 
 const toJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;

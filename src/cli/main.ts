@@ -12,7 +12,7 @@ process.exitCode = await run(process.argv.slice(2), {
   stdin: process.stdin.isTTY ? undefined : process.stdin,
   stdout: (text) => process.stdout.write(text),
   stderr: (text) => process.stderr.write(text),
-  readFile: (path) => readFile(path, 'utf8'),
+  readFile: async (path) => new TextDecoder('utf-8', { fatal: true }).decode(await readFile(path)),
   color: process.stdout.isTTY === true && !process.env.NO_COLOR,
   columns: process.stdout.columns ?? 100,
 });

@@ -28,6 +28,10 @@ export function formatByName(name: FormatName): Format<unknown> {
   return formats[name] as unknown as Format<unknown>;
 }
 
+/** Whether something in a list belongs to one format only. Plain text does not. */
+export const isCertain = (messages: readonly unknown[]): boolean =>
+  messages.some((message) => isRecord(message) && certainFormat(message) !== undefined);
+
 /** Names the format of a list, or answers undefined. Lists of plain text read the same in most: `openai-chat`. */
 export function detectFormat(messages: readonly unknown[]): FormatName | undefined {
   for (const message of messages) {

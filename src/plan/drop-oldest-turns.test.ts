@@ -22,7 +22,7 @@ describe('dropOldestTurns', () => {
 
   it('leaves a list that fits as it is, in a new list', () => {
     const kept = drop(messages, tokensOf(messages));
-    expect(kept).toEqual({ messages, droppedCount: 0 });
+    expect(kept).toEqual({ messages, droppedCount: 0, hidden: [] });
     expect(kept.messages).not.toBe(messages);
   });
 
@@ -56,7 +56,7 @@ describe('dropOldestTurns', () => {
     ]);
     expect(drop(messages.slice(0, 4), 1).droppedCount).toBe(0);
     expect(drop(messages.slice(0, 2), 1).droppedCount).toBe(0);
-    expect(drop([], 1)).toEqual({ messages: [], droppedCount: 0 });
+    expect(drop([], 1)).toEqual({ messages: [], droppedCount: 0, hidden: [] });
   });
 
   it('keeps the turn in which the user spoke last', () => {
@@ -90,7 +90,7 @@ describe('dropOldestTurns', () => {
 
   it('says nothing where a notice would be larger than what it stands for', () => {
     const tiny = [user('t'), reply('a'), reply('b')];
-    expect(drop(tiny, 1)).toEqual({ messages: tiny, droppedCount: 0 });
+    expect(drop(tiny, 1)).toEqual({ messages: tiny, droppedCount: 0, hidden: [] });
   });
 
   it.each([null, undefined, 'text', {}, 5])('refuses %s in the place of a list', (wrong) => {

@@ -3,7 +3,7 @@ import { badOption, checkOptions, func, positive } from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/text-facts.ts';
 import { formatRule, resolveFormat } from './fit.ts';
-import { Ledger } from './ledger.ts';
+import { type Hidden, Ledger } from './ledger.ts';
 import { dropTurns } from './squeeze.ts';
 
 /** Options of `dropOldestTurns`. */
@@ -20,15 +20,15 @@ export interface DropOptions {
 export function dropOldestTurns<M>(
   messages: readonly M[],
   options: DropOptions,
-): { messages: M[]; droppedCount: number } {
+): { messages: M[]; droppedCount: number; hidden: readonly Hidden[] } {
   checkOptions('dropOldestTurns', options, { maxTokens: positive, format: formatRule, counter: func });
   const { maxTokens, format, counter = countTokens } = options;
   if (maxTokens === undefined)
     throw badOption('dropOldestTurns option maxTokens', 'a whole number of 1 or more', maxTokens);
   const ledger = new Ledger<M>(resolveFormat(messages, format), { counter });
   for (const message of messages) ledger.take(message, ledger.read(message));
-  if (ledger.tokens <= maxTokens) return { messages: messages.slice(), droppedCount: 0 };
+  if (ledger.tokens <= maxTokens) return { messages: messages.slice(), droppedCount: 0, hidden: [] };
   const loop = ledger.rows.findIndex((row) => row.hasCalls);
   const droppedCount = dropTurns(ledger, { measure: 'tokens' }, maxTokens, loop < 0 ? 1 : loop);
-  return { messages: ledger.sent(), droppedCount };
+  return { messages: ledger.sent(), droppedCount, hidden: ledger.hidden };
 }

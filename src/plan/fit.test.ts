@@ -20,6 +20,7 @@ import {
   PalimpsestError,
   polling,
   slidingWindow,
+  stateless,
 } from '../index.ts';
 import { handleOf } from '../store/handle.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
@@ -378,4 +379,27 @@ it('changes no input and shares what it does not edit', () => {
   const { messages: fitted } = fit(messages, { policy: slidingWindow({ turns: 5 }), maxTokens: 3000 });
   const known = new Set<object>(messages);
   for (const message of fitted) if (message.role !== 'tool') expect(known.has(message)).toBe(true);
+});
+
+describe('fit, after a review that broke it', () => {
+  const talk = Array.from({ length: 9 }, (_, i) => [
+    { role: 'user', content: `question ${i} `.repeat(40) },
+    { role: 'assistant', content: 'yes '.repeat(60) },
+  ]).flat();
+
+  it('writes a notice that Anthropic takes into a list of plain text without a system message', () => {
+    const { messages } = fit([...talk, { role: 'user', content: 'end' }], { system: 'You are kind.', maxTokens: 700 });
+    expect(messages.length).toBeLessThan(talk.length);
+    expect(messages.map((message) => message.role)).not.toContain('system');
+  });
+
+  it.each([Number.NaN, -1, Number.POSITIVE_INFINITY, '5', undefined])('refuses a counter that answers %s', (answer) => {
+    const counter = (() => answer) as unknown as (text: string) => number;
+    expect(() => fit(talk, { counter })).toThrow(/counter answers to be a number of 0 or more/);
+  });
+
+  it('refuses a stateless policy that chooses something else than results', () => {
+    const policy = stateless((() => [3, 5]) as never);
+    expect(() => fit(talk, { policy })).toThrow(/a list of results/);
+  });
 });

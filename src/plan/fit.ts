@@ -1,6 +1,6 @@
 import { defaultContextWindow } from '../budget.ts';
 import { PalimpsestError } from '../errors.ts';
-import { detectFormat, formatByName } from '../formats/detect-format.ts';
+import { detectFormat, formatByName, isCertain } from '../formats/detect-format.ts';
 import type { AnyFormat, Format, FormatName, Plan } from '../message.ts';
 import { EMPTY_PLAN } from '../message.ts';
 import { anything, badOption, checkOptions, flag, func, oneOf, positive, rule, text } from '../options.ts';
@@ -11,7 +11,7 @@ import type { Hidden } from './ledger.ts';
 import { plannerFor } from './memory.ts';
 import { Planner } from './planner.ts';
 import { never } from './policies/never.ts';
-import type { Policy } from './policy.ts';
+import { isSamePolicy, type Policy } from './policy.ts';
 import type { Report } from './report.ts';
 
 /** Options of `fit` and `createPlanner`. */
@@ -100,7 +100,8 @@ export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitRes
 /** A planner for one conversation, with the same options as `fit`. */
 export function createPlanner<M>(format: Format<M>, options: FitOptions = {}): Planner<M> {
   checkOptions('fit', options, RULES);
-  const { policy = never(), counter = countTokens, handleOf, recall = false, model } = options;
+  const { policy = never(), handleOf, recall = false, model } = options;
+  const counter = options.counter ? checkedCounter(options.counter) : countTokens;
   if (recall && !handleOf) throw badOption('fit option handleOf', 'a function where recall is on', handleOf);
   return new Planner(format, {
     policy,
@@ -116,11 +117,25 @@ export function createPlanner<M>(format: Format<M>, options: FitOptions = {}): P
 
 /** Whether two calls decide alike. Policies made with the same options do. */
 function sameOptions(a: FitOptions, b: FitOptions): boolean {
-  const isSamePolicy = a.policy === b.policy || (a.policy?.key !== undefined && a.policy.key === b.policy?.key);
-  return isSamePolicy && NAMES.every((name) => a[name] === b[name]);
+  return isSamePolicy(a.policy, b.policy) && NAMES.every((name) => a[name] === b[name]);
 }
 
 const NAMES = (Object.keys(RULES) as (keyof FitOptions)[]).filter((name) => name !== 'policy');
+
+const checkedCounters = new WeakMap<Counter, Counter>();
+
+/** A size that is no number would let every budget pass. */
+function checkedCounter(counter: Counter): Counter {
+  const known = checkedCounters.get(counter);
+  if (known) return known;
+  const checked: Counter = (text) => {
+    const tokens: unknown = counter(text);
+    if (typeof tokens === 'number' && tokens >= 0 && Number.isFinite(tokens)) return tokens;
+    throw badOption('what the option counter answers', 'a number of 0 or more', tokens);
+  };
+  checkedCounters.set(counter, checked);
+  return checked;
+}
 
 function budgetOf({ maxTokens, model, contextWindows }: FitOptions): number | undefined {
   return maxTokens ?? (model === undefined ? undefined : defaultContextWindow(model, contextWindows));
@@ -133,12 +148,20 @@ export function resolveFormat<M>(messages: readonly M[], format: AnyFormat | For
     throw new PalimpsestError('BAD_INPUT', message);
   }
   if (typeof format === 'object') return format as unknown as Format<M>;
-  const name = format ?? (messages.length === 0 ? 'chat' : detectFormat(messages));
+  const name = format ?? (messages.length === 0 ? 'chat' : likelyFormat(messages));
   if (name !== undefined) return formatByName(name) as unknown as Format<M>;
   throw new PalimpsestError(
     'UNKNOWN_FORMAT',
     'Expected messages of a known format but found a list that fits none; pass { format } to say which it is',
   );
+}
+
+/** Plain text without a system message might be anybody's: then a note goes in as a user message, which all accept. */
+function likelyFormat(messages: readonly unknown[]): FormatName | undefined {
+  const name = detectFormat(messages);
+  if (name !== 'openai-chat' || isCertain(messages)) return name;
+  const roles = messages.map((message) => (message as { role?: unknown }).role);
+  return roles.includes('system') || roles.includes('developer') ? name : 'anthropic';
 }
 
 function sizeBeside(name: 'system' | 'tools', value: unknown, counter: Counter): number {
@@ -176,23 +199,22 @@ function impossible<M>(planner: Planner<M>, budget: number): PalimpsestError {
 }
 
 function refused(report: Report, said: string): Report {
-  const tokens = { before: report.tokens.before, after: report.tokens.before };
-  const chars = { before: report.chars.before, after: report.chars.before };
-  const edits = { mask: 0, clip: 0, drop: 0, insert: 0 };
+  const { reductionStage: _stage, lastChange: _change, frontier: _frontier, ...rest } = report;
   const byKind = Object.fromEntries(
     Object.entries(report.byKind).map(([kind, { before }]) => [kind, { before, after: before }]),
   ) as unknown as Report['byKind'];
-  const decision = { act: 'off', because: `the plan was refused: ${said}` } as const;
   return {
-    ...report,
-    tokens,
-    chars,
+    ...rest,
+    tokens: { before: report.tokens.before, after: report.tokens.before },
+    chars: { before: report.chars.before, after: report.chars.before },
     byKind,
-    edits,
+    edits: { mask: 0, clip: 0, drop: 0, insert: 0 },
     maskedCount: 0,
     maskedChars: 0,
-    requires: [],
+    epoch: 0,
+    cache: { cached: 0, rewritten: 0 },
     cacheMarkers: [],
-    decision,
+    requires: [],
+    decision: { act: 'off', because: `the plan was refused: ${said}` },
   };
 }

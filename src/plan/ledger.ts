@@ -236,11 +236,11 @@ export class Ledger<M> implements RequestView {
       this.#leadingSystem += 1;
   }
 
-  /** Only in the role in which we write them; a user's first words are not taken for ours unless they are to the letter. */
+  /** In the role in which we write them; words of another role, or a user's first, only where they are ours to the letter. */
   #readNote(kind: Kind, text: string): Notes | undefined {
-    const note = kind === this.format.noteRole ? readNote(text) : undefined;
-    const isOurs = kind === 'system' || this.task !== '' || !note?.summary || readSummary(note.summary) !== undefined;
-    return isOurs ? note : undefined;
+    const note = kind === 'system' || kind === 'user' ? readNote(text) : undefined;
+    const isTrusted = kind === this.format.noteRole && (kind === 'system' || this.task !== '');
+    return isTrusted || !note?.summary || readSummary(note.summary) !== undefined ? note : undefined;
   }
 
   #resize(message: number, row: TurnRow, tokens: number, chars: number): void {

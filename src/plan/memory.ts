@@ -32,8 +32,10 @@ export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Plann
   if (known?.isSame(key.options) && known.seen.isUnchanged() && beginsWith(messages, known.planner.ledger.messages)) {
     const fresh = messages.slice(known.planner.ledger.messages.length);
     if (fresh.length === 0) return known.planner;
+    // Forgotten until it has gone well: a counter or a policy of the caller's may throw in the middle.
+    conversations.delete(first);
     known.planner.take(fresh);
-    if (!known.seen.addAll(fresh)) conversations.delete(first);
+    if (known.seen.addAll(fresh)) conversations.set(first, known);
     return known.planner;
   }
   const planner = planAll(messages, key);
@@ -72,6 +74,8 @@ const DEEPEST = 16;
 class Snapshot {
   /** Owner, key and value in turn: side by side they are read most quickly. */
   readonly #places: unknown[] = [];
+  /** Objects and how many keys they had, in turn. */
+  readonly #owners: unknown[] = [];
   #limit = 0;
 
   /** Answers false for values that cannot be compared this way. */
@@ -89,6 +93,7 @@ class Snapshot {
   #add(owner: Owner, depth: number): boolean {
     if (depth > DEEPEST || this.#places.length > this.#limit || ArrayBuffer.isView(owner)) return false;
     if (Array.isArray(owner)) this.#places.push(owner, 'length', owner.length);
+    else this.#owners.push(owner, countKeys(owner));
     for (const key in owner) {
       const value = owner[key];
       this.#places.push(owner, key, value);
@@ -102,6 +107,16 @@ class Snapshot {
     for (let i = 0; i < places.length; i += 3) {
       if ((places[i] as Owner)[places[i + 1] as string] !== places[i + 2]) return false;
     }
+    const owners = this.#owners;
+    for (let i = 0; i < owners.length; i += 2) {
+      if (countKeys(owners[i] as Owner) !== owners[i + 1]) return false;
+    }
     return true;
   }
+}
+
+function countKeys(owner: Owner): number {
+  let count = 0;
+  for (const _ in owner) count += 1;
+  return count;
 }

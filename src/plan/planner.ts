@@ -32,7 +32,7 @@ interface Decided {
 type Cut = Decision & { readonly stage: Stage };
 
 function toDecision({ because, masked, cut }: Decided): Decision {
-  return cut ?? (masked > 0 ? { ...because, act: 'mask', masked } : because);
+  return cut ?? (masked > 0 ? { ...because, act: 'mask', masked } : { ...because });
 }
 
 interface Progress {
@@ -125,7 +125,8 @@ export class Planner<M> {
     const requires = this.#requires();
     const decision = toDecision(this.#decided);
     const change = lastChange && toDecision(lastChange);
-    const progress = { decision, epoch, stage, frontier, previousTokens, requires, lastChange: change };
+    const withinBudget = this.#limits.every((limit) => sizeOf(this.#ledger, limit) <= limit.max);
+    const progress = { decision, epoch, stage, frontier, previousTokens, requires, withinBudget, lastChange: change };
     return createReport(this.#ledger, progress);
   }
 

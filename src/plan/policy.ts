@@ -69,8 +69,6 @@ export type Summarize = (messages: readonly unknown[], earlier: string | undefin
 /** Decides what to mask, as a fold over the requests of a conversation: no clock, no memory beside the state. */
 export interface Policy<S = unknown> {
   readonly name?: string;
-  /** Policies with the same key decide alike. */
-  readonly key?: string | undefined;
   init(): S;
   /** Called once for each request: before each reply, and for the one about to be sent. */
   step(state: S, request: RequestView): Step<S>;
@@ -126,6 +124,8 @@ interface Make<S> extends Body<S> {
   readonly window?: number;
   readonly style?: PlaceholderStyle;
   readonly limit?: Limit;
+  /** False where name and options do not tell what it does. */
+  readonly isNamed?: boolean;
 }
 
 /** Makes a policy from its own rule and the options that all share. */
@@ -135,9 +135,8 @@ export function createPolicy<S>(make: Make<S>): Policy<{ readonly own: S; readon
   const eligible = eligibleResults({ minTokens: make.minTokens ?? 80, ...options });
   const pressed = eligibleResults({ ...options, minTokens: 0 });
   const window = make.window ?? 10;
-  return {
+  const policy: Policy<{ readonly own: S; readonly seen: number }> = {
     name: make.name,
-    key: keyOf(make.name, options),
     window,
     style: styleOf(make.name, options.placeholder) ?? make.style ?? houseStyle,
     ...(make.limit ? { limit: make.limit } : {}),
@@ -152,6 +151,19 @@ export function createPolicy<S>(make: Make<S>): Policy<{ readonly own: S; readon
     },
     outside: (request) => make.outside?.(request, pressed) ?? olderThan(request, window, pressed),
   };
+  const key = make.isNamed === false ? undefined : keyOf(make.name, options);
+  if (key !== undefined) keys.set(policy, key);
+  return policy;
+}
+
+/** Kept apart, so that a policy made by spreading another one has none. */
+const keys = new WeakMap<object, string>();
+
+/** Whether two policies decide alike: the same one, or made by the same maker with the same options. */
+export function isSamePolicy(a: Policy | undefined, b: Policy | undefined): boolean {
+  if (a === b || !a || !b) return a === b;
+  const key = keys.get(a);
+  return key !== undefined && key === keys.get(b);
 }
 
 /** Options that are data tell what a policy does; functions do not. */
@@ -232,20 +244,25 @@ export function stateless(
   options: CommonOptions = {},
 ): Policy {
   if (typeof choose !== 'function') throw badOption('stateless argument choose', 'a function', choose);
-  const policy = createPolicy<undefined>({
+  return createPolicy<undefined>({
     name: 'stateless',
+    // Two functions may choose differently under the same options.
+    isNamed: false,
     options,
     rules: {},
     minTokens: 0,
     init: () => undefined,
     step(state, request, eligible) {
-      const chosen = choose(request).filter((observation) => eligible(observation, request));
+      const chosen = chosenFrom(choose(request)).filter((observation) => eligible(observation, request));
       const mask = chosen.map((observation) => observation.segment);
       return { state, mask, because: mask.length > 0 ? CHOSEN : NOT_CHOSEN };
     },
   });
-  // Two functions may choose differently under the same options.
-  return { ...policy, key: undefined };
+}
+
+function chosenFrom(chosen: unknown): readonly Observation[] {
+  if (Array.isArray(chosen) && chosen.every((result) => typeof result?.segment === 'number')) return chosen;
+  throw badOption('what a stateless policy chooses', 'a list of results of its request', chosen);
 }
 
 const CHOSEN: Reason = { act: 'mask', because: 'the policy chose results' };

@@ -34,9 +34,11 @@ export interface Report {
   readonly frontier?: number;
   /** What a prompt cache would hold of this request, and what it must write again of the last one. */
   readonly cache: { readonly cached: number; readonly rewritten: number };
-  /** The message before which a cache marker lets the unedited prefix be found. */
+  /** The message of the list that came in before which a cache marker lets the unedited prefix be found. */
   readonly cacheMarkers: readonly number[];
   readonly requires: readonly Requirement[];
+  /** False where a budget could not be met: `fit` throws then, a planner tells. */
+  readonly withinBudget: boolean;
   /** About this request. */
   readonly decision: Decision;
   /** About the last request that changed what earlier ones had sent, if that was not this one. */
@@ -52,6 +54,7 @@ export interface Progress {
   /** The size of the request before this one. */
   readonly previousTokens: number;
   readonly requires: readonly Requirement[];
+  readonly withinBudget: boolean;
   readonly lastChange: Decision | undefined;
 }
 
@@ -86,6 +89,7 @@ export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
     cache: cacheOf(ledger, change, progress.previousTokens),
     cacheMarkers: change === undefined || change === 0 ? [] : [change],
     requires: progress.requires,
+    withinBudget: progress.withinBudget,
     decision: progress.decision,
     ...(change === undefined && progress.lastChange ? { lastChange: progress.lastChange } : {}),
   };

@@ -119,6 +119,7 @@ describe('conversation level: the budget of a request', () => {
     expect(dropOldestTurns(run, { format: chat, counter, maxTokens: sizeOf(run) })).toEqual({
       messages: run,
       droppedCount: 0,
+      hidden: [],
     });
   });
 

@@ -556,7 +556,7 @@ describe('duragent: truncation.rs 3c', () => {
 
   it('truncation: drop_oldest_iterations_under_budget', () => {
     const run = [user('hello'), ...toolTurn({ id: 'a', output: 'result' })];
-    expect(drop(run, 100_000)).toEqual({ messages: run, droppedCount: 0 });
+    expect(drop(run, 100_000)).toEqual({ messages: run, droppedCount: 0, hidden: [] });
   });
   it('truncation: drop_oldest_iterations_preserves_last_group, with a notice', () => {
     const run = [
@@ -600,7 +600,7 @@ describe('duragent: truncation.rs 3c', () => {
   });
   it('truncation: drop_oldest_iterations_single_group_never_dropped', () => {
     const run = [user('hello'), ...toolTurn({ id: 'a', output: prose(100_000) })];
-    expect(drop(run, 1)).toEqual({ messages: run, droppedCount: 0 });
+    expect(drop(run, 1)).toEqual({ messages: run, droppedCount: 0, hidden: [] });
   });
 });
 

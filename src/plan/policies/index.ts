@@ -45,7 +45,7 @@ function split(text: string, at: string): [string, string] {
 const LISTS = new Set(['keepTools', 'onlyTools', 'keepTags', 'removeTags', 'excludeTools']);
 
 function readOption(text: string): [string, unknown] {
-  const [key, value] = split(text, '=');
+  const [key, value] = split(text.trim(), '=');
   const name = key.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
   if (LISTS.has(name)) return [name, value.split('+')];
   if (value === 'true' || value === 'false') return [name, value === 'true'];

@@ -6,7 +6,6 @@ export function never(options: Readonly<Record<string, never>> = {}): Policy {
   checkOptions('never', options, {});
   return {
     name: 'never',
-    key: 'never',
     init: () => undefined,
     step: (state) => ({ state, mask: [], because: NEVER }),
   };

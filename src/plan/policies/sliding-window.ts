@@ -11,15 +11,12 @@ export interface SlidingWindowOptions extends CommonOptions {
 
 /** Masks everything outside the window, on every turn. From the observation-masking paper. */
 export function slidingWindow(options: SlidingWindowOptions = {}): Policy {
-  const { turns = 10 } = given('sliding-window', options);
-  return createPolicy({
-    name: 'sliding-window',
-    options,
-    rules: { turns: count },
-    window: turns,
-    style: omittedStyle,
-    ...windowOf(() => turns),
-  });
+  return windowPolicy('sliding-window', options, 10, omittedStyle);
+}
+
+function windowPolicy(name: string, options: SlidingWindowOptions, most: number, style: PlaceholderStyle): Policy {
+  const { turns = most } = given(name, options);
+  return createPolicy({ name, options, rules: { turns: count }, window: turns, style, ...windowOf(() => turns) });
 }
 
 export const OMITTED = '[Observation omitted for brevity]';
@@ -32,19 +29,12 @@ const linesStyle: PlaceholderStyle = {
 
 /** The paper's window for SWE-agent, with that agent's words. */
 export function sweAgent(options: SlidingWindowOptions = {}): Policy {
-  const policy = slidingWindow(given('swe-agent', options));
-  return {
-    ...policy,
-    name: 'swe-agent',
-    key: `swe-agent ${policy.key}`,
-    ...(options.placeholder ? {} : { style: linesStyle }),
-  };
+  return windowPolicy('swe-agent', options, 10, linesStyle);
 }
 
 /** The paper's window for OpenHands, which keeps its retries and needs a longer one. */
 export function openHands(options: SlidingWindowOptions = {}): Policy {
-  const { turns = 58 } = given('open-hands', options);
-  return slidingWindow({ ...options, turns });
+  return windowPolicy('open-hands', options, 58, omittedStyle);
 }
 
 /** Options of `polling`. */
