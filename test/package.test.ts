@@ -312,7 +312,7 @@ const MISTAKES: readonly (readonly [line: string, code?: string])[] = [
   ['fit(history, { maxTokens: undefined });', 'TS2379'],
   ["fit('a text');", 'TS2345'],
   ['fit(history).messages[0]?.content.toFixed();', 'TS2551'],
-  ['createPlanner({ maxTokens: 1000 });', 'TS2345'],
+  ['createPlanner({ maxTokens: 1000 });', 'TS2741'],
   ['new HistoryReducer().reduce([], {});', 'TS2741'],
   ["new HistoryReducer().reduce([{ role: 'robot', content: '' }], { maxInputChars: 1 });", 'TS2322'],
   ['stateless(() => [1]);', 'TS2322'],
