@@ -8,6 +8,13 @@ import { collectGarbage, raceCold, raceWarm, sink, warmUp } from './measure.js';
 /** Both mask what is outside the last ten turns. Polling on every turn is the sliding window in the house's words. */
 const policies = { house: polling({ turns: 10, every: 1 }), constant: slidingWindow({ turns: 10 }) };
 
+/** pruneMessages as the first example of its documentation calls it. */
+const AS_DOCUMENTED = {
+  reasoning: 'before-last-message',
+  toolCalls: 'before-last-2-messages',
+  emptyMessages: 'remove',
+};
+
 const WARM_UP_MESSAGES = 400;
 let nextSeed = 1000;
 
@@ -46,13 +53,6 @@ function timeFirstCall({ size, placeholder, rounds }) {
   warmUp(contenders, { milliseconds: 1000, make: makeWarm });
   return raceCold(contenders, { rounds, makeWarm, makeFresh: () => freshChat(size) });
 }
-
-/** The first example of its documentation. */
-const AS_DOCUMENTED = {
-  reasoning: 'before-last-message',
-  toolCalls: 'before-last-2-messages',
-  emptyMessages: 'remove',
-};
 
 /** The AI SDK removes old calls and results; ours runs on the same messages. */
 async function timePruneMessages({ size, rounds }) {

@@ -3,6 +3,7 @@ import { isPlaceholder, MAX_PLACEHOLDER } from '../laws/idempotent.ts';
 import type { DropEdit, Edit, Format, InsertEdit, Kind, ReplaceEdit, Segment, Viewer } from '../message.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import { type Counter, factsOf, newFacts, type TextFacts } from '../tokens/text-facts.ts';
+import { type HandleOptions, Handles } from './handles.ts';
 import { NO_NOTES, type Notes, noteTexts, readNote } from './notes.ts';
 import { type HiddenResult, houseStyle, type PlaceholderStyle, writePlaceholder } from './placeholder.ts';
 import type { Observation, RequestView } from './policy.ts';
@@ -13,15 +14,13 @@ import {
   type Draft,
   emptySizes,
   isArguments,
+  MESSAGE_TOKENS,
   nameTokens,
   Result,
   TurnRow,
   type Why,
 } from './rows.ts';
 import { readSummary } from './summary.ts';
-
-/** What the framing of a message costs, beside its text. */
-const MESSAGE_TOKENS = 4;
 
 /** Something that was taken out of the history. */
 export interface Hidden {
@@ -34,13 +33,9 @@ export interface Hidden {
   readonly callId?: string | undefined;
 }
 
-export interface LedgerOptions {
+export interface LedgerOptions extends HandleOptions {
   readonly style?: PlaceholderStyle | undefined;
   readonly counter?: Counter | undefined;
-  /** Names a text, so that it can be recalled. */
-  readonly handleOf?: ((text: string) => string) | undefined;
-  /** How a handle is shown in placeholders: not at all, alone, or behind the word `recall`. */
-  readonly show?: 'nothing' | 'handle' | 'recall' | undefined;
   /** Edit nothing before the last block that is signed over everything before it. */
   readonly keepSigned?: boolean | undefined;
   /** The size of system prompt and tools, where the provider takes them apart from the messages. */
@@ -77,6 +72,7 @@ interface Counts {
 export class Ledger<M> implements RequestView {
   readonly format: Format<M>;
   readonly counter: Counter;
+  readonly handles: Handles;
   readonly messages: M[] = [];
   readonly segments: Segment[] = [];
   readonly before: ByKind = emptySizes();
@@ -129,6 +125,7 @@ export class Ledger<M> implements RequestView {
     this.#viewer = format.viewer();
     this.counter = options.counter ?? countTokens;
     this.#facts = factsOf(this.counter);
+    this.handles = new Handles(options, this.#facts);
     this.#style = options.style ?? houseStyle;
     this.besideTokens = options.besideTokens ?? 0;
     this.tokens = this.besideTokens;
@@ -341,7 +338,7 @@ export class Ledger<M> implements RequestView {
   clip(result: Result, write: (handle: string) => string): boolean {
     const isOutput = this.isFree(result) && !result.masked && !this.#mayBeCustom(result.text);
     const stored = isOutput ? this.#stored(result) : undefined;
-    const text = stored === undefined ? '' : write(this.shownHandle(stored));
+    const text = stored === undefined ? '' : write(this.handles.shown(stored));
     const tokens = this.counter(text);
     if (stored === undefined || !this.#isShorter(result, text) || tokens > result.tokens) return false;
     this.clippedCount += 1;
@@ -367,7 +364,7 @@ export class Ledger<M> implements RequestView {
   #writeDraft(result: Result): Draft | null {
     const stored = this.#stored(result);
     if (stored === undefined) return null;
-    const text = writePlaceholder(this.#style, this.#describe(result), this.shownHandle(stored));
+    const text = writePlaceholder(this.#style, this.#describe(result), this.handles.shown(stored));
     if (!this.#isShorter(result, text)) return null;
     const tokens = this.counter(text);
     return tokens < result.tokens ? { stored, text, tokens } : null;
@@ -387,7 +384,7 @@ export class Ledger<M> implements RequestView {
     this.#changes.push({ result, text: result.text, facts, tokens, masked, why: result.why, handle, settled });
     this.#touched.add(result);
     this.#firstEdited = Math.min(this.#firstEdited ?? result.segment, result.segment);
-    result.handle = stored === result.text ? this.#handleFrom(facts, stored) : this.handleOf(stored);
+    result.handle = stored === result.text ? this.handles.from(facts, stored) : this.handles.of(stored);
     const { tool, callId, turn } = result;
     this.hidden.push({ handle: result.handle ?? '', text: stored, why, turn, tool, callId });
     this.#resizeResult(result, after - tokens, text.length - result.text.length);
@@ -423,7 +420,7 @@ export class Ledger<M> implements RequestView {
   remove(rows: ReadonlySet<TurnRow>, why: 'summarize' | 'drop', text: string): void {
     this.#keepShape();
     const [first] = rows;
-    this.hidden.push({ handle: this.handleOf(text) ?? '', text, why, turn: first?.number ?? 0 });
+    this.hidden.push({ handle: this.handles.of(text) ?? '', text, why, turn: first?.number ?? 0 });
     const segment = this.#firstSegment[first?.from ?? 0] ?? 0;
     this.#firstEdited = Math.min(this.#firstEdited ?? segment, segment);
     for (const row of rows) this.#count(row, -1);
@@ -524,26 +521,6 @@ export class Ledger<M> implements RequestView {
     return this.#facts(text);
   }
 
-  handleOf(text: string): string | undefined {
-    return this.#options.handleOf && this.#handleFrom(this.#facts(text), text);
-  }
-
-  #handleFrom(facts: TextFacts, text: string): string | undefined {
-    const { handleOf } = this.#options;
-    if (handleOf && facts.handleOf !== handleOf) {
-      facts.handleOf = handleOf;
-      facts.handle = handleOf(text);
-    }
-    return facts.handle;
-  }
-
-  /** A handle as a placeholder shows it: ` · recall p_…`, or nothing. */
-  shownHandle(text: string): string {
-    const { show = 'nothing' } = this.#options;
-    const handle = show === 'nothing' ? undefined : this.handleOf(text);
-    return handle === undefined ? '' : ` · ${show === 'recall' ? 'recall ' : ''}${handle}`;
-  }
-
   *segmentsOf(row: TurnRow): Iterable<[Segment, number]> {
     const end = this.#firstSegment[row.to] ?? this.segments.length;
     for (let i = this.#firstSegment[row.from] ?? end; i < end; i++) yield [this.segments[i] as Segment, i];
@@ -633,20 +610,7 @@ export class Ledger<M> implements RequestView {
   }
 
   #drops(): DropEdit[] {
-    const drops: DropEdit[] = [];
-    const leave = (from: number, to: number): void => {
-      const last = drops.at(-1);
-      if (from >= to) return;
-      if (last && last.to === from) drops[drops.length - 1] = { ...last, to };
-      else drops.push({ kind: 'drop', from, to });
-    };
-    if (this.#notesChanged()) for (const index of this.#noteMessages) leave(index, index + 1);
-    let next = 0;
-    for (const row of this.rows) {
-      leave(next, row.from);
-      next = row.to;
-    }
-    return drops;
+    return dropsBetween(this.rows, this.#notesChanged() ? this.#noteMessages : []);
   }
 
   /** How many notes the plan puts in. */
@@ -672,6 +636,17 @@ export class Ledger<M> implements RequestView {
     const wanted = noteTexts(this.notes);
     return found.length !== wanted.length || found.some((text, i) => text !== wanted[i]);
   }
+}
+
+/** Leaves out some messages, and all that stand between the rows. */
+function dropsBetween(rows: readonly TurnRow[], messages: readonly number[]): DropEdit[] {
+  const drops: DropEdit[] = messages.map((index) => ({ kind: 'drop', from: index, to: index + 1 }));
+  let next = 0;
+  for (const { from, to } of rows) {
+    if (next < from) drops.push({ kind: 'drop', from: next, to: from });
+    next = to;
+  }
+  return drops;
 }
 
 /** The edit of a result is made once: every later call answers it again. */

@@ -213,6 +213,16 @@ function olderThan(request: RequestView, age: number, eligible: Eligible): numbe
   return mask;
 }
 
+/** What could go of the results before an index. */
+export function eligibleBefore(end: number, request: RequestView, eligible: Eligible): number[] {
+  const mask: number[] = [];
+  for (let i = request.frontier; i < end; i++) {
+    const observation = request.observations[i] as Observation;
+    if (eligible(observation, request)) mask.push(observation.segment);
+  }
+  return mask;
+}
+
 /** The rule of all windows: mask what is at least `age` turns old, looking at each result once. */
 export function windowOf(age: (request: RequestView) => number): Body<number> {
   return {

@@ -136,6 +136,9 @@ export function contentTokens(segment: Segment, textTokens: number): number {
   return segment.media ? segment.media.reduce((sum, item) => sum + item.tokens, textTokens) : textTokens;
 }
 
+/** What the framing of a message costs, beside its text. */
+export const MESSAGE_TOKENS = 4;
+
 /** Ids are random letters and digits, about two to a token; names are words. */
 export function nameTokens({ tool, callId }: Segment): number {
   return (

@@ -6,7 +6,7 @@ import type { Ledger } from './ledger.ts';
 import { noteTexts, writeNotice } from './notes.ts';
 import { failureOf, subjectOf } from './placeholder.ts';
 import type { Limit } from './policy.ts';
-import type { Result, TurnRow } from './rows.ts';
+import { MESSAGE_TOKENS, type Result, type TurnRow } from './rows.ts';
 import { continueSummary, type Outcome, readSummary, type Told, writeSummary } from './summary.ts';
 import { truncateResult } from './truncate-result.ts';
 
@@ -78,7 +78,7 @@ export function summarizeTurns<M>(ledger: Ledger<M>, limit: SummaryOptions, upTo
   const earlier = ledger.notes.summary ?? '';
   const saved = rows.reduce((sum, row) => sum + row.tokens, 0) + ledger.countTokens(earlier);
   const isShorter = summary.length < earlier.length + rows.reduce((sum, row) => sum + row.chars, 0);
-  if (!isShorter || ledger.countTokens(summary) + 4 >= saved) return false;
+  if (!isShorter || ledger.countTokens(summary) + MESSAGE_TOKENS >= saved) return false;
   ledger.remove(new Set(rows), 'summarize', earlier === '' ? text : `${earlier}\n${text}`);
   ledger.setNotes({ ...ledger.notes, summary });
   return true;
@@ -142,12 +142,12 @@ function noticeSize<M>(ledger: Ledger<M>, { measure }: Measure, more: number): n
   const { notice } = ledger.notes;
   const sizeOfText = (text: string): number =>
     measure === 'chars' ? text.length : ledger.countTokens(text) + NOTE_TOKENS;
-  const next = writeNotice({ omitted: (notice?.omitted ?? 0) + more, handle: ledger.shownHandle('') });
+  const next = writeNotice({ omitted: (notice?.omitted ?? 0) + more, handle: ledger.handles.shown('') });
   return sizeOfText(next) - (notice ? sizeOfText(writeNotice(notice)) : 0);
 }
 
 /** The framing of a message, and what one handle may cost more than another. */
-const NOTE_TOKENS = 8;
+const NOTE_TOKENS = 2 * MESSAGE_TOKENS;
 
 /** Leaves out whole turns, oldest first, until the target is reached; none before turn `from`. Answers how many messages went. */
 export function dropTurns<M>(ledger: Ledger<M>, limit: Measure, target: number, from = 1): number {
@@ -172,7 +172,7 @@ export function dropTurns<M>(ledger: Ledger<M>, limit: Measure, target: number, 
   ledger.remove(new Set(rows), 'drop', text);
   ledger.setNotes({
     ...ledger.notes,
-    notice: { omitted: (notice?.omitted ?? 0) + dropped, handle: ledger.shownHandle(text) },
+    notice: { omitted: (notice?.omitted ?? 0) + dropped, handle: ledger.handles.shown(text) },
   });
   return dropped;
 }
@@ -215,5 +215,5 @@ function shedSummary<M>(ledger: Ledger<M>): void {
   const omitted = (readSummary(summary)?.messages ?? 1) + (notice?.omitted ?? 0);
   const text = noteTexts(ledger.notes).join('\n');
   ledger.remove(new Set(), 'drop', text);
-  ledger.setNotes({ notice: { omitted, handle: ledger.shownHandle(text) } });
+  ledger.setNotes({ notice: { omitted, handle: ledger.handles.shown(text) } });
 }

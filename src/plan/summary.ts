@@ -2,13 +2,9 @@ import { summaryHeader } from '../laws/idempotent.ts';
 import { clipText, quote } from '../text.ts';
 
 /** What a summary is made of. It can be read back from its own text, so that one may continue another. */
-export interface Summary {
-  readonly objective: string;
-  readonly messages: number;
-  readonly unresolved: readonly string[];
+export interface Summary extends Omit<Told, 'outcomes'> {
   readonly outcomes: readonly string[];
   readonly failures: readonly Failure[];
-  readonly constraints: readonly string[];
 }
 
 interface Failure {
@@ -22,6 +18,7 @@ export interface Outcome {
   readonly failed: boolean;
 }
 
+/** What is to be told of some messages. */
 export interface Told {
   readonly objective: string;
   readonly messages: number;

@@ -1,5 +1,5 @@
 import { checkOptions, count, given, names } from '../../options.ts';
-import { type CommonOptions, createPolicy, type Policy } from '../policy.ts';
+import { type CommonOptions, createPolicy, eligibleBefore, type Policy } from '../policy.ts';
 import { clearPile, emptyPile, growPile, type Pile } from './pile.ts';
 
 /** Options of `clearToolUses`. */
@@ -42,9 +42,6 @@ export function clearToolUses(options: ClearToolUsesOptions = {}): Policy {
       }
       return clearPile(grown, request, eligible, 'above the trigger');
     },
-    outside(request, eligible) {
-      const end = request.observations.length - keep;
-      return request.observations.filter((o, i) => i < end && eligible(o, request)).map((o) => o.segment);
-    },
+    outside: (request, eligible) => eligibleBefore(request.observations.length - keep, request, eligible),
   });
 }

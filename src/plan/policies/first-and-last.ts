@@ -1,6 +1,13 @@
 import { count, given } from '../../options.ts';
 import type { PlaceholderStyle } from '../placeholder.ts';
-import { type CommonOptions, createPolicy, type Observation, type Policy, type RequestView } from '../policy.ts';
+import {
+  type CommonOptions,
+  createPolicy,
+  eligibleBefore,
+  type Observation,
+  type Policy,
+  type RequestView,
+} from '../policy.ts';
 
 /** Options of `firstAndLast`: how many results to keep at either end. */
 export interface FirstAndLastOptions extends CommonOptions {
@@ -31,10 +38,8 @@ export function firstAndLast(options: FirstAndLastOptions = {}): Policy {
       const act = mask.length > 0 ? 'mask' : disabled ? 'off' : 'wait';
       return { state, mask, because: { act, because: REASONS[act] } };
     },
-    outside(request, eligible) {
-      const end = disabled ? 0 : request.observations.length - keepLast;
-      return request.observations.filter((o, i) => i < end && eligible(o, request)).map((o) => o.segment);
-    },
+    outside: (request, eligible) =>
+      eligibleBefore(disabled ? 0 : request.observations.length - keepLast, request, eligible),
   });
 }
 

@@ -1,5 +1,12 @@
 import { count, given } from '../../options.ts';
-import { type CommonOptions, createPolicy, type Observation, type Policy, type RequestView } from '../policy.ts';
+import {
+  type CommonOptions,
+  createPolicy,
+  eligibleBefore,
+  type Observation,
+  type Policy,
+  type RequestView,
+} from '../policy.ts';
 import { clearPile, emptyPile, growPile, type Pile } from './pile.ts';
 
 /** Options of `protectTokens`. */
@@ -28,10 +35,7 @@ export function protectTokens(options: ProtectTokensOptions = {}): Policy {
         because: { act: 'wait', because: 'too little can be freed', tokens: grown.tokens },
       };
     },
-    outside(request, eligible) {
-      const end = protectedFrom(request, protect);
-      return request.observations.filter((o, i) => i < end && eligible(o, request)).map((o) => o.segment);
-    },
+    outside: (request, eligible) => eligibleBefore(protectedFrom(request, protect), request, eligible),
   });
 }
 
