@@ -119,7 +119,7 @@ function readExitCode(text: string): string {
 
 /** Most texts hold no such word: to look for that first is quicker than the pattern. */
 function exitCodeIn(text: string): string | undefined {
-  return text.includes('xit') || text.includes('XIT') ? EXIT_CODE.exec(text)?.[1] : undefined;
+  return text.includes('xit') ? EXIT_CODE.exec(text)?.[1] : undefined;
 }
 
 /** An exception names the cause; a line that merely says "error" or "failed" is the next best. */

@@ -5,6 +5,9 @@ import type { Observation } from './policy.ts';
 
 export type Why = ReplaceEdit['why'];
 
+/** Nearly no turn is linked to another. */
+const NONE: readonly TurnRow[] = [];
+
 /** One turn that goes out. */
 export class TurnRow {
   /** Counted among the turns that go out; turn 0 is what came before the first reply. */
@@ -21,7 +24,7 @@ export class TurnRow {
   /** Part of what came before the first reply: never left out. */
   isHead = false;
   /** Turns that answer its calls, or whose calls it answers: they can only go together. */
-  readonly linked: TurnRow[] = [];
+  linked: readonly TurnRow[] = NONE;
 
   constructor(number: number, from: number) {
     this.number = number;
@@ -31,8 +34,8 @@ export class TurnRow {
 
   link(other: TurnRow): void {
     if (other === this || this.linked.includes(other)) return;
-    this.linked.push(other);
-    other.linked.push(this);
+    this.linked = [...this.linked, other];
+    other.linked = [...other.linked, this];
   }
 }
 
