@@ -2,7 +2,7 @@ import { applyEdits } from '../formats/lens.ts';
 import { isPlaceholder, MAX_PLACEHOLDER } from '../laws/idempotent.ts';
 import type { DropEdit, Edit, Format, InsertEdit, Kind, ReplaceEdit, Segment, Viewer } from '../message.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
-import { type Counter, factsOf, newFacts, type TextFacts } from '../tokens/text-facts.ts';
+import { type Counter, factsOf, newFacts, SHORT, type TextFacts } from '../tokens/text-facts.ts';
 import { type HandleOptions, Handles } from './handles.ts';
 import { NO_NOTES, type Notes, noteTexts, readNote } from './notes.ts';
 import { type HiddenResult, houseStyle, type PlaceholderStyle, writePlaceholder } from './placeholder.ts';
@@ -167,8 +167,9 @@ export class Ledger<M> implements RequestView {
 
   #takeSegment(index: number, row: TurnRow): void {
     const segment = this.segments[index] as Segment;
-    const facts = this.#facts(segment.text);
-    const tokens = contentTokens(segment, facts.tokens) + nameTokens(segment);
+    // Only results are asked for more than their size.
+    const facts = segment.kind === 'observation' ? this.#facts(segment.text) : undefined;
+    const tokens = contentTokens(segment, facts?.tokens ?? this.countTokens(segment.text)) + nameTokens(segment);
     const { length } = segment.text;
     const before = this.before[segment.kind];
     const after = this.after[segment.kind];
@@ -178,7 +179,7 @@ export class Ledger<M> implements RequestView {
     after.chars += length;
     this.tokensBefore += tokens;
     this.#resize(segment.message, row, tokens, isArguments(segment) ? 0 : length);
-    if (segment.kind === 'observation') this.#takeResult(index, segment, row, facts);
+    if (facts) this.#takeResult(index, segment, row, facts);
     else if (segment.kind === 'action') this.#takeCall(segment, row);
     else if (segment.kind === 'user') this.#takeUser(segment, row);
     if (segment.signed) this.#takeSigned(index, row);
@@ -514,7 +515,7 @@ export class Ledger<M> implements RequestView {
   // Reading what stands here.
 
   countTokens(text: string): number {
-    return this.#facts(text).tokens;
+    return text.length < SHORT ? this.counter(text) : this.#facts(text).tokens;
   }
 
   factsOf(text: string): TextFacts {

@@ -17,7 +17,7 @@ export interface TextFacts {
 }
 
 /** Below this a text is counted again: that is quicker than looking it up. */
-const SHORT = 96;
+export const SHORT = 96;
 const LIMIT_CHARS = 1 << 26;
 
 /**
