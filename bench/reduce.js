@@ -8,7 +8,9 @@ import { collectGarbage, raceCold, raceWarm, sink, warmUp } from './measure.js';
 /** Both mask what is outside the last ten turns. Polling on every turn is the sliding window in the house's words. */
 const policies = { house: polling({ turns: 10, every: 1 }), constant: slidingWindow({ turns: 10 }) };
 
-/** pruneMessages as the first example of its documentation calls it. */
+/** What keeps as much as a window of ten turns does. */
+const SAME_WINDOW = { toolCalls: 'before-last-20-messages' };
+/** pruneMessages as the first example of its documentation calls it: it also looks for reasoning to remove. */
 const AS_DOCUMENTED = {
   reasoning: 'before-last-message',
   toolCalls: 'before-last-2-messages',
@@ -18,12 +20,40 @@ const AS_DOCUMENTED = {
 const WARM_UP_MESSAGES = 400;
 let nextSeed = 1000;
 
-const tasks = { second: timeSecondCall, first: timeFirstCall, prune: timePruneMessages, clear: timeClearToolUses };
+const tasks = {
+  first: timeFirstCall,
+  second: timeSecondCall,
+  later: timeLaterCalls,
+  prune: timePruneMessages,
+  clear: timeClearToolUses,
+};
 const request = JSON.parse(process.argv[2]);
 console.log(JSON.stringify(await tasks[request.task](request)));
 
-/** Sizes, handles and placeholders are known: what an agent pays on each step for what it sent before. */
+/** Exactly the second call: sizes and handles are known, and the list was seen once. */
 function timeSecondCall({ size, placeholder, rounds }) {
+  const options = { format: 'openai-chat', policy: policies[placeholder] };
+  const contenders = {
+    ours: (messages) => fit(messages, options),
+    floor: (messages) => maskByHand(messages, placeholder),
+  };
+  return raceSecondCalls(contenders, { size, rounds, make: freshChat, first: contenders.ours });
+}
+
+/** Each sample gets a history on which `first` was called once, for all contenders alike. */
+function raceSecondCalls(contenders, { size, rounds, make, first }) {
+  const makeSeen = (messages) => {
+    const history = make(messages);
+    first(history);
+    return history;
+  };
+  const makeWarm = () => makeSeen(WARM_UP_MESSAGES);
+  warmUp(contenders, { milliseconds: 1000, make: makeWarm });
+  return raceCold(contenders, { rounds, makeWarm, makeFresh: () => makeSeen(size) });
+}
+
+/** From the third call on: what an agent pays on each step for what it sent before. */
+function timeLaterCalls({ size, placeholder, rounds }) {
   const options = { format: 'openai-chat', policy: policies[placeholder] };
   const history = freshChat(size);
   checkFloor(fit(history, options).messages, maskByHand(history, placeholder));
@@ -58,14 +88,18 @@ function timeFirstCall({ size, placeholder, rounds }) {
 async function timePruneMessages({ size, rounds }) {
   const { pruneMessages } = await import('ai');
   const options = { format: 'ai-sdk', policy: policies.house };
-  const history = toModelMessages(freshRun(size));
-  checkMasked(fit(history, options), size);
+  const make = (messages) => toModelMessages(freshRun(messages));
+  const ours = (messages) => fit(messages, options);
+  const history = make(size);
+  checkMasked(ours(history), size);
+  const second = raceSecondCalls({ ours }, { size, rounds, make, first: ours }).ours;
   const contenders = {
-    ours: () => fit(history, options),
-    peer: () => pruneMessages({ messages: history, ...AS_DOCUMENTED }),
+    later: () => ours(history),
+    peer: () => pruneMessages({ messages: history, ...SAME_WINDOW }),
+    documented: () => pruneMessages({ messages: history, ...AS_DOCUMENTED }),
   };
   warmUp(contenders, { milliseconds: 1000 });
-  return raceWarm(contenders, { rounds });
+  return { second, ...raceWarm(contenders, { rounds }) };
 }
 
 /** LangChain's edit replaces results in the list it is given, so each call gets a copy of that list. */
@@ -84,7 +118,7 @@ async function timeClearToolUses({ size, rounds }) {
   const history = make(size);
   checkMasked(ours(history), size);
   const first = raceCold({ ours }, { rounds, makeWarm, makeFresh: () => make(size) }).ours;
-  const second = raceWarm({ ours: () => ours(history) }, { rounds }).ours;
+  const { ours: second } = raceSecondCalls({ ours }, { size, rounds, make, first: ours });
   return { first, second, peer: await bestOf(size > 1000 ? 1 : rounds, () => clear(history)) };
 }
 

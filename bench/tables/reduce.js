@@ -13,15 +13,22 @@ export function* reduceTables({ measure, quick }) {
 
   const second = times('second', 'house');
   yield againstFloor({
-    title: 'fit, second call (sizes, handles and placeholders known)',
-    note: 'polling({ turns: 10, every: 1 }), openai-chat; floor: the same masks and placeholders by hand; bare: a constant text, nothing else',
+    title: 'fit, second call (sizes and handles known)',
+    note: 'polling({ turns: 10, every: 1 }), openai-chat; floor: the same masks and placeholders by hand',
     rows: second,
     target: SECOND_TARGET,
   });
+  const later = times('later', 'house');
   yield againstFloor({
-    title: 'fit, second call, slidingWindow({ turns: 10 }): for information',
+    title: 'fit, from the third call on (the list is remembered)',
+    note: 'bare: a constant text, nothing else',
+    rows: later,
+    target: SECOND_TARGET,
+  });
+  yield againstFloor({
+    title: 'fit, from the third call on, slidingWindow({ turns: 10 }): for information',
     note: 'its placeholder is a constant text, so the floor reads no text at all',
-    rows: times('second', 'constant'),
+    rows: times('later', 'constant'),
   });
   const first = times('first', 'house');
   yield againstFloor({
@@ -30,7 +37,7 @@ export function* reduceTables({ measure, quick }) {
     rows: first,
     target: FIRST_TARGET,
   });
-  yield growth(first, second);
+  yield growth({ first, second, later });
   yield againstPruneMessages({ sizes, measure, ...plan });
   yield againstClearToolUses({ sizes, measure, ...plan });
 }
@@ -64,8 +71,8 @@ function againstFloor({ title, note, rows, target }) {
 
 const goal = (target) => (target === undefined ? '-' : `<= ${target}`);
 
-function growth(first, second) {
-  const pairs = Object.entries({ first, second }).flatMap(([call, rows]) =>
+function growth(calls) {
+  const pairs = Object.entries(calls).flatMap(([call, rows]) =>
     rows.slice(1).map((row, i) => ({ call, from: rows[i], to: row })),
   );
   return {
@@ -88,13 +95,19 @@ function growth(first, second) {
 function againstPruneMessages({ sizes, measure, rounds, processes }) {
   const rows = sizes.map((size) => timeAt({ measure, task: 'prune', size, rounds, processes }));
   return {
-    title: 'fit, second call, beside pruneMessages of the AI SDK',
-    note: 'the same ModelMessages; pruneMessages as its documentation calls it removes calls and results, ours masks',
-    columns: ['messages', 'ours', 'pruneMessages', 'ours / peer', 'target', ''],
-    rows: rows.map(({ size, ours, peer }) => ({
-      cells: [count(size), time(ours), time(peer), ratio(ours / peer), '<= 1'],
-      met: ours <= peer,
-      values: { size, ours, peer, ratio: ours / peer, target: 1 },
+    title: 'fit, second and later calls, beside pruneMessages of the AI SDK',
+    note: "the same ModelMessages; peer: { toolCalls: 'before-last-20-messages' } removes calls and results, ours masks; documented: as its first example calls it",
+    columns: ['messages', 'second', 'later', 'peer', 'documented', 'second / peer', 'later / peer', 'target', ''],
+    rows: rows.map(({ size, second, later, peer, documented }) => ({
+      cells: [
+        count(size),
+        ...[second, later, peer, documented].map(time),
+        ratio(second / peer),
+        ratio(later / peer),
+        '<= 1',
+      ],
+      met: second <= peer,
+      values: { size, second, later, peer, documented, target: 1 },
     })),
   };
 }
