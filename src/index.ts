@@ -101,5 +101,5 @@ export { type TruncateOptions, truncateResult } from './plan/truncate-result.ts'
 export { handleOf } from './store/handle.ts';
 export { clipText } from './text.ts';
 export { countTokens } from './tokens/count-tokens.ts';
+export type { Counter } from './tokens/counter.ts';
 export { estimateTokens } from './tokens/estimate-tokens.ts';
-export type { Counter } from './tokens/text-facts.ts';

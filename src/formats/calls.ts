@@ -1,19 +1,50 @@
 import type { Violation } from '../message.ts';
 
-/** Which calls were made and which are still unanswered. Where ids repeat, the oldest call is answered first. */
-export class Calls {
-  readonly #open = new Map<string, (string | undefined)[]>();
+/** What is known of calls that are still unanswered. Where ids repeat, the oldest call is answered first. */
+export class OpenCalls<T> {
+  /** Nearly every call is answered before the next one is made: it never gets into the map. */
+  #last: { readonly id: string; readonly call: T } | undefined;
+  readonly #older = new Map<string, T[]>();
 
-  made(id: string, tool: string | undefined): void {
-    const tools = this.#open.get(id);
-    if (tools) tools.push(tool);
-    else this.#open.set(id, [tool]);
+  made(id: string, call: T): void {
+    if (this.#last) this.#keep(this.#last.id, this.#last.call);
+    this.#last = { id, call };
   }
 
-  /** The tool that this result answers for; undefined if nobody asked. */
+  /** The call that this result answers; undefined if nobody asked. */
+  answered(id: string): T | undefined {
+    const older = this.#older.size === 0 ? undefined : this.#older.get(id);
+    if (older) {
+      if (older.length === 1) this.#older.delete(id);
+      return older.shift();
+    }
+    if (this.#last?.id !== id) return undefined;
+    const { call } = this.#last;
+    this.#last = undefined;
+    return call;
+  }
+
+  all(): T[] {
+    return [...[...this.#older.values()].flat(), ...(this.#last ? [this.#last.call] : [])];
+  }
+
+  #keep(id: string, call: T): void {
+    const calls = this.#older.get(id);
+    if (calls) calls.push(call);
+    else this.#older.set(id, [call]);
+  }
+}
+
+/** The tools of calls, for the results that answer them. */
+export class Calls {
+  readonly #open = new OpenCalls<{ readonly tool: string | undefined }>();
+
+  made(id: string, tool: string | undefined): void {
+    this.#open.made(id, { tool });
+  }
+
   answered(id: string): { readonly tool: string | undefined } | undefined {
-    const tools = this.#open.get(id);
-    return tools && tools.length > 0 ? { tool: tools.shift() } : undefined;
+    return this.#open.answered(id);
   }
 }
 

@@ -1,5 +1,17 @@
 import { PalimpsestError } from '../errors.ts';
-import type { Edit, Format, FormatName, NoteRole, Replacement, Segment, Viewer, Violation } from '../message.ts';
+import type {
+  DropEdit,
+  Edit,
+  Format,
+  FormatName,
+  InsertEdit,
+  NoteRole,
+  ReplaceEdit,
+  Replacement,
+  Segment,
+  Viewer,
+  Violation,
+} from '../message.ts';
 
 type Path = readonly (string | number)[];
 
@@ -33,11 +45,11 @@ export function createFormat<M>(lens: Lens<M>): Format<M> {
     apply(messages, plan) {
       return plan.edits.length === 0
         ? messages.slice()
-        : applyEdits(format, messages, format.view(messages), plan.edits);
+        : applyEdits(format, messages, readyEdits(format.view(messages), plan.edits));
     },
     edit(message, replacements) {
       let edited = message;
-      for (const { segment, text } of replacements) edited = replaceAt(lens, edited, segment.path, 0, text);
+      for (const { segment, text } of replacements) edited = replaceAt(lens, edited, segment.path, text);
       lens.finish?.(edited);
       return edited;
     },
@@ -46,48 +58,56 @@ export function createFormat<M>(lens: Lens<M>): Format<M> {
   return format;
 }
 
-/** Applies edits to the places their segments name. What no edit names is the caller's own object. */
-export function applyEdits<M>(
-  format: Format<M>,
-  messages: readonly M[],
-  segments: readonly Segment[],
-  edits: readonly Edit[],
-): M[] {
-  const replaced = messages.slice();
-  const dropped = new Set<number>();
-  const inserted = new Map<number, M[]>();
-  for (let i = 0; i < edits.length; i++) {
-    const edit = edits[i] as Edit;
-    if (edit.kind === 'drop') for (let index = edit.from; index < edit.to; index++) dropped.add(index);
-    else if (edit.kind === 'insert') {
-      const note = format.note(edit.role, edit.text, messages);
-      inserted.set(edit.before, [...(inserted.get(edit.before) ?? []), note]);
-    } else {
-      const group = replacementsFrom(i, edits, segments);
-      const index = group[0]?.segment.message as number;
-      replaced[index] = format.edit(replaced[index] as M, group);
-      i += group.length - 1;
-    }
-  }
-  return dropped.size === 0 && inserted.size === 0 ? replaced : restructure(replaced, dropped, inserted);
+/** Edits, sorted by what they do and resolved to their places, so that they can be applied more than once. */
+export interface ReadyEdits {
+  /** By message: it is copied once for all that falls into it. */
+  readonly replaced: readonly { readonly message: number; readonly replacements: Replacement[] }[];
+  readonly dropped: readonly DropEdit[];
+  readonly inserted: readonly InsertEdit[];
 }
 
-/** The replacements from here on that fall into one message: it is copied once for all of them. */
-function replacementsFrom(start: number, edits: readonly Edit[], segments: readonly Segment[]): Replacement[] {
-  const group: Replacement[] = [];
-  for (let i = start; i < edits.length; i++) {
-    const edit = edits[i] as Edit;
-    if (edit.kind !== 'replace') break;
-    const segment = segments[edit.segment];
-    if (!segment)
-      throw new PalimpsestError(
-        'BAD_INPUT',
-        `Expected a plan made for this list but found an edit of segment ${edit.segment}; view has ${segments.length}`,
-      );
-    if (group.length > 0 && segment.message !== group[0]?.segment.message) break;
-    group.push({ segment, text: edit.text });
+export function readyEdits(segments: readonly Segment[], edits: readonly Edit[]): ReadyEdits {
+  const replaced: { message: number; replacements: Replacement[] }[] = [];
+  const dropped: DropEdit[] = [];
+  const inserted: InsertEdit[] = [];
+  for (const edit of edits) {
+    if (edit.kind === 'drop') dropped.push(edit);
+    else if (edit.kind === 'insert') inserted.push(edit);
+    else {
+      const segment = segmentOf(edit, segments);
+      const last = replaced[replaced.length - 1];
+      const replacement = { segment, text: edit.text };
+      if (last?.message === segment.message) last.replacements.push(replacement);
+      else replaced.push({ message: segment.message, replacements: [replacement] });
+    }
   }
-  return group;
+  return { replaced, dropped, inserted };
+}
+
+function segmentOf(edit: ReplaceEdit, segments: readonly Segment[]): Segment {
+  const segment = segments[edit.segment];
+  if (segment) return segment;
+  throw new PalimpsestError(
+    'BAD_INPUT',
+    `Expected a plan made for this list but found an edit of segment ${edit.segment}; view has ${segments.length}`,
+  );
+}
+
+/** Applies edits to the places their segments name. What no edit names is the caller's own object. */
+export function applyEdits<M>(format: Format<M>, messages: readonly M[], edits: ReadyEdits): M[] {
+  const edited = messages.slice();
+  for (const { message, replacements } of edits.replaced) {
+    edited[message] = format.edit(edited[message] as M, replacements);
+  }
+  if (edits.dropped.length === 0 && edits.inserted.length === 0) return edited;
+
+  const dropped = new Set<number>();
+  for (const { from, to } of edits.dropped) for (let index = from; index < to; index++) dropped.add(index);
+  const inserted = new Map<number, M[]>();
+  for (const { before, role, text } of edits.inserted) {
+    inserted.set(before, [...(inserted.get(before) ?? []), format.note(role, text, messages)]);
+  }
+  return restructure(edited, dropped, inserted);
 }
 
 function restructure<M>(messages: readonly M[], dropped: ReadonlySet<number>, inserted: ReadonlyMap<number, M[]>): M[] {
@@ -114,13 +134,20 @@ function contentAt(message: unknown, path: Path): unknown {
   return node;
 }
 
-/** A copy of a node with the content at a path replaced. What is not on the path is shared. */
-function replaceAt<M, N>(lens: Lens<M>, node: N, path: Path, depth: number, text: string): N {
-  if (depth === path.length) return lens.replace(node, text) as N;
-  const copy = shallowCopy(node) as Record<string | number, unknown>;
-  const key = path[depth] as string | number;
-  copy[key] = replaceAt(lens, copy[key], path, depth + 1, text);
-  return copy as N;
+/** A copy of a message with the content at a path replaced. What is not on the path is shared. */
+function replaceAt<M>(lens: Lens<M>, message: M, path: Path, text: string): M {
+  if (path.length === 0) return lens.replace(message, text) as M;
+  const copy = shallowCopy(message);
+  let node = copy as Record<string | number, unknown>;
+  for (let depth = 0; depth < path.length - 1; depth++) {
+    const key = path[depth] as string | number;
+    const child = shallowCopy(node[key]);
+    node[key] = child;
+    node = child as Record<string | number, unknown>;
+  }
+  const key = path[path.length - 1] as string | number;
+  node[key] = lens.replace(node[key], text);
+  return copy;
 }
 
 /** The text alone where putting it back would give the same content; else the content as JSON. */

@@ -49,10 +49,16 @@ class OpenAIChatViewer implements Viewer<OpenAIChatMessage> {
     const refusal = asString(message.refusal);
     if (content.text !== '' || content.media) into.push(newSegment('reasoning', this.#at(index), content));
     if (refusal) into.push({ kind: 'reasoning', turn, message: index, path: ['refusal'], text: refusal });
-    for (const { path, id, tool, text } of callsOf(message)) {
-      this.#calls.made(id, tool);
-      into.push(newSegment('action', { turn, message: index, path }, { text }, { callId: id, tool }));
-    }
+    const list = Array.isArray(message.tool_calls) ? message.tool_calls : NO_CALLS;
+    for (let i = 0; i < list.length; i++) this.#addCall(readCall(list[i], i), index, into);
+    this.#addCall(readLegacyCall(message.function_call), index, into);
+  }
+
+  #addCall(call: Call | undefined, message: number, into: Segment[]): void {
+    if (!call) return;
+    const { path, id, tool, text } = call;
+    this.#calls.made(id, tool);
+    into.push(newSegment('action', { turn: this.turn, message, path }, { text }, { callId: id, tool }));
   }
 
   #result(message: Fields, index: number): Segment {
@@ -87,6 +93,9 @@ function readThought(block: Fields): Omit<Segment, keyof Place> {
   return { kind: 'reasoning', ...withMedia(text, media), bound: true, ...(isSigned ? { signed: true } : {}) };
 }
 
+/** Most replies make one call: their places are shared. */
+const CALL_PATHS = [0, 1, 2, 3].map((i) => ['tool_calls', i] as const);
+
 interface Call {
   readonly path: readonly (string | number)[];
   readonly id: string;
@@ -94,21 +103,25 @@ interface Call {
   readonly text: string;
 }
 
-function callsOf(message: Fields): Call[] {
-  const calls: Call[] = [];
-  const list = Array.isArray(message.tool_calls) ? message.tool_calls : [];
-  for (const [i, call] of list.entries()) {
-    if (!isRecord(call)) continue;
-    const body = (isRecord(call.function) ? call.function : isRecord(call.custom) ? call.custom : {}) as Fields;
-    const text = toText(body.arguments ?? body.input);
-    calls.push({ path: ['tool_calls', i], id: asString(call.id) ?? '', tool: asString(body.name) ?? 'tool', text });
-  }
-  const legacy = message.function_call;
-  if (isRecord(legacy)) {
-    const tool = asString(legacy.name) ?? 'function';
-    calls.push({ path: ['function_call'], id: legacyId(tool), tool, text: toText(legacy.arguments) });
-  }
-  return calls;
+const NO_CALLS: readonly unknown[] = [];
+
+function readCall(call: unknown, i: number): Call | undefined {
+  if (!isRecord(call)) return undefined;
+  const body = (isRecord(call.function) ? call.function : isRecord(call.custom) ? call.custom : {}) as Fields;
+  const text = toText(body.arguments ?? body.input);
+  const path = CALL_PATHS[i] ?? ['tool_calls', i];
+  return { path, id: asString(call.id) ?? '', tool: asString(body.name) ?? 'tool', text };
+}
+
+function readLegacyCall(call: unknown): Call | undefined {
+  if (!isRecord(call)) return undefined;
+  const tool = asString(call.name) ?? 'function';
+  return { path: ['function_call'], id: legacyId(tool), tool, text: toText(call.arguments) };
+}
+
+function callIds(message: Fields): string[] {
+  const list = Array.isArray(message.tool_calls) ? message.tool_calls : NO_CALLS;
+  return [...list.map(readCall), readLegacyCall(message.function_call)].flatMap((call) => (call ? [call.id] : []));
 }
 
 const legacyId = (name: string): string => `function ${name}`;
@@ -147,7 +160,7 @@ function check(messages: readonly OpenAIChatMessage[]): Violation[] {
       return {
         turn: isReply ? ++turn : turn,
         closes: 'before',
-        calls: isReply ? callsOf(fields).map((c) => c.id) : [],
+        calls: isReply ? callIds(fields) : [],
       };
     }
     if (message.role === 'tool' && asList(message.content).some((part) => part.type === 'image_url')) {

@@ -6,12 +6,12 @@ export const noMutation: Law = {
   name: 'no-mutation',
   check({ before, after, segments, plan }) {
     const moved = movedTo(before.length, plan.edits);
-    const edited = new Set<number>();
-    for (const edit of plan.edits) if (edit.kind === 'replace') edited.add(segments[edit.segment]?.message ?? -1);
+    const edited = new Uint8Array(before.length);
+    for (const edit of plan.edits) if (edit.kind === 'replace') edited[segments[edit.segment]?.message ?? -1] = 1;
     const violations: Violation[] = [];
     for (let i = 0; i < before.length; i++) {
       const to = moved[i] ?? -1;
-      if (to < 0 || after[to] === before[i] || edited.has(i)) continue;
+      if (to < 0 || after[to] === before[i] || edited[i] === 1) continue;
       violations.push({ law: 'no-mutation', message: i, text: `Message ${i} was replaced though no edit names it.` });
     }
     return violations;

@@ -1,7 +1,7 @@
 import type { AnyFormat, FormatName } from '../message.ts';
 import { badOption, checkOptions, func, positive } from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
-import type { Counter } from '../tokens/text-facts.ts';
+import type { Counter } from '../tokens/counter.ts';
 import { formatRule, resolveFormat } from './fit.ts';
 import { type Hidden, Ledger } from './ledger.ts';
 import { dropTurns } from './squeeze.ts';

@@ -5,7 +5,7 @@ import type { AnyFormat, Format, FormatName, Plan } from '../message.ts';
 import { EMPTY_PLAN } from '../message.ts';
 import { anything, badOption, checkOptions, flag, func, oneOf, positive, rule, text } from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
-import type { Counter } from '../tokens/text-facts.ts';
+import type { Counter } from '../tokens/counter.ts';
 import { keepCompiled } from './keep-compiled.ts';
 import type { Hidden } from './ledger.ts';
 import { plannerFor } from './memory.ts';

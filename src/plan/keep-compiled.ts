@@ -12,10 +12,12 @@ let kept: unknown;
 export function keepCompiled(): void {
   if (kept !== undefined) return;
   const planner = new Planner(openaiChat, { policy: slidingWindow({ turns: 1, minTokens: 0 }), counter: countTokens });
-  const content = 'A result that is longer than the placeholder which hides it.';
+  const content = 'A result that is longer than the placeholder which hides it. '.repeat(10);
   for (const id of ['a', 'b', 'c']) {
     const tool_calls = [{ id, type: 'function', function: { name: 'read', arguments: '{}' } }];
-    planner.add({ role: 'assistant', content, ...{ tool_calls } }, { role: 'tool', content, ...{ tool_call_id: id } });
+    planner.add({ role: 'assistant', content, ...{ tool_calls } });
+    // The last call stays open: that too has a shape.
+    if (id !== 'c') planner.add({ role: 'tool', content, ...{ tool_call_id: id } });
   }
   kept = [planner, planner.result(), planner.report()];
 }

@@ -1,9 +1,10 @@
-import { applyEdits } from '../formats/lens.ts';
+import { OpenCalls } from '../formats/calls.ts';
+import { applyEdits, type ReadyEdits, readyEdits } from '../formats/lens.ts';
 import { isPlaceholder, MAX_PLACEHOLDER } from '../laws/idempotent.ts';
 import type { DropEdit, Edit, Format, InsertEdit, Kind, ReplaceEdit, Segment, Viewer } from '../message.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
-import { type Counter, factsOf, newFacts, SHORT, type TextFacts } from '../tokens/text-facts.ts';
-import { type HandleOptions, Handles } from './handles.ts';
+import type { Counter } from '../tokens/counter.ts';
+import { type HandleOptions, showHandle } from './handles.ts';
 import { NO_NOTES, type Notes, noteTexts, readNote } from './notes.ts';
 import { type HiddenResult, houseStyle, type PlaceholderStyle, writePlaceholder } from './placeholder.ts';
 import type { Observation, RequestView } from './policy.ts';
@@ -42,7 +43,7 @@ export interface LedgerOptions extends HandleOptions {
   readonly besideTokens?: number | undefined;
 }
 
-type Change = Pick<Result, 'text' | 'facts' | 'tokens' | 'masked' | 'why' | 'handle' | 'settled'> & {
+type Change = Pick<Result, 'text' | 'tokens' | 'masked' | 'why' | 'handle' | 'settled'> & {
   readonly result: Result;
 };
 
@@ -72,7 +73,6 @@ interface Counts {
 export class Ledger<M> implements RequestView {
   readonly format: Format<M>;
   readonly counter: Counter;
-  readonly handles: Handles;
   readonly messages: M[] = [];
   readonly segments: Segment[] = [];
   readonly before: ByKind = emptySizes();
@@ -101,12 +101,13 @@ export class Ledger<M> implements RequestView {
 
   readonly #options: LedgerOptions;
   readonly #viewer: Viewer<M>;
-  readonly #facts: (text: string) => TextFacts;
   readonly #style: PlaceholderStyle;
   readonly #firstSegment: number[] = [];
   readonly #messageTokens: number[] = [];
+  /** As they came, names and ids apart. */
+  readonly #segmentTokens: number[] = [];
   readonly #results: (Result | undefined)[] = [];
-  readonly #openCalls = new Map<string, Call[]>();
+  readonly #openCalls = new OpenCalls<Call>();
   readonly #noteMessages: number[] = [];
   #leadingSystem = 0;
   #changes: Change[] = [];
@@ -115,7 +116,7 @@ export class Ledger<M> implements RequestView {
   #counts: Counts | undefined;
   #firstEdited: number | undefined;
   /** What was edited since the new edits were asked for last. */
-  readonly #touched = new Set<Result>();
+  #touched: Result[] = [];
   #isReshaped = false;
   #hasSigned = false;
 
@@ -124,8 +125,6 @@ export class Ledger<M> implements RequestView {
     this.#options = options;
     this.#viewer = format.viewer();
     this.counter = options.counter ?? countTokens;
-    this.#facts = factsOf(this.counter);
-    this.handles = new Handles(options, this.#facts);
     this.#style = options.style ?? houseStyle;
     this.besideTokens = options.besideTokens ?? 0;
     this.tokens = this.besideTokens;
@@ -167,9 +166,9 @@ export class Ledger<M> implements RequestView {
 
   #takeSegment(index: number, row: TurnRow): void {
     const segment = this.segments[index] as Segment;
-    // Only results are asked for more than their size.
-    const facts = segment.kind === 'observation' ? this.#facts(segment.text) : undefined;
-    const tokens = contentTokens(segment, facts?.tokens ?? this.countTokens(segment.text)) + nameTokens(segment);
+    const content = contentTokens(segment, this.counter(segment.text));
+    this.#segmentTokens[index] = content;
+    const tokens = content + nameTokens(segment);
     const { length } = segment.text;
     const before = this.before[segment.kind];
     const after = this.after[segment.kind];
@@ -179,7 +178,7 @@ export class Ledger<M> implements RequestView {
     after.chars += length;
     this.tokensBefore += tokens;
     this.#resize(segment.message, row, tokens, isArguments(segment) ? 0 : length);
-    if (facts) this.#takeResult(index, segment, row, facts);
+    if (segment.kind === 'observation') this.#takeResult(index, segment, row, content);
     else if (segment.kind === 'action') this.#takeCall(segment, row);
     else if (segment.kind === 'user') this.#takeUser(segment, row);
     if (segment.signed) this.#takeSigned(index, row);
@@ -199,25 +198,19 @@ export class Ledger<M> implements RequestView {
   }
 
   #takeCall(segment: Segment, row: TurnRow): void {
-    const id = segment.callId ?? '';
-    const call: Call = { row, message: segment.message, args: segment.text };
-    const calls = this.#openCalls.get(id);
-    if (calls) calls.push(call);
-    else this.#openCalls.set(id, [call]);
+    this.#openCalls.made(segment.callId ?? '', { row, message: segment.message, args: segment.text });
     row.openCalls += 1;
     row.hasCalls = true;
   }
 
-  #takeResult(index: number, segment: Segment, row: TurnRow, facts: TextFacts): void {
-    const calls = segment.callId === undefined ? undefined : this.#openCalls.get(segment.callId);
-    const call = calls?.shift();
-    if (calls?.length === 0) this.#openCalls.delete(segment.callId as string);
+  #takeResult(index: number, segment: Segment, row: TurnRow, tokens: number): void {
+    const call = segment.callId === undefined ? undefined : this.#openCalls.answered(segment.callId);
     if (call) {
       call.row.openCalls -= 1;
       call.row.link(row);
     }
     const masked = isPlaceholder(segment.text, this.#style.literal);
-    const result = new Result(index, segment, row, call, facts, masked);
+    const result = new Result(index, segment, row, call, tokens, masked);
     this.#results[index] = result;
     this.observations.push(result);
   }
@@ -331,7 +324,7 @@ export class Ledger<M> implements RequestView {
     if (!result || !draft) return false;
     this.maskedCount += 1;
     this.maskedChars += result.text.length - draft.text.length;
-    this.#replace(result, draft.text, 'mask', draft.stored, draft.tokens);
+    this.#replace(result, 'mask', draft);
     return true;
   }
 
@@ -339,12 +332,13 @@ export class Ledger<M> implements RequestView {
   clip(result: Result, write: (handle: string) => string): boolean {
     const isOutput = this.isFree(result) && !result.masked && !this.#mayBeCustom(result.text);
     const stored = isOutput ? this.#stored(result) : undefined;
-    const text = stored === undefined ? '' : write(this.handles.shown(stored));
+    const handle = stored === undefined ? undefined : this.#shownHandle(stored);
+    const text = stored === undefined ? '' : write(showHandle(handle, this.#options));
     const tokens = this.counter(text);
     if (stored === undefined || !this.#isShorter(result, text) || tokens > result.tokens) return false;
     this.clippedCount += 1;
     this.revision += 1;
-    this.#replace(result, text, 'clip', stored, tokens);
+    this.#replace(result, 'clip', { stored, text, tokens, handle });
     return true;
   }
 
@@ -365,10 +359,11 @@ export class Ledger<M> implements RequestView {
   #writeDraft(result: Result): Draft | null {
     const stored = this.#stored(result);
     if (stored === undefined) return null;
-    const text = writePlaceholder(this.#style, this.#describe(result), this.handles.shown(stored));
+    const handle = this.#shownHandle(stored);
+    const text = writePlaceholder(this.#style, this.#describe(result), showHandle(handle, this.#options));
     if (!this.#isShorter(result, text)) return null;
     const tokens = this.counter(text);
-    return tokens < result.tokens ? { stored, text, tokens } : null;
+    return tokens < result.tokens ? { stored, text, tokens, handle } : null;
   }
 
   /** A user's own function may write anything, so only their length tells its placeholders from output. */
@@ -380,17 +375,16 @@ export class Ledger<M> implements RequestView {
     return text !== '' && text.length < result.chars;
   }
 
-  #replace(result: Result, text: string, why: Why, stored: string, after: number): void {
-    const { facts, tokens, masked, handle, settled } = result;
-    this.#changes.push({ result, text: result.text, facts, tokens, masked, why: result.why, handle, settled });
-    this.#touched.add(result);
+  #replace(result: Result, why: Why, { stored, text, tokens: after, handle: shown }: Draft): void {
+    const { tokens, masked, handle, settled } = result;
+    this.#changes.push({ result, text: result.text, tokens, masked, why: result.why, handle, settled });
+    this.#touched.push(result);
     this.#firstEdited = Math.min(this.#firstEdited ?? result.segment, result.segment);
-    result.handle = stored === result.text ? this.handles.from(facts, stored) : this.handles.of(stored);
+    result.handle = shown ?? this.#options.handleOf?.(stored);
     const { tool, callId, turn } = result;
     this.hidden.push({ handle: result.handle ?? '', text: stored, why, turn, tool, callId });
     this.#resizeResult(result, after - tokens, text.length - result.text.length);
     result.text = text;
-    result.facts = newFacts(after);
     result.tokens = after;
     result.why = why;
     result.masked = why === 'mask' && this.#isRecognised(text);
@@ -404,6 +398,16 @@ export class Ledger<M> implements RequestView {
     this.after.observation.chars += chars;
   }
 
+  /** Worked out before it is needed only where placeholders show it. */
+  #shownHandle(stored: string): string | undefined {
+    return (this.#options.show ?? 'nothing') === 'nothing' ? undefined : this.#options.handleOf?.(stored);
+  }
+
+  /** The handle of a text as a note shows it. */
+  showHandle(text: string): string {
+    return showHandle(this.#shownHandle(text), this.#options);
+  }
+
   /** What a handle of this result stands for; undefined if it cannot be written down. */
   #stored(result: Result): string | undefined {
     if (result.why !== undefined) return result.text;
@@ -411,17 +415,16 @@ export class Ledger<M> implements RequestView {
   }
 
   #describe(result: Result): HiddenResult {
-    const { turn, tool, text, isError, args, facts, mediaBytes } = result;
+    const { turn, tool, text, tokens, isError, args, mediaBytes } = result;
     const media = result.why === undefined ? (result.original.media?.length ?? 0) : 0;
-    const argsFacts = this.#facts(args);
-    return { turn, tool, text, callId: result.callId ?? '', isError, media, mediaBytes, args, facts, argsFacts };
+    return { turn, tool, text, tokens, callId: result.callId ?? '', isError, media, mediaBytes, args };
   }
 
   /** Leaves whole turns out; `text` is what their handle stands for. */
   remove(rows: ReadonlySet<TurnRow>, why: 'summarize' | 'drop', text: string): void {
     this.#keepShape();
     const [first] = rows;
-    this.hidden.push({ handle: this.handles.of(text) ?? '', text, why, turn: first?.number ?? 0 });
+    this.hidden.push({ handle: this.#options.handleOf?.(text) ?? '', text, why, turn: first?.number ?? 0 });
     const segment = this.#firstSegment[first?.from ?? 0] ?? 0;
     this.#firstEdited = Math.min(this.#firstEdited ?? segment, segment);
     for (const row of rows) this.#count(row, -1);
@@ -446,7 +449,7 @@ export class Ledger<M> implements RequestView {
     this.removedMessages -= sign * (row.to - row.from);
     for (const [segment, index] of this.segmentsOf(row)) {
       const result = this.#results[index];
-      const tokens = result?.tokens ?? contentTokens(segment, this.#facts(segment.text).tokens);
+      const tokens = result?.tokens ?? (this.#segmentTokens[index] as number);
       this.after[segment.kind].tokens += sign * (tokens + nameTokens(segment));
       this.after[segment.kind].chars += sign * (result ?? segment).text.length;
     }
@@ -469,7 +472,7 @@ export class Ledger<M> implements RequestView {
       result.row = rowOf.get(result.original.message) ?? result.row;
       if (result.call) rowOf.get(result.call.message)?.link(result.row);
     }
-    for (const { message } of [...this.#openCalls.values()].flat()) {
+    for (const { message } of this.#openCalls.all()) {
       const row = rowOf.get(message);
       if (row) row.openCalls += 1;
     }
@@ -501,7 +504,7 @@ export class Ledger<M> implements RequestView {
     const size = { tokens: 0, chars: 0, count: 0 };
     for (const text of noteTexts(notes)) {
       size.count += 1;
-      size.tokens += MESSAGE_TOKENS + this.countTokens(text);
+      size.tokens += MESSAGE_TOKENS + this.counter(text);
       size.chars += text.length;
     }
     return size;
@@ -513,14 +516,6 @@ export class Ledger<M> implements RequestView {
   }
 
   // Reading what stands here.
-
-  countTokens(text: string): number {
-    return text.length < SHORT ? this.counter(text) : this.#facts(text).tokens;
-  }
-
-  factsOf(text: string): TextFacts {
-    return this.#facts(text);
-  }
 
   *segmentsOf(row: TurnRow): Iterable<[Segment, number]> {
     const end = this.#firstSegment[row.to] ?? this.segments.length;
@@ -571,7 +566,7 @@ export class Ledger<M> implements RequestView {
       edits.push(toEdit(result));
     }
     if (this.#isReshaped) edits.push(...this.#drops(), ...this.#inserts());
-    this.#touched.clear();
+    this.#touched = [];
     this.#isReshaped = false;
     return edits;
   }
@@ -606,8 +601,12 @@ export class Ledger<M> implements RequestView {
     return message <= this.#noteSlot() ? tokens + this.#sizeOf(this.notes).tokens : tokens;
   }
 
-  sent(edits: readonly Edit[] = this.edits()): M[] {
-    return applyEdits(this.format, this.messages, this.segments, edits);
+  ready(edits: readonly Edit[]): ReadyEdits {
+    return readyEdits(this.segments, edits);
+  }
+
+  sent(edits: ReadyEdits = this.ready(this.edits())): M[] {
+    return applyEdits(this.format, this.messages, edits);
   }
 
   #drops(): DropEdit[] {

@@ -8,8 +8,6 @@ interface Conversation<M> {
 
 /** By the first message, so that a conversation is forgotten with the caller's own list. */
 const conversations = new WeakMap<object, Conversation<unknown>>();
-/** First messages seen once. Only what comes back is worth remembering. */
-const seenOnce = new WeakSet<object>();
 
 /** What tells one planner from another: its options. */
 export interface PlannerKey<M> {
@@ -21,9 +19,8 @@ export interface PlannerKey<M> {
 }
 
 /**
- * The planner for a list, with all of it taken in. An agent fits its growing history after every turn: from the third
- * call on, where the list begins with the very objects of the one before and nothing in them has changed, only what is
- * new is planned.
+ * The planner for a list, with all of it taken in. An agent fits its growing history after every turn: where the list
+ * begins with the very objects of the call before and nothing in them has changed, only what is new is planned.
  */
 export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Planner<M> {
   const [first] = messages;
@@ -39,15 +36,10 @@ export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Plann
     return known.planner;
   }
   const planner = planAll(messages, key);
-  if (seenOnce.has(first)) remember(first, messages, planner, key);
-  else seenOnce.add(first);
-  return planner;
-}
-
-function remember<M>(first: object, messages: readonly M[], planner: Planner<M>, key: PlannerKey<M>): void {
   const seen = new Snapshot();
   const isComparable = seen.addAll(key.beside) && seen.addAll(messages);
   if (isComparable) conversations.set(first, { planner, isSame: key.isSame, seen });
+  return planner;
 }
 
 function planAll<M>(messages: readonly M[], key: PlannerKey<M>): Planner<M> {
@@ -70,53 +62,81 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
 const MOST_VALUES = 2000;
 const DEEPEST = 16;
 
-/** Every value in some messages and the place where it stood, to see whether anything was changed in place. */
+/**
+ * Every value in some messages in the order in which it stands, and the last key of every object, to see whether
+ * anything was changed in place. A key that is renamed moves to the end, so the last one tells for all.
+ */
 class Snapshot {
-  /** Owner, key and value in turn: side by side they are read most quickly. */
-  readonly #places: unknown[] = [];
-  /** Objects and how many keys they had, in turn. */
-  readonly #owners: unknown[] = [];
+  readonly #roots: unknown[] = [];
+  readonly #seen: unknown[] = [];
   #limit = 0;
 
   /** Answers false for values that cannot be compared this way. */
   addAll(values: readonly unknown[]): boolean {
     try {
-      return values.every((value) => {
-        this.#limit = this.#places.length + 3 * MOST_VALUES;
-        return !isObject(value) || this.#add(value as Owner, 0);
-      });
+      for (const value of values) {
+        this.#limit = this.#seen.length + MOST_VALUES;
+        this.#roots.push(value);
+        if (isObject(value) && !this.#add(value as Owner, 0)) return false;
+      }
+      return true;
     } catch {
       return false;
     }
   }
 
-  #add(owner: Owner, depth: number): boolean {
-    if (depth > DEEPEST || this.#places.length > this.#limit || ArrayBuffer.isView(owner)) return false;
-    if (Array.isArray(owner)) this.#places.push(owner, 'length', owner.length);
-    else this.#owners.push(owner, countKeys(owner));
-    for (const key in owner) {
-      const value = owner[key];
-      this.#places.push(owner, key, value);
-      if (isObject(value) && !this.#add(value as Owner, depth + 1)) return false;
+  isUnchanged(): boolean {
+    let next = 0;
+    for (const root of this.#roots) {
+      if (isObject(root)) next = compare(root as Owner, this.#seen, next);
+      if (next < 0) return false;
     }
     return true;
   }
 
-  isUnchanged(): boolean {
-    const places = this.#places;
-    for (let i = 0; i < places.length; i += 3) {
-      if ((places[i] as Owner)[places[i + 1] as string] !== places[i + 2]) return false;
+  #add(owner: Owner, depth: number): boolean {
+    const seen = this.#seen;
+    if (depth > DEEPEST || seen.length > this.#limit || ArrayBuffer.isView(owner)) return false;
+    // Arrays by index: `for in` would make a text of each.
+    if (Array.isArray(owner)) {
+      seen.push(owner.length);
+      for (let i = 0; i < owner.length; i++) {
+        seen.push(owner[i]);
+        if (isObject(owner[i]) && !this.#add(owner[i], depth + 1)) return false;
+      }
+      return true;
     }
-    const owners = this.#owners;
-    for (let i = 0; i < owners.length; i += 2) {
-      if (countKeys(owners[i] as Owner) !== owners[i + 1]) return false;
+    let last: string | undefined;
+    for (const key in owner) {
+      const value = owner[key];
+      seen.push(value);
+      if (isObject(value) && !this.#add(value as Owner, depth + 1)) return false;
+      last = key;
     }
+    seen.push(last);
     return true;
   }
 }
 
-function countKeys(owner: Owner): number {
-  let count = 0;
-  for (const _ in owner) count += 1;
-  return count;
+/** Answers where in `seen` the next object begins, or -1 if this one was changed. */
+function compare(owner: Owner, seen: readonly unknown[], start: number): number {
+  let next = start;
+  if (Array.isArray(owner)) {
+    if (seen[next++] !== owner.length) return -1;
+    for (let i = 0; i < owner.length && next >= 0; i++) {
+      const value = owner[i];
+      if (seen[next++] !== value) return -1;
+      if (isObject(value)) next = compare(value as Owner, seen, next);
+    }
+    return next;
+  }
+  let last: string | undefined;
+  for (const key in owner) {
+    const value = owner[key];
+    if (seen[next++] !== value) return -1;
+    if (isObject(value)) next = compare(value as Owner, seen, next);
+    if (next < 0) return -1;
+    last = key;
+  }
+  return seen[next] === last ? next + 1 : -1;
 }

@@ -4,7 +4,6 @@ import { prose, system, toolTurn, user } from '../../test/seeds/support.ts';
 import { fit } from '../index.ts';
 import { isPlaceholder } from '../laws/idempotent.ts';
 import { handleOf } from '../store/handle.ts';
-import { factsOf, type TextFacts } from '../tokens/text-facts.ts';
 import {
   customStyle,
   describeResult,
@@ -19,9 +18,6 @@ import { slidingWindow } from './policies/sliding-window.ts';
 
 const HANDLE = ` · recall ${handleOf('some text')}`;
 
-/** Nothing is remembered from one test to the next. */
-const facts = (text: string): TextFacts => factsOf((counted) => counted.length)(text);
-
 const hidden = (more: Partial<HiddenResult>): HiddenResult => ({
   turn: 1,
   tool: 'bash',
@@ -31,8 +27,7 @@ const hidden = (more: Partial<HiddenResult>): HiddenResult => ({
   media: 0,
   mediaBytes: 0,
   args: '',
-  facts: facts(more.text ?? 'some output'),
-  argsFacts: facts(more.args ?? ''),
+  tokens: 3,
   ...more,
 });
 
@@ -159,8 +154,7 @@ describe('the word recall', () => {
 });
 
 describe('subjectOf', () => {
-  const subject = (args: unknown): string =>
-    subjectOf({ args: typeof args === 'string' ? args : JSON.stringify(args), argsFacts: facts('') });
+  const subject = (args: unknown): string => subjectOf(typeof args === 'string' ? args : JSON.stringify(args));
 
   it.each([
     [{ path: 'a.ts', command: 'ls' }, 'a.ts'],
@@ -178,16 +172,10 @@ describe('subjectOf', () => {
   ])('of %j is %j', (args, expected) => {
     expect(subject(args)).toBe(expected);
   });
-
-  it('is read once for the same arguments', () => {
-    const argsFacts = facts('');
-    expect(subjectOf({ args: '{"path":"known"}', argsFacts })).toBe('known');
-    expect(subjectOf({ args: '{"path":"other"}', argsFacts })).toBe('known');
-  });
 });
 
 describe('failureOf', () => {
-  const failure = (text: string, isError = false) => failureOf({ text, isError, facts: facts(text) });
+  const failure = (text: string, isError = false) => failureOf({ text, isError });
 
   it.each([
     ['exit code: 1', '1'],

@@ -2,13 +2,13 @@ import { MAX_PLACEHOLDER } from '../laws/idempotent.ts';
 import { badOption } from '../options.ts';
 import { clipText, countLines, headOf, quote, tailOf } from '../text.ts';
 import { utf8Length } from '../tokens/estimate-tokens.ts';
-import type { TextFacts } from '../tokens/text-facts.ts';
 
 /** A result about to be hidden, as a placeholder may describe it. */
 export interface HiddenResult {
   readonly turn: number;
   readonly tool: string | undefined;
   readonly text: string;
+  readonly tokens: number;
   readonly callId: string;
   readonly isError: boolean;
   /** Images and files that go with the text, and their bytes. */
@@ -16,8 +16,6 @@ export interface HiddenResult {
   readonly mediaBytes: number;
   /** The arguments of the call it answers. */
   readonly args: string;
-  readonly facts: TextFacts;
-  readonly argsFacts: TextFacts;
 }
 
 /** A user's own placeholder. */
@@ -40,16 +38,16 @@ const MAX_HOUSE = 100;
 /** `[read_file src/a.ts: 212 lines, 7431 chars masked · recall p_…]`, in at most 100 characters. */
 export function housePlaceholder(result: HiddenResult, handle = ''): string {
   const failure = failureOf(result);
-  const size = `${sizeOf(result, failure !== undefined)} masked${handle}]`;
+  const size = `${failure || result.media > 0 ? charsOf(result) : linesOf(result)} masked${handle}]`;
   if (failure) {
     const status = failure.exitCode === undefined ? ' failed' : ` failed, exit ${failure.exitCode}`;
     const start = `[${toolName(result, size.length + status.length + 4)}${status}`;
-    const line = quote(failure.line ?? '', roomFor(start.length + size.length + 7));
+    const line = quote(failure.line, roomFor(start.length + size.length + 7));
     return line === '' ? `${start} — ${size}` : `${start}: "${line}" — ${size}`;
   }
   const tool = toolName(result, size.length + 3);
   const room = roomFor(tool.length + size.length + 4);
-  const subject = room < 4 ? '' : quote(subjectOf(result), room);
+  const subject = room < 4 ? '' : quote(subjectOf(result.args), room);
   return subject === '' ? `[${tool}: ${size}` : `[${tool} ${subject}: ${size}`;
 }
 
@@ -59,25 +57,20 @@ function toolName({ tool }: HiddenResult, taken: number): string {
   return quote(tool ?? 'result', Math.min(30, Math.max(6, MAX_HOUSE - taken))) || 'result';
 }
 
-function sizeOf(result: HiddenResult, failed: boolean): string {
-  if (result.media > 0) {
-    const files = `${result.media} file${result.media === 1 ? '' : 's'}`;
-    return `${files}, ${result.text.length + result.mediaBytes} chars`;
-  }
-  if (failed) return `${result.text.length} chars`;
-  result.facts.lines ??= countLines(result.text);
-  return `${result.facts.lines} line${result.facts.lines === 1 ? '' : 's'}, ${result.text.length} chars`;
+function charsOf({ text, media, mediaBytes }: HiddenResult): string {
+  if (media === 0) return `${text.length} chars`;
+  return `${media} file${media === 1 ? '' : 's'}, ${text.length + mediaBytes} chars`;
 }
 
-/** What the call was about: a path, a command, a query. */
-export function subjectOf({ args, argsFacts }: Pick<HiddenResult, 'args' | 'argsFacts'>): string {
-  argsFacts.subject ??= readSubject(args);
-  return argsFacts.subject;
+function linesOf({ text }: HiddenResult): string {
+  const lines = countLines(text);
+  return `${lines} line${lines === 1 ? '' : 's'}, ${text.length} chars`;
 }
 
 const SUBJECT_KEYS = ['path', 'file_path', 'filePath', 'file', 'filename', 'command', 'cmd', 'query', 'pattern', 'url'];
 
-function readSubject(args: string): string {
+/** What a call was about: a path, a command, a query. */
+export function subjectOf(args: string): string {
   if (!args.startsWith('{') || args.length > 100_000) return headOf(args, 240);
   let parsed: Record<string, unknown>;
   try {
@@ -85,41 +78,30 @@ function readSubject(args: string): string {
   } catch {
     return headOf(args, 240);
   }
-  const named = SUBJECT_KEYS.map((key) => parsed[key]).find(
-    (value) => value !== undefined && value !== null && value !== '',
-  );
-  const value = named ?? Object.values(parsed).find((candidate) => typeof candidate === 'string' && candidate !== '');
+  const key = SUBJECT_KEYS.find((name) => parsed[name] !== undefined && parsed[name] !== null && parsed[name] !== '');
+  const value = key === undefined ? Object.values(parsed).find((v) => typeof v === 'string' && v !== '') : parsed[key];
   if (Array.isArray(value)) return headOf(value.filter((word) => typeof word === 'string').join(' '), 240);
   return typeof value === 'string' ? headOf(value, 240) : '';
 }
 
 interface Failure {
   readonly exitCode: string | undefined;
-  readonly line: string | undefined;
+  readonly line: string;
 }
 
 /** How a result failed, by its flag or by a non-zero exit code in its text; undefined if it did not. */
-export function failureOf({
-  isError,
-  text,
-  facts,
-}: Pick<HiddenResult, 'isError' | 'text' | 'facts'>): Failure | undefined {
-  facts.exitCode ??= readExitCode(text);
-  const exitCode = facts.exitCode === '' ? undefined : facts.exitCode;
+export function failureOf({ isError, text }: Pick<HiddenResult, 'isError' | 'text'>): Failure | undefined {
+  const exitCode = readExitCode(text);
   if (!isError && (exitCode === undefined || exitCode === '0')) return undefined;
-  facts.errorLine ??= readErrorLine(text);
-  return { exitCode, line: facts.errorLine };
+  return { exitCode, line: readErrorLine(text) };
 }
 
 const EXIT_CODE = /\bexit(?:ed)?(?: with)?[ _-]?(?:code|status)?["']?[:= ]{1,3}["']?(-?\d{1,5})\b/i;
 
-function readExitCode(text: string): string {
-  return exitCodeIn(headOf(text, 400)) ?? exitCodeIn(tailOf(text, 400)) ?? '';
-}
-
-/** Most texts hold no such word: to look for that first is quicker than the pattern. */
-function exitCodeIn(text: string): string | undefined {
-  return text.includes('xit') ? EXIT_CODE.exec(text)?.[1] : undefined;
+function readExitCode(text: string): string | undefined {
+  // Most texts hold no such word: to look for that first is quicker than the pattern.
+  if (!text.includes('xit')) return undefined;
+  return EXIT_CODE.exec(headOf(text, 400))?.[1] ?? EXIT_CODE.exec(tailOf(text, 400))?.[1];
 }
 
 /** An exception names the cause; a line that merely says "error" or "failed" is the next best. */

@@ -1,3 +1,4 @@
+import type { ReadyEdits } from '../formats/lens.ts';
 import { boundThinking } from '../laws/bound-reasoning.ts';
 import { brokenLaws } from '../laws/index.ts';
 import type { Edit, Format, Plan, Violation } from '../message.ts';
@@ -58,7 +59,8 @@ export class Planner<M> {
   /** Where the fold stood before the request about to be sent, if that one was decided already. */
   #undecided: Progress | undefined;
   #isLawful = false;
-  #plan: { readonly plan: Plan; readonly hidden: readonly Hidden[] } | undefined;
+  #decision: { readonly plan: Plan; readonly hidden: readonly Hidden[] } | undefined;
+  #ready: ReadyEdits | undefined;
   #decided: Decided = { because: { act: 'wait', because: 'nothing to decide yet' }, masked: 0, cut: undefined };
 
   constructor(format: Format<M>, options: PlannerOptions) {
@@ -92,9 +94,13 @@ export class Planner<M> {
 
   /** The plan and the messages. A plan that has not changed is not made again. */
   result(): { readonly plan: Plan; readonly messages: M[]; readonly hidden: readonly Hidden[] } {
-    this.#plan ??= freezePlan(this.plan(), this.#ledger.hidden.slice());
-    const { plan, hidden } = this.#plan;
-    return { plan, messages: this.#ledger.sent(plan.edits), hidden };
+    const isAsked = this.#decision !== undefined;
+    this.#decision ??= { plan: this.plan(), hidden: this.#ledger.hidden.slice() };
+    const { plan, hidden } = this.#decision;
+    const edits = this.#ready ?? this.#ledger.ready(plan.edits);
+    // Only what is asked for again is worth keeping.
+    if (isAsked) this.#ready = edits;
+    return { plan, messages: this.#ledger.sent(edits), hidden };
   }
 
   /** The laws that the plan breaks. A plan that was found to keep them is not checked again. */
@@ -103,6 +109,7 @@ export class Planner<M> {
     const { format, segments } = this.#ledger;
     const broken = brokenLaws({ format, before, after, segments, plan });
     this.#isLawful = broken.length === 0;
+    this.#freeze();
     return broken;
   }
 
@@ -130,8 +137,17 @@ export class Planner<M> {
     return createReport(this.#ledger, progress);
   }
 
+  /** What is answered again on the next call nobody may change. Done last: frozen lists are walked more slowly. */
+  #freeze(): void {
+    const { plan, hidden } = this.#decision ?? {};
+    Object.freeze(plan?.edits);
+    Object.freeze(plan);
+    Object.freeze(hidden);
+  }
+
   #takeOne(message: M): void {
-    this.#plan = undefined;
+    this.#decision = undefined;
+    this.#ready = undefined;
     const beginsReply = this.#ledger.read(message);
     if (beginsReply && !this.#undecided) this.#decide();
     else if (!beginsReply && this.#undecided) this.#takeBack(this.#undecided);
@@ -200,15 +216,6 @@ export class Planner<M> {
   #requires(): readonly Requirement[] {
     return boundThinking(this.#ledger.firstEdited() ?? Number.POSITIVE_INFINITY, this.#ledger.lastSigned, this.#model);
   }
-}
-
-/** It is answered again on the next call, so nobody may change it. */
-function freezePlan(
-  plan: Plan,
-  hidden: readonly Hidden[],
-): { readonly plan: Plan; readonly hidden: readonly Hidden[] } {
-  Object.freeze(plan.edits);
-  return { plan: Object.freeze(plan), hidden: Object.freeze(hidden) };
 }
 
 const STAGES: readonly (Stage | undefined)[] = [undefined, 'masking', 'summarization', 'fallback'];

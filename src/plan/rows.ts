@@ -1,6 +1,5 @@
 import { hiddenChars } from '../laws/monotone.ts';
 import type { Kind, ReplaceEdit, Segment } from '../message.ts';
-import type { TextFacts } from '../tokens/text-facts.ts';
 import type { Observation } from './policy.ts';
 
 export type Why = ReplaceEdit['why'];
@@ -51,6 +50,8 @@ export interface Draft {
   readonly stored: string;
   readonly text: string;
   readonly tokens: number;
+  /** Where it is shown. */
+  readonly handle: string | undefined;
 }
 
 /** One result, as it came and as it goes out. */
@@ -60,7 +61,6 @@ export class Result implements Observation {
   row: TurnRow;
   readonly call: Call | undefined;
   text: string;
-  facts: TextFacts;
   tokens: number;
   masked: boolean;
   why: Why | undefined = undefined;
@@ -78,7 +78,7 @@ export class Result implements Observation {
     original: Segment,
     row: TurnRow,
     call: Call | undefined,
-    facts: TextFacts,
+    tokens: number,
     masked: boolean,
   ) {
     this.segment = segment;
@@ -87,8 +87,7 @@ export class Result implements Observation {
     this.call = call;
     this.text = original.text;
     this.settled = original.text;
-    this.facts = facts;
-    this.tokens = contentTokens(original, facts.tokens);
+    this.tokens = tokens;
     this.masked = masked;
   }
 

@@ -76,9 +76,9 @@ export function summarizeTurns<M>(ledger: Ledger<M>, limit: SummaryOptions, upTo
   if (text === undefined) return false;
   const summary = writeNext(ledger, limit, rows);
   const earlier = ledger.notes.summary ?? '';
-  const saved = rows.reduce((sum, row) => sum + row.tokens, 0) + ledger.countTokens(earlier);
+  const saved = rows.reduce((sum, row) => sum + row.tokens, 0) + ledger.counter(earlier);
   const isShorter = summary.length < earlier.length + rows.reduce((sum, row) => sum + row.chars, 0);
-  if (!isShorter || ledger.countTokens(summary) + MESSAGE_TOKENS >= saved) return false;
+  if (!isShorter || ledger.counter(summary) + MESSAGE_TOKENS >= saved) return false;
   ledger.remove(new Set(rows), 'summarize', earlier === '' ? text : `${earlier}\n${text}`);
   ledger.setNotes({ ...ledger.notes, summary });
   return true;
@@ -111,21 +111,21 @@ function tell<M>(ledger: Ledger<M>, rows: readonly TurnRow[]): Told {
       const text = result?.settled ?? segment.text;
       if (segment.tags?.includes('unresolved')) told.unresolved.push(text);
       if (segment.tags?.includes('constraint')) told.constraints.push(text);
-      if (result) told.outcomes.push(outcomeOf(ledger, result));
+      if (result) told.outcomes.push(outcomeOf(result));
     }
   }
   return { ...told, objective: ledger.task, messages: messagesIn(rows) };
 }
 
-function outcomeOf<M>(ledger: Ledger<M>, result: Result): Outcome {
+function outcomeOf(result: Result): Outcome {
   const text = result.settled;
-  const about = [result.tool ?? 'result', subjectOf({ args: result.args, argsFacts: ledger.factsOf(result.args) })];
+  const about = [result.tool ?? 'result', subjectOf(result.args)];
   if (isPlaceholder(text)) {
     const said = /^\[(.+ (?:failed|\d+ lines?)[^·]*?) ?(?:·.*)?\]$/.exec(text)?.[1];
     return { line: said ?? about.join(' '), failed: result.isError || / failed\b/.test(said ?? '') };
   }
-  const failure = failureOf({ isError: result.isError, text, facts: ledger.factsOf(text) });
-  if (failure) return { line: `${result.tool ?? 'result'} failed: ${failure.line ?? ''}`, failed: true };
+  const failure = failureOf({ isError: result.isError, text });
+  if (failure) return { line: `${result.tool ?? 'result'} failed: ${failure.line}`, failed: true };
   return { line: `${about.join(' ').trim()}: ${text}`, failed: false };
 }
 
@@ -140,9 +140,8 @@ const messagesIn = (rows: readonly TurnRow[]): number => rows.reduce((sum, row) 
 /** What a notice about so many more messages adds to the one that stands there now. */
 function noticeSize<M>(ledger: Ledger<M>, { measure }: Measure, more: number): number {
   const { notice } = ledger.notes;
-  const sizeOfText = (text: string): number =>
-    measure === 'chars' ? text.length : ledger.countTokens(text) + NOTE_TOKENS;
-  const next = writeNotice({ omitted: (notice?.omitted ?? 0) + more, handle: ledger.handles.shown('') });
+  const sizeOfText = (text: string): number => (measure === 'chars' ? text.length : ledger.counter(text) + NOTE_TOKENS);
+  const next = writeNotice({ omitted: (notice?.omitted ?? 0) + more, handle: ledger.showHandle('') });
   return sizeOfText(next) - (notice ? sizeOfText(writeNotice(notice)) : 0);
 }
 
@@ -172,7 +171,7 @@ export function dropTurns<M>(ledger: Ledger<M>, limit: Measure, target: number, 
   ledger.remove(new Set(rows), 'drop', text);
   ledger.setNotes({
     ...ledger.notes,
-    notice: { omitted: (notice?.omitted ?? 0) + dropped, handle: ledger.handles.shown(text) },
+    notice: { omitted: (notice?.omitted ?? 0) + dropped, handle: ledger.showHandle(text) },
   });
   return dropped;
 }
@@ -215,5 +214,5 @@ function shedSummary<M>(ledger: Ledger<M>): void {
   const omitted = (readSummary(summary)?.messages ?? 1) + (notice?.omitted ?? 0);
   const text = noteTexts(ledger.notes).join('\n');
   ledger.remove(new Set(), 'drop', text);
-  ledger.setNotes({ notice: { omitted, handle: ledger.handles.shown(text) } });
+  ledger.setNotes({ notice: { omitted, handle: ledger.showHandle(text) } });
 }

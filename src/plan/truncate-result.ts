@@ -1,7 +1,7 @@
 import { checkOptions, func, oneOf, positive, text as textRule } from '../options.ts';
 import { headOf, tailOf } from '../text.ts';
+import type { Counter } from '../tokens/counter.ts';
 import { estimateTokens } from '../tokens/estimate-tokens.ts';
-import type { Counter } from '../tokens/text-facts.ts';
 
 /** Options of `truncateResult`. */
 export interface TruncateOptions {

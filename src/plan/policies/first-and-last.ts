@@ -47,7 +47,7 @@ export function firstAndLast(options: FirstAndLastOptions = {}): Policy {
 const firstOf = (request: RequestView, keepFirst: number): number => (request.omitted > 0 ? 0 : keepFirst);
 
 const removedStyle: PlaceholderStyle = {
-  write: ({ facts }) => `[result masked — ~${facts.tokens} tokens removed]`,
+  write: ({ tokens }) => `[result masked — ~${tokens} tokens removed]`,
   known: true,
 };
 

@@ -1,0 +1,2 @@
+/** Counts the tokens of a text. */
+export type Counter = (text: string) => number;
