@@ -1,0 +1,159 @@
+import type { ChatMessage } from '../message.ts';
+import {
+  type Argument,
+  argumentsOf,
+  observationText,
+  textOf,
+  withoutCarriageReturns,
+} from './evidence/call-arguments.ts';
+import { editLines, oldTextsOf } from './evidence/edit-quotes.ts';
+import { endsOf, identifiersOf } from './evidence/identifiers.ts';
+import { lineAnchorsOf, mentionsLine, type ShownLines, showsLine } from './evidence/line-anchors.ts';
+import { anywhere, asWord, MOST_HOLDERS, Sources } from './evidence/sources.ts';
+import type { Context } from './run.ts';
+
+/** Something a call says word for word, and where the model had read it. */
+export interface Quote {
+  readonly kind: 'edit' | 'identifier' | 'anchor';
+  readonly text: string;
+  /** Whether it stands in text that is never masked. */
+  readonly isSupported: boolean;
+  /** The observations that hold it, newest first. Not looked for where it is supported: no mask can hide it. */
+  readonly holders: readonly number[];
+}
+
+export interface CallQuotes {
+  /** The reply that made the call: it was written from what has a lower turn. */
+  readonly turn: number;
+  readonly quotes: readonly Quote[];
+}
+
+/** What the calls of a context quote, independent of any policy. */
+export interface Evidence {
+  /** Without the calls of turns that a compaction carried over: those were counted before it. */
+  readonly calls: readonly CallQuotes[];
+}
+
+/** How many calls quote something that only masked observations held. */
+export interface Misses {
+  readonly edit: number;
+  readonly identifier: number;
+  readonly anchor: number;
+  /** Calls with a miss of any kind. */
+  readonly any: number;
+  /** All calls. */
+  readonly calls: number;
+}
+
+/** Works out what every call of a context quotes, and from where. See docs/evidence.md for the definition. */
+export function quotesOf(context: Context): Evidence {
+  const past = new Past();
+  const calls: CallQuotes[] = [];
+  let turn = 0;
+  for (const message of context.messages) {
+    if (message.role !== 'assistant') {
+      past.hear(message);
+      continue;
+    }
+    turn += 1;
+    const made = madeCalls(message);
+    if (turn > context.carriedTurns)
+      for (const { args } of made) calls.push({ turn, quotes: quotesOfCall(args, past) });
+    // Only now: what a reply says supports nothing in the same reply.
+    past.say(message, made);
+  }
+  return { calls };
+}
+
+/** Counts the calls that a policy would have hurt. `maskedAt` has, for each observation, the first request that masks it. */
+export function countMisses({ calls }: Evidence, maskedAt: readonly number[]): Misses {
+  const misses = { edit: 0, identifier: 0, anchor: 0, any: 0, calls: calls.length };
+  for (const { turn, quotes } of calls) {
+    const missed = new Set(quotes.filter((quote) => isMissed(quote, turn, maskedAt)).map(({ kind }) => kind));
+    for (const kind of missed) misses[kind] += 1;
+    if (missed.size > 0) misses.any += 1;
+  }
+  return misses;
+}
+
+/** A supported quote has no holders here, and a quote without a source is nobody's fault. */
+export function isMissed({ holders }: Quote, turn: number, maskedAt: readonly number[]): boolean {
+  return (
+    holders.length > 0 && holders.every((observation) => (maskedAt[observation] ?? Number.POSITIVE_INFINITY) <= turn)
+  );
+}
+
+interface MadeCall {
+  readonly id: string;
+  readonly args: readonly Argument[];
+  /** Name and arguments, as they stay in the prompt. */
+  readonly text: string;
+}
+
+function madeCalls({ toolCalls = [] }: ChatMessage): MadeCall[] {
+  return toolCalls.map(({ id, name, arguments: json }) => {
+    const args = argumentsOf(json);
+    return { id, args, text: `${name}\n${textOf(args)}` };
+  });
+}
+
+/** Everything with a lower turn than the reply that is looked at. */
+class Past {
+  readonly sources = new Sources();
+  /** The model's own texts and calls: numbers count only there, since they stand everywhere in a prompt. */
+  readonly said: string[] = [];
+  readonly shown: ShownLines[] = [];
+  readonly #calls = new Map<string, string>();
+
+  hear({ role, content, toolCallId = '' }: ChatMessage): void {
+    if (role === 'tool') {
+      const text = observationText(content);
+      this.sources.addObservation(text);
+      this.shown.push({ text, call: this.#calls.get(toolCallId) ?? '' });
+    } else this.sources.addPermanent(withoutCarriageReturns(content));
+  }
+
+  say({ content }: ChatMessage, calls: readonly MadeCall[]): void {
+    const text = [withoutCarriageReturns(content), ...calls.map((call) => call.text)].join('\n');
+    this.sources.addPermanent(text);
+    this.said.push(text);
+    // Ids may come again: the newest call is the one that the next result answers.
+    for (const call of calls) this.#calls.set(call.id, call.text);
+  }
+}
+
+function quotesOfCall(args: readonly Argument[], past: Past): Quote[] {
+  const oldTexts = oldTextsOf(args);
+  const edits = oldTexts
+    .flatMap(editLines)
+    .map((text): Quote => ({ kind: 'edit', text, ...past.sources.find(text, anywhere) }));
+  const identifiers = identifiersOf(args, oldTexts).map((token) => identifierQuote(token, past.sources));
+  return [...edits, ...identifiers, ...anchorQuotes(args, past)];
+}
+
+/**
+ * A path that stands nowhere is often a known one, written from another directory: its longest end that stands
+ * somewhere is quoted in its place. Where an end stands, all shorter ones do, so that the first failure is the last try.
+ */
+function identifierQuote(token: string, sources: Sources): Quote {
+  const quote = (text: string): Quote => ({ kind: 'identifier', text, ...sources.find(text, asWord) });
+  let best = quote(token);
+  if (hasSource(best)) return best;
+  for (const end of endsOf(token)) {
+    const found = quote(end);
+    if (!hasSource(found)) break;
+    best = found;
+  }
+  return best;
+}
+
+export const hasSource = ({ isSupported, holders }: Quote): boolean => isSupported || holders.length > 0;
+
+function anchorQuotes(args: readonly Argument[], { said, shown }: Past): Quote[] {
+  return lineAnchorsOf(args).map((anchor) => {
+    const isSupported = said.some(mentionsLine(anchor));
+    const shows = showsLine(anchor);
+    const holders = isSupported ? [] : shown.flatMap((lines, i) => (shows(lines) ? [i] : [])).reverse();
+    return { kind: 'anchor', text: String(anchor.line), isSupported, holders: holders.slice(0, MOST_HOLDERS) };
+  });
+}

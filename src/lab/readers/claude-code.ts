@@ -1,0 +1,135 @@
+import { asList, asString, isRecord, toText } from '../../formats/lens.ts';
+import type { Fields } from './json-values.ts';
+import { type Session, sessionReader, textOf, timeOf } from './log-reader.ts';
+import { type Draft, Transcript } from './transcript.ts';
+
+/** Session files of Claude Code and of its subagents, and what it prints as `stream-json`. */
+export const claudeCode = sessionReader({
+  format: 'claude-code',
+  matches: (record) =>
+    typeof (record.sessionId ?? record.session_id) === 'string' &&
+    (typeof record.isSidechain === 'boolean' || KINDS.has(String(record.type)) || isTurn(record)),
+  begin: () => new Conversations(),
+});
+
+const KINDS = new Set(['system', 'queue-operation']);
+
+const isTurn = ({ type, message }: Fields): boolean => (type === 'user' || type === 'assistant') && isRecord(message);
+
+/** The main conversation, and those of subagents among its lines: each is a run of its own. */
+class Conversations implements Session {
+  readonly #main = new Conversation();
+  readonly #agents = new Map<string, Conversation>();
+  /** By their first line, where the lines do not name their agent. */
+  readonly #sidechains = new Map<string, Conversation>();
+  readonly #roots = new Map<string, string>();
+  #runs = 0;
+
+  *add(record: Fields): Generator<Draft> {
+    const conversation = this.#conversationOf(record);
+    if (conversation === this.#main && conversation.isNextReply(record)) yield* this.#endSidechains();
+    if (isCompaction(record)) yield* conversation.compact();
+    if (!isTurn(record) && record.type !== 'attachment') return;
+    conversation.run ??= this.#runs++;
+    conversation.add(record);
+  }
+
+  *end(): Generator<Draft> {
+    yield* this.#main.cut();
+    yield* this.#endSidechains();
+    for (const conversation of this.#agents.values()) yield* conversation.cut();
+  }
+
+  #conversationOf(record: Fields): Conversation {
+    const agent = asString(record.agentId) ?? asString(record.parent_tool_use_id);
+    const isSidechain = record.isSidechain === true || typeof record.parent_tool_use_id === 'string';
+    if (!isSidechain) return this.#main;
+    return agent === undefined ? this.#sidechainOf(record) : conversationIn(this.#agents, agent);
+  }
+
+  #sidechainOf({ uuid, parentUuid }: Fields): Conversation {
+    const root = this.#roots.get(String(parentUuid)) ?? String(uuid);
+    this.#roots.set(String(uuid), root);
+    return conversationIn(this.#sidechains, root);
+  }
+
+  /** The main conversation waits for them, so they are done when it goes on. */
+  *#endSidechains(): Generator<Draft> {
+    for (const conversation of this.#sidechains.values()) yield* conversation.cut();
+    this.#sidechains.clear();
+    this.#roots.clear();
+  }
+}
+
+function conversationIn(conversations: Map<string, Conversation>, key: string): Conversation {
+  const found = conversations.get(key) ?? new Conversation();
+  conversations.set(key, found);
+  return found;
+}
+
+const isCompaction = ({ type, subtype, isCompactSummary }: Fields): boolean =>
+  isCompactSummary === true || (type === 'system' && subtype === 'compact_boundary');
+
+class Conversation {
+  run: number | undefined;
+  #transcript = new Transcript();
+  /** Lines that were written twice, as when a session is resumed. */
+  #seen = new Set<string>();
+
+  /** Whether a line begins a reply, and not one that goes on with the last. */
+  isNextReply({ type, message }: Fields): boolean {
+    const id = asString((message as Fields | undefined)?.id);
+    return type === 'assistant' && !(id !== undefined && this.#transcript.hasReply(id));
+  }
+
+  add(record: Fields): void {
+    const uuid = asString(record.uuid);
+    if (uuid !== undefined && this.#seen.has(uuid)) return;
+    if (uuid !== undefined) this.#seen.add(uuid);
+    const { id, content, model } = (record.message ?? {}) as Fields;
+    const time = timeOf(record.timestamp);
+    if (record.type === 'attachment') this.#transcript.say('user', attachedText(record.attachment), time);
+    else if (record.type === 'user') this.#addUser(content, time);
+    // The program's own words in the place of a reply, as when a request failed.
+    else if (model !== '<synthetic>') this.#addReply(content, asString(id) ?? uuid, time);
+  }
+
+  /** A boundary and a summary both tell of one compaction. */
+  *compact(): Generator<Draft> {
+    if (this.#transcript.turns > 0) yield* this.cut();
+  }
+
+  *cut(): Generator<Draft> {
+    for (const draft of this.#transcript.cut()) yield { ...draft, run: this.run ?? 0 };
+    this.#seen = new Set();
+  }
+
+  /** A reply spans several lines, one for each block, with the results of its first calls between them. */
+  #addReply(content: unknown, key: string | undefined, time: number | undefined): void {
+    this.#transcript.reply({ key, text: asString(content), time });
+    for (const block of asList(content)) {
+      const text = asString(block.text) ?? asString(block.thinking) ?? '';
+      const id = asString(block.id);
+      const isCall = block.type === 'tool_use' && !(id !== undefined && this.#transcript.hasCall(id));
+      const calls = isCall ? [{ id, name: asString(block.name), arguments: toText(block.input) }] : [];
+      this.#transcript.reply({ key, text, calls, time });
+    }
+  }
+
+  #addUser(content: unknown, time: number | undefined): void {
+    if (typeof content === 'string') this.#transcript.say('user', content, time);
+    for (const block of asList(content)) {
+      if (block.type === 'tool_result')
+        this.#transcript.answer({ callId: asString(block.tool_use_id), text: textOf(block.content), time });
+      else this.#transcript.say('user', textOf(block), time);
+    }
+  }
+}
+
+/** What the user sent while the model was at work, and files that were named in a prompt or changed. */
+function attachedText(attachment: unknown): string {
+  const { type, prompt, content, snippet } = (attachment ?? {}) as Fields;
+  if (type === 'queued_command') return textOf(prompt);
+  if (type === 'file') return textOf(((content as Fields | null)?.file as Fields | undefined)?.content);
+  return type === 'edited_text_file' ? textOf(snippet) : '';
+}

@@ -1,0 +1,125 @@
+import { asList, asString, toText } from '../../formats/lens.ts';
+import type { Fields } from './json-values.ts';
+import { joinTexts, type Session, sessionReader, textOf, timeOf } from './log-reader.ts';
+import { type Call, type Draft, Transcript } from './transcript.ts';
+
+/** Rollouts of Codex CLI: items in an envelope with a time or, in its first months, bare. */
+export const codex = sessionReader({
+  format: 'codex',
+  matches: (record) => isEnvelope(record) || isOldHeader(record) || record.record_type === 'state',
+  begin: () => new Rollout(),
+});
+
+const ENVELOPES = new Set(['session_meta', 'response_item', 'event_msg', 'turn_context', 'compacted']);
+
+/** Events repeat, for people, what the items say. */
+const isEnvelope = ({ type, payload }: Fields): boolean =>
+  ENVELOPES.has(String(type)) && typeof payload === 'object' && payload !== null;
+
+const isOldHeader = ({ id, timestamp, instructions }: Fields): boolean =>
+  typeof id === 'string' && typeof timestamp === 'string' && instructions !== undefined;
+
+class Rollout implements Session {
+  readonly #transcript = new Transcript();
+  #replies = 0;
+  #isReplying = false;
+  #hasHead = false;
+  #instructions = '';
+  #ownInstructions = '';
+  #userTexts: string[] = [];
+
+  *add(record: Fields): Generator<Draft> {
+    const time = timeOf(record.timestamp);
+    if (isOldHeader(record)) this.#addMeta(record, time);
+    else if (!isEnvelope(record)) this.#addItem(record, time);
+    else if (record.type === 'session_meta') this.#addMeta(record.payload as Fields, time);
+    else if (record.type === 'response_item') this.#addItem(record.payload as Fields, time);
+    else if (record.type === 'compacted') yield* this.#compact(record.payload as Fields, time);
+  }
+
+  end(): Draft[] {
+    return this.#transcript.cut();
+  }
+
+  /** A resumed session has its head again. */
+  #addMeta({ base_instructions, instructions }: Fields, time: number | undefined): void {
+    if (this.#hasHead) return;
+    this.#hasHead = true;
+    this.#instruct(textOf(base_instructions), time);
+    this.#ownInstructions = textOf(instructions);
+  }
+
+  #instruct(text: string, time: number | undefined): void {
+    this.#instructions = joinTexts([this.#instructions, text]);
+    this.#transcript.say('system', text, time);
+  }
+
+  /** The instructions of the user stand in the head, and in some versions again in the first message. */
+  #instructUnlessIn(text: string, time: number | undefined): void {
+    if (!text.includes(this.#ownInstructions.trim())) this.#instruct(this.#ownInstructions, time);
+    this.#ownInstructions = '';
+  }
+
+  /** Newer versions write down what goes on being sent; older ones send what the user said, and the summary. */
+  *#compact({ message, replacement_history }: Fields, time: number | undefined): Generator<Draft> {
+    yield* this.end();
+    this.#isReplying = false;
+    this.#transcript.say('system', this.#instructions, time);
+    const kept = asList(replacement_history);
+    const texts = this.#userTexts;
+    if (kept.length > 0) this.#userTexts = [];
+    else for (const text of texts) this.#transcript.say('user', text, time);
+    for (const item of kept) this.#addKept(item, time);
+    const summary = asString(message) ?? '';
+    if (!kept.some(({ content }) => textOf(content).includes(summary))) this.#transcript.say('user', summary, time);
+  }
+
+  /** What was kept of replies is no turn of the new context: their calls and results are gone. */
+  #addKept(item: Fields, time: number | undefined): void {
+    if (item.role === 'assistant') this.#transcript.say('user', textOf(item.content), time);
+    else if (item.type === 'message') this.#addItem(item, time);
+  }
+
+  #addItem(item: Fields, time: number | undefined): void {
+    const type = asString(item.type) ?? '';
+    if (type === 'message' && item.role !== 'assistant') this.#say(item, time);
+    else if (type.endsWith('_output')) this.#answer(item, time);
+    else if (type === 'message' || type === 'reasoning' || type.endsWith('_call')) this.#addReply(type, item, time);
+  }
+
+  #say({ role, content }: Fields, time: number | undefined): void {
+    this.#isReplying = false;
+    const text = textOf(content);
+    if (role === 'user') {
+      this.#instructUnlessIn(text, time);
+      this.#userTexts.push(text);
+    }
+    this.#transcript.say(role === 'user' ? 'user' : 'system', text, time);
+  }
+
+  #answer({ call_id, output }: Fields, time: number | undefined): void {
+    this.#isReplying = false;
+    this.#transcript.answer({ callId: asString(call_id), text: outputText(output), time });
+  }
+
+  /** The items of one reply follow each other; which request they are from is not told. */
+  #addReply(type: string, item: Fields, time: number | undefined): void {
+    if (!this.#isReplying) this.#replies += 1;
+    this.#isReplying = true;
+    const key = String(this.#replies);
+    const text = joinTexts([textOf(item.summary), textOf(item.content)]);
+    this.#transcript.reply({ key, text, calls: type.endsWith('_call') ? [callOf(type, item)] : [], time });
+  }
+}
+
+function callOf(type: string, item: Fields): Call {
+  const id = asString(item.call_id) ?? asString(item.id);
+  const name = asString(item.name) ?? type.replace(/_call$/, '');
+  return { id, name, arguments: toText(item.arguments ?? item.input ?? item.action) };
+}
+
+/** Text, a list of parts, or an object around either. */
+function outputText(output: unknown): string {
+  if (typeof output === 'string' || Array.isArray(output)) return textOf(output);
+  return textOf((output as Fields | undefined)?.content) || toText(output);
+}

@@ -1,0 +1,36 @@
+import type { RunFormat } from '../run.ts';
+import { claudeCode } from './claude-code.ts';
+import { cline } from './cline.ts';
+import { codex } from './codex.ts';
+import { geminiCli } from './gemini-cli.ts';
+import { goose } from './goose.ts';
+import type { Fields } from './json-values.ts';
+import type { LogReader } from './log-reader.ts';
+import { messages } from './messages.ts';
+import { miniSweAgent } from './mini-swe-agent.ts';
+import { opencode } from './opencode.ts';
+import { openhands } from './openhands.ts';
+import { pi } from './pi.ts';
+import { sweAgent } from './swe-agent.ts';
+import { tauBench } from './tau-bench.ts';
+
+/** All readers, those that know more about their logs first. */
+export const logReaders: readonly LogReader[] = [
+  claudeCode,
+  codex,
+  opencode,
+  geminiCli,
+  sweAgent,
+  miniSweAgent,
+  openhands,
+  pi,
+  goose,
+  cline,
+  tauBench,
+  messages,
+];
+
+/** The format that a record of a log belongs to. The first record that is of one decides for its file. */
+export function detectRunFormat(record: Fields): RunFormat | undefined {
+  return logReaders.find((reader) => reader.matches(record))?.format;
+}

@@ -1,0 +1,79 @@
+import { readdir, stat } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { reasonOf } from './records.ts';
+
+type OnSkip = (path: string, reason: string) => void;
+
+/**
+ * The files that paths name, sorted and each once: a file as it is, a folder with all logs in it, a glob with all
+ * that it matches. A path that leads nowhere is told.
+ */
+export async function findLogs(paths: readonly string[], onSkip: OnSkip = () => {}): Promise<string[]> {
+  const found = new Set<string>();
+  for (const path of paths)
+    for (const match of await expand(path, onSkip)) for await (const file of filesIn(match, onSkip)) found.add(file);
+  return [...found].sort();
+}
+
+/** A path that exists is never taken for a glob. */
+async function expand(path: string, onSkip: OnSkip): Promise<string[]> {
+  if (!/[*?[{]/.test(path) || (await exists(path))) return [path];
+  const matches = await matchGlob(path, onSkip);
+  if (matches.length === 0) onSkip(path, 'it matches no file');
+  return matches;
+}
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );
+
+const LOG_NAME = /\.(jsonl?|traj)(\.gz)?$/;
+
+async function* filesIn(path: string, onSkip: OnSkip): AsyncGenerator<string> {
+  try {
+    if (!(await stat(path)).isDirectory()) yield path;
+    else for await (const inside of walk(path, onSkip)) if (LOG_NAME.test(inside)) yield inside;
+  } catch (error) {
+    onSkip(path, reasonOf(error));
+  }
+}
+
+/** All files in a folder, at any depth. Links to folders are not followed: they may lead in circles. */
+async function* walk(folder: string, onSkip: OnSkip): AsyncGenerator<string> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error) => {
+    onSkip(folder, reasonOf(error));
+    return [];
+  });
+  for (const entry of entries) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) yield* walk(path, onSkip);
+    else yield path;
+  }
+}
+
+/** A glob names files, or folders with logs in them. */
+async function matchGlob(glob: string, onSkip: OnSkip): Promise<string[]> {
+  const pattern = new RegExp(`^${globSource(join(glob))}(?<inside>[/\\\\].*)?$`);
+  const base = dirname(`${glob.slice(0, glob.search(/[*?[{]/))}x`);
+  const matches: string[] = [];
+  if (!(await exists(base))) return matches;
+  for await (const path of walk(base, onSkip)) {
+    const match = pattern.exec(path);
+    if (match && (match.groups?.inside === undefined || LOG_NAME.test(path))) matches.push(path);
+  }
+  return matches;
+}
+
+/** `*`, `?`, `[abc]` and `{a,b}` within a name, `**` over folders. */
+function globSource(glob: string): string {
+  return glob.replace(/\*\*[/\\]?|\[[^\]]+\]|\{[^{}]*\}|[*?]|[.+^$()|[\]{}\\]/g, (part) => {
+    if (part.length === 1) return GLOB_CHARACTERS[part] ?? `\\${part}`;
+    if (part.startsWith('[')) return part.replace(/^\[!/, '[^');
+    if (part.startsWith('{')) return `(?:${part.slice(1, -1).split(',').map(globSource).join('|')})`;
+    return part === '**' ? '.*' : '(?:.*[/\\\\])?';
+  });
+}
+
+const GLOB_CHARACTERS: Readonly<Record<string, string>> = { '*': '[^/\\\\]*', '?': '[^/\\\\]' };

@@ -1,0 +1,128 @@
+import { asList, asString, toText } from '../../formats/lens.ts';
+import type { Fields } from './json-values.ts';
+import { joinTexts, type LogReader, textOf, timeOf } from './log-reader.ts';
+import { contextOf } from './messages.ts';
+import { type Call, type Draft, Transcript } from './transcript.ts';
+
+/** Sessions of Gemini CLI, one object or lines that amend each other, and saved chats, which are a list of contents. */
+export const geminiCli: LogReader = {
+  format: 'gemini-cli',
+  matches: (record) => isSession(record) || isLine(record) || isContent(record) || contentsOf(record) !== undefined,
+  async *read(records) {
+    let session: Session | undefined;
+    let run = 0;
+    const contents: Fields[] = [];
+    for await (const record of records) {
+      const saved = contentsOf(record);
+      if (saved) yield* contextOf(saved, { run: run++ });
+      else if (isContent(record)) contents.push(record);
+      else {
+        if (isSession(record) && session) yield* session.end();
+        if (isSession(record) || !session) session = new Session(run++);
+        yield* session.add(record);
+      }
+    }
+    if (session) yield* session.end();
+    yield* contextOf(contents, { run });
+  },
+};
+
+const isSession = (record: Fields): boolean =>
+  typeof record.sessionId === 'string' &&
+  (typeof record.projectHash === 'string' || asList(record.messages).some(isLine));
+
+const isLine = ({ type, content }: Fields): boolean =>
+  type === 'gemini' || (type === 'user' && (typeof content === 'string' || Array.isArray(content)));
+
+const isContent = ({ role, parts }: Fields): boolean => (role === 'user' || role === 'model') && Array.isArray(parts);
+
+const contentsOf = ({ history }: Fields): readonly Fields[] | undefined =>
+  asList(history).some(isContent) ? asList(history) : undefined;
+
+class Session {
+  readonly #run: number;
+  /** By id: a line with the same id is a later state of the same message. */
+  #lines = new Map<string, Fields>();
+  #carried = new Set<string>();
+
+  constructor(run: number) {
+    this.#run = run;
+  }
+
+  *add(record: Fields): Generator<Draft> {
+    const { $set, $rewindTo } = record;
+    const patch = ($set ?? record) as Fields;
+    if (typeof $rewindTo === 'string') yield* this.#rewind($rewindTo);
+    else if (Array.isArray(patch.messages)) yield* this.#replace(asList(patch.messages));
+    else if (isLine(record)) this.#put(record);
+  }
+
+  *end(): Generator<Draft> {
+    const transcript = new Transcript(this.#run);
+    for (const [id, line] of this.#lines) {
+      addLine(transcript, line);
+      if (this.#carried.has(id)) transcript.markCarried();
+    }
+    yield* transcript.cut();
+  }
+
+  #put(line: Fields): void {
+    this.#lines.set(asString(line.id) ?? `line ${this.#lines.size}`, line);
+  }
+
+  /** The user took back this message and all after it. */
+  *#rewind(id: string): Generator<Draft> {
+    const ids = [...this.#lines.keys()];
+    const kept = ids.slice(0, Math.max(0, ids.indexOf(id)));
+    yield* this.#replace(kept.map((key) => this.#lines.get(key) as Fields));
+  }
+
+  /** The list as it is sent from now on: after a compression, what is gone was the context before. */
+  *#replace(lines: readonly Fields[]): Generator<Draft> {
+    const ids = new Set(lines.map(({ id }) => id));
+    const isCut = [...this.#lines.keys()].some((id) => !ids.has(id));
+    const before = this.#lines;
+    if (isCut) yield* this.end();
+    this.#lines = new Map();
+    for (const line of lines) this.#put(line);
+    if (isCut) this.#carried = new Set([...this.#lines.keys()].filter((id) => before.has(id)));
+  }
+}
+
+function addLine(transcript: Transcript, line: Fields): void {
+  const time = timeOf(line.timestamp);
+  if (line.type === 'user') transcript.say('user', textOf(line.content), time);
+  else if (line.type === 'gemini') addReply(transcript, line, time);
+}
+
+function addReply(transcript: Transcript, line: Fields, time: number | undefined): void {
+  const tools = asList(line.toolCalls);
+  const text = joinTexts([...asList(line.thoughts).map(thoughtText), textOf(line.content)]);
+  transcript.reply({ text, calls: tools.map(callOf), time });
+  for (const { id, name, result, timestamp } of tools) {
+    if (result === undefined || result === null) continue;
+    const about = { callId: asString(id), name: asString(name), time: timeOf(timestamp) };
+    transcript.answer({ ...about, text: resultText(result) });
+  }
+}
+
+const thoughtText = ({ subject, description }: Fields): string => joinTexts([toText(subject), toText(description)]);
+
+const callOf = ({ id, name, args }: Fields): Call => ({
+  id: asString(id),
+  name: asString(name),
+  arguments: toText(args),
+});
+
+/** What goes back to the model; `resultDisplay` is for people. */
+function resultText(result: unknown): string {
+  const parts = Array.isArray(result) ? result : [result];
+  return joinTexts(parts.map((part) => responseText((part as Fields | null)?.functionResponse) ?? textOf(part)));
+}
+
+function responseText(functionResponse: unknown): string | undefined {
+  if (typeof functionResponse !== 'object' || functionResponse === null) return undefined;
+  const { response } = functionResponse as Fields;
+  const { output, error } = (response ?? {}) as Fields;
+  return toText(output ?? error ?? response);
+}

@@ -1,0 +1,81 @@
+import { detectFormat, formatByName } from '../../formats/detect-format.ts';
+import type { Segment } from '../../message.ts';
+import type { Fields } from './json-values.ts';
+import { type LogReader, textOf, timeOf } from './log-reader.ts';
+import { type SplitReply, splitBashBlocks, splitFunctions } from './text-actions.ts';
+import { type Draft, Transcript } from './transcript.ts';
+
+/** Message lists of the library's own formats: an array, lines, or objects with a list of messages. */
+export const messages: LogReader = {
+  format: 'messages',
+  matches: (record) => listOf(record) !== undefined || isMessage(record),
+  async *read(records) {
+    let run = 0;
+    const loose: Fields[] = [];
+    for await (const record of records) {
+      const list = listOf(record);
+      if (list) yield* contextOf(list, { run: run++, system: systemOf(record) });
+      else if (isMessage(record)) loose.push(record);
+    }
+    yield* contextOf(loose, { run });
+  },
+};
+
+const LISTS = ['messages', 'input', 'contents', 'history', 'conversation'];
+
+function listOf(record: Fields): readonly unknown[] | undefined {
+  const lists = LISTS.map((key) => record[key]).filter((list): list is unknown[] => Array.isArray(list));
+  return lists.find((list) => detectFormat(list) !== undefined);
+}
+
+const systemOf = ({ system, system_prompt, instructions }: Fields): string =>
+  textOf(system ?? system_prompt ?? instructions);
+
+const isMessage = (record: Fields): boolean => detectFormat([record]) !== undefined;
+
+/** The context that a list of messages is; none if it has no reply. */
+export function contextOf(
+  list: readonly unknown[],
+  { run = 0, system = '' }: { run?: number; system?: string } = {},
+): Draft[] {
+  const transcript = new Transcript(run);
+  transcript.say('system', system);
+  const format = detectFormat(list);
+  if (format) addSegments(transcript, list, formatByName(format).view(list));
+  return transcript.cut();
+}
+
+function addSegments(transcript: Transcript, list: readonly unknown[], segments: readonly Segment[]): void {
+  const split = textActions(segments);
+  let expectsResult = false;
+  for (const { kind, turn, text, message, callId, tool } of segments) {
+    const time = messageTime(list[message]);
+    const key = `turn ${turn}`;
+    if (kind === 'system') transcript.say('system', text, time);
+    else if (kind === 'observation') transcript.answer({ callId, name: tool, text, time });
+    else if (kind === 'action') transcript.reply({ key, calls: [{ id: callId, name: tool, arguments: text }], time });
+    else if (kind === 'reasoning') {
+      const reply = split?.(text) ?? { text, calls: [] };
+      transcript.reply({ key, ...reply, time });
+      expectsResult = reply.calls.length > 0;
+    } else if (expectsResult) {
+      transcript.answer({ callId: transcript.nextCall, text, time });
+      expectsResult = false;
+    } else transcript.say('user', text, time);
+  }
+}
+
+/** How the replies of a list hold their actions, if they are written as text. */
+function textActions(segments: readonly Segment[]): ((text: string) => SplitReply) | undefined {
+  if (segments.some(({ kind }) => kind === 'action' || kind === 'observation')) return undefined;
+  const isUsed = (split: (text: string) => SplitReply): boolean =>
+    segments.some(({ kind, text }) => kind === 'reasoning' && split(text).calls.length > 0);
+  if (isUsed(splitFunctions)) return splitFunctions;
+  const looksRun = segments.some(({ kind, text }) => kind === 'user' && text.startsWith('<returncode>'));
+  return looksRun && isUsed(splitBashBlocks) ? splitBashBlocks : undefined;
+}
+
+function messageTime(message: unknown): number | undefined {
+  const { timestamp, ts, created_at, created, extra } = (message ?? {}) as Fields;
+  return timeOf(timestamp ?? ts ?? created_at ?? created ?? (extra as Fields | null | undefined)?.timestamp);
+}

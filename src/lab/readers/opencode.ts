@@ -1,0 +1,115 @@
+import { asList, asString, toText } from '../../formats/lens.ts';
+import type { Fields } from './json-values.ts';
+import { joinTexts, type Session, sessionReader, timeOf } from './log-reader.ts';
+import { type Draft, Transcript } from './transcript.ts';
+
+/** What `opencode export` writes, or a list of its messages. */
+export const opencode = sessionReader({
+  format: 'opencode',
+  matches: (record) => isMessage(record) || messagesOf(record) !== undefined,
+  begin: (run) => new OpencodeSession(run),
+  partsOf: messagesOf,
+});
+
+function messagesOf({ messages }: Fields): readonly Fields[] | undefined {
+  const found = asList(messages).filter(isMessage);
+  return found.length > 0 ? found : undefined;
+}
+
+const isMessage = ({ info, parts }: Fields): boolean =>
+  Array.isArray(parts) && typeof (info as Fields | undefined)?.role === 'string';
+
+const isSummary = ({ role, summary, error }: Fields): boolean => role === 'assistant' && summary === true && !error;
+
+class OpencodeSession implements Session {
+  readonly #transcript: Transcript;
+  /** The messages of this context: a compaction may keep the last of them. */
+  #messages: Fields[] = [];
+  #tail: string | undefined;
+
+  constructor(run: number) {
+    this.#transcript = new Transcript(run);
+  }
+
+  *add(message: Fields): Generator<Draft> {
+    if (!isMessage(message)) return;
+    const info = message.info as Fields;
+    const parts = asList(message.parts);
+    if (isSummary(info)) yield* this.#compact(message);
+    else this.#addMessage(message);
+    const compaction = parts.find(({ type }) => type === 'compaction');
+    if (compaction) this.#tail = asString(compaction.tail_start_id) ?? asString(compaction.tailStartID);
+  }
+
+  end(): Draft[] {
+    return this.#transcript.cut();
+  }
+
+  /**
+   * The summary is sent as a reply, in the place of all before it but a tail. It is sent before the tail; here it
+   * follows, because the turns that a context carries are its first.
+   */
+  *#compact(summary: Fields): Generator<Draft> {
+    yield* this.end();
+    const from = this.#messages.findIndex(({ info }) => (info as Fields).id === this.#tail);
+    const tail = this.#tail === undefined || from < 0 ? [] : this.#messages.slice(from);
+    this.#messages = [];
+    for (const message of tail) this.#addMessage(message);
+    this.#transcript.markCarried();
+    this.#addMessage(summary);
+  }
+
+  #addMessage(message: Fields): void {
+    this.#messages.push(message);
+    const info = message.info as Fields;
+    const parts = asList(message.parts);
+    if (info.role === 'assistant') this.#addReplies(parts, timeOfInfo(info));
+    else this.#addUser(parts, timeOfInfo(info));
+  }
+
+  #addUser(parts: readonly Fields[], time: number | undefined): void {
+    for (const { type, text, synthetic, ignored } of parts) {
+      if (type !== 'text' || ignored === true) continue;
+      // What a client adds to a prompt by itself: files that were named in it, and the like.
+      if (synthetic === true) this.#transcript.answer({ text: toText(text), time });
+      else this.#transcript.say('user', toText(text), time);
+    }
+  }
+
+  /** Older versions keep all requests of an answer in one message, divided by `step-start`. */
+  #addReplies(parts: readonly Fields[], time: number | undefined): void {
+    const steps: Fields[][] = [[]];
+    for (const part of parts) {
+      if (part.type !== 'step-start') steps.at(-1)?.push(part);
+      else if (steps.at(-1)?.length !== 0) steps.push([]);
+    }
+    for (const step of steps) this.#addReply(step, time);
+  }
+
+  #addReply(parts: readonly Fields[], time: number | undefined): void {
+    const tools = parts.filter(({ type }) => type === 'tool');
+    const calls = tools.map(({ callID, tool, state }) => ({
+      id: asString(callID),
+      name: asString(tool),
+      arguments: toText((state as Fields | undefined)?.input),
+    }));
+    this.#transcript.reply({ text: textsOf(parts, ['text', 'reasoning']), calls, time });
+    for (const { callID, tool, state } of tools) this.#addResult(asString(callID), asString(tool), state as Fields);
+  }
+
+  #addResult(callId: string | undefined, name: string | undefined, state: Fields | undefined): void {
+    const text = state?.status === 'error' ? state.error : state?.output;
+    if (text === undefined) return;
+    this.#transcript.answer({
+      callId,
+      name,
+      text: toText(text),
+      time: timeOf((state?.time as Fields | undefined)?.end),
+    });
+  }
+}
+
+const textsOf = (parts: readonly Fields[], types: readonly string[]): string =>
+  joinTexts(parts.filter(({ type }) => types.includes(String(type))).map(({ text }) => toText(text)));
+
+const timeOfInfo = ({ time }: Fields): number | undefined => timeOf((time as Fields | undefined)?.created);

@@ -1,0 +1,154 @@
+import type { ChatMessage } from '../../message.ts';
+import type { Context } from '../run.ts';
+
+/** A context before it is known which file it is from. */
+export type Draft = Omit<Context, 'file' | 'format'>;
+
+export interface Call {
+  readonly id?: string | undefined;
+  readonly name?: string | undefined;
+  readonly arguments: string;
+}
+
+export interface ReplyPart {
+  /** Parts with the same key are one reply. Without a key, every part is one. */
+  readonly key?: string | undefined;
+  readonly text?: string | undefined;
+  readonly calls?: readonly Call[];
+  readonly time?: number | undefined;
+}
+
+interface Answer {
+  readonly callId?: string | undefined;
+  readonly name?: string | undefined;
+  readonly text: string;
+  readonly time?: number | undefined;
+}
+
+interface OpenCall {
+  readonly id: string | undefined;
+  readonly unique: string;
+  readonly name: string;
+  readonly reply: ChatMessage;
+}
+
+/** Writes down what a model saw and said, in order, and pairs results with calls. */
+export class Transcript {
+  readonly run: number;
+  #messages: ChatMessage[] = [];
+  #times: (number | undefined)[] = [];
+  #replies = new Map<string, ChatMessage>();
+  #open: OpenCall[] = [];
+  /** How often each id was given to a call. */
+  #ids = new Map<string, number>();
+  #last: ChatMessage | undefined;
+  #turns = 0;
+  #carriedTurns = 0;
+
+  constructor(run = 0) {
+    this.run = run;
+  }
+
+  get isEmpty(): boolean {
+    return this.#messages.length === 0;
+  }
+
+  /** How many replies there are. */
+  get turns(): number {
+    return this.#turns;
+  }
+
+  /** Adds what the user or the system said. Nothing is added for no text. */
+  say(role: 'system' | 'user', text: string, time?: number): void {
+    if (text !== '') this.#add({ role, content: text }, time);
+  }
+
+  /** Begins a reply, or adds to the one with the same key, though results may have come in between. */
+  reply({ key, text = '', calls = [], time }: ReplyPart): void {
+    const reply = (key === undefined ? undefined : this.#replies.get(key)) ?? this.#newReply(key, time);
+    if (text !== '') reply.content = reply.content === '' ? text : `${reply.content}\n${text}`;
+    for (const call of calls) this.#call(reply, call);
+  }
+
+  /** Adds a result. One that answers no open call is kept, without the name of a call. */
+  answer({ callId, name, text, time }: Answer): void {
+    const call = this.#answered(callId);
+    const tool = name ?? call?.name;
+    const message: ChatMessage = { role: 'tool', content: text };
+    if (tool !== undefined) message.name = tool;
+    if (call) message.toolCallId = call.unique;
+    this.#add(message, time);
+  }
+
+  /** Whether a reply with this key has begun in this context. */
+  hasReply(key: string): boolean {
+    return this.#replies.has(key);
+  }
+
+  /** Whether this call was made in this context, answered or not. */
+  hasCall(id: string): boolean {
+    return this.#ids.has(id);
+  }
+
+  /** The first call of the last reply that has no result yet. */
+  get nextCall(): string | undefined {
+    return this.#open.find(({ reply }) => reply === this.#last)?.unique;
+  }
+
+  /** Ends the context and begins anew. Gives what was written, unless no model was called. */
+  cut(): Draft[] {
+    const draft = { run: this.run, messages: this.#messages, times: this.#times, carriedTurns: this.#carriedTurns };
+    const isNew = this.#turns > this.#carriedTurns;
+    this.#messages = [];
+    this.#times = [];
+    this.#replies = new Map();
+    this.#open = [];
+    this.#ids = new Map();
+    this.#last = undefined;
+    this.#turns = 0;
+    this.#carriedTurns = 0;
+    return isNew ? [draft] : [];
+  }
+
+  /** From here on turns are new; those so far were kept, word for word, from the context before. */
+  markCarried(): void {
+    this.#carriedTurns = this.#turns;
+  }
+
+  #add(message: ChatMessage, time: number | undefined): void {
+    this.#messages.push(message);
+    this.#times.push(time);
+  }
+
+  #newReply(key: string | undefined, time: number | undefined): ChatMessage {
+    const reply: ChatMessage = { role: 'assistant', content: '' };
+    this.#add(reply, time);
+    this.#turns += 1;
+    this.#last = reply;
+    if (key !== undefined) this.#replies.set(key, reply);
+    return reply;
+  }
+
+  #call(reply: ChatMessage, call: Call): void {
+    const unique = this.#uniqueId(call.id ?? 'call');
+    const name = call.name ?? 'tool';
+    reply.toolCalls ??= [];
+    reply.toolCalls.push({ id: unique, name, arguments: call.arguments });
+    this.#open.push({ id: call.id, unique, name, reply });
+  }
+
+  #uniqueId(id: string): string {
+    const count = (this.#ids.get(id) ?? 0) + 1;
+    this.#ids.set(id, count);
+    return count === 1 ? id : this.#uniqueId(`${id}#${count}`);
+  }
+
+  /** Where ids repeat, a result belongs to the newest reply that waits for it, and there to the first call. */
+  #answered(id: string | undefined): OpenCall | undefined {
+    if (id === undefined) return undefined;
+    const fits = (call: OpenCall): boolean => call.id === id || call.unique === id;
+    const last = this.#open.findLast(fits)?.reply;
+    const at = this.#open.findIndex((call) => call.reply === last && fits(call));
+    return last === undefined ? undefined : this.#open.splice(at, 1)[0];
+  }
+}

@@ -1,0 +1,32 @@
+import type { ChatMessage } from '../message.ts';
+
+/** The logs that can be read. */
+export type RunFormat =
+  | 'claude-code'
+  | 'codex'
+  | 'opencode'
+  | 'gemini-cli'
+  | 'swe-agent'
+  | 'mini-swe-agent'
+  | 'openhands'
+  | 'pi'
+  | 'goose'
+  | 'cline'
+  | 'tau-bench'
+  | 'messages';
+
+/**
+ * A run, or the part of one between two compactions, as a neutral list of what the model saw and said.
+ * One assistant message is one model call; results of a text-only agent answer a call made from its text.
+ */
+export interface Context {
+  readonly file: string;
+  /** Which run of its file. */
+  readonly run: number;
+  readonly format: RunFormat;
+  readonly messages: readonly ChatMessage[];
+  /** When each message was logged, in milliseconds since 1970, where the log tells. */
+  readonly times: readonly (number | undefined)[];
+  /** Replies kept word for word across a compaction: they stay turns, but were billed before. */
+  readonly carriedTurns: number;
+}
