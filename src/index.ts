@@ -56,7 +56,7 @@ export type {
 } from './message.ts';
 export { maskDispatchObservation } from './plan/dispatch.ts';
 export { type DropOptions, dropOldestTurns } from './plan/drop-oldest-turns.ts';
-export type { FitOptions, FitResult } from './plan/fit.ts';
+export type { CacheFacts, FitOptions, FitResult } from './plan/fit.ts';
 export {
   HistoryReducer,
   type HistoryReducerOptions,
@@ -71,6 +71,7 @@ export {
 } from './plan/observation-masking-context-manager.ts';
 export { describeResult, type HiddenResult, type Placeholder } from './plan/placeholder.ts';
 export type { Added, Planner } from './plan/planner.ts';
+export { type BreakEvenOptions, breakEven } from './plan/policies/break-even.ts';
 export { type ClearToolUsesOptions, clearToolUses } from './plan/policies/clear-tool-uses.ts';
 export { type FirstAndLastOptions, firstAndLast } from './plan/policies/first-and-last.ts';
 export { type GraduatedOptions, graduated } from './plan/policies/graduated.ts';
@@ -89,6 +90,7 @@ export {
 } from './plan/policies/sliding-window.ts';
 export {
   type CommonOptions,
+  type EpochRecord,
   type Observation,
   type Policy,
   type Reason,
@@ -96,7 +98,10 @@ export {
   type Step,
   stateless,
 } from './plan/policy.ts';
+export { type OwnPrices, type PriceName, type Prices, priceLists, pricesOf } from './plan/prices.ts';
 export type { Decision, Report, Requirement } from './plan/report.ts';
+export type { KindShares } from './plan/ripening.ts';
+export type { ToolKind } from './plan/tool-kind.ts';
 export { type TruncateOptions, truncateResult } from './plan/truncate-result.ts';
 export { handleOf } from './store/handle.ts';
 export { clipText } from './text.ts';

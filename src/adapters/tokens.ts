@@ -1,11 +1,11 @@
 import { createRequire } from 'node:module';
 import { PalimpsestError } from '../errors.ts';
-import { cutRuns } from '../tokens/cut-runs.ts';
 import type { Counter } from '../tokens/counter.ts';
+import { cutRuns } from '../tokens/cut-runs.ts';
 
 export { countTokens } from '../tokens/count-tokens.ts';
-export { estimateTokens } from '../tokens/estimate-tokens.ts';
 export type { Counter } from '../tokens/counter.ts';
+export { estimateTokens } from '../tokens/estimate-tokens.ts';
 
 interface Encoding {
   countTokens(text: string, options: { disallowedSpecial: ReadonlySet<string> }): number;

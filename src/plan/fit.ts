@@ -10,8 +10,9 @@ import { keepCompiled } from './keep-compiled.ts';
 import type { Hidden } from './ledger.ts';
 import { plannerFor } from './memory.ts';
 import { Planner } from './planner.ts';
-import { never } from './policies/never.ts';
-import { isSamePolicy, type Policy } from './policy.ts';
+import { breakEven } from './policies/break-even.ts';
+import { type EpochRecord, isSamePolicy, type Policy } from './policy.ts';
+import { pricesOf } from './prices.ts';
 import type { Report } from './report.ts';
 
 /** Options of `fit` and `createPlanner`. */
@@ -33,6 +34,18 @@ export interface FitOptions {
   readonly handleOf?: (text: string) => string;
   /** Signed thinking behind an edit: list what the request must opt into, or edit nothing before it. */
   readonly boundThinking?: 'opt-in' | 'keep';
+  /** What the history does not tell about the provider's cache. */
+  readonly facts?: CacheFacts;
+}
+
+/** What only the caller knows about the provider's cache. */
+export interface CacheFacts {
+  /** How long ago the last request was sent. */
+  readonly idleMs?: number;
+  /** How long the cache lives without use. That of the price list if not given. */
+  readonly cacheLifeMs?: number;
+  /** The epochs that earlier calls took on a cold cache: `report.record` of each. */
+  readonly epochs?: readonly EpochRecord[];
 }
 
 /** What `fit` answers: the messages to send, and what was decided about them. */
@@ -62,7 +75,17 @@ const RULES = {
   recall: flag,
   handleOf: func,
   boundThinking: oneOf('opt-in', 'keep'),
+  facts: rule('an object with idleMs, cacheLifeMs and epochs', isFacts),
 };
+
+function isFacts(value: unknown): boolean {
+  const { idleMs = 0, cacheLifeMs = 0, epochs = [] } = (value ?? {}) as CacheFacts;
+  const isTime = (time: unknown): boolean => typeof time === 'number' && time >= 0;
+  const isEpoch = (epoch: unknown): boolean => Number.isInteger((epoch as EpochRecord | null)?.turns);
+  return (
+    typeof value === 'object' && isTime(idleMs) && isTime(cacheLifeMs) && Array.isArray(epochs) && epochs.every(isEpoch)
+  );
+}
 
 function isTable(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.values(value).every((v) => Number.isInteger(v) && v > 0);
@@ -83,6 +106,7 @@ export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitRes
     beside: [options.system, options.tools, options.contextWindows],
     isSame: (other) => sameOptions({ ...options, format }, other as FitOptions),
     create: () => createPlanner(format, options),
+    isCold: isCold(options),
   });
   const budget = budgetOf(options);
   if (budget !== undefined && planner.tokens > budget) throw impossible(planner, budget);
@@ -100,7 +124,8 @@ export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitRes
 /** A planner for one conversation, with the same options as `fit`. */
 export function createPlanner<M>(format: Format<M>, options: FitOptions = {}): Planner<M> {
   checkOptions('fit', options, RULES);
-  const { policy = never(), handleOf, recall = false, model } = options;
+  const { handleOf, recall = false, model } = options;
+  const policy = policyOf(options);
   const counter = options.counter ? checkedCounter(options.counter) : countTokens;
   if (recall && !handleOf) throw badOption('fit option handleOf', 'a function where recall is on', handleOf);
   return new Planner(format, {
@@ -109,10 +134,23 @@ export function createPlanner<M>(format: Format<M>, options: FitOptions = {}): P
     handleOf,
     model,
     maxTokens: budgetOf(options),
+    epochs: options.facts?.epochs,
     show: recall ? (hasRecallTool(options.tools) ? 'recall' : 'handle') : 'nothing',
     keepSigned: options.boundThinking === 'keep',
     besideTokens: sizeBeside('system', options.system, counter) + sizeBeside('tools', options.tools, counter),
   });
+}
+
+/** Masking that pays, at the prices of the model where its name tells them. */
+function policyOf({ policy, model }: FitOptions): Policy {
+  const prices = model === undefined ? undefined : pricesOf(model);
+  return policy ?? breakEven(prices ? { prices } : {});
+}
+
+function isCold(options: FitOptions): boolean {
+  if (options.facts?.idleMs === undefined) return false;
+  const { idleMs, cacheLifeMs = policyOf(options).cacheLifeMs ?? Number.POSITIVE_INFINITY } = options.facts;
+  return idleMs > cacheLifeMs;
 }
 
 /** Whether two calls decide alike. Policies made with the same options do. */

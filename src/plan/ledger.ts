@@ -22,6 +22,7 @@ import {
   type Why,
 } from './rows.ts';
 import { readSummary } from './summary.ts';
+import { covers, type LineRange, type ToolUse } from './tool-kind.ts';
 
 /** Something that was taken out of the history. */
 export interface Hidden {
@@ -41,6 +42,8 @@ export interface LedgerOptions extends HandleOptions {
   readonly keepSigned?: boolean | undefined;
   /** The size of system prompt and tools, where the provider takes them apart from the messages. */
   readonly besideTokens?: number | undefined;
+  /** Recognises calls, where the policy asks what kind of tool a result came from. */
+  readonly toolUse?: ((tool: string | undefined, args: string) => ToolUse) | undefined;
 }
 
 type Change = Pick<Result, 'text' | 'tokens' | 'masked' | 'why' | 'handle' | 'settled'> & {
@@ -98,6 +101,7 @@ export class Ledger<M> implements RequestView {
   frontier = 0;
   /** The last segment that is signed over everything before it. */
   lastSigned = -1;
+  isCold = false;
 
   readonly #options: LedgerOptions;
   readonly #viewer: Viewer<M>;
@@ -109,6 +113,10 @@ export class Ledger<M> implements RequestView {
   readonly #results: (Result | undefined)[] = [];
   readonly #openCalls = new OpenCalls<Call>();
   readonly #noteMessages: number[] = [];
+  /** The newest reads of each file, none of which covers another. */
+  readonly #reads = new Map<string, Result[]>();
+  /** The text before each turn, as far as it is known. */
+  readonly #textBefore: number[] = [0];
   #leadingSystem = 0;
   #changes: Change[] = [];
   /** Turns and notes before this request, once it changed them. */
@@ -156,6 +164,7 @@ export class Ledger<M> implements RequestView {
     const index = this.messages.push(message) - 1;
     if (beginsReply) this.rows.push(new TurnRow(this.rows.length, index));
     const row = this.lastRow;
+    this.#forgetTextAfter(row.number);
     row.to = index + 1;
     this.#messageTokens.push(0);
     this.#resize(index, row, MESSAGE_TOKENS, 0);
@@ -177,6 +186,9 @@ export class Ledger<M> implements RequestView {
     after.tokens += tokens;
     after.chars += length;
     this.tokensBefore += tokens;
+    row.text += content;
+    // The name of a tool is part of what the model said.
+    if (segment.kind === 'action' && segment.tool !== undefined) row.text += this.counter(segment.tool);
     this.#resize(segment.message, row, tokens, isArguments(segment) ? 0 : length);
     if (segment.kind === 'observation') this.#takeResult(index, segment, row, content);
     else if (segment.kind === 'action') this.#takeCall(segment, row);
@@ -213,6 +225,22 @@ export class Ledger<M> implements RequestView {
     const result = new Result(index, segment, row, call, tokens, masked);
     this.#results[index] = result;
     this.observations.push(result);
+    if (this.#options.toolUse) this.#takeUse(result, this.#options.toolUse(result.tool, result.args));
+  }
+
+  #takeUse(result: Result, { kind, read }: ToolUse): void {
+    result.kind = kind;
+    if (!read || result.isError) return;
+    result.range = read;
+    this.#cover(result, read);
+  }
+
+  #cover(result: Result, read: LineRange): void {
+    const earlier = this.#reads.get(read.path) ?? [];
+    const covered = earlier.filter(({ range }) => range && covers(read, range));
+    for (const older of covered) older.coveredBy = result;
+    result.covers = covered;
+    this.#reads.set(read.path, [...earlier.filter((older) => !covered.includes(older)), result]);
   }
 
   /** Turn 0: where the system prompt ends, and notes of ours that came back to us. */
@@ -394,6 +422,8 @@ export class Ledger<M> implements RequestView {
 
   #resizeResult(result: Result, tokens: number, chars: number): void {
     this.#resize(result.original.message, result.row, tokens, chars);
+    result.row.text += tokens;
+    this.#forgetTextAfter(result.row.number);
     this.after.observation.tokens += tokens;
     this.after.observation.chars += chars;
   }
@@ -436,10 +466,22 @@ export class Ledger<M> implements RequestView {
 
   #arrange(rows: TurnRow[], observations: Result[]): void {
     this.rows = rows;
+    this.#forgetTextAfter(0);
     this.observations = observations;
     this.frontier = 0;
+    this.#coverAnew();
     for (const [number, row] of rows.entries()) row.number = number;
     if (this.#hasSigned) this.lastSigned = rows.findLast((row) => row.lastSigned >= 0)?.lastSigned ?? -1;
+  }
+
+  /** A read covers nothing once it is left out. */
+  #coverAnew(): void {
+    if (this.#reads.size === 0) return;
+    this.#reads.clear();
+    for (const result of this.observations) {
+      result.coveredBy = undefined;
+      if (result.range) this.#cover(result, result.range);
+    }
   }
 
   /** Counts a row in or out. */
@@ -492,6 +534,7 @@ export class Ledger<M> implements RequestView {
 
   setNotes(notes: Notes): void {
     this.#keepShape();
+    this.#forgetTextAfter(0);
     const [old, next] = [this.#sizeOf(this.notes), this.#sizeOf(notes)];
     this.tokens += next.tokens - old.tokens;
     this.chars += next.chars - old.chars;
@@ -516,6 +559,52 @@ export class Ledger<M> implements RequestView {
   }
 
   // Reading what stands here.
+
+  get text(): number {
+    return this.#textTo(this.rows.length);
+  }
+
+  textOf(turn: number): number {
+    return (this.rows[turn]?.text ?? 0) + (turn === 0 ? this.#noteText() : 0);
+  }
+
+  textBefore(observation: Observation): number {
+    const row = this.rows[observation.turn] as TurnRow;
+    let text = this.#textTo(row.number);
+    for (let i = this.#firstSegment[row.from] as number; i < observation.segment; i++) text += this.#textAt(i);
+    return text;
+  }
+
+  gain(observation: Observation): number {
+    const draft = this.#draft(observation as Result);
+    return draft ? observation.tokens - draft.tokens : 0;
+  }
+
+  /** The text of the turns before this one. */
+  #textTo(turn: number): number {
+    const known = this.#textBefore;
+    for (let i = known.length; i <= turn; i++) known.push((known[i - 1] as number) + this.textOf(i - 1));
+    return known[turn] as number;
+  }
+
+  #forgetTextAfter(turn: number): void {
+    if (this.#textBefore.length > turn + 1) this.#textBefore.length = turn + 1;
+  }
+
+  #textAt(index: number): number {
+    const segment = this.segments[index] as Segment;
+    const named = segment.kind === 'action' && segment.tool !== undefined ? this.counter(segment.tool) : 0;
+    return (this.#results[index]?.tokens ?? (this.#segmentTokens[index] as number)) + named;
+  }
+
+  /** Notes stand in turn 0, in the place of those of ours that came back to us. */
+  #noteText(): number {
+    if (noteTexts(this.notes).length === 0 && this.#noteMessages.length === 0) return 0;
+    let text = 0;
+    for (const note of noteTexts(this.notes)) text += this.counter(note);
+    for (const index of this.#noteMessages) text -= this.#segmentTokens[this.#firstSegment[index] as number] as number;
+    return text;
+  }
 
   *segmentsOf(row: TurnRow): Iterable<[Segment, number]> {
     const end = this.#firstSegment[row.to] ?? this.segments.length;

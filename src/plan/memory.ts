@@ -16,6 +16,8 @@ export interface PlannerKey<M> {
   readonly beside: readonly unknown[];
   isSame(options: unknown): boolean;
   create(): Planner<M>;
+  /** Whether the cache is known to have died before the request about to be sent. */
+  readonly isCold: boolean;
 }
 
 /**
@@ -31,7 +33,7 @@ export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Plann
     if (fresh.length === 0) return known.planner;
     // Forgotten until it has gone well: a counter or a policy of the caller's may throw in the middle.
     conversations.delete(first);
-    known.planner.take(fresh);
+    known.planner.take(fresh, key);
     if (known.seen.addAll(fresh)) conversations.set(first, known);
     return known.planner;
   }
@@ -44,7 +46,7 @@ export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Plann
 
 function planAll<M>(messages: readonly M[], key: PlannerKey<M>): Planner<M> {
   const planner = key.create();
-  planner.take(messages);
+  planner.take(messages, key);
   return planner;
 }
 

@@ -4,7 +4,7 @@ import { brokenLaws } from '../laws/index.ts';
 import type { Edit, Format, Plan, Violation } from '../message.ts';
 import { type Hidden, Ledger, type LedgerOptions } from './ledger.ts';
 import { houseStyle } from './placeholder.ts';
-import type { Limit, Policy, Reason } from './policy.ts';
+import type { EpochRecord, Limit, Policy, Reason } from './policy.ts';
 import { createReport, type Decision, type Report, type Requirement } from './report.ts';
 import { maskAll, type Stage, sizeOf, squeeze, summarizeTurns } from './squeeze.ts';
 
@@ -15,6 +15,8 @@ export interface PlannerOptions extends Omit<LedgerOptions, 'style'> {
   readonly policy: Policy;
   readonly maxTokens?: number | undefined;
   readonly model?: string | undefined;
+  /** Epochs taken on a cold cache before, to be taken again. */
+  readonly epochs?: readonly EpochRecord[] | undefined;
 }
 
 /** What one call of `add` decided. */
@@ -33,7 +35,9 @@ interface Decided {
 type Cut = Decision & { readonly stage: Stage };
 
 function toDecision({ because, masked, cut }: Decided): Decision {
-  return cut ?? (masked > 0 ? { ...because, act: 'mask', masked } : { ...because });
+  if (cut) return cut;
+  const act = because.act === 'cold-cache' ? because.act : 'mask';
+  return masked > 0 ? { ...because, act, masked } : { ...because };
 }
 
 interface Progress {
@@ -55,6 +59,7 @@ export class Planner<M> {
   readonly #policy: Policy;
   readonly #limits: readonly Limit[];
   readonly #model: string | undefined;
+  readonly #epochs: readonly EpochRecord[];
   #progress: Progress;
   /** Where the fold stood before the request about to be sent, if that one was decided already. */
   #undecided: Progress | undefined;
@@ -64,8 +69,10 @@ export class Planner<M> {
   #decided: Decided = { because: { act: 'wait', because: 'nothing to decide yet' }, masked: 0, cut: undefined };
 
   constructor(format: Format<M>, options: PlannerOptions) {
-    const { policy, maxTokens, model, ...ledger } = options;
-    this.#ledger = new Ledger(format, { ...ledger, style: policy.style ?? houseStyle });
+    const { policy, maxTokens, model, epochs, ...ledger } = options;
+    const { style = houseStyle, toolUse } = policy;
+    this.#ledger = new Ledger(format, { ...ledger, style, toolUse });
+    this.#epochs = epochs ?? [];
     this.#policy = policy;
     this.#limits = [policy.limit, budgetLimit(policy, maxTokens)].filter((limit) => limit !== undefined);
     this.#model = model;
@@ -79,9 +86,9 @@ export class Planner<M> {
   }
 
   /** Like `add`, for those who only want the whole at the end. */
-  take(messages: readonly M[]): void {
+  take(messages: readonly M[], { isCold = false } = {}): void {
     for (const message of messages) this.#takeOne(message);
-    if (!this.#undecided) this.#decide();
+    if (!this.#undecided) this.#decide(isCold);
   }
 
   plan(): Plan {
@@ -133,7 +140,19 @@ export class Planner<M> {
     const decision = toDecision(this.#decided);
     const change = lastChange && toDecision(lastChange);
     const withinBudget = this.#limits.every((limit) => sizeOf(this.#ledger, limit) <= limit.max);
-    const progress = { decision, epoch, stage, frontier, previousTokens, requires, withinBudget, lastChange: change };
+    const record =
+      decision.act === 'cold-cache' ? { turns: this.#ledger.turns, messages: this.#ledger.messages.length } : undefined;
+    const progress = {
+      decision,
+      epoch,
+      stage,
+      frontier,
+      previousTokens,
+      requires,
+      withinBudget,
+      record,
+      lastChange: change,
+    };
     return createReport(this.#ledger, progress);
   }
 
@@ -160,8 +179,11 @@ export class Planner<M> {
     this.#progress = progress;
   }
 
-  #decide(): void {
+  #decide(isCold = false): void {
     const ledger = this.#ledger;
+    const isRecorded = (epoch: EpochRecord): boolean =>
+      epoch.turns === ledger.turns && epoch.messages === ledger.messages.length;
+    ledger.isCold = isCold || this.#epochs.some(isRecorded);
     this.#isLawful = false;
     const before = this.#progress;
     const previousTokens = ledger.requestTokens;

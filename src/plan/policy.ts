@@ -1,6 +1,8 @@
 import { MAX_PLACEHOLDER } from '../laws/idempotent.ts';
-import { anything, badOption, checkOptions, count, flag, func, names } from '../options.ts';
+import { anything, badOption, checkOptions, count, flag, func, names, rule } from '../options.ts';
 import { customStyle, houseStyle, type Placeholder, type PlaceholderStyle } from './placeholder.ts';
+import { type Ages, agesOf, isRipe, type KindShares, noRipe, type Ripe, ripen } from './ripening.ts';
+import { KINDS, readToolUse, type ToolKind, type ToolUse } from './tool-kind.ts';
 
 /** A tool result as the next request would carry it. */
 export interface Observation {
@@ -16,6 +18,12 @@ export interface Observation {
   readonly tags: readonly string[];
   /** Its text is a placeholder already. */
   readonly masked: boolean;
+  /** What its tool does; 'other' unless the policy asks for kinds. */
+  readonly kind: ToolKind;
+  /** A newer read that shows all that this one shows, where the policy asks for kinds. */
+  readonly coveredBy: Observation | undefined;
+  /** The older reads that this one is the first to cover. */
+  readonly covers: readonly Observation[];
 }
 
 /** What a policy sees of one request: everything as masked so far. */
@@ -34,11 +42,27 @@ export interface RequestView {
   readonly revision: number;
   /** Whether the laws allow to mask this result, and its placeholder is smaller. */
   readonly maskable: (observation: Observation) => boolean;
+  /** What a mask of this result saves; 0 if there can be none. */
+  gain(observation: Observation): number;
+  /** The size of all texts that go out: framing, ids, system prompt and tools beside the messages apart. */
+  readonly text: number;
+  /** The same of one turn; turn 0 is what comes before the first reply. */
+  textOf(turn: number): number;
+  /** The same of all that stands before a result. */
+  textBefore(observation: Observation): number;
+  /** Whether the provider's cache is known to have died before this request. */
+  readonly isCold: boolean;
+}
+
+/** An epoch that nothing in the history explains: the request it was taken on. Kept by the caller, and given again. */
+export interface EpochRecord {
+  readonly turns: number;
+  readonly messages: number;
 }
 
 /** Why a policy did what it did. */
 export interface Reason {
-  readonly act: 'mask' | 'wait' | 'off';
+  readonly act: 'mask' | 'wait' | 'off' | 'cold-cache';
   readonly because: string;
   readonly [detail: string]: unknown;
 }
@@ -79,6 +103,10 @@ export interface Policy<S = unknown> {
   /** How its placeholders are written where no handle is shown. The house's way if not given. */
   readonly style?: PlaceholderStyle;
   readonly limit?: Limit;
+  /** Recognises calls, if it asks for the kinds of tools. */
+  readonly toolUse?: (tool: string | undefined, args: string) => ToolUse;
+  /** How long the cache lives that it reckons with. */
+  readonly cacheLifeMs?: number;
 }
 
 /** Options that every maker takes. */
@@ -93,6 +121,13 @@ export interface CommonOptions {
   readonly removeTags?: readonly string[];
   readonly keepErrors?: boolean;
   readonly pinned?: (observation: Observation) => boolean;
+  /**
+   * Results leave the window the sooner the quicker their kind goes cold: reads after the whole window, searches after
+   * ⅔ of it, shell output ⅓, edit results ⅕, a read that a newer one covers at once. Or shares of your own.
+   */
+  readonly windowByKind?: boolean | KindShares;
+  /** Tools whose kind their name does not tell. */
+  readonly toolKinds?: Readonly<Record<string, ToolKind>>;
   readonly placeholder?: Placeholder;
 }
 
@@ -104,8 +139,22 @@ const COMMON_RULES = {
   removeTags: names,
   keepErrors: flag,
   pinned: func,
+  windowByKind: rule('true, false or a share of the window for some kinds', isShares),
+  toolKinds: rule(`an object with ${KINDS.join(', ')} for each tool`, areKinds),
   placeholder: anything,
 };
+
+function isShares(value: unknown): boolean {
+  if (typeof value === 'boolean') return true;
+  if (typeof value !== 'object' || value === null) return false;
+  const isShare = ([kind, share]: [string, unknown]): boolean =>
+    (KINDS as readonly string[]).includes(kind) && typeof share === 'number' && share >= 0 && Number.isFinite(share);
+  return Object.entries(value).every(isShare);
+}
+
+function areKinds(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.values(value).every((kind) => KINDS.includes(kind));
+}
 
 /** Whether a policy's options and the laws let a result go. */
 export type Eligible = (observation: Observation, request: RequestView) => boolean;
@@ -126,34 +175,59 @@ interface Make<S> extends Body<S> {
   readonly limit?: Limit;
   /** False where name and options do not tell what it does. */
   readonly isNamed?: boolean;
+  /** Its rule is a window in turns, which knows the kinds itself. */
+  readonly isWindow?: boolean;
+  /** Kinds make a difference unless the caller says otherwise. */
+  readonly windowByKind?: boolean;
+  readonly cacheLifeMs?: number;
+}
+
+interface State<S> {
+  readonly own: S;
+  readonly seen: number;
 }
 
 /** Makes a policy from its own rule and the options that all share. */
-export function createPolicy<S>(make: Make<S>): Policy<{ readonly own: S; readonly seen: number }> {
+export function createPolicy<S>(make: Make<S>): Policy<State<S>> {
   const { options } = make;
   checkOptions(make.name, options, { ...COMMON_RULES, ...make.rules });
-  const eligible = eligibleResults({ minTokens: make.minTokens ?? 80, ...options });
-  const pressed = eligibleResults({ ...options, minTokens: 0 });
   const window = make.window ?? 10;
-  const policy: Policy<{ readonly own: S; readonly seen: number }> = {
+  const byKind = options.windowByKind ?? make.windowByKind ?? false;
+  const ages = agesOf(window, byKind);
+  const isWaiting = byKind !== false && !make.isWindow;
+  const eligible = eligibleResults({ minTokens: make.minTokens ?? 80, ...options }, isWaiting ? ages : undefined);
+  const pressed = eligibleResults({ ...options, minTokens: 0 });
+  const policy: Policy<State<S>> = {
     name: make.name,
     window,
     style: styleOf(make.name, options.placeholder) ?? make.style ?? houseStyle,
     ...(make.limit ? { limit: make.limit } : {}),
+    ...(make.cacheLifeMs === undefined ? {} : { cacheLifeMs: make.cacheLifeMs }),
+    ...(byKind === false ? {} : { toolUse: toolUseOf(options.toolKinds) }),
     init: () => ({ own: make.init(), seen: 0 }),
     step({ own, seen }, request) {
-      const step = make.step(own, request, eligible);
+      // Where results ripen at different times, what was passed over once is looked at again.
+      const step = make.step(isWaiting ? make.init() : own, request, eligible);
       const tagged = options.removeTags ? taggedSince(seen, request, options.removeTags) : [];
       const mask = tagged.length > 0 ? [...step.mask, ...tagged] : step.mask;
       const state = { own: step.state, seen: request.observations.length };
       const { because, summarize } = step;
       return summarize === undefined ? { state, mask, because } : { state, mask, because, summarize };
     },
-    outside: (request) => make.outside?.(request, pressed) ?? olderThan(request, window, pressed),
+    outside: (request) => make.outside?.(request, pressed) ?? ripeResults(request, ages, pressed),
   };
   const key = make.isNamed === false ? undefined : keyOf(make.name, options);
   if (key !== undefined) keys.set(policy, key);
   return policy;
+}
+
+function toolUseOf(kinds: CommonOptions['toolKinds']): (tool: string | undefined, args: string) => ToolUse {
+  if (!kinds) return readToolUse;
+  return (tool, args) => {
+    const kind = tool !== undefined && Object.hasOwn(kinds, tool) ? kinds[tool] : undefined;
+    const use = readToolUse(tool, args);
+    return kind === undefined || kind === use.kind ? use : { kind };
+  };
 }
 
 /** Kept apart, so that a policy made by spreading another one has none. */
@@ -180,18 +254,19 @@ function styleOf(name: string, placeholder: Placeholder | undefined): Placeholde
   throw badOption(`${name} option placeholder`, 'a function or a text of 1 to 250 characters', placeholder);
 }
 
-function eligibleResults(options: CommonOptions): Eligible {
+/** With `ages`, only what has left the window of its kind. */
+function eligibleResults(options: CommonOptions, ages?: Ages): Eligible {
   const { minTokens = 0, keepErrors = false, pinned } = options;
-  const [keepTools, onlyTools, keepTags] = [
-    setOf(options.keepTools),
-    setOf(options.onlyTools),
-    setOf(options.keepTags),
-  ];
+  const [keepTools, onlyTools] = [setOf(options.keepTools), setOf(options.onlyTools)];
+  const [keepTags, removeTags] = [setOf(options.keepTags), setOf(options.removeTags)];
   return (observation, request) => {
     if (observation.masked || observation.tokens <= minTokens) return false;
+    // Those go by their tag, whatever the policy decides.
+    if (removeTags && observation.tags.some((tag) => removeTags.has(tag))) return false;
     if (keepErrors && observation.isError) return false;
     if (keepTools?.has(observation.tool ?? '') || (onlyTools && !onlyTools.has(observation.tool ?? ''))) return false;
     if (keepTags && observation.tags.some((tag) => keepTags.has(tag))) return false;
+    if (ages && !isRipe(observation, request, ages)) return false;
     return !pinned?.(observation) && request.maskable(observation);
   };
 }
@@ -203,12 +278,11 @@ function taggedSince(seen: number, request: RequestView, tags: readonly string[]
   return fresh.filter((o) => o.tags.some((tag) => tags.includes(tag))).map((o) => o.segment);
 }
 
-function olderThan(request: RequestView, age: number, eligible: Eligible): number[] {
+function ripeResults(request: RequestView, ages: Ages, eligible: Eligible): number[] {
   const mask: number[] = [];
   for (let i = request.frontier; i < request.observations.length; i++) {
     const observation = request.observations[i] as Observation;
-    if (request.turns - observation.turn < age) break;
-    if (eligible(observation, request)) mask.push(observation.segment);
+    if (isRipe(observation, request, ages) && eligible(observation, request)) mask.push(observation.segment);
   }
   return mask;
 }
@@ -223,21 +297,20 @@ export function eligibleBefore(end: number, request: RequestView, eligible: Elig
   return mask;
 }
 
-/** The rule of all windows: mask what is at least `age` turns old, looking at each result once. */
-export function windowOf(age: (request: RequestView) => number): Body<number> {
+/** The rule of all windows: mask what has left it, looking at each result once. */
+export function windowOf(
+  window: number,
+  { windowByKind }: CommonOptions,
+  turnOf: (request: RequestView) => number = (request) => request.turns,
+): Body<Ripe> & { readonly isWindow: true } {
+  const ages = agesOf(window, windowByKind);
   return {
-    init: () => 0,
-    step(next, request, eligible) {
-      const { observations, turns } = request;
-      const least = age(request);
-      const mask: number[] = [];
-      let state = Math.max(next, request.frontier);
-      for (; state < observations.length; state++) {
-        const observation = observations[state] as Observation;
-        if (turns - observation.turn < least) break;
-        if (eligible(observation, request)) mask.push(observation.segment);
-      }
-      return { state, mask, because: mask.length > 0 ? LEFT : NOTHING_LEFT };
+    isWindow: true,
+    init: noRipe,
+    step(state, request, eligible) {
+      const { ripe, fresh } = ripen(state, request, ages, turnOf(request));
+      const mask = fresh.filter((observation) => eligible(observation, request)).map(({ segment }) => segment);
+      return { state: ripe, mask, because: mask.length > 0 ? LEFT : NOTHING_LEFT };
     },
   };
 }

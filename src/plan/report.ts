@@ -1,11 +1,12 @@
 import type { Kind } from '../message.ts';
 import type { Ledger } from './ledger.ts';
+import type { EpochRecord } from './policy.ts';
 import type { Sizes } from './rows.ts';
 import type { Stage } from './squeeze.ts';
 
 /** What was decided about the request, with its numbers and a one-line reason. */
 export interface Decision {
-  readonly act: 'mask' | 'wait' | 'over-limit' | 'off';
+  readonly act: 'mask' | 'wait' | 'over-limit' | 'cold-cache' | 'off';
   readonly because: string;
   readonly [detail: string]: unknown;
 }
@@ -30,6 +31,8 @@ export interface Report {
   readonly reductionStage?: Stage;
   /** How many requests changed what earlier ones had sent. */
   readonly epoch: number;
+  /** Where this request took an epoch because the cache was cold: keep it, and give it in `facts.epochs` from now on. */
+  readonly record?: EpochRecord;
   /** The message of the first result that could be masked and is not. */
   readonly frontier?: number;
   /** What a prompt cache would hold of this request, and what it must write again of the last one. */
@@ -55,6 +58,7 @@ export interface Progress {
   readonly previousTokens: number;
   readonly requires: readonly Requirement[];
   readonly withinBudget: boolean;
+  readonly record: EpochRecord | undefined;
   readonly lastChange: Decision | undefined;
 }
 
@@ -85,6 +89,7 @@ export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
     maskedChars: ledger.maskedChars,
     ...(progress.stage === undefined ? {} : { reductionStage: progress.stage }),
     epoch: progress.epoch,
+    ...(progress.record ? { record: progress.record } : {}),
     ...(progress.frontier === undefined ? {} : { frontier: progress.frontier }),
     cache: cacheOf(ledger, change, progress.previousTokens),
     cacheMarkers: change === undefined || change === 0 ? [] : [change],

@@ -1,6 +1,7 @@
 import { hiddenChars } from '../laws/monotone.ts';
 import type { Kind, ReplaceEdit, Segment } from '../message.ts';
 import type { Observation } from './policy.ts';
+import type { LineRange, ToolKind } from './tool-kind.ts';
 
 export type Why = ReplaceEdit['why'];
 
@@ -14,6 +15,8 @@ export class TurnRow {
   readonly from: number;
   to: number;
   tokens = 0;
+  /** Its texts alone, without framing, ids and names of results. */
+  text = 0;
   chars = 0;
   openCalls = 0;
   hasUser = false;
@@ -54,6 +57,8 @@ export interface Draft {
   readonly handle: string | undefined;
 }
 
+const NO_RESULTS: readonly Result[] = [];
+
 /** One result, as it came and as it goes out. */
 export class Result implements Observation {
   readonly segment: number;
@@ -70,6 +75,14 @@ export class Result implements Observation {
   edit: ReplaceEdit | undefined = undefined;
   /** Its text in the edit that a planner answered last. */
   reported: string | undefined = undefined;
+  /** What its tool does, where the policy asks for it. */
+  kind: ToolKind = 'other';
+  /** The lines that it shows, if it is a read that can be told. */
+  range: LineRange | undefined = undefined;
+  /** A newer read that shows all of it. */
+  coveredBy: Result | undefined = undefined;
+  /** The older reads that it is the first to cover. */
+  covers: readonly Result[] = NO_RESULTS;
   /** The placeholder that would hide its present text, once worked out; null where there can be none. */
   draft: Draft | null | undefined = undefined;
 

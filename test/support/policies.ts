@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import {
+  breakEven,
   clearToolUses,
   firstAndLast,
   graduated,
@@ -31,6 +32,8 @@ const common = fc.record(
     keepErrors: fc.boolean(),
     keepTags: fc.constant(['keep']),
     removeTags: fc.constant(['remove']),
+    windowByKind: fc.constantFrom(true, false, { edit: 0, shell: 0.5 }),
+    toolKinds: fc.constant({ grep: 'read' as const }),
     placeholder: fc.constantFrom(
       '[gone]',
       ({ tool }: { tool: string | undefined }) => `[${tool ?? 'a tool'} said something]`,
@@ -41,6 +44,12 @@ const common = fc.record(
 
 const make = (name: string, maker: fc.Arbitrary<Policy>): fc.Arbitrary<NamedPolicy> =>
   maker.map((policy) => ({ name, policy }));
+
+/** From free reads to none. */
+const prices = fc.record({
+  read: fc.constantFrom(0, 0.02, 0.1, 0.5, 1),
+  write: fc.constantFrom(1, 1.25, 2),
+});
 
 /** Every ready-made policy with random options. */
 export const anyPolicy: fc.Arbitrary<NamedPolicy> = fc.oneof(
@@ -84,6 +93,14 @@ export const anyPolicy: fc.Arbitrary<NamedPolicy> = fc.oneof(
     fc
       .tuple(small, some, common)
       .map(([window, summarizeEvery, options]) => hybrid({ window, summarizeEvery, ...options })),
+  ),
+  make(
+    'breakEven',
+    fc
+      .tuple(prices, small, fc.constantFrom(0.1, 0.7, 1), fc.constantFrom(0.1, 0.5, 10), common)
+      .map(([list, window, threshold, maxLoss, options]) =>
+        breakEven({ prices: list, window, threshold, maxLoss, ...options }),
+      ),
   ),
   make(
     'graduated',

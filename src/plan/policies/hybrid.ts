@@ -10,13 +10,13 @@ export interface HybridOptions extends CommonOptions {
 /** The window, and a summary of the oldest turns each time `summarizeEvery` of them stand outside it. */
 export function hybrid(options: HybridOptions = {}): Policy {
   const { window = 10, summarizeEvery = 43 } = given('hybrid', options);
-  const sliding = windowOf(() => window);
-  return createPolicy<number>({
+  const sliding = windowOf(window, options);
+  return createPolicy({
     name: 'hybrid',
     options,
     rules: { window: count, summarizeEvery: positive },
     window,
-    init: sliding.init,
+    ...sliding,
     step(state, request, eligible) {
       const step = sliding.step(state, request, eligible);
       return request.turns >= summarizeEvery + window ? { ...step, summarize: summarizeEvery } : step;

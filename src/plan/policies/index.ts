@@ -1,6 +1,7 @@
 import { PalimpsestError } from '../../errors.ts';
 import { nearest } from '../../options.ts';
 import type { Policy } from '../policy.ts';
+import { breakEven } from './break-even.ts';
 import { clearToolUses } from './clear-tool-uses.ts';
 import { firstAndLast } from './first-and-last.ts';
 import { graduated } from './graduated.ts';
@@ -24,6 +25,7 @@ export const policies: Readonly<Record<string, Maker>> = {
   'gemini-cli': geminiCli,
   'clear-tool-uses': clearToolUses,
   hybrid,
+  'break-even': breakEven,
   graduated,
   never,
 };

@@ -16,7 +16,7 @@ export function slidingWindow(options: SlidingWindowOptions = {}): Policy {
 
 function windowPolicy(name: string, options: SlidingWindowOptions, most: number, style: PlaceholderStyle): Policy {
   const { turns = most } = given(name, options);
-  return createPolicy({ name, options, rules: { turns: count }, window: turns, style, ...windowOf(() => turns) });
+  return createPolicy({ name, options, rules: { turns: count }, window: turns, style, ...windowOf(turns, options) });
 }
 
 export const OMITTED = '[Observation omitted for brevity]';
@@ -51,6 +51,7 @@ export function polling(options: PollingOptions = {}): Policy {
     options,
     rules: { turns: count, every: positive },
     window: turns,
-    ...windowOf((request) => turns + (request.turns % every)),
+    // The turn of the last move.
+    ...windowOf(turns, options, (request) => request.turns - (request.turns % every)),
   });
 }

@@ -1,0 +1,194 @@
+import { badOption, count, given, nearest, rule } from '../../options.ts';
+import {
+  type CommonOptions,
+  createPolicy,
+  type Eligible,
+  type Observation,
+  type Policy,
+  type Reason,
+  type RequestView,
+  type Step,
+} from '../policy.ts';
+import { type OwnPrices, type PriceName, type Prices, priceLists } from '../prices.ts';
+import { type Ages, agesOf, noRipe, type Ripe, ripeAt, ripen } from '../ripening.ts';
+
+/** Options of `breakEven`. */
+export interface BreakEvenOptions extends CommonOptions {
+  /** A price list by its name, or a provider's prices as multiples of its base price. */
+  readonly prices?: PriceName | OwnPrices;
+  /** How many of the last turns stay whole. */
+  readonly window?: number;
+  /** Acts when the rent has reached this share of the price. */
+  readonly threshold?: number;
+  /** No epoch may lose more than this share of what the conversation has cost, if it ends right after. */
+  readonly maxLoss?: number;
+}
+
+/**
+ * Masks only when it pays. A provider bills a cached prefix at `read`, and at `write` what stands behind the first
+ * changed byte: so each request that goes out unmasked costs a rent, a mask costs a price once, and nobody knows how many
+ * requests are still to come. As with skis, one buys when the rent paid reaches the price.
+ */
+export function breakEven(options: BreakEvenOptions = {}): Policy {
+  const { window = 10, threshold = 0.7, windowByKind = true } = given('break-even', options);
+  const prices = pricesFrom(options.prices);
+  const maxLoss = options.maxLoss ?? maxLossAt(prices);
+  const rule: Rule = { prices, ages: agesOf(window, windowByKind), threshold, maxLoss };
+  return createPolicy<Account | undefined>({
+    name: 'break-even',
+    options,
+    rules: RULES,
+    window,
+    windowByKind: true,
+    isWindow: true,
+    cacheLifeMs: prices.lifeMs,
+    init: () => undefined,
+    step(state, request, eligible) {
+      const account =
+        state && isNext(state, request)
+          ? nextAccount(state, request, rule, eligible)
+          : openAccount(request, rule, eligible);
+      return decide(account, request, rule, eligible);
+    },
+  });
+}
+
+const share = rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0 && Number.isFinite(v));
+
+const RULES = {
+  prices: rule('a price list', () => true),
+  window: count,
+  threshold: share,
+  maxLoss: share,
+};
+
+function pricesFrom(prices: BreakEvenOptions['prices'] = 'anthropic-5m'): Prices {
+  const known = Object.keys(priceLists);
+  if (typeof prices === 'string') {
+    if (Object.hasOwn(priceLists, prices)) return priceLists[prices];
+    const near = nearest(prices, known);
+    throw badOption(
+      'break-even option prices',
+      near ? `a known price list (did you mean ${near}?)` : `one of ${known.join(', ')}`,
+      prices,
+    );
+  }
+  const { read, write } = given('break-even option prices', prices);
+  const isPrice = (value: unknown): boolean => typeof value === 'number' && value >= 0 && Number.isFinite(value);
+  if (!isPrice(read) || !isPrice(write))
+    throw badOption('break-even option prices', 'prices with numbers read and write', prices);
+  return { name: 'own', lifeMs: 0, leastTokens: 0, date: '', source: 'the caller', ...prices };
+}
+
+/** A tenth; more where cached tokens are so cheap that only a large mask can save anything. */
+const maxLossAt = ({ read }: Prices): number => Math.max(0.1, 0.15 - read / 2);
+
+interface Rule {
+  readonly prices: Prices;
+  readonly ages: Ages;
+  readonly threshold: number;
+  readonly maxLoss: number;
+}
+
+/**
+ * What the conversation has cost so far, all of it as it goes out now: a result that is masked counts as its placeholder
+ * from the start. So the account can be read off a history that was masked before, and is then the same.
+ */
+interface Account {
+  readonly revision: number;
+  readonly ripe: Ripe;
+  /** What the results that could be masked and are not have cost since they could be. */
+  readonly rent: number;
+  /** What a mask of them would save on each request. */
+  readonly gain: number;
+  /** The first of them. */
+  readonly first: Observation | undefined;
+  /** The sizes of all requests before this one together. */
+  readonly carried: number;
+}
+
+const isNext = ({ revision, ripe }: Account, request: RequestView): boolean =>
+  revision === request.revision && ripe.turns === request.turns - 1;
+
+/** What was cached: all that the request before this one carried. */
+const cachedText = (request: RequestView): number => request.text - request.textOf(request.turns);
+
+function nextAccount(account: Account, request: RequestView, { prices, ages }: Rule, eligible: Eligible): Account {
+  const { ripe, fresh } = ripen(account.ripe, request, ages);
+  let { gain, first } = account;
+  for (const observation of fresh) {
+    if (!eligible(observation, request)) continue;
+    gain += request.gain(observation);
+    if (!first || observation.segment < first.segment) first = observation;
+  }
+  const carried = account.carried + cachedText(request);
+  return { revision: request.revision, ripe, rent: account.rent + prices.read * gain, gain, first, carried };
+}
+
+/** The same from the whole history, where turns were left out or results cut. */
+function openAccount(request: RequestView, { prices, ages }: Rule, eligible: Eligible): Account {
+  const { turns, revision } = request;
+  let [rent, gain, carried] = [0, 0, 0];
+  let first: Observation | undefined;
+  for (const observation of waiting(request, ages, eligible)) {
+    first ??= observation;
+    gain += request.gain(observation);
+    rent += prices.read * request.gain(observation) * (turns - Math.max(0, ripeAt(observation, ages)) + 1);
+  }
+  for (let turn = 0; turn < turns; turn++) carried += request.textOf(turn) * (turns - turn);
+  return { revision, ripe: ripen(noRipe(), request, ages).ripe, rent, gain, first, carried };
+}
+
+/** What could be masked now, oldest first. */
+function waiting(request: RequestView, ages: Ages, eligible: Eligible): Observation[] {
+  const isWaiting = (o: Observation): boolean => ripeAt(o, ages) <= request.turns && eligible(o, request);
+  return request.observations.slice(request.frontier).filter(isWaiting);
+}
+
+function decide(account: Account, request: RequestView, rule: Rule, eligible: Eligible): Step<Account> {
+  const { first, gain, rent, carried } = account;
+  if (!first) return { state: account, mask: [], because: NOTHING };
+  const { read, write } = rule.prices;
+  const cached = cachedText(request);
+  const rewritten = cached - request.textBefore(first) - gain + gainOfLastTurn(request, rule.ages, eligible);
+  const price = Math.max(0, write - read) * Math.max(0, rewritten);
+  const spent = write * cached + read * carried;
+  const numbers = { rent, price, gain, spent };
+  const wait = (because: string): Step<Account> => ({
+    state: account,
+    mask: [],
+    because: { act: 'wait', because, ...numbers },
+  });
+  if (request.isCold)
+    return epoch(account, request, rule.ages, eligible, { act: 'cold-cache', because: COLD, ...numbers });
+  if (rent < rule.threshold * price) return wait('the rent is below the price');
+  if (price - read * gain > rule.maxLoss * spent) return wait('too much would be lost if the conversation ended now');
+  return epoch(account, request, rule.ages, eligible, {
+    act: 'mask',
+    because: 'the rent has reached the price',
+    ...numbers,
+  });
+}
+
+const NOTHING: Reason = { act: 'wait', because: 'no result that could be masked has left the window' };
+const COLD = 'the cache has died, so an epoch is free';
+
+/** What was not cached yet costs nothing to mask. */
+function gainOfLastTurn(request: RequestView, ages: Ages, eligible: Eligible): number {
+  let gain = 0;
+  for (let i = request.observations.length - 1; i >= 0; i--) {
+    const observation = request.observations[i] as Observation;
+    if (observation.turn < request.turns) break;
+    if (ripeAt(observation, ages) <= request.turns && eligible(observation, request)) gain += request.gain(observation);
+  }
+  return gain;
+}
+
+/** Masks everything that waits: to stop short never pays, since all behind the first edit is written again anyway. */
+function epoch(account: Account, request: RequestView, ages: Ages, eligible: Eligible, because: Reason): Step<Account> {
+  const masked = waiting(request, ages, eligible);
+  let { carried } = account;
+  for (const observation of masked) carried -= request.gain(observation) * (request.turns - observation.turn);
+  const state = { ...account, rent: 0, gain: 0, first: undefined, carried };
+  return { state, mask: masked.map(({ segment }) => segment), because };
+}

@@ -1,0 +1,61 @@
+/** What a provider bills, as multiples of its base price for input: a cached token, and one that is not. */
+export interface Prices {
+  readonly name: string;
+  readonly read: number;
+  readonly write: number;
+  /** How long a cached prefix lives, counted from its last use. */
+  readonly lifeMs: number;
+  /** Shorter prompts are not cached at all. */
+  readonly leastTokens: number;
+  /** When it was read, and where. */
+  readonly date: string;
+  readonly source: string;
+}
+
+/** A user's own prices. */
+export type OwnPrices = Pick<Prices, 'read' | 'write'> & Partial<Prices>;
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+
+const ANTHROPIC = 'https://platform.claude.com/docs/en/build-with-claude/prompt-caching';
+const OPENAI = 'https://developers.openai.com/api/docs/guides/prompt-caching';
+const GEMINI = 'https://ai.google.dev/gemini-api/docs/caching';
+const DEEPSEEK = 'https://api-docs.deepseek.com/guides/kv_cache';
+
+/** The named price lists. `none` is a provider without a prompt cache, or one that is not used. */
+export const priceLists = {
+  'anthropic-5m': list('anthropic-5m', { read: 0.1, write: 1.25, lifeMs: 5 * MINUTE, leastTokens: 1024 }, ANTHROPIC),
+  'anthropic-1h': list('anthropic-1h', { read: 0.1, write: 2, lifeMs: HOUR, leastTokens: 1024 }, ANTHROPIC),
+  'gpt-5': list('gpt-5', { read: 0.1, write: 1, lifeMs: 5 * MINUTE, leastTokens: 1024 }, OPENAI),
+  'gpt-5.6': list('gpt-5.6', { read: 0.1, write: 1.25, lifeMs: 30 * MINUTE, leastTokens: 1024 }, OPENAI),
+  'gpt-4.1': list('gpt-4.1', { read: 0.25, write: 1, lifeMs: 5 * MINUTE, leastTokens: 1024 }, OPENAI),
+  'gpt-4o': list('gpt-4o', { read: 0.5, write: 1, lifeMs: 5 * MINUTE, leastTokens: 1024 }, OPENAI),
+  gemini: list('gemini', { read: 0.1, write: 1, lifeMs: 5 * MINUTE, leastTokens: 2048 }, GEMINI),
+  deepseek: list('deepseek', { read: 0.02, write: 1, lifeMs: 2 * HOUR, leastTokens: 0 }, DEEPSEEK),
+  none: list('none', { read: 1, write: 1, lifeMs: 0, leastTokens: 0 }, 'every token is billed alike'),
+} as const satisfies Readonly<Record<string, Prices>>;
+
+/** The name of a price list. */
+export type PriceName = keyof typeof priceLists;
+
+function list(name: string, prices: Omit<Prices, 'name' | 'date' | 'source'>, source: string): Prices {
+  return Object.freeze({ name, ...prices, date: '2026-08-08', source });
+}
+
+/** In this order: a longer name before the one that it begins with. */
+const MODELS: readonly (readonly [RegExp, PriceName])[] = [
+  [/claude|anthropic/, 'anthropic-5m'],
+  [/gpt-?(?:5\.[6-9]|[6-9])/, 'gpt-5.6'],
+  [/gpt-?5|codex/, 'gpt-5'],
+  [/gpt-?4\.1|\bo[34]\b|o4-mini|o3-mini/, 'gpt-4.1'],
+  [/gpt-?4o|\bo1\b/, 'gpt-4o'],
+  [/gemini/, 'gemini'],
+  [/deepseek/, 'deepseek'],
+];
+
+/** The price list of a model, if its name tells. */
+export function pricesOf(model: string): Prices | undefined {
+  const name = MODELS.find(([pattern]) => pattern.test(model.toLowerCase()))?.[1];
+  return name && priceLists[name];
+}

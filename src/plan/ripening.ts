@@ -1,0 +1,68 @@
+import type { Observation, RequestView } from './policy.ts';
+import { KINDS, type ToolKind } from './tool-kind.ts';
+
+/** The share of the window after which the results of a kind may go. */
+export type KindShares = Readonly<Partial<Record<ToolKind, number>>>;
+
+/** Measured: how soon the results of each kind are no longer quoted (docs/what-masking-costs.md). */
+export const KIND_SHARES: Required<KindShares> = { read: 1, search: 2 / 3, shell: 1 / 3, edit: 1 / 5, other: 1 };
+
+/** After how many turns a result may go, by its kind; the same for all where kinds make no difference. */
+export type Ages = Readonly<Record<ToolKind, number>>;
+
+export function agesOf(window: number, byKind: boolean | KindShares = false): Ages {
+  const own = typeof byKind === 'object' ? byKind : {};
+  const shares: KindShares = byKind === false ? {} : { ...KIND_SHARES, ...own };
+  // 3.0000000000000004 turns are 3.
+  const age = (kind: ToolKind): number => Math.ceil(window * (shares[kind] ?? 1) - 1e-9);
+  return Object.fromEntries(KINDS.map((kind) => [kind, age(kind)])) as unknown as Ages;
+}
+
+/** The number of turns with which a result has left its window: by its age, or at once where a newer read covers it. */
+export function ripeAt(observation: Observation, ages: Ages): number {
+  const byAge = observation.turn + ages[observation.kind];
+  return observation.coveredBy ? Math.min(byAge, observation.coveredBy.turn) : byAge;
+}
+
+export const isRipe = (observation: Observation, { turns }: RequestView, ages: Ages): boolean =>
+  ripeAt(observation, ages) <= turns;
+
+/** How far the results were looked at. */
+export interface Ripe {
+  readonly turns: number;
+  readonly seen: number;
+  /** For each kind, the first result that is still in its window. */
+  readonly next: Ages;
+}
+
+export const noRipe = (): Ripe => ({ turns: -1, seen: 0, next: agesOf(0) });
+
+/**
+ * The results that left their window since the last request, each told once. Costs what is new.
+ * A policy that does not act on every turn gives the turn that counts.
+ */
+export function ripen(
+  ripe: Ripe,
+  request: RequestView,
+  ages: Ages,
+  turns = request.turns,
+): { readonly ripe: Ripe; readonly fresh: Observation[] } {
+  const { observations, frontier } = request;
+  const fresh: Observation[] = [];
+  const next = { ...ripe.next };
+  for (const kind of KINDS) {
+    next[kind] = Math.max(next[kind], frontier);
+    for (; next[kind] < observations.length; next[kind]++) {
+      const observation = observations[next[kind]] as Observation;
+      if (turns - observation.turn < ages[kind]) break;
+      if (observation.kind === kind && !observation.coveredBy) fresh.push(observation);
+    }
+  }
+  let { seen } = ripe;
+  for (; seen < observations.length; seen++) {
+    const newer = observations[seen] as Observation;
+    if (newer.turn > turns) break;
+    for (const older of newer.covers) if (older.turn + ages[older.kind] > ripe.turns) fresh.push(older);
+  }
+  return { ripe: { turns, seen, next }, fresh };
+}
