@@ -1,8 +1,10 @@
-// Compiles src/ into dist/, from scratch: a file that was deleted must not live on in the package.
+// Compiles src/ and bundles web/ into dist/, from scratch: a file that was deleted must not live on in the package.
 import { spawnSync } from 'node:child_process';
 import { chmodSync, rmSync } from 'node:fs';
+import { buildPage } from './build-page.js';
 
 rmSync('dist', { recursive: true, force: true });
 const { status } = spawnSync('npx', ['tsc', '-p', 'tsconfig.build.json'], { stdio: 'inherit' });
 if (status !== 0) process.exit(status ?? 1);
+await buildPage();
 chmodSync('dist/cli/main.js', 0o755);

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { history } from '../test/seeds/support.ts';
 import {
+  breakEven,
   clearToolUses,
   createPlanner,
   dropOldestTurns,
@@ -49,6 +50,12 @@ const wrong = {
   func: [5, 'x', null, {}],
   names: ['read', 5, null, [1], [null], {}],
   placeholder: [5, null, '', '   ', 'x'.repeat(251), ['x'], {}, true],
+  share: [Number.NaN, -1, -0.1, '0.5', null, Number.POSITIVE_INFINITY, true, {}, [0.5], 3n],
+  shares: [1, 'read', null, { read: -1 }, { read: '1' }, { read: Number.NaN }, { read: 3n }, { reads: 1 }, [1]],
+  kinds: [true, 'read', null, { bash: 'shel' }, { bash: 1 }, { bash: null }, ['read_file']],
+  prices: [5, null, true, [], {}, { read: 0.1 }, { write: 1 }, { read: -1, write: 1 }, { read: 0.1, write: '1' }],
+  facts: [5, 'cold', true, { idleMs: -1 }, { idleMs: '5' }, { idleMs: Number.NaN }, { cacheLifeMs: -1 }],
+  epochs: [{ epochs: 5 }, { epochs: [5] }, { epochs: [null] }, { epochs: [{}] }, { epochs: [{ turns: 1.5 }] }],
 } as const satisfies Record<string, readonly unknown[]>;
 type Kind = keyof typeof wrong;
 
@@ -60,6 +67,8 @@ const COMMON: Readonly<Record<string, Kind>> = {
   removeTags: 'names',
   keepErrors: 'flag',
   pinned: 'func',
+  windowByKind: 'shares',
+  toolKinds: 'kinds',
   placeholder: 'placeholder',
 };
 const GRADUATED: Readonly<Record<string, Kind>> = {
@@ -76,6 +85,7 @@ const FIT: Readonly<Record<string, Kind>> = {
   counter: 'func',
   recall: 'flag',
   handleOf: 'func',
+  facts: 'facts',
 };
 
 interface Taker {
@@ -106,6 +116,7 @@ const takers: readonly Taker[] = [
   maker(geminiCli, { protect: 'count', atLeast: 'count' }),
   maker(clearToolUses, { trigger: 'count', keep: 'count', clearAtLeast: 'count', excludeTools: 'names' }),
   maker(hybrid, { window: 'count', summarizeEvery: 'positive' }),
+  maker(breakEven, { window: 'count', threshold: 'share', maxLoss: 'share', prices: 'prices' }),
   maker(graduated, GRADUATED, { maxInputChars: 1000 }),
   { name: 'fit', run: (options) => fit(messages, options as Any), takes: FIT },
   { name: 'createPlanner', run: (options) => createPlanner(options as Any), takes: FIT, needs: { format: 'chat' } },
@@ -181,6 +192,10 @@ describe('options of fit that are not numbers', () => {
     },
   );
 
+  it.each(wrong.epochs)('refuses facts: %j', (facts) => {
+    expectRefused(() => fit(messages, { facts } as Any), 'facts', 'but found');
+  });
+
   it('refuses recall without a way to name texts', () => {
     expectRefused(() => fit(messages, { recall: true, handleOf: undefined } as Any), 'handleOf');
   });
@@ -216,6 +231,37 @@ describe('other options', () => {
   });
   it.each(['nope', null, 5, {}])('dropOldestTurns refuses the format %s', (format) => {
     expectRefused(() => dropOldestTurns(messages, { maxTokens: 5, format } as Any), 'format');
+  });
+});
+
+describe('the prices of breakEven', () => {
+  const refusal = (prices: unknown): string =>
+    (errorOf(() => breakEven({ prices } as Any)) as PalimpsestError | undefined)?.message ?? 'taken';
+
+  it('are known by name; a misspelt one gets a hint, one that is far off the whole list', () => {
+    expect(refusal('anthropic-5min')).toBe(
+      "Expected break-even option prices to be a known price list (did you mean anthropic-5m?) but found 'anthropic-5min'",
+    );
+    expect(refusal('my own prices')).toBe(
+      'Expected break-even option prices to be one of anthropic-5m, anthropic-1h, gpt-5, gpt-5.6, gpt-4.1, gpt-4o, ' +
+        "gemini, deepseek, none but found 'my own prices'",
+    );
+    for (const name of ['toString', '__proto__', '']) expect(refusal(name)).toContain(`but found '${name}'`);
+  });
+  it('of the caller name what is missing, what is wrong and what is not known', () => {
+    expect(refusal({ write: 1.25 })).toBe(
+      'Expected break-even prices option read to be a number of 0 or more but found undefined',
+    );
+    expect(refusal({ read: 0.1, write: -1 })).toBe(
+      'Expected break-even prices option write to be a number of 0 or more but found -1',
+    );
+    expect(refusal({ read: 0.1, write: 1, lifeMS: 5 })).toContain('did you mean lifeMs?');
+    expect(refusal({ read: 0.1, write: 1, lifeMs: '5m' })).toContain('lifeMs');
+    expect(refusal({ read: 0.1, write: 1, lifeMs: 60_000, name: 'mine' })).toBe('taken');
+  });
+  it('are refused also where threshold and maxLoss are fine, and those name themselves', () => {
+    expectRefused(() => breakEven({ threshold: -0.1 }), 'break-even option threshold', 'a number of 0 or more', '-0.1');
+    expectRefused(() => breakEven({ maxLoss: -1 }), 'break-even option maxLoss', 'but found -1');
   });
 });
 

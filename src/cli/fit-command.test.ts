@@ -28,6 +28,8 @@ async function fitted(args: readonly string[], { stdin, files = {} }: Given = {}
     },
     color: false,
     columns: 100,
+    writeFile: async () => {},
+    isTerminal: false,
   };
   return { code: await run(['fit', ...args], io), ...written };
 }

@@ -1,8 +1,7 @@
-import { parseArgs } from 'node:util';
 import { PalimpsestError } from '../errors.ts';
 import { type FitOptions, fit, parsePolicy } from '../index.ts';
-import { nearest } from '../options.ts';
 import { type Io, readAll, UsageError } from './io.ts';
+import { parseOptions, readCount } from './parse-options.ts';
 import { showFit, showReport } from './show-fit.ts';
 
 export const fitHelp = `palimpsest fit: fits a message list, or a whole request, into a budget.
@@ -17,10 +16,11 @@ with that list replaced; its system prompt and tools count towards the budget.
 Options:
   --max-tokens <n>     the budget (default: the window of --model, else none)
   --model <name>       the model, for its context window
-  --policy <policy>    what to mask: sliding-window, polling, first-and-last,
-                       oldest-batch, protect-tokens, clear-tool-uses, hybrid,
-                       graduated, swe-agent, open-hands, gemini-cli, never;
-                       with options: polling:turns=5,every=10 (default: never)
+  --policy <policy>    what to mask: break-even, sliding-window, polling,
+                       first-and-last, oldest-batch, protect-tokens, hybrid,
+                       clear-tool-uses, graduated, swe-agent, open-hands,
+                       gemini-cli, never; with options: polling:turns=5
+                       (default: break-even at the model's prices)
   --format <name>      chat, openai-chat, openai-responses, anthropic, gemini,
                        ai-sdk, langchain, openai-agents (default: detected)
   --recall             show in placeholders the handle of what they hide
@@ -47,7 +47,8 @@ const OPTIONS = {
 } as const;
 
 export async function fitCommand(args: readonly string[], io: Io): Promise<number> {
-  const { values, positionals } = parse(args);
+  const { values, positionals } = parseOptions(args, OPTIONS);
+  if (positionals.length > 1) throw new UsageError('expected one file at most');
   const input = readRequest(await readInput(positionals, io), positionals[0] ?? 'standard input');
   const maxTokens = values['max-tokens'];
   const options: FitOptions = {
@@ -66,24 +67,7 @@ export async function fitCommand(args: readonly string[], io: Io): Promise<numbe
   return 0;
 }
 
-function readCount(flag: string, value: string): number {
-  if (/^[1-9]\d*$/.test(value)) return Number(value);
-  throw new UsageError(`expected ${flag} to be a whole number of 1 or more but found '${value}'`);
-}
-
 const toJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
-
-function parse(args: readonly string[]) {
-  try {
-    const parsed = parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
-    if (parsed.positionals.length <= 1) return parsed;
-  } catch (error) {
-    const name = /--([\w-]+)/.exec(String((error as Error).message))?.[1] ?? '';
-    const near = Object.hasOwn(OPTIONS, name) ? undefined : nearest(name, Object.keys(OPTIONS));
-    throw new UsageError(near ? `unknown option --${name}; did you mean --${near}?` : (error as Error).message);
-  }
-  throw new UsageError('expected one file at most');
-}
 
 async function readInput([file]: readonly string[], io: Io): Promise<string> {
   if (file === undefined || file === '-') {

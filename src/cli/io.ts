@@ -7,9 +7,12 @@ export interface Io {
   stdout(text: string): void;
   stderr(text: string): void;
   readFile(path: string): Promise<string>;
+  writeFile(path: string, text: string): Promise<void>;
   /** Whether colours may be used on standard output. */
   readonly color: boolean;
   readonly columns: number;
+  /** Whether standard error is watched by a person: long work shows its progress there. */
+  readonly isTerminal: boolean;
 }
 
 /** A mistake in how a command was called: the user gets the text and exit code 2. */

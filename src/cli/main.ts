@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { run } from './run.ts';
 
 // A reader that has seen enough, such as `head`, closes the pipe: that is no error.
@@ -15,4 +15,6 @@ process.exitCode = await run(process.argv.slice(2), {
   readFile: async (path) => new TextDecoder('utf-8', { fatal: true }).decode(await readFile(path)),
   color: process.stdout.isTTY === true && !process.env.NO_COLOR,
   columns: process.stdout.columns ?? 100,
+  writeFile: (path, text) => writeFile(path, text),
+  isTerminal: process.stderr.isTTY === true,
 });

@@ -18,6 +18,8 @@ async function palimpsest(argv: readonly string[], given: Partial<Io> = {}) {
     readFile: () => Promise.reject(new Error('ENOENT: no such file')),
     color: false,
     columns: 100,
+    writeFile: async () => {},
+    isTerminal: false,
     ...given,
   };
   return { code: await run(argv, io), ...written };

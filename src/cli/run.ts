@@ -1,6 +1,7 @@
 import { PalimpsestError } from '../errors.ts';
 import { fitCommand, fitHelp } from './fit-command.ts';
 import { type Io, UsageError } from './io.ts';
+import { replayCommand, replayHelp } from './replay-command.ts';
 import { version } from './version.ts';
 
 interface Command {
@@ -11,6 +12,7 @@ interface Command {
 
 const commands: Readonly<Record<string, Command>> = {
   fit: { about: 'fit a message list, or a whole request, into a budget', help: fitHelp, run: fitCommand },
+  replay: { about: 'what would each policy have cost in your own runs?', help: replayHelp, run: replayCommand },
 };
 
 export const help = `palimpsest keeps an agent's context window small, cheap and recoverable.

@@ -11,6 +11,8 @@ const io = (more: Partial<Io> = {}): Io => ({
   readFile: () => Promise.reject(new Error('no files here')),
   color: false,
   columns: 100,
+  writeFile: async () => {},
+  isTerminal: false,
   ...more,
 });
 const messages = [

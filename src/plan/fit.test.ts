@@ -54,10 +54,10 @@ function thinking(turns: number, signed: readonly number[] = []): object[] {
 describe('the order of stages', () => {
   // 20 turns of about 250 tokens; the window of never() is 10.
   const messages = frozen(history(20));
-  const at = (maxTokens: number) => fit(messages, { maxTokens });
+  const at = (maxTokens: number) => fit(messages, { maxTokens, policy: never() });
 
   it('does nothing within the budget', () => {
-    const { report } = fit(messages);
+    const { report } = fit(messages, { policy: never() });
     const fitted = at(report.tokens.before);
     expect(fitted.plan.edits).toEqual([]);
     expect(fitted.messages).toEqual(messages);
@@ -72,7 +72,7 @@ describe('the order of stages', () => {
   });
   it('summarises where masking is not enough', () => {
     const long = history(60).map((m) => (m.role === 'assistant' ? { ...m, content: prose(300, m.content) } : m));
-    const fitted = fit(long, { maxTokens: 6000 });
+    const fitted = fit(long, { maxTokens: 6000, policy: never() });
     expect(fitted.report.reductionStage).toBe('summarization');
     expect(contents(fitted.messages)[1]).toMatch(/^Conversation summary/);
     expect(contents(fitted.messages).join()).not.toContain('conversation truncated');
@@ -82,7 +82,7 @@ describe('the order of stages', () => {
     expect(fitted.report.reductionStage).toBe('fallback');
     expect(contents(fitted.messages)[1]).toMatch(/^\[conversation truncated — \d+ older messages omitted\]$/);
     const drops = range(1, 20).flatMap((turns) => {
-      const { report } = fit(messages.slice(0, 2 + 2 * turns), { maxTokens: 1500 });
+      const { report } = fit(messages.slice(0, 2 + 2 * turns), { maxTokens: 1500, policy: never() });
       return report.lastChange === undefined && report.epoch > 0 ? [report.tokens.after] : [];
     });
     expect(drops.length).toBeGreaterThan(2);
@@ -105,7 +105,7 @@ describe('the order of stages', () => {
   it('keeps the task, the system prompt and the newest word of the user through every stage', () => {
     const spoken = [...messages, user('And now?')];
     for (const maxTokens of [4000, 2000, 1000, 500, 350]) {
-      const said = contents(fit(spoken, { maxTokens }).messages);
+      const said = contents(fit(spoken, { maxTokens, policy: never() }).messages);
       for (const text of ['You are a careful engineer.', 'Fix the build.', 'And now?']) expect(said).toContain(text);
     }
   });
@@ -113,7 +113,7 @@ describe('the order of stages', () => {
     let refused = 0;
     for (let maxTokens = 20; maxTokens < 3000; maxTokens += 37) {
       try {
-        expect(fit(messages, { maxTokens }).report.tokens.after).toBeLessThanOrEqual(maxTokens);
+        expect(fit(messages, { maxTokens, policy: never() }).report.tokens.after).toBeLessThanOrEqual(maxTokens);
       } catch (error) {
         expect((error as PalimpsestError).code).toBe('BUDGET_IMPOSSIBLE');
         expect(maxTokens).toBeLessThan(100);
@@ -133,14 +133,15 @@ describe('the budget', () => {
     const size = countTokens(prose(500)) + countTokens(JSON.stringify(beside.tools));
     const { tokens } = fit(messages, beside).report;
     expect(tokens.before).toBe(before + size);
-    expect(fit(messages, { ...beside, maxTokens: before + size }).plan.edits).toEqual([]);
-    expect(fit(messages, { ...beside, maxTokens: before + size - 1 }).plan.edits).not.toEqual([]);
+    expect(fit(messages, { ...beside, policy: never(), maxTokens: before + size }).plan.edits).toEqual([]);
+    expect(fit(messages, { ...beside, policy: never(), maxTokens: before + size - 1 }).plan.edits).not.toEqual([]);
   });
   it('is the window of the model where maxTokens is not given', () => {
-    const contextWindows = { tiny: 1000 };
-    expect(fit(messages, { model: 'my-Tiny-model', contextWindows }).report.tokens.after).toBeLessThanOrEqual(1000);
-    expect(fit(messages, { model: 'tiny', contextWindows, maxTokens: before }).plan.edits).toEqual([]);
-    expect(fit(messages, { model: 'gpt-4o' }).plan.edits).toEqual([]);
+    const tiny = (options: FitOptions) =>
+      fit(messages, { contextWindows: { tiny: 1000 }, policy: never(), ...options });
+    expect(tiny({ model: 'my-Tiny-model' }).report.tokens.after).toBeLessThanOrEqual(1000);
+    expect(tiny({ model: 'tiny', maxTokens: before }).plan.edits).toEqual([]);
+    expect(tiny({ model: 'gpt-4o' }).plan.edits).toEqual([]);
   });
   it('is counted with the counter that is given', () => {
     const counter = (text: string): number => text.length;
@@ -232,8 +233,8 @@ describe('hidden', () => {
     ['masks', { policy: slidingWindow({ turns: 3 }) }],
     ['polling', { policy: polling({ turns: 3, every: 4 }) }],
     ['summaries', { policy: hybrid({ window: 2, summarizeEvery: 4 }) }],
-    ['drops', { maxTokens: 1500 }],
-    ['clips', { maxTokens: 300 }],
+    ['drops', { maxTokens: 1500, policy: never() }],
+    ['clips', { maxTokens: 300, policy: never() }],
   ])('names each text by its own handle: %s', (_, options) => {
     const { hidden, plan } = fit(messages, options);
     expect(hidden.length).toBeGreaterThan(0);
@@ -260,13 +261,13 @@ describe('hidden', () => {
     expect(JSON.parse(hidden[0]?.text ?? '')).toEqual(content);
   });
   it('holds dropped turns as they went out, one message on a line', () => {
-    const { hidden } = fit(messages, { maxTokens: 1500 });
+    const { hidden } = fit(messages, { maxTokens: 1500, policy: never() });
     const dropped = hidden.filter(({ why }) => why === 'drop');
     const lines = dropped.flatMap(({ text }) => text.split('\n').filter((line) => line.startsWith('{')));
     expect(lines.map((line) => JSON.parse(line))).toEqual(messages.slice(2, 2 + lines.length));
   });
   it('is empty where nothing was hidden, and without handles where texts cannot be named', () => {
-    expect(fit(messages).hidden).toEqual([]);
+    expect(fit(messages, { policy: never() }).hidden).toEqual([]);
   });
 });
 
@@ -285,7 +286,7 @@ describe('recall', () => {
     expect(shown({ recall: false, tools: [{ name: 'recall' }] })).toBe('[Observation omitted for brevity]');
   });
   it('shows one in the notice and leads from it to the dropped turns', () => {
-    const { messages: fitted, hidden } = fit(history(20), { maxTokens: 1500, recall: true });
+    const { messages: fitted, hidden } = fit(history(20), { maxTokens: 1500, recall: true, policy: never() });
     const handle = /p_[a-z2-7]{26}/.exec(contents(fitted)[1] ?? '')?.[0];
     expect(hidden.find((item) => item.handle === handle)?.why).toBe('drop');
   });
@@ -329,7 +330,8 @@ describe('signed thinking', () => {
     ]);
   });
   it('does not need it for signed thinking that is dropped itself', () => {
-    const { report, messages } = fit(thinking(30, [3]), { format: 'anthropic', maxTokens: 2000 });
+    const list = thinking(30, [3]);
+    const { report, messages } = fit(list, { format: 'anthropic', maxTokens: 2000, policy: never() });
     expect(JSON.stringify(messages)).not.toContain('signature');
     expect(report.requires).toEqual([]);
   });

@@ -565,13 +565,34 @@ export class Ledger<M> implements RequestView {
   }
 
   textOf(turn: number): number {
-    return (this.rows[turn]?.text ?? 0) + (turn === 0 ? this.#noteText() : 0);
+    return (this.rows[turn]?.text ?? 0) + (turn === 0 ? this.besideTokens + this.#noteText() : 0);
   }
 
   textBefore(observation: Observation): number {
-    const row = this.rows[observation.turn] as TurnRow;
-    let text = this.#textTo(row.number);
-    for (let i = this.#firstSegment[row.from] as number; i < observation.segment; i++) text += this.#textAt(i);
+    return this.#textIn(this.rows[observation.turn] as TurnRow, observation.segment);
+  }
+
+  /** How much text of the request before this one stands as it was up to the first change; undefined if there is none. */
+  textBeforeChange(): number | undefined {
+    const message = this.firstChange();
+    if (message === undefined) return undefined;
+    // A notice stands behind the summary, which may have stayed.
+    const summary = this.#shape?.notes.summary;
+    const isKept = summary !== undefined && summary === this.notes.summary;
+    return this.#textBeforeMessage(message) + (isKept ? this.counter(summary) : 0);
+  }
+
+  /** The text before a message, or before the place where it stood if it is left out. */
+  #textBeforeMessage(message: number): number {
+    // Of the row before it, where it begins one: notes stand between turns 0 and 1, and are not before themselves.
+    const row = this.rows[lastIndex(this.rows, ({ from }) => from < message)] as TurnRow;
+    return this.#textIn(row, this.#firstSegment[Math.min(message, row.to)] ?? this.segments.length);
+  }
+
+  /** The text before a segment of a turn. */
+  #textIn(row: TurnRow, end: number): number {
+    let text = row.number === 0 ? this.besideTokens : this.#textTo(row.number);
+    for (let i = this.#firstSegment[row.from] ?? end; i < end; i++) text += this.#textAt(i);
     return text;
   }
 
@@ -667,7 +688,9 @@ export class Ledger<M> implements RequestView {
   /** The first message that this request carries differently from the one before, if any. */
   firstChange(): number | undefined {
     let first = this.#shape ? this.#noteSlot() : Number.POSITIVE_INFINITY;
-    for (const { result } of this.#changes) first = Math.min(first, result.original.message);
+    // What stands in the last turn goes out for the first time.
+    for (const { result } of this.#changes)
+      if (result.row !== this.lastRow) first = Math.min(first, result.original.message);
     return first === Number.POSITIVE_INFINITY ? undefined : first;
   }
 
@@ -725,6 +748,17 @@ export class Ledger<M> implements RequestView {
     const wanted = noteTexts(this.notes);
     return found.length !== wanted.length || found.some((text, i) => text !== wanted[i]);
   }
+}
+
+/** The last index for which a test holds that holds for all before it; 0 if there is none. */
+function lastIndex<T>(list: readonly T[], holds: (item: T) => boolean): number {
+  let [low, high] = [0, list.length - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (holds(list[middle] as T)) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }
 
 /** Leaves out some messages, and all that stand between the rows. */

@@ -6,7 +6,7 @@ import { type Hidden, Ledger, type LedgerOptions } from './ledger.ts';
 import { houseStyle } from './placeholder.ts';
 import type { EpochRecord, Limit, Policy, Reason } from './policy.ts';
 import { createReport, type Decision, type Report, type Requirement } from './report.ts';
-import { maskAll, type Stage, sizeOf, squeeze, summarizeTurns } from './squeeze.ts';
+import { clipResult, maskAll, type Stage, sizeOf, squeeze, summarizeTurns } from './squeeze.ts';
 
 const DEFAULT_WINDOW = 10;
 const SUMMARY = { summaryMaxChars: 1400 };
@@ -209,6 +209,7 @@ export class Planner<M> {
     let masked = 0;
     for (let state = start; ; state = this.#policy.init()) {
       const step = this.#policy.step(state, ledger);
+      for (const { segment, maxTokens } of step.clip ?? []) clipResult(ledger, segment, maxTokens);
       masked += maskAll(ledger, step.mask);
       ledger.settle();
       const removed = step.summarize !== undefined && summarizeTurns(ledger, SUMMARY, step.summarize);

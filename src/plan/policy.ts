@@ -1,5 +1,5 @@
 import { MAX_PLACEHOLDER } from '../laws/idempotent.ts';
-import { anything, badOption, checkOptions, count, flag, func, names, rule } from '../options.ts';
+import { anything, badOption, checkOptions, count, flag, func, names, positive, rule } from '../options.ts';
 import { customStyle, houseStyle, type Placeholder, type PlaceholderStyle } from './placeholder.ts';
 import { type Ages, agesOf, isRipe, type KindShares, noRipe, type Ripe, ripen } from './ripening.ts';
 import { KINDS, readToolUse, type ToolKind, type ToolUse } from './tool-kind.ts';
@@ -44,7 +44,7 @@ export interface RequestView {
   readonly maskable: (observation: Observation) => boolean;
   /** What a mask of this result saves; 0 if there can be none. */
   gain(observation: Observation): number;
-  /** The size of all texts that go out: framing, ids, system prompt and tools beside the messages apart. */
+  /** The size of all texts that go out, system prompt and tools included: framing and ids apart. */
   readonly text: number;
   /** The same of one turn; turn 0 is what comes before the first reply. */
   textOf(turn: number): number;
@@ -74,6 +74,8 @@ export interface Step<S> {
   readonly mask: readonly number[];
   /** How many of the oldest turns to replace by a summary. */
   readonly summarize?: number;
+  /** Segments to cut to so many tokens, head and tail. */
+  readonly clip?: readonly { readonly segment: number; readonly maxTokens: number }[];
   readonly because: Reason;
 }
 
@@ -126,6 +128,8 @@ export interface CommonOptions {
    * ⅔ of it, shell output ⅓, edit results ⅕, a read that a newer one covers at once. Or shares of your own.
    */
   readonly windowByKind?: boolean | KindShares;
+  /** A larger result is cut to this size when it arrives, head and tail: before it is cached, that costs nothing. */
+  readonly maxResultTokens?: number;
   /** Tools whose kind their name does not tell. */
   readonly toolKinds?: Readonly<Record<string, ToolKind>>;
   readonly placeholder?: Placeholder;
@@ -139,6 +143,7 @@ const COMMON_RULES = {
   removeTags: names,
   keepErrors: flag,
   pinned: func,
+  maxResultTokens: positive,
   windowByKind: rule('true, false or a share of the window for some kinds', isShares),
   toolKinds: rule(`an object with ${KINDS.join(', ')} for each tool`, areKinds),
   placeholder: anything,
@@ -211,8 +216,15 @@ export function createPolicy<S>(make: Make<S>): Policy<State<S>> {
       const tagged = options.removeTags ? taggedSince(seen, request, options.removeTags) : [];
       const mask = tagged.length > 0 ? [...step.mask, ...tagged] : step.mask;
       const state = { own: step.state, seen: request.observations.length };
+      const clip = options.maxResultTokens ? oversize(request.observations.slice(seen), options.maxResultTokens) : [];
       const { because, summarize } = step;
-      return summarize === undefined ? { state, mask, because } : { state, mask, because, summarize };
+      return {
+        state,
+        mask,
+        because,
+        ...(summarize === undefined ? {} : { summarize }),
+        ...(clip.length > 0 ? { clip } : {}),
+      };
     },
     outside: (request) => make.outside?.(request, pressed) ?? ripeResults(request, ages, pressed),
   };
@@ -272,6 +284,10 @@ function eligibleResults(options: CommonOptions, ages?: Ages): Eligible {
 }
 
 const setOf = (list: readonly string[] | undefined): Set<string> | undefined => (list ? new Set(list) : undefined);
+
+function oversize(fresh: readonly Observation[], maxTokens: number): { segment: number; maxTokens: number }[] {
+  return fresh.filter(({ tokens }) => tokens > maxTokens).map(({ segment }) => ({ segment, maxTokens }));
+}
 
 function taggedSince(seen: number, request: RequestView, tags: readonly string[]): number[] {
   const fresh = request.observations.slice(seen);

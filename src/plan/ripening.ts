@@ -13,8 +13,8 @@ export type Ages = Readonly<Record<ToolKind, number>>;
 export function agesOf(window: number, byKind: boolean | KindShares = false): Ages {
   const own = typeof byKind === 'object' ? byKind : {};
   const shares: KindShares = byKind === false ? {} : { ...KIND_SHARES, ...own };
-  // 3.0000000000000004 turns are 3.
-  const age = (kind: ToolKind): number => Math.ceil(window * (shares[kind] ?? 1) - 1e-9);
+  // 3.0000000000000004 turns are 3. Numbers that are none are refused by the maker, in its own words.
+  const age = (kind: ToolKind): number => Math.max(0, Math.ceil(Number(window) * Number(shares[kind] ?? 1) - 1e-9));
   return Object.fromEntries(KINDS.map((kind) => [kind, age(kind)])) as unknown as Ages;
 }
 
@@ -55,7 +55,9 @@ export function ripen(
     for (; next[kind] < observations.length; next[kind]++) {
       const observation = observations[next[kind]] as Observation;
       if (turns - observation.turn < ages[kind]) break;
-      if (observation.kind === kind && !observation.coveredBy) fresh.push(observation);
+      // What a newer read covers by now is told with that one.
+      const isCovered = observation.coveredBy !== undefined && observation.coveredBy.turn <= turns;
+      if (observation.kind === kind && !isCovered) fresh.push(observation);
     }
   }
   let { seen } = ripe;

@@ -187,12 +187,17 @@ export function clipResults<M>(ledger: Ledger<M>, limit: Measure, target: number
   const cap = Math.max(least ?? LEAST[measure], commonCap(sizes, sizeOf(ledger, limit) - target));
   for (const [i, result] of results.entries()) {
     if ((sizes[i] ?? 0) <= cap) continue;
-    ledger.clip(result, (handle) =>
-      measure === 'chars'
-        ? clipText(result.text, cap)
-        : truncateResult(result.text, { maxTokens: cap, strategy: 'both', counter: ledger.counter, handle }),
-    );
+    if (measure === 'chars') ledger.clip(result, () => clipText(result.text, cap));
+    else clipResult(ledger, result.segment, cap);
   }
+}
+
+/** Cuts one result to so many tokens, head and tail. */
+export function clipResult<M>(ledger: Ledger<M>, segment: number, maxTokens: number): void {
+  const result = ledger.resultAt(segment);
+  if (!result) return;
+  const { counter } = ledger;
+  ledger.clip(result, (handle) => truncateResult(result.text, { maxTokens, strategy: 'both', counter, handle }));
 }
 
 /** The cap at which the parts of all sizes above it sum up to the excess. */

@@ -19,12 +19,10 @@ export interface LineRange {
 /** Recognises a call by its tool's name and its arguments. */
 export function readToolUse(tool: string | undefined, args: string): ToolUse {
   const kind = kindOfName(tool ?? '');
-  if (kind === 'shell') return readCommand(commandIn(args));
-  const fields = kind === 'read' || kind === 'editor' ? fieldsIn(args) : {};
-  if (kind === 'editor' && fields.command !== 'view') return EDIT;
-  if (kind !== 'read' && kind !== 'editor') return { kind };
-  const read = rangeIn(fields);
-  return read ? { kind: 'read', read } : { kind: 'read' };
+  if (kind !== 'shell' && kind !== 'read' && kind !== 'editor') return { kind };
+  const fields = fieldsIn(args);
+  if (kind === 'shell') return readCommand(commandIn(fields, args), directoryIn(fields));
+  return kind === 'editor' && fields.command !== 'view' ? EDIT : readOf(rangeIn(fields));
 }
 
 /** Whether a newer read shows all that an older one showed. */
@@ -35,36 +33,86 @@ export function covers(newer: LineRange, older: LineRange): boolean {
 const EDIT: ToolUse = { kind: 'edit' };
 const SHELL: ToolUse = { kind: 'shell' };
 const SEARCH: ToolUse = { kind: 'search' };
+const readOf = (read: LineRange | undefined): ToolUse => (read ? { kind: 'read', read } : { kind: 'read' });
 
-/** In this order: `grep_search` searches, `str_replace_editor` edits or views, `read_file` reads. */
-const NAMES: readonly (readonly [ToolKind | 'editor', RegExp])[] = [
-  ['editor', /^(?:str_replace(?:_based)?_edit(?:or)?(?:_tool)?|text_editor|editor)$/],
-  [
-    'edit',
-    /^(?:(?:apply_|multi_?)?(?:edit|patch|write|replace)|(?:create|insert|save|update|append|edit|write|patch|replace)(?:_to|_in)?_(?:file|files|text|lines?|code|diff|notebook)|notebook_edit|str_replace|apply_diff|file_(?:write|edit|create|append)|search_and_replace|insert_content)$/,
-  ],
-  [
-    'search',
-    /^(?:grep|glob|rg|ripgrep|ls|tree|find|search|(?:grep|glob|file|code|codebase|web|semantic)_?search|search_(?:file|files|file_content|code|codebase|text|dir|directory|web)|find_(?:file|files|symbol|references)|list_?(?:files|dir|directory|directories)?|file_(?:search|list|grep)|web_?search)$/,
-  ],
-  [
-    'shell',
-    /^(?:bash|sh|shell|terminal|command|exec|run|local_shell|powershell|(?:execute|run|exec)_(?:bash|shell|terminal_cmd|shell_command|command|commands|cmd|script|in_terminal)|shell_(?:command|exec)|bash_?output|exec_command|developer_shell)$/,
-  ],
-  [
-    'read',
-    /^(?:read|view|cat|open|show|(?:read|view|open|get|show|cat|fetch)_(?:many_)?(?:file|files|file_content|file_contents|image|range|lines|source|code)|file_read|notebook_read|web_?fetch|fetch|fetch_url)$/,
-  ],
+// What the name of a tool says.
+
+/** The names of tools and of their arguments are few, and come thousands of times. */
+function remembered<T>(read: (name: string) => T): (name: string) => T {
+  const known = new Map<string, T>();
+  return (name) => {
+    const found = known.get(name);
+    if (found !== undefined) return found;
+    if (known.size >= 500) known.clear();
+    const answer = read(name);
+    known.set(name, answer);
+    return answer;
+  };
+}
+
+const words = (list: string): ReadonlySet<string> => new Set(list.split(' '));
+
+/** Verbs that tell by themselves. In this order: `search_and_replace` edits, `find_file` searches. */
+const VERBS: readonly (readonly [ToolKind, ReadonlySet<string>])[] = [
+  ['edit', words('edit write replace patch insert append create apply')],
+  ['search', words('grep glob rg ripgrep ls tree find finder search list locate')],
+  ['read', words('read view open show cat fetch')],
 ];
+/** Verbs that tell nothing unless files are named: `get_file_contents`, but not `get_order`. */
+const WEAK_VERBS: readonly (readonly [ToolKind, ReadonlySet<string>])[] = [
+  ['edit', words('update delete remove save move rename undo')],
+  ['read', words('get load')],
+];
+const FILES = words('file files fs filesystem dir directory directories folder notebook codebase web webpage');
+/** They change nothing. Any other word may: `write_file` writes a file, `write_todos` does not. */
+const FILLERS = words(
+  'multi many multiple all and or of in into to for by with str string text line lines range code content contents ' +
+    'block body symbol symbols regex pattern name names path image url source semantic definition definitions ' +
+    'references usages diff tool',
+);
+const SHELLS = words('bash sh zsh shell powershell pwsh terminal console ipython stdin');
+const RUNS = words('run exec execute');
+const RUN_OBJECTS = words('command commands cmd script python code test tests process');
 
-function kindOfName(name: string): ToolKind | 'editor' {
+const VOCABULARY = new Set([...VERBS, ...WEAK_VERBS].flatMap(([, verbs]) => [...verbs]).concat(...FILES, ...FILLERS));
+
+/** `str_replace_editor`, `file_editor`: they edit or view, as their `command` says. */
+const EDITOR = /(?:^|_)(?:editor|edit_tool)$/;
+
+const kindOfName = remembered(readName);
+
+function readName(name: string): ToolKind | 'editor' {
   const plain = name
     .replace(/^.*(?:__|\.|:|\/)/, '')
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
     .toLowerCase()
     .replaceAll('-', '_');
-  return NAMES.find(([, pattern]) => pattern.test(plain))?.[0] ?? 'other';
+  if (EDITOR.test(plain)) return 'editor';
+  const said = plain.split('_').flatMap(apart);
+  if (isShell(said)) return 'shell';
+  const namesFiles = said.some((word) => FILES.has(word));
+  if (!namesFiles && !said.every((word) => VOCABULARY.has(word))) return 'other';
+  const verbs = namesFiles ? [...VERBS, ...WEAK_VERBS] : VERBS;
+  return verbs.find(([, known]) => said.some((word) => known.has(word)))?.[0] ?? 'other';
 }
+
+/** `webfetch` is two words. */
+function apart(word: string): readonly string[] {
+  if (VOCABULARY.has(word)) return [word];
+  for (let i = 2; i < word.length - 1; i++) {
+    const parts = [word.slice(0, i), word.slice(i)];
+    if (parts.every((part) => VOCABULARY.has(part))) return parts;
+  }
+  return [word];
+}
+
+function isShell(said: readonly string[]): boolean {
+  if (said.some((word) => SHELLS.has(word))) return true;
+  const isRun = said.some((word) => RUNS.has(word));
+  return isRun ? said.length === 1 || said.some((word) => RUN_OBJECTS.has(word)) : said.join() === 'command';
+}
+
+// What its arguments say.
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -80,67 +128,224 @@ function fieldsIn(args: string): Fields {
   }
 }
 
-const PATH_KEYS = ['file_path', 'filePath', 'path', 'absolute_path', 'filename', 'file', 'target_file', 'url'];
+const ROLES: readonly (readonly [Role, RegExp])[] = [
+  ['path', /^(?:(?:file|absolute|target|notebook)_?path|path|file_?name|file|target_file)$/],
+  ['from', /^(?:(?:line_)?offset|line_(?:start|from)|(?:start|from|first|begin)(?:_line)?(?:_number)?)$/],
+  ['to', /^(?:line_(?:end|to)|(?:end|to|last|until)(?:_line)?(?:_number)?)$/],
+  ['limit', /^(?:limit|max_lines|num_lines|line_count)$/],
+  ['range', /^(?:view|line)?_?range$/],
+  ['aside', /^(?:command|description|explanation|instruction|reason|thought|security_risk|timeout(?:_ms)?|encoding)$/],
+];
+type Role = 'path' | 'from' | 'to' | 'limit' | 'range' | 'aside' | 'unknown';
 
+const roleOf = remembered((name): Role => {
+  const key = name.replace(/([a-z])([A-Z])/g, '$1_$2').toLowerCase();
+  return ROLES.find(([, pattern]) => pattern.test(key))?.[0] ?? 'unknown';
+});
+
+/** A list, or the text of one: models write both. */
+const PAIR = /^\[?\s*(\d+)\s*,\s*(-?\d+)\s*\]?$/;
+
+/** The lines that a read shows; undefined where anything is said that is not understood, such as a page. */
 function rangeIn(fields: Fields): LineRange | undefined {
-  const path = PATH_KEYS.map((key) => fields[key]).find((value) => typeof value === 'string' && value !== '');
-  if (typeof path !== 'string') return undefined;
-  const view = fields.view_range ?? fields.viewRange;
-  if (Array.isArray(view)) return lines(path, view[0], Number(view[1]) < 0 ? undefined : view[1]);
-  const start = fields.offset ?? fields.start_line ?? fields.startLine ?? fields.start;
-  const end = fields.end_line ?? fields.endLine ?? fields.end;
-  const limit = numberOr(fields.limit, Number.POSITIVE_INFINITY);
-  return lines(path, start, end ?? numberOr(start, 1) + limit - 1);
+  const found: { path?: string; from?: number; to?: number; limit?: number } = {};
+  for (const [name, value] of Object.entries(onlyFile(fields))) {
+    const role = roleOf(name);
+    if (value === null || value === '' || role === 'aside') continue;
+    if (role === 'path' && typeof value === 'string') found.path ??= value;
+    else if ((role === 'from' || role === 'to' || role === 'limit') && isNumber(value)) found[role] = Number(value);
+    else if (role === 'range' && PAIR.test(String(value))) {
+      const [, from, to] = PAIR.exec(String(value)) ?? [];
+      Object.assign(found, { from: Number(from), to: Number(to) });
+    } else return undefined;
+  }
+  const { path, from = 1, limit = Number.POSITIVE_INFINITY, to = from + limit - 1 } = found;
+  return path === undefined ? undefined : toRange(path, from, to);
 }
 
-function lines(path: string, from: unknown, to: unknown): LineRange {
-  return {
-    path: path.replace(/^(?:\.\/)+/, '').replace(/\/{2,}/g, '/'),
-    from: Math.max(1, numberOr(from, 1)),
-    to: numberOr(to, Number.POSITIVE_INFINITY),
-  };
+/** A list of one file is that file. */
+function onlyFile(fields: Fields): Fields {
+  const files = fields.files ?? fields.paths;
+  if (!Array.isArray(files) || files.length !== 1) return fields;
+  const { files: _files, paths: _paths, ...rest } = fields;
+  return typeof files[0] === 'string' ? { ...rest, path: files[0] } : { ...rest, ...files[0] };
 }
 
-function numberOr(value: unknown, otherwise: number): number {
-  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  return typeof number === 'number' && !Number.isNaN(number) ? number : otherwise;
+const isNumber = (value: unknown): boolean =>
+  typeof value === 'number' || (typeof value === 'string' && /^-?\d+$/.test(value));
+
+/** A negative end is the end of the file. */
+const toRange = (path: string, from: number, to: number): LineRange => ({
+  path: plainPath(path),
+  from: Math.max(1, from),
+  to: to < 0 ? Number.POSITIVE_INFINITY : to,
+});
+
+function plainPath(path: string): string {
+  const parts: string[] = [];
+  for (const part of path.split('/')) {
+    const isUp = part === '..' && parts.length > 0 && parts.at(-1) !== '..' && parts.at(-1) !== '';
+    if (isUp) parts.pop();
+    else if (part !== '.' && (part !== '' || parts.length === 0)) parts.push(part);
+  }
+  return parts.join('/');
 }
 
 /** The command line in the arguments of a shell, whatever they call it. */
-function commandIn(args: string): string {
-  const fields = fieldsIn(args);
-  const command = fields.command ?? fields.cmd ?? fields.commands ?? fields.script ?? fields.code;
+function commandIn(fields: Fields, args: string): string {
+  const { commands } = fields;
+  if (Array.isArray(commands)) return commands.join('\n');
+  const command = fields.command ?? fields.cmd ?? commands ?? fields.script;
   if (typeof command === 'string') return command;
-  // ["bash", "-lc", "ls"]
-  if (Array.isArray(command))
-    return /^(?:ba|z|da)?sh$/.test(String(command[0])) ? String(command.at(-1)) : command.join(' ');
+  if (Array.isArray(command)) return scriptIn(command.map(String)) ?? command.join(' ');
   return args.startsWith('{') ? '' : args;
 }
 
-const READERS = /^(?:cat|nl|head|tail|less|more|bat|open|goto|scroll_down|scroll_up)$/;
-const SEARCHERS =
-  /^(?:grep|egrep|fgrep|rg|ag|ack|find|fd|ls|tree|locate|find_file|search_dir|search_file|git\s+(?:grep|ls-files))$/;
-const WRITERS = /^(?:edit|create|insert|patch|tee|apply_patch|git\s+apply|truncate)$/;
-
-/** What a shell command is for is what its first program is for; a change of directory before it says nothing. */
-function readCommand(command: string): ToolUse {
-  const line = command.replace(/^\s*(?:cd\s+[^;&|\n]+\s*(?:&&|;|\n)\s*)+/, '').trimStart();
-  const program = /^(?:git\s+\S+|\S+)/.exec(line)?.[0] ?? '';
-  const writes = /(?:^|[^>&0-9-])>{1,2}\s*[^>&\s]/.test(line.split('\n', 1)[0] ?? '');
-  if (WRITERS.test(program) || (program === 'sed' && /\s-i/.test(line))) return EDIT;
-  if (READERS.test(program) || (program === 'sed' && /\s-n/.test(line))) return writes ? EDIT : readFile(line);
-  if (SEARCHERS.test(program)) return SEARCH;
-  return SHELL;
+/** `ls` in `bash -lc ls`. */
+function scriptIn([shell = '', flag = '', script]: readonly string[]): string | undefined {
+  const isScript = /^(?:(?:ba|z|da)?sh|powershell|pwsh)(?:\.exe)?$/.test(programOf(shell)) && /^-\w*c$/.test(flag);
+  return isScript ? script : undefined;
 }
 
-/** `sed -n '10,40p' file` and `cat file`, and nothing around them. */
-const SED = /^sed\s+-n\s+(['"]?)(\d+)(?:,(\d+|\$))?p\1\s+(['"]?)([^\s'"|;&<>]+)\4\s*$/;
-const CAT = /^(?:cat|nl)(?:\s+-\w+)*\s+(['"]?)([^\s'"|;&<>*-][^\s'"|;&<>*]*)\1\s*$/;
-
-function readFile(line: string): ToolUse {
-  const sed = SED.exec(line);
-  if (sed)
-    return { kind: 'read', read: lines(sed[5] as string, sed[2], sed[3] === '$' ? undefined : (sed[3] ?? sed[2])) };
-  const cat = CAT.exec(line);
-  return cat ? { kind: 'read', read: lines(cat[2] as string, undefined, undefined) } : { kind: 'read' };
+function directoryIn(fields: Fields): string {
+  const directory = fields.workdir ?? fields.working_directory ?? fields.cwd ?? fields.directory ?? fields.dir_path;
+  return typeof directory === 'string' ? directory : '';
 }
+
+// What a shell command does.
+
+const READERS = words('cat nl head tail less more bat sed awk open goto scroll_down scroll_up get-content');
+const SEARCHERS = words(
+  'grep egrep fgrep rg ag ack find fd ls tree locate find_file search_dir search_file git-grep git-ls-files ' +
+    'select-string get-childitem findstr',
+);
+const WRITERS = words('edit create insert patch tee apply_patch git-apply truncate set-content add-content out-file');
+/** What a command is for, it says at its beginning. */
+const LONGEST_COMMAND = 4000;
+
+/** They say where to work, or nothing that is worth keeping. */
+const PRELIMINARIES = words('cd pushd export source . set pwd true : echo printf');
+
+/** What a command is for is what its first program is for, those apart that only prepare. */
+function readCommand(command: string, directory: string): ToolUse {
+  const commands = simpleCommands(command.slice(0, LONGEST_COMMAND));
+  let here = directory;
+  while (commands.length > 1 && commands[0]?.joiner !== '|' && isPreliminary(commands[0])) {
+    const [program = '', to = ''] = wordsIn(commands[0]?.text ?? '');
+    if (program === 'cd' || program === 'pushd') here = inside(here, to);
+    commands.shift();
+  }
+  const end = commands.findIndex(({ joiner }) => joiner !== '|') + 1;
+  const script = scriptIn(wordsIn(commands[0]?.text ?? ''));
+  if (script !== undefined && commands.length === 1) return readCommand(script, here);
+  return readPipeline(
+    commands.slice(0, end).map(({ text }) => text),
+    end === commands.length ? here : undefined,
+  );
+}
+
+interface SimpleCommand {
+  readonly text: string;
+  /** What stands between it and the next. */
+  readonly joiner: string;
+}
+
+/** The commands of a line, comments before them apart. Quotes hold together what they enclose. */
+function simpleCommands(command: string): SimpleCommand[] {
+  const commands: SimpleCommand[] = [];
+  let text = '';
+  const end = (joiner: string): void => {
+    if (text.trim() !== '') commands.push({ text: text.trim(), joiner });
+    text = '';
+  };
+  for (const [token] of command.replace(/^(?:\s*#[^\n]*\n)+/, '').matchAll(TOKEN)) {
+    if (JOINER.test(token)) end(token);
+    else text += token;
+  }
+  end('');
+  return commands;
+}
+
+const TOKEN = /\\.|'[^']*'|"(?:\\.|[^"\\])*"|&&|\|\||[|;\n]|[^\\'"&|;\n]+|./gs;
+const JOINER = /^(?:&&|\|\|?|;|\n)$/;
+
+/** Quoted text is one word, without its quotes. */
+function wordsIn(text: string): string[] {
+  return Array.from(
+    text.matchAll(/'([^']*)'|"((?:\\.|[^"\\])*)"|((?:\\.|[^\s'"\\])+)/gs),
+    (m) => m[1] ?? m[2] ?? m[3] ?? '',
+  );
+}
+
+const unquoted = (text: string): string => text.replace(/'[^']*'|"(?:\\.|[^"\\])*"/gs, "''");
+
+/** `FOO=1 sudo /usr/bin/git grep x` runs git-grep. */
+function programOf(text: string): string {
+  const line = text.replace(/^\(?\s*(?:(?:\w+=\S*|sudo|time|command|timeout\s+\S+)\s+)*/, '');
+  const name = (/^(?:git\s+\S+|\S+)/.exec(line)?.[0] ?? '').replace(/^git\s+/, 'git-').toLowerCase();
+  return name.slice(name.lastIndexOf('/') + 1);
+}
+
+const isPreliminary = (command: SimpleCommand | undefined): boolean =>
+  command !== undefined && PRELIMINARIES.has(programOf(command.text)) && !writes(command.text);
+
+/** `cat > file`, but not `2>&1` or `> /dev/null`. */
+const writes = (text: string): boolean => /(?:^|[^>&0-9-])>{1,2}\s*(?!\/dev\/)[^>&\s]/.test(unquoted(text));
+
+/** With a directory where nothing else shows anything. */
+function readPipeline(pipeline: readonly string[], directory: string | undefined): ToolUse {
+  const [first = '', ...filters] = pipeline;
+  const program = programOf(first);
+  const isInPlace = (program === 'sed' || program === 'perl') && /\s(?:-\w*i|--in-place)/.test(unquoted(first));
+  if (WRITERS.has(program) || isInPlace) return EDIT;
+  const isPrinted = READERS.has(program) || program === 'echo' || program === 'printf';
+  if (isPrinted && pipeline.some(writes)) return EDIT;
+  if (SEARCHERS.has(program)) return SEARCH;
+  if (!READERS.has(program)) return SHELL;
+  const programs = filters.map(programOf);
+  if (programs.some((name) => SEARCHERS.has(name))) return SEARCH;
+  if (!programs.every((name) => READERS.has(name))) return SHELL;
+  return readOf(directory === undefined ? undefined : rangeOf(pipeline, directory));
+}
+
+/** `cat file`, `sed -n '10,40p' file`, `head -n 40 file`; a `cat` may have one of the others behind it. */
+function rangeOf([first = '', filter, more]: readonly string[], directory: string): LineRange | undefined {
+  const shown = sliceOf(first);
+  const part = filter === undefined ? ALL : sliceOf(filter);
+  if (!shown?.path || !part || part.path || more !== undefined || /[$`*?{[~<>\\]/.test(shown.path)) return undefined;
+  const isWhole = shown.from === ALL.from && shown.to === ALL.to;
+  if (!isWhole && filter !== undefined) return undefined;
+  const { from, to } = isWhole ? part : shown;
+  return toRange(inside(directory, shown.path), from, to);
+}
+
+interface Slice {
+  readonly path?: string | undefined;
+  readonly from: number;
+  readonly to: number;
+}
+
+const ALL: Slice = { from: 1, to: Number.POSITIVE_INFINITY };
+
+/** Each with the words before the path. */
+const SLICES: Readonly<Record<string, RegExp>> = {
+  cat: /^(?:-\w+ )*/,
+  nl: /^(?:-\w+ )*/,
+  sed: /^-n (?<from>\d+)(?:,(?<to>\d+|\$))?p /,
+  head: /^-(?:n ?)?(?<to>\d+) /,
+  tail: /^-n ?\+(?<from>\d+) /,
+};
+
+/** The lines that one program shows of a file, or, without a path, of what it is given. */
+function sliceOf(text: string): Slice | undefined {
+  const [program = '', ...rest] = wordsIn(text).filter((word) => !/^2>/.test(word));
+  const line = `${rest.join(' ')} `;
+  const found = Object.hasOwn(SLICES, program) ? SLICES[program]?.exec(line) : undefined;
+  const path = line.slice(found?.[0].length).trim();
+  if (!found || path.includes(' ') || path.startsWith('-')) return undefined;
+  const { from = '1', to = program === 'sed' ? from : '$' } = found.groups ?? {};
+  return { path: path || undefined, from: Number(from), to: to === '$' ? ALL.to : Number(to) };
+}
+
+const inside = (directory: string, path: string): string =>
+  directory === '' || path.startsWith('/') ? path : `${directory}/${path}`;

@@ -381,19 +381,19 @@ describe('3c: oldest turns dropped as a last resort', () => {
 
   it('comes last: fit masks before it drops, and drops nothing where masking is enough', () => {
     const run = [system('You are helpful.'), user('do something'), ...loop(30)];
-    const masking = fitHistory(run, { format: chat, counter, maxTokens: sizeOf(run) - 1 });
+    const masking = fitHistory(run, { format: chat, counter, policy: never(), maxTokens: sizeOf(run) - 1 });
     expect(masking.report).toMatchObject({ reductionStage: 'masking', edits: { drop: 0, insert: 0 } });
     expect(masking.messages).toHaveLength(run.length);
-    const dropping = fitHistory(run, { format: chat, counter, maxTokens: 3000 });
+    const dropping = fitHistory(run, { format: chat, counter, policy: never(), maxTokens: 3000 });
     expect(dropping.report.edits.drop).toBeGreaterThan(0);
     expect(dropping.report.tokens.after).toBeLessThanOrEqual(3000);
   });
 
   it('cuts down to 80 % of the budget, so that the next turn does not cut again', () => {
     const run = [system('You are helpful.'), user('do something'), ...loop(30)];
-    const { report, messages } = fitHistory(run, { format: chat, counter, maxTokens: 3000 });
+    const { report, messages } = fitHistory(run, { format: chat, counter, policy: never(), maxTokens: 3000 });
     expect(report.tokens.after).toBeLessThanOrEqual(2400);
-    const next = fitHistory([...run, reply('thinking')], { format: chat, counter, maxTokens: 3000 });
+    const next = fitHistory([...run, reply('thinking')], { format: chat, counter, policy: never(), maxTokens: 3000 });
     expect(next.messages).toEqual([...messages, reply('thinking')]);
   });
 

@@ -660,7 +660,8 @@ describe('duragent: context/mod.rs, budget', () => {
 describe('duragent: spec_eval.rs', () => {
   it('spec_eval: effective_max_input_tokens_with_explicit_value and _defaults_from_model_name', () => {
     const run = [user('hi'), ...history(30, 20_000).slice(2)];
-    const windowOf = (options: object) => fitHistory(run, { format: chat, counter: estimateTokens, ...options }).report;
+    const windowOf = (options: object) =>
+      fitHistory(run, { format: chat, counter: estimateTokens, policy: never(), ...options }).report;
     expect(windowOf({ model: 'gpt-4o' }).tokens.after).toBeLessThanOrEqual(128_000);
     expect(windowOf({ model: 'gpt-4o' }).maskedCount).toBeGreaterThan(0);
     expect(windowOf({ model: 'claude-sonnet' }).maskedCount).toBe(0);

@@ -3,7 +3,7 @@ import type { FitOptions } from '../../src/index.ts';
 import { type Story, story } from './histories.ts';
 import { anyPolicy, type NamedPolicy } from './policies.ts';
 
-const settings = fc.record(
+export const settings = fc.record(
   {
     maxTokens: fc.integer({ min: 60, max: 9000 }),
     recall: fc.boolean(),

@@ -77,8 +77,17 @@ const sentence = fc.oneof(
 );
 
 const call: fc.Arbitrary<StoryCall> = fc.record({
-  tool: fc.constantFrom('read_file', 'bash', 'grep', 'file_write', 'shell_exec', 'file_read'),
-  args: fc.constantFrom({ path: 'src/a.ts' }, { command: 'npm test' }, {}, { query: 'x'.repeat(200), n: 1 }),
+  tool: fc.constantFrom('read_file', 'bash', 'grep', 'file_write', 'shell_exec', 'file_read', 'str_replace_editor'),
+  args: fc.constantFrom<StoryCall['args'][]>(
+    { path: 'src/a.ts' },
+    { path: 'src/a.ts', offset: 20, limit: 30 },
+    { command: 'view', path: 'src/a.ts', view_range: [1, 60] },
+    { command: "sed -n '30,40p' src/a.ts" },
+    { command: 'cat src/a.ts' },
+    { command: 'npm test' },
+    {},
+    { query: 'x'.repeat(200), n: 1 },
+  ),
   text: outputText,
   isError: fc.boolean(),
   shape: fc.oneof(

@@ -327,7 +327,7 @@ export function typeCheck(
   return { status, output: stdout + stderr };
 }
 
-/** Builds `dist/` if it is missing or older than `src/`. Test files run side by side: one builds, the others wait. */
+/** Builds `dist/` if it is missing or older than `src/` and `web/`. Test files run side by side: one builds, the others wait. */
 export async function ensureBuilt(): Promise<void> {
   const lock = join(cacheFolder('.'), 'build.lock');
   while (!take(lock)) await new Promise((resolve) => setTimeout(resolve, 50));
@@ -359,15 +359,12 @@ function isBuilt(): boolean {
   const main = join(ROOT, 'dist/cli/main.js');
   // To make it executable is the last step of a build: one that broke off left it as it was.
   if (!existsSync(main) || (statSync(main).mode & 0o111) === 0) return false;
-  const sources = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' }).filter(
-    (path) => !isTest({ path }),
+  const sources = ['src', 'web'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+      .filter((path) => !isTest({ path }))
+      .map((name) => join(folder, name)),
   );
-  const inputs = [
-    'tsconfig.json',
-    'tsconfig.build.json',
-    'scripts/build.js',
-    ...sources.map((name) => join('src', name)),
-  ];
+  const inputs = ['tsconfig.json', 'tsconfig.build.json', 'scripts/build.js', 'scripts/build-page.js', ...sources];
   const newest = Math.max(...inputs.map((name) => statSync(join(ROOT, name)).mtimeMs));
   return newest < statSync(main).mtimeMs;
 }

@@ -51,6 +51,16 @@ const prices = fc.record({
   write: fc.constantFrom(1, 1.25, 2),
 });
 
+/** `breakEven` with random prices, windows and shares. */
+export const anyBreakEven: fc.Arbitrary<NamedPolicy> = make(
+  'breakEven',
+  fc
+    .tuple(prices, small, fc.constantFrom(0, 0.1, 0.7, 1), fc.constantFrom(0, 0.1, 0.5, 10), common)
+    .map(([list, window, threshold, maxLoss, options]) =>
+      breakEven({ prices: list, window, threshold, maxLoss, ...options }),
+    ),
+);
+
 /** Every ready-made policy with random options. */
 export const anyPolicy: fc.Arbitrary<NamedPolicy> = fc.oneof(
   make('never', fc.constant(never())),
@@ -94,14 +104,7 @@ export const anyPolicy: fc.Arbitrary<NamedPolicy> = fc.oneof(
       .tuple(small, some, common)
       .map(([window, summarizeEvery, options]) => hybrid({ window, summarizeEvery, ...options })),
   ),
-  make(
-    'breakEven',
-    fc
-      .tuple(prices, small, fc.constantFrom(0.1, 0.7, 1), fc.constantFrom(0.1, 0.5, 10), common)
-      .map(([list, window, threshold, maxLoss, options]) =>
-        breakEven({ prices: list, window, threshold, maxLoss, ...options }),
-      ),
-  ),
+  anyBreakEven,
   make(
     'graduated',
     fc

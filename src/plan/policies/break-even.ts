@@ -1,4 +1,4 @@
-import { badOption, count, given, nearest, rule } from '../../options.ts';
+import { anything, badOption, checkOptions, count, given, nearest, rule, text } from '../../options.ts';
 import {
   type CommonOptions,
   createPolicy,
@@ -56,7 +56,7 @@ export function breakEven(options: BreakEvenOptions = {}): Policy {
 const share = rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0 && Number.isFinite(v));
 
 const RULES = {
-  prices: rule('a price list', () => true),
+  prices: anything,
   window: count,
   threshold: share,
   maxLoss: share,
@@ -73,12 +73,26 @@ function pricesFrom(prices: BreakEvenOptions['prices'] = 'anthropic-5m'): Prices
       prices,
     );
   }
-  const { read, write } = given('break-even option prices', prices);
-  const isPrice = (value: unknown): boolean => typeof value === 'number' && value >= 0 && Number.isFinite(value);
-  if (!isPrice(read) || !isPrice(write))
-    throw badOption('break-even option prices', 'prices with numbers read and write', prices);
-  return { name: 'own', lifeMs: 0, leastTokens: 0, date: '', source: 'the caller', ...prices };
+  if (typeof prices !== 'object' || prices === null)
+    throw badOption('break-even option prices', 'a price list or its name', prices);
+  checkOptions('break-even prices', prices, PRICE_RULES);
+  for (const name of ['read', 'write'] as const)
+    if (prices[name] === undefined) throw badOption(`break-even prices option ${name}`, share.expected, undefined);
+  return { ...OWN_PRICES, ...prices };
 }
+
+const PRICE_RULES = {
+  name: text,
+  read: share,
+  write: share,
+  lifeMs: rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0),
+  leastTokens: count,
+  date: text,
+  source: text,
+};
+
+/** A cache of which nobody says how long it lives is never taken for dead. */
+const OWN_PRICES = { name: 'own', lifeMs: Number.POSITIVE_INFINITY, leastTokens: 0, date: '', source: 'the caller' };
 
 /** A tenth; more where cached tokens are so cheap that only a large mask can save anything. */
 const maxLossAt = ({ read }: Prices): number => Math.max(0.1, 0.15 - read / 2);
@@ -97,8 +111,8 @@ interface Rule {
 interface Account {
   readonly revision: number;
   readonly ripe: Ripe;
-  /** What the results that could be masked and are not have cost since they could be. */
-  readonly rent: number;
+  /** What a mask would have saved on all requests since each of them could be masked: their rent, at a price of 1. */
+  readonly owed: number;
   /** What a mask of them would save on each request. */
   readonly gain: number;
   /** The first of them. */
@@ -113,7 +127,7 @@ const isNext = ({ revision, ripe }: Account, request: RequestView): boolean =>
 /** What was cached: all that the request before this one carried. */
 const cachedText = (request: RequestView): number => request.text - request.textOf(request.turns);
 
-function nextAccount(account: Account, request: RequestView, { prices, ages }: Rule, eligible: Eligible): Account {
+function nextAccount(account: Account, request: RequestView, { ages }: Rule, eligible: Eligible): Account {
   const { ripe, fresh } = ripen(account.ripe, request, ages);
   let { gain, first } = account;
   for (const observation of fresh) {
@@ -122,21 +136,21 @@ function nextAccount(account: Account, request: RequestView, { prices, ages }: R
     if (!first || observation.segment < first.segment) first = observation;
   }
   const carried = account.carried + cachedText(request);
-  return { revision: request.revision, ripe, rent: account.rent + prices.read * gain, gain, first, carried };
+  return { revision: request.revision, ripe, owed: account.owed + gain, gain, first, carried };
 }
 
 /** The same from the whole history, where turns were left out or results cut. */
-function openAccount(request: RequestView, { prices, ages }: Rule, eligible: Eligible): Account {
+function openAccount(request: RequestView, { ages }: Rule, eligible: Eligible): Account {
   const { turns, revision } = request;
-  let [rent, gain, carried] = [0, 0, 0];
+  let [owed, gain, carried] = [0, 0, 0];
   let first: Observation | undefined;
   for (const observation of waiting(request, ages, eligible)) {
     first ??= observation;
     gain += request.gain(observation);
-    rent += prices.read * request.gain(observation) * (turns - Math.max(0, ripeAt(observation, ages)) + 1);
+    owed += request.gain(observation) * (turns - Math.max(0, ripeAt(observation, ages)) + 1);
   }
   for (let turn = 0; turn < turns; turn++) carried += request.textOf(turn) * (turns - turn);
-  return { revision, ripe: ripen(noRipe(), request, ages).ripe, rent, gain, first, carried };
+  return { revision, ripe: ripen(noRipe(), request, ages).ripe, owed, gain, first, carried };
 }
 
 /** What could be masked now, oldest first. */
@@ -146,9 +160,10 @@ function waiting(request: RequestView, ages: Ages, eligible: Eligible): Observat
 }
 
 function decide(account: Account, request: RequestView, rule: Rule, eligible: Eligible): Step<Account> {
-  const { first, gain, rent, carried } = account;
+  const { first, gain, owed, carried } = account;
   if (!first) return { state: account, mask: [], because: NOTHING };
   const { read, write } = rule.prices;
+  const rent = read * owed;
   const cached = cachedText(request);
   const rewritten = cached - request.textBefore(first) - gain + gainOfLastTurn(request, rule.ages, eligible);
   const price = Math.max(0, write - read) * Math.max(0, rewritten);
@@ -189,6 +204,6 @@ function epoch(account: Account, request: RequestView, ages: Ages, eligible: Eli
   const masked = waiting(request, ages, eligible);
   let { carried } = account;
   for (const observation of masked) carried -= request.gain(observation) * (request.turns - observation.turn);
-  const state = { ...account, rent: 0, gain: 0, first: undefined, carried };
+  const state = { ...account, owed: 0, gain: 0, first: undefined, carried };
   return { state, mask: masked.map(({ segment }) => segment), because };
 }

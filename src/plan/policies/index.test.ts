@@ -189,6 +189,7 @@ describe('parsePolicy', () => {
       'gemini-cli',
       'clear-tool-uses',
       'hybrid',
+      'break-even',
       'graduated',
       'never',
     ]);

@@ -32,11 +32,21 @@ export const policies: Readonly<Record<string, Maker>> = {
 
 /** Reads `sliding-window:turns=3,min-tokens=0`. Lists are written with `+`: `keep-tools=read+grep`. */
 export function parsePolicy(text: string): Policy {
-  const [name = '', rest = ''] = split(text, ':');
+  const { name, options } = readSpec(text);
   const maker = Object.hasOwn(policies, name) ? policies[name] : undefined;
-  if (!maker) throw unknownPolicy(name);
-  const options = Object.fromEntries(rest === '' ? [] : rest.split(',').map(readOption));
+  if (!maker) throw unknownPolicy(name, Object.keys(policies));
   return maker(options as never);
+}
+
+/** A name and its options, as they stand on a command line. */
+export interface Spec {
+  readonly name: string;
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
+export function readSpec(text: string): Spec {
+  const [name, rest] = split(text, ':');
+  return { name, options: Object.fromEntries(rest === '' ? [] : rest.split(',').map(readOption)) };
 }
 
 function split(text: string, at: string): [string, string] {
@@ -54,8 +64,8 @@ function readOption(text: string): [string, unknown] {
   return [name, value.trim() !== '' && !Number.isNaN(Number(value)) ? Number(value) : value];
 }
 
-function unknownPolicy(name: string): PalimpsestError {
-  const near = nearest(name, Object.keys(policies));
-  const hint = near ? `did you mean ${near}?` : `known are ${Object.keys(policies).join(', ')}.`;
+export function unknownPolicy(name: string, known: readonly string[]): PalimpsestError {
+  const near = nearest(name, known);
+  const hint = near ? `did you mean ${near}?` : `known are ${known.join(', ')}.`;
   return new PalimpsestError('BAD_OPTION', `Expected option policy to be a known policy but found '${name}'; ${hint}`);
 }

@@ -11,9 +11,6 @@ describe('never', () => {
     expect(fitted).toEqual(messages);
     expect(report.decision).toEqual({ act: 'off', because: 'the policy never masks' });
   });
-  it('is what fit does where no policy is given', () => {
-    expect(fit(history(40)).report).toEqual(fit(history(40), { policy: never() }).report);
-  });
   it('leaves it to the budget to cut', () => {
     const { report } = fit(history(40), { policy: never(), maxTokens: 4000 });
     expect(report.maskedCount).toBeGreaterThan(0);

@@ -1,0 +1,55 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { build } from 'vite';
+
+/** Bundles web/ into dist/web/report.html: one file that loads nothing and runs no script but its own. */
+export async function buildPage() {
+  const { output } = await build({
+    root: 'web',
+    configFile: false,
+    logLevel: 'warn',
+    base: './',
+    build: {
+      write: false,
+      modulePreload: false,
+      cssCodeSplit: false,
+      reportCompressedSize: false,
+      rolldownOptions: { input: 'web/report.html' },
+    },
+  });
+  const page = output.find(({ fileName }) => fileName === 'report.html');
+  const chunk = output.find(({ type }) => type === 'chunk');
+  const style = output.find(({ fileName }) => fileName.endsWith('.css'));
+  if (!page || !chunk || !style || output.length !== 3) {
+    throw new Error(`Expected a page, a script and a style but found ${output.map(({ fileName }) => fileName)}`);
+  }
+  mkdirSync('dist/web', { recursive: true });
+  writeFileSync('dist/web/report.html', inline({ html: `${page.source}`, style: `${style.source}`, chunk }));
+}
+
+function inline({ html, style, chunk }) {
+  const script = `\n${chunk.code.trim().replaceAll('</script', '<\\/script').replaceAll('<!--', '<\\!--')}\n`;
+  const hash = createHash('sha256').update(script).digest('base64');
+  // Plots set styles on their marks, so styles cannot be named one by one; they can load nothing.
+  const allowed = `default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-${hash}'`;
+  const policy = `<meta http-equiv="Content-Security-Policy" content="${allowed}">`;
+  return html
+    .replace('<!doctype html>', (doctype) => `${doctype}\n<!--\n${licences(chunk.moduleIds)}\n-->`)
+    .replace('<meta charset="utf-8">', (charset) => `${charset}\n    ${policy}`)
+    .replace(/<link rel="stylesheet"[^>]*>/, () => `<style>\n${style.trim()}\n    </style>`)
+    .replace(/\s*<script type="module"[^>]*><\/script>/, '')
+    .replace('</body>', () => `<script type="module">${script}</script>\n  </body>`);
+}
+
+/** The notices that the licences of the bundled packages ask for, each text once. */
+function licences(moduleIds) {
+  const names = moduleIds.flatMap((id) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(id)?.[1] ?? []);
+  const holders = new Map();
+  for (const name of [...new Set(names)].sort()) {
+    const text = readFileSync(`node_modules/${name}/LICENSE`, 'utf8');
+    const copyright = text.split('\n').filter((line) => line.startsWith('Copyright'));
+    const terms = text.slice(text.indexOf('Permission')).trim().replaceAll('--', '- -');
+    holders.set(terms, [...(holders.get(terms) ?? []), `${name}: ${copyright.join(', ')}`]);
+  }
+  return [...holders].map(([terms, packages]) => `${packages.join('\n')}\n\n${terms}`).join('\n\n\n');
+}

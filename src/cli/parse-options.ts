@@ -1,0 +1,22 @@
+import { type ParseArgsConfig, parseArgs } from 'node:util';
+import { nearest } from '../options.ts';
+import { UsageError } from './io.ts';
+
+type Options = NonNullable<ParseArgsConfig['options']>;
+type Parsed<T extends Options> = ReturnType<typeof parseArgs<{ options: T; allowPositionals: true }>>;
+
+/** Reads flags and files. A flag that is misspelt gets the nearest right one. */
+export function parseOptions<const T extends Options>(args: readonly string[], options: T): Parsed<T> {
+  try {
+    return parseArgs({ args: [...args], options, allowPositionals: true });
+  } catch (error) {
+    const name = /--([\w-]+)/.exec(String((error as Error).message))?.[1] ?? '';
+    const near = Object.hasOwn(options, name) ? undefined : nearest(name, Object.keys(options));
+    throw new UsageError(near ? `unknown option --${name}; did you mean --${near}?` : (error as Error).message);
+  }
+}
+
+export function readCount(flag: string, value: string, least = 1): number {
+  if (/^\d+$/.test(value) && Number(value) >= least) return Number(value);
+  throw new UsageError(`expected ${flag} to be a whole number of ${least} or more but found '${value}'`);
+}

@@ -1,0 +1,156 @@
+import { PalimpsestError } from '../errors.ts';
+import { findLogs } from '../lab/readers/find-logs.ts';
+import { replay } from '../lab/replay.ts';
+import type { ReplayPage } from '../lab/replay-result.ts';
+import { writePage } from '../lab/write-page.ts';
+import { readSpec } from '../plan/policies/index.ts';
+import { priceLists } from '../plan/prices.ts';
+import { type Io, UsageError } from './io.ts';
+import { parseOptions, readCount } from './parse-options.ts';
+import { createPlayers } from './replay-pool.ts';
+import { type ReplayRequest, settingOf } from './replay-request.ts';
+import { progressBar, showReplay } from './show-replay.ts';
+
+export const replayHelp = `palimpsest replay: what would each policy have sent, cost and hidden in your own runs?
+
+Usage: palimpsest replay <files, folders or globs…> [options]
+
+Reads the logs of Claude Code, Codex CLI, OpenCode, Gemini CLI, SWE-agent,
+mini-swe-agent, OpenHands, pi, goose, Cline and tau-bench, and plain message
+lists (.json, .jsonl, .traj, also .gz). Nothing is sent anywhere.
+
+Options:
+  --policy <policy>    as often as you like: none, optimum, break-even,
+                       sliding-window:turns=5, … (default: a choice of all)
+  --compare            adds the defaults of other tools
+  --prices <list>      as often as you like, or all (default: anthropic-5m):
+                       ${Object.keys(priceLists).slice(0, 5).join(', ')},
+                       ${Object.keys(priceLists).slice(5).join(', ')};
+                       your own: mine:read=0.1,write=1.25
+  --window <n>         turns that stay whole, in every policy that has a window
+  --system-tokens <n>  least size of what stands before the first reply: logs
+                       often lack the system prompt (default: 0)
+  --cache-life <m>     minutes until an unused cache dies, or listed: as the
+                       price list says (default: it never does)
+  --context-limit <n>  tokens that no request may exceed
+  --counter <name>     chars (characters / 4), default, o200k, cl100k
+  --format <name>      reads every file as this (default: by content)
+  --html <file>        writes a page with plots
+  --json               prints the result as JSON
+  -h, --help
+
+Exit codes: 0 done, 1 something could not be read, 2 called wrongly.
+Example: palimpsest replay ~/.claude/projects --compare --html report.html
+`;
+
+const OPTIONS = {
+  policy: { type: 'string', multiple: true },
+  compare: { type: 'boolean' },
+  prices: { type: 'string', multiple: true },
+  window: { type: 'string' },
+  'system-tokens': { type: 'string' },
+  'cache-life': { type: 'string' },
+  'context-limit': { type: 'string' },
+  counter: { type: 'string' },
+  format: { type: 'string' },
+  html: { type: 'string' },
+  json: { type: 'boolean' },
+} as const;
+
+const DEFAULT_POLICIES = ['none', 'sliding-window', 'polling', 'break-even', 'optimum'];
+/** What other tools do when nobody sets anything. */
+const PEERS = ['swe-agent', 'open-hands', 'first-and-last', 'protect-tokens', 'gemini-cli', 'clear-tool-uses'];
+
+export async function replayCommand(args: readonly string[], io: Io): Promise<number> {
+  const { values, positionals } = parseOptions(args, OPTIONS);
+  if (positionals.length === 0) throw new UsageError('expected files or folders with logs');
+  const request = requestOf(values);
+  // Mistakes in the options are told before anything is read.
+  settingOf(request);
+  const page = await replayAll(positionals, request, io);
+  if (values.html !== undefined) await writeHtml(values.html, page, io);
+  const { result } = page;
+  io.stdout(values.json ? `${JSON.stringify(result, null, 2)}\n` : showReplay(result));
+  if (values.html !== undefined && !values.json) io.stdout(`\nThe page is in ${values.html}\n`);
+  if (result.runs.length === 0) io.stderr('palimpsest replay: no run could be read\n');
+  return result.runs.length === 0 || result.skipped.length > 0 ? 1 : 0;
+}
+
+async function writeHtml(file: string, page: ReplayPage, io: Io): Promise<void> {
+  try {
+    await io.writeFile(file, writePage(page));
+  } catch (error) {
+    throw new PalimpsestError('BAD_INPUT', `could not write ${file}: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+type Values = ReturnType<typeof parseOptions<typeof OPTIONS>>['values'];
+
+function requestOf(values: Values): ReplayRequest {
+  const window = values.window === undefined ? undefined : readCount('--window', values.window, 0);
+  const given = values.policy ?? DEFAULT_POLICIES;
+  const policies = [...given, ...(values.compare ? PEERS : [])].map((policy) => withWindow(policy, window));
+  const prices = (values.prices ?? ['anthropic-5m']).flatMap((name) =>
+    name === 'all' ? Object.keys(priceLists) : [name],
+  );
+  const limit = values['context-limit'];
+  return {
+    policies: [...new Set(policies)],
+    prices: [...new Set(prices)],
+    counter: values.counter ?? 'chars',
+    systemTokens: readCount('--system-tokens', values['system-tokens'] ?? '0', 0),
+    contextLimit: limit === undefined ? undefined : readCount('--context-limit', limit),
+    cacheLife: readLife(values['cache-life']),
+    format: values.format,
+    keepSchedules: values.html !== undefined,
+  };
+}
+
+function readLife(text: string | undefined): ReplayRequest['cacheLife'] {
+  if (text === undefined) return 'endless';
+  if (text === 'listed') return text;
+  if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text) * 60_000;
+  throw new UsageError(`expected --cache-life to be a number of minutes or 'listed' but found '${text}'`);
+}
+
+/** What each policy calls its window. */
+const WINDOWS: Readonly<Record<string, string>> = {
+  'sliding-window': 'turns',
+  'swe-agent': 'turns',
+  'open-hands': 'turns',
+  polling: 'turns',
+  'oldest-batch': 'window',
+  hybrid: 'window',
+  'break-even': 'window',
+  optimum: 'window',
+};
+
+function withWindow(policy: string, window: number | undefined): string {
+  const { name, options } = readSpec(policy);
+  const option = Object.hasOwn(WINDOWS, name) ? WINDOWS[name] : undefined;
+  if (window === undefined || option === undefined || options[option] !== undefined) return policy;
+  return `${policy}${policy.includes(':') ? ',' : ':'}${option}=${window}`;
+}
+
+async function replayAll(paths: readonly string[], request: ReplayRequest, io: Io): Promise<ReplayPage> {
+  const files = await findLogs(paths);
+  const players = createPlayers(request, { files: files.length });
+  const { policies, prices } = request;
+  const onProgress = (done: number, total: number): void => {
+    if (io.isTerminal) io.stderr(done === total ? '\r\u001b[K' : `\r${progressBar(done, total)}`);
+  };
+  try {
+    return await replay(paths, {
+      policies,
+      prices,
+      play: (file) => players.play(file),
+      parallel: players.count,
+      onProgress,
+    });
+  } catch (error) {
+    if (error instanceof PalimpsestError) throw error;
+    throw new PalimpsestError('BAD_INPUT', `could not replay: ${(error as Error).message}`, { cause: error });
+  } finally {
+    await players.close();
+  }
+}

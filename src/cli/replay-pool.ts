@@ -1,0 +1,49 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { Worker } from 'node:worker_threads';
+import { type ReplayedFile, replayFile } from '../lab/replay-file.ts';
+import { type ReplayRequest, settingOf } from './replay-request.ts';
+
+/** Those who replay files: workers, or this very thread. */
+export interface Players {
+  readonly count: number;
+  play(file: string): Promise<ReplayedFile>;
+  close(): Promise<void>;
+}
+
+const WORKER = new URL('./replay-worker.js', import.meta.url);
+
+/** One worker for each core. From the sources, which no worker can load, all is done here. */
+export function createPlayers(request: ReplayRequest, { files }: { readonly files: number }): Players {
+  const count = Math.min(availableParallelism(), files);
+  if (count > 1 && existsSync(WORKER)) return new WorkerPool(request, count);
+  const setting = settingOf(request);
+  return { count: 1, play: (file) => replayFile(file, setting), close: async () => {} };
+}
+
+class WorkerPool implements Players {
+  readonly count: number;
+  readonly #workers: Worker[] = [];
+  readonly #idle: Worker[] = [];
+
+  constructor(request: ReplayRequest, count: number) {
+    this.count = count;
+    for (let i = 0; i < count; i++) this.#workers.push(new Worker(WORKER, { workerData: request }));
+    this.#idle.push(...this.#workers);
+  }
+
+  async play(file: string): Promise<ReplayedFile> {
+    const worker = this.#idle.pop();
+    if (!worker) throw new Error('more files at a time than workers');
+    worker.postMessage(file);
+    // Rejects where the worker dies.
+    const [replayed] = await once(worker, 'message');
+    this.#idle.push(worker);
+    return replayed;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#workers.map((worker) => worker.terminate()));
+  }
+}

@@ -1,0 +1,46 @@
+import { cl100k, o200k } from '../adapters/tokens.ts';
+import { readContender, readPrices } from '../lab/contender.ts';
+import { logReaders } from '../lab/readers/detect-run-format.ts';
+import { NOTHING_MASKED } from '../lab/replay.ts';
+import type { FileSetting } from '../lab/replay-file.ts';
+import { badOption } from '../options.ts';
+import { countTokens } from '../tokens/count-tokens.ts';
+import type { Counter } from '../tokens/counter.ts';
+
+/** What a replay was asked for, in words that a worker can be sent. */
+export interface ReplayRequest {
+  readonly policies: readonly string[];
+  readonly prices: readonly string[];
+  readonly counter: string;
+  readonly systemTokens: number;
+  readonly contextLimit: number | undefined;
+  readonly cacheLife: 'endless' | 'listed' | number;
+  readonly format: string | undefined;
+  readonly keepSchedules: boolean;
+}
+
+const counters: Readonly<Record<string, Counter>> = {
+  chars: (text) => text.length / 4,
+  default: countTokens,
+  o200k,
+  cl100k,
+};
+
+export function settingOf(request: ReplayRequest): FileSetting {
+  const counter = Object.hasOwn(counters, request.counter) ? counters[request.counter] : undefined;
+  if (!counter) throw badOption('--counter', `one of ${Object.keys(counters).join(', ')}`, request.counter);
+  const format = logReaders.find((reader) => reader.format === request.format)?.format;
+  if (request.format !== undefined && format === undefined)
+    throw badOption('--format', `one of ${logReaders.map((reader) => reader.format).join(', ')}`, request.format);
+  const { systemTokens, contextLimit, cacheLife, keepSchedules } = request;
+  return {
+    counter,
+    contenders: [...new Set([NOTHING_MASKED, ...request.policies])].map(readContender),
+    prices: request.prices.map(readPrices),
+    systemTokens,
+    contextLimit,
+    cacheLife,
+    format,
+    keepSchedules,
+  };
+}

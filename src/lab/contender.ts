@@ -1,0 +1,64 @@
+import { badOption, checkOptions, nearest, rule } from '../options.ts';
+import { breakEven } from '../plan/policies/break-even.ts';
+import { parsePolicy, policies, readSpec, unknownPolicy } from '../plan/policies/index.ts';
+import { never } from '../plan/policies/never.ts';
+import type { Policy } from '../plan/policy.ts';
+import { type OwnPrices, type Prices, priceLists } from '../plan/prices.ts';
+
+/** A policy as it was given on the command line, and how the lab plays it. */
+export interface Contender {
+  readonly name: string;
+  /** Knows the future. Its policy only tells what may be masked and from when on. */
+  readonly isOptimum: boolean;
+  /** Decides by the prices, so that it is played once for each list. */
+  readonly isPriced: boolean;
+  policy(prices: Prices): Policy;
+}
+
+/** Reads `none`, `optimum:window=20`, `break-even` or any policy with its options. */
+export function readContender(text: string): Contender {
+  const { name, options } = readSpec(text);
+  if (name === 'none' || name === 'never') {
+    checkOptions(name, options, {});
+    return contender(text, () => never());
+  }
+  if (name === 'optimum') {
+    // Its requests are those with nothing masked, less what is masked: a result that was cut before has another size.
+    if (options.maxResultTokens !== undefined) throw badOption('optimum option maxResultTokens', 'left out', 'a size');
+    // Without a cache to lose, break-even masks whatever it may as soon as it may.
+    const policy = breakEven({ windowByKind: false, ...options, prices: 'none' });
+    return { ...contender(text, () => policy), isOptimum: true };
+  }
+  if (!Object.hasOwn(policies, name)) throw unknownPolicy(name, [...Object.keys(policies), 'none', 'optimum']);
+  if (name !== 'break-even' || options.prices !== undefined) {
+    const policy = parsePolicy(text);
+    return contender(text, () => policy);
+  }
+  breakEven(options);
+  return { ...contender(text, (prices) => breakEven({ ...options, prices })), isPriced: true };
+}
+
+const contender = (name: string, policy: (prices: Prices) => Policy): Contender => ({
+  name,
+  isOptimum: false,
+  isPriced: false,
+  policy,
+});
+
+/** Reads the name of a price list, or `mine:read=0.1,write=1.25`: a cache that never dies unless `life-ms` says so. */
+export function readPrices(text: string): Prices {
+  const { name, options } = readSpec(text);
+  if (text === name) {
+    if (Object.hasOwn(priceLists, name)) return priceLists[name as keyof typeof priceLists];
+    const near = nearest(name, Object.keys(priceLists));
+    const known = near ? `a price list; did you mean ${near}?` : `one of ${Object.keys(priceLists).join(', ')}`;
+    throw badOption('prices', known, name);
+  }
+  checkOptions('prices', options, OWN_RULES);
+  const { read, write, lifeMs = Number.POSITIVE_INFINITY } = options as Partial<OwnPrices>;
+  if (read === undefined || write === undefined) throw badOption('prices', `${name}:read=…,write=…`, text);
+  return { name: text, read, write, lifeMs, leastTokens: 0, date: '', source: 'the caller' };
+}
+
+const price = rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0 && Number.isFinite(v));
+const OWN_RULES = { read: price, write: price, lifeMs: price };

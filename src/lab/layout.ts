@@ -1,0 +1,38 @@
+import type { ChatMessage } from '../message.ts';
+import type { Counter } from '../tokens/counter.ts';
+import type { Context } from './run.ts';
+import { batchesOf } from './simulate.ts';
+
+/** The sizes of a context with nothing masked. */
+export interface Layout {
+  /** Of each request; the first is request 1. */
+  readonly sizes: readonly number[];
+  /** The text before each result. */
+  readonly positions: readonly number[];
+}
+
+export function layoutOf({ messages }: Context, counter: Counter, systemTokens: number): Layout {
+  const batches = batchesOf(messages);
+  const sizes: number[] = [];
+  const positions: number[] = [];
+  let text = Math.max(0, systemTokens - sizeOf(batches[0] ?? [], counter));
+  for (const batch of batches) {
+    for (const message of batch) {
+      if (message.role === 'tool') positions.push(text);
+      text += sizeOf([message], counter);
+    }
+    sizes.push(text);
+  }
+  // Behind the last reply nothing was sent.
+  return { sizes: sizes.slice(0, -1), positions };
+}
+
+/** The text of messages, the names of the tools they call included. */
+export function sizeOf(messages: readonly ChatMessage[], counter: Counter): number {
+  let size = 0;
+  for (const { content, toolCalls = [] } of messages) {
+    size += counter(content);
+    for (const { name, arguments: args } of toolCalls) size += counter(name) + counter(args);
+  }
+  return size;
+}

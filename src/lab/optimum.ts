@@ -1,0 +1,130 @@
+import type { SentRequest } from './simulate.ts';
+
+/** A result that may be masked: from which request on, where it stands, and what that saves. */
+export interface Candidate {
+  readonly from: number;
+  /** The text before it, with nothing masked. */
+  readonly position: number;
+  readonly gain: number;
+}
+
+export interface OptimumInput {
+  /** The size of each request with nothing masked; the first is request 1. */
+  readonly sizes: readonly number[];
+  readonly candidates: readonly Candidate[];
+  readonly read: number;
+  readonly write: number;
+  /** Requests up to this one were billed before; the next one caches nothing. */
+  readonly billedBefore: number;
+  isColdAt(request: number): boolean;
+}
+
+export interface Optimum {
+  readonly cost: number;
+  /** The requests that mask everything eligible then. */
+  readonly epochs: readonly number[];
+}
+
+/**
+ * The cheapest schedule with the future known, in which each epoch masks everything then eligible.
+ * What a stretch between two epochs costs depends on its two ends only, so it is a shortest path over the requests.
+ */
+export function optimum(input: OptimumInput): Optimum {
+  const { sizes } = input;
+  const last = sizes.length;
+  const masked = gainsUpTo(input);
+  const best = new Array<number>(last + 1).fill(Number.POSITIVE_INFINITY);
+  const before = new Array<number>(last + 1).fill(0);
+  best[0] = 0;
+  let end = { cost: Number.POSITIVE_INFINITY, at: 0 };
+  for (let from = 0; from <= last; from++) {
+    if (best[from] === Number.POSITIVE_INFINITY) continue;
+    const stretch = new Stretch(input, masked, from);
+    let cost = best[from] as number;
+    for (let request = from + 1; request <= last; request++) {
+      const change = stretch.firstChange(request);
+      if (change !== undefined) {
+        const withEpoch =
+          cost + stretch.bill(request, change, (sizes[request - 1] as number) - (masked[request] as number));
+        if (withEpoch < (best[request] as number)) {
+          best[request] = withEpoch;
+          before[request] = from;
+        }
+      }
+      cost += stretch.bill(request, Number.POSITIVE_INFINITY, stretch.size(request));
+    }
+    if (cost < end.cost) end = { cost, at: from };
+  }
+  const epochs: number[] = [];
+  for (let at = end.at; at > 0; at = before[at] as number) epochs.unshift(at);
+  return { cost: end.cost, epochs };
+}
+
+/** What is saved once everything is masked that is eligible at a request. */
+function gainsUpTo({ sizes, candidates }: OptimumInput): number[] {
+  const gains = new Array<number>(sizes.length + 1).fill(0);
+  for (const { from, gain } of candidates) if (from <= sizes.length) gains[from] = (gains[from] as number) + gain;
+  for (let i = 1; i < gains.length; i++) gains[i] = (gains[i] as number) + (gains[i - 1] as number);
+  return gains;
+}
+
+/** The requests after an epoch, up to the next one. */
+class Stretch {
+  readonly #input: OptimumInput;
+  readonly #gain: number;
+  /** What is not masked yet, in the order in which it may be, and where it stands now. */
+  readonly #waiting: { readonly from: number; readonly position: number }[] = [];
+  #next = 0;
+  #first: number | undefined;
+
+  constructor(input: OptimumInput, masked: readonly number[], epoch: number) {
+    this.#input = input;
+    this.#gain = masked[epoch] as number;
+    let hidden = 0;
+    for (const { from, position, gain } of input.candidates) {
+      if (from <= epoch) hidden += gain;
+      else this.#waiting.push({ from, position: position - hidden });
+    }
+    this.#waiting.sort((a, b) => a.from - b.from);
+  }
+
+  size(request: number): number {
+    return request === 0 ? 0 : (this.#input.sizes[request - 1] as number) - this.#gain;
+  }
+
+  /** Where an epoch at this request would begin to change the text. To be asked for one request after the other. */
+  firstChange(request: number): number | undefined {
+    for (; this.#next < this.#waiting.length; this.#next++) {
+      const { from, position } = this.#waiting[this.#next] as { from: number; position: number };
+      if (from > request) break;
+      this.#first = Math.min(this.#first ?? position, position);
+    }
+    return this.#first;
+  }
+
+  bill(request: number, change: number, size: number): number {
+    const { read, write, billedBefore, isColdAt } = this.#input;
+    if (request <= billedBefore) return 0;
+    const isCold = request === billedBefore + 1 || isColdAt(request);
+    const cached = isCold ? 0 : Math.min(change, this.size(request - 1), size);
+    return read * cached + write * (size - cached);
+  }
+}
+
+/** The requests of a schedule, as `simulate` would tell them. */
+export function requestsOf(input: OptimumInput, epochs: readonly number[]): SentRequest[] {
+  const masked = gainsUpTo(input);
+  const requests: SentRequest[] = [];
+  let stretch = new Stretch(input, masked, 0);
+  for (let request = 1; request <= input.sizes.length; request++) {
+    const change = stretch.firstChange(request);
+    const isEpoch = epochs.includes(request);
+    const previous = stretch.size(request - 1);
+    if (isEpoch) stretch = new Stretch(input, masked, request);
+    const size = stretch.size(request);
+    const cached = isEpoch ? Math.min(change ?? previous, previous) : previous;
+    if (request > input.billedBefore)
+      requests.push({ size, cached: request === input.billedBefore + 1 ? 0 : cached, isEpoch });
+  }
+  return requests;
+}

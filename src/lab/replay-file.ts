@@ -1,0 +1,185 @@
+import type { ChatMessage } from '../message.ts';
+import { sizeOf } from './layout.ts';
+import { readLog } from './readers/read-runs.ts';
+import { type Played, type ReplaySetting, replayContext } from './replay-context.ts';
+import type { MaskedResult, PolicyResult, RunResult, Schedule } from './replay-result.ts';
+import type { Context, RunFormat } from './run.ts';
+
+export interface FileSetting extends ReplaySetting {
+  readonly format?: RunFormat | undefined;
+  /** Whether to keep what the page shows of each run, request by request. */
+  readonly keepSchedules: boolean;
+}
+
+export interface ReplayedRun {
+  readonly result: RunResult;
+  readonly schedules: Readonly<Record<string, Schedule>>;
+}
+
+export interface ReplayedFile {
+  readonly runs: readonly ReplayedRun[];
+  /** Why the file, or a part of it, could not be read. */
+  readonly skipped: readonly string[];
+}
+
+/** Replays all runs in one log. What cannot be read is told. */
+export async function replayFile(file: string, setting: FileSetting): Promise<ReplayedFile> {
+  const runs: RunSum[] = [];
+  const skipped: string[] = [];
+  try {
+    const onDamage = (_file: string, reason: string): void => void skipped.push(reason);
+    for await (const context of readLog(file, { format: setting.format, onDamage })) {
+      // Not only the last one: the runs of subagents may end between two contexts of the run that they belong to.
+      let run = runs.find((known) => known.run === context.run);
+      if (!run) {
+        run = new RunSum(context, setting);
+        runs.push(run);
+      }
+      run.add(context);
+    }
+  } catch (error) {
+    skipped.push(error instanceof Error ? error.message : String(error));
+  }
+  return { runs: runs.map((run) => run.finish()), skipped };
+}
+
+/** One run, context by context. */
+class RunSum {
+  readonly run: number;
+  readonly #context: Context;
+  readonly #setting: FileSetting;
+  readonly #sums = new Map<string, ContenderSum>();
+  readonly #schedules = new Map<string, ScheduleSum>();
+  #turns = 0;
+  #tokens = 0;
+  #observed = 0;
+  /** What the context before this one said: a compaction may carry it over. */
+  #said = new Set<string>();
+
+  constructor(context: Context, setting: FileSetting) {
+    this.run = context.run;
+    this.#context = context;
+    this.#setting = setting;
+    for (const { name } of setting.contenders) this.#sums.set(name, new ContenderSum());
+  }
+
+  add(context: Context): void {
+    this.#count(context);
+    for (const played of replayContext(context, this.#setting)) {
+      this.#sums.get(played.contender)?.add(played, isFirstOf(this.#setting, played));
+      if (this.#setting.keepSchedules) this.#addSchedule(played, context);
+    }
+  }
+
+  finish(): ReplayedRun {
+    const { file, run, format } = this.#context;
+    const results = Object.fromEntries([...this.#sums].map(([name, sum]) => [name, sum.result()]));
+    const observationShare = this.#tokens === 0 ? 0 : this.#observed / this.#tokens;
+    const result = { file, run, format, turns: this.#turns, tokens: this.#tokens, observationShare, results };
+    const schedules = Object.fromEntries([...this.#schedules].map(([name, sum]) => [name, sum.schedule()]));
+    return { result, schedules };
+  }
+
+  #count({ messages, carriedTurns }: Context): void {
+    const { counter } = this.#setting;
+    let turn = 0;
+    const isCarried = ({ role, content, toolCalls }: ChatMessage): boolean => {
+      if (role === 'assistant' && ++turn <= carriedTurns) return true;
+      return toolCalls === undefined && this.#said.has(content);
+    };
+    const fresh = messages.filter((message) => !isCarried(message));
+    this.#turns += messages.filter(({ role }) => role === 'assistant').length - carriedTurns;
+    this.#tokens += sizeOf(fresh, counter);
+    this.#observed += sizeOf(
+      fresh.filter(({ role }) => role === 'tool'),
+      counter,
+    );
+    this.#said = new Set(messages.map(({ content }) => content));
+  }
+
+  #addSchedule(played: Played, context: Context): void {
+    const name = played.prices === undefined ? played.contender : `${played.contender} @ ${played.prices}`;
+    const schedule = this.#schedules.get(name) ?? new ScheduleSum();
+    this.#schedules.set(name, schedule);
+    schedule.add(played, context, this.#setting);
+  }
+}
+
+/** Where a policy is played once for each price list, its counts are those at the first. */
+const isFirstOf = ({ prices }: FileSetting, played: Played): boolean =>
+  played.prices === undefined || played.prices === prices[0]?.name;
+
+class ContenderSum {
+  #tokensSent = 0;
+  #peakTokens = 0;
+  #masks = 0;
+  #epochs = 0;
+  readonly #cost: Record<string, number> = {};
+  readonly #misses = { edit: 0, identifier: 0, any: 0, calls: 0 };
+
+  add({ requests, maskedAt, misses, cost }: Played, counts: boolean): void {
+    for (const [list, spent] of Object.entries(cost)) this.#cost[list] = (this.#cost[list] ?? 0) + spent;
+    if (!counts) return;
+    for (const { size, isEpoch } of requests) {
+      this.#tokensSent += size;
+      this.#peakTokens = Math.max(this.#peakTokens, size);
+      if (isEpoch) this.#epochs += 1;
+    }
+    this.#masks += maskedAt.filter((at) => at !== Number.POSITIVE_INFINITY).length;
+    for (const kind of ['edit', 'identifier', 'any', 'calls'] as const) this.#misses[kind] += misses[kind];
+  }
+
+  result(): PolicyResult {
+    return {
+      tokensSent: this.#tokensSent,
+      peakTokens: this.#peakTokens,
+      masks: this.#masks,
+      epochs: this.#epochs,
+      cost: this.#cost,
+      misses: this.#misses,
+    };
+  }
+}
+
+/** So much of a hidden text is kept for the page. */
+const SHOWN_CHARS = 1200;
+/** And so many texts of a run: the page must open in a browser. */
+const MOST_MASKED = 120;
+
+class ScheduleSum {
+  readonly #sizes: number[] = [];
+  readonly #epochs: number[] = [];
+  readonly #masked: MaskedResult[] = [];
+
+  add(
+    { requests, maskedAt, placeholders }: Played,
+    { messages, carriedTurns }: Context,
+    { counter }: FileSetting,
+  ): void {
+    const before = this.#sizes.length;
+    for (const { size, isEpoch } of requests) {
+      if (isEpoch) this.#epochs.push(this.#sizes.length);
+      this.#sizes.push(size);
+    }
+    let [turn, index] = [0, -1];
+    for (const { role, content, name } of messages) {
+      if (role === 'assistant') turn += 1;
+      if (role !== 'tool') continue;
+      index += 1;
+      const at = maskedAt[index] ?? Number.POSITIVE_INFINITY;
+      if (at === Number.POSITIVE_INFINITY || this.#masked.length >= MOST_MASKED) continue;
+      this.#masked.push({
+        request: before + Math.max(0, at - 1 - carriedTurns),
+        turn,
+        tool: name ?? 'tool',
+        tokens: counter(content),
+        placeholder: placeholders.get(index) ?? '[left out with its turn]',
+        text: content.slice(0, SHOWN_CHARS),
+      });
+    }
+  }
+
+  schedule(): Schedule {
+    return { sizes: this.#sizes, epochs: this.#epochs, masked: this.#masked };
+  }
+}

@@ -1,0 +1,102 @@
+import { findLogs } from './readers/find-logs.ts';
+import type { ReplayedFile, ReplayedRun } from './replay-file.ts';
+import type { PolicyTotal, ReplayPage, ReplayResult, RunDetail, RunResult } from './replay-result.ts';
+
+export interface ReplayOptions {
+  readonly policies: readonly string[];
+  readonly prices: readonly string[];
+  /** Replays one file: here, or in a worker. */
+  play(file: string): Promise<ReplayedFile>;
+  /** How many files may be replayed at the same time. */
+  readonly parallel?: number;
+  onProgress?(done: number, total: number): void;
+}
+
+/** Replays the runs in files, folders and globs: what would each policy have sent, cost and hidden? */
+export async function replay(paths: readonly string[], options: ReplayOptions): Promise<ReplayPage> {
+  const { policies, prices, play, parallel = 1, onProgress = () => {} } = options;
+  const skipped: { file: string; reason: string }[] = [];
+  const files = await findLogs(paths, (file, reason) => skipped.push({ file, reason }));
+  onProgress(0, files.length);
+  let done = 0;
+  const played = await inParallel(files, parallel, async (file) => {
+    const replayed = await play(file);
+    onProgress(++done, files.length);
+    return replayed;
+  });
+  const runs = played.flatMap((file) => file.runs);
+  for (const [i, { skipped: reasons }] of played.entries())
+    for (const reason of reasons) skipped.push({ file: files[i] as string, reason });
+  const results = runs.map(({ result }) => result);
+  const total = Object.fromEntries(policies.map((name) => [name, totalOf(name, results, prices)]));
+  const asked = results.map((run) => onlyAsked(run, policies));
+  return { result: { version: 1, prices, policies, runs: asked, total, skipped }, details: detailsOf(runs) };
+}
+
+/** Sending everything is always replayed, since savings are told against it. */
+function onlyAsked(run: RunResult, policies: readonly string[]): RunResult {
+  const results = Object.entries(run.results).filter(([name]) => policies.includes(name));
+  return { ...run, results: Object.fromEntries(results) };
+}
+
+async function inParallel<T, R>(items: readonly T[], limit: number, work: (item: T) => Promise<R>): Promise<R[]> {
+  const results = new Array<R>(items.length);
+  let next = 0;
+  const run = async (): Promise<void> => {
+    while (next < items.length) {
+      const index = next++;
+      results[index] = await work(items[index] as T);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.max(1, limit) }, run));
+  return results;
+}
+
+function totalOf(name: string, runs: readonly RunResult[], prices: readonly string[]): PolicyTotal {
+  const sum = (pick: (run: RunResult) => number | undefined): number =>
+    runs.reduce((all, run) => all + (pick(run) ?? 0), 0);
+  const cost = Object.fromEntries(prices.map((list) => [list, sum((run) => run.results[name]?.cost[list])]));
+  const saving = Object.fromEntries(
+    prices.map((list) => {
+      const all = sum((run) => costOfAll(run, list));
+      return [list, all === 0 ? 0 : (cost[list] as number) / all - 1];
+    }),
+  );
+  return { tokensSent: sum((run) => run.results[name]?.tokensSent), cost, saving };
+}
+
+/** What sending everything costs. */
+export const NOTHING_MASKED = 'none';
+const costOfAll = (run: RunResult, list: string): number | undefined => run.results[NOTHING_MASKED]?.cost[list];
+
+/** The page shows the longest runs in detail: all of a thousand would not open. */
+const MOST_DETAILS = 30;
+
+function detailsOf(runs: readonly ReplayedRun[]): RunDetail[] {
+  return runs
+    .map(({ schedules, result }, run) => ({ run, schedules, turns: result.turns }))
+    .filter(({ schedules }) => Object.keys(schedules).length > 0)
+    .sort((a, b) => b.turns - a.turns)
+    .slice(0, MOST_DETAILS)
+    .map(({ run, schedules }) => ({ run, schedules }));
+}
+
+/** One sentence to act on: which policy saves how much, and what it hides that was needed again. */
+export function adviceOf({ total, runs, policies }: ReplayResult, prices: string): string {
+  const candidates = policies.filter((name) => name !== NOTHING_MASKED && !name.startsWith('optimum'));
+  const saving = (name: string): number => total[name]?.saving[prices] ?? 0;
+  const [best] = [...candidates].sort((a, b) => saving(a) - saving(b));
+  if (runs.length === 0) return 'No run was read.';
+  if (best === undefined) return 'No policy was compared.';
+  if (saving(best) >= 0) return `At ${prices} prices no policy saves anything on these runs: leave them as they are.`;
+  const [missed, calls] = runs.reduce(
+    ([any, all], run) => {
+      const misses = run.results[best]?.misses;
+      return [any + (misses?.any ?? 0), all + (misses?.calls ?? 0)];
+    },
+    [0, 0],
+  );
+  const percent = (-100 * saving(best)).toFixed(0);
+  const often = calls === 0 ? '0.0' : ((100 * missed) / calls).toFixed(1);
+  return `${best} saves ${percent} % of the input cost at ${prices} prices; in ${often} of 100 calls the agent would have had to look something up again.`;
+}

@@ -1,0 +1,133 @@
+import { chat } from '../formats/chat.ts';
+import type { ChatMessage, Edit } from '../message.ts';
+import { Planner } from '../plan/planner.ts';
+import type { Policy } from '../plan/policy.ts';
+import type { Counter } from '../tokens/counter.ts';
+import type { Context } from './run.ts';
+
+/** How a context is replayed, whatever the policy. */
+export interface Setting {
+  readonly counter: Counter;
+  /** The least size of turn 0: logs often lack the system prompt. */
+  readonly systemTokens: number;
+  /** What a request may not exceed, if there is a limit. */
+  readonly contextLimit?: number | undefined;
+}
+
+/** One request as a policy would have sent it. */
+export interface SentRequest {
+  readonly size: number;
+  /** What a warm cache would hold of it. */
+  readonly cached: number;
+  readonly isEpoch: boolean;
+}
+
+/** What a policy would have sent in one context. */
+export interface Simulation {
+  /** One for each reply that was not billed in the context before. */
+  readonly requests: readonly SentRequest[];
+  /** The request, counted like replies, in which each result is masked or left out for the first time. */
+  readonly maskedAt: readonly number[];
+  /** The placeholder of each result that has one at the end. */
+  readonly placeholders: ReadonlyMap<number, string>;
+  /** What the mask of each result saves. */
+  readonly gains: ReadonlyMap<number, number>;
+}
+
+/** Replays one context request by request, through the same engine as `fit`. */
+export function simulate(
+  context: Context,
+  policy: Policy,
+  { counter, systemTokens, contextLimit }: Setting,
+  isColdAt: (request: number) => boolean = () => false,
+): Simulation {
+  const batches = batchesOf(context.messages);
+  const besideTokens = Math.max(0, systemTokens - textOfHead(batches[0] ?? [], counter));
+  const planner = new Planner(chat, { policy, counter, besideTokens, maxTokens: contextLimit });
+  const { ledger } = planner;
+  const log = new MaskLog(context.messages);
+  const requests: SentRequest[] = [];
+  let previous = 0;
+  for (const [turn, batch] of batches.entries()) {
+    // The last batch is what came after the last reply: nobody asked for it.
+    if (turn === batches.length - 1) break;
+    planner.take(batch, { isCold: isColdAt(turn + 1) });
+    const change = ledger.textBeforeChange();
+    const isFirst = turn === context.carriedTurns;
+    const cached = Math.min(previous, change ?? previous);
+    previous = ledger.text;
+    if (turn >= context.carriedTurns)
+      requests.push({ size: previous, cached: isFirst ? 0 : cached, isEpoch: change !== undefined });
+    log.take(ledger.takeNewEdits(), turn + 1);
+  }
+  const placeholders = new Map<number, string>();
+  const gains = new Map<number, number>();
+  for (const { text, tokens, original, why } of ledger.observations) {
+    if (why === undefined) continue;
+    const index = log.indexOf(original.message);
+    placeholders.set(index, text);
+    gains.set(index, counter(original.text) - tokens);
+  }
+  return { requests, maskedAt: log.maskedAt, placeholders, gains };
+}
+
+/** What each request adds: the reply before it and what came in since. */
+export function batchesOf(messages: readonly ChatMessage[]): ChatMessage[][] {
+  const batches: ChatMessage[][] = [[]];
+  for (const message of messages) {
+    if (message.role === 'assistant') batches.push([message]);
+    else batches[batches.length - 1]?.push(message);
+  }
+  return batches;
+}
+
+const textOfHead = (head: readonly ChatMessage[], counter: Counter): number =>
+  head.reduce((sum, { content }) => sum + counter(content), 0);
+
+/** When each result was hidden. */
+class MaskLog {
+  readonly maskedAt: number[] = [];
+  readonly #indexes = new Map<number, number>();
+  /** By segment: one message of a context is at least one segment, so they are looked up by message. */
+  readonly #messageOf: number[] = [];
+
+  constructor(messages: readonly ChatMessage[]) {
+    for (const [i, { role }] of messages.entries()) {
+      if (role !== 'tool') continue;
+      this.#indexes.set(i, this.maskedAt.length);
+      this.maskedAt.push(Number.POSITIVE_INFINITY);
+    }
+    for (const { message } of chat.view(messages)) this.#messageOf.push(message);
+  }
+
+  indexOf(message: number): number {
+    return this.#indexes.get(message) ?? -1;
+  }
+
+  take(edits: readonly Edit[], request: number): void {
+    for (const edit of edits) {
+      if (edit.kind === 'replace') this.#hide(this.#messageOf[edit.segment] ?? -1, request);
+      else if (edit.kind === 'drop') for (let i = edit.from; i < edit.to; i++) this.#hide(i, request);
+    }
+  }
+
+  #hide(message: number, request: number): void {
+    const index = this.#indexes.get(message);
+    if (index === undefined) return;
+    this.maskedAt[index] = Math.min(this.maskedAt[index] as number, request);
+  }
+}
+
+/** What requests cost at some prices, in tokens at the base price. */
+export function costOf(
+  requests: readonly SentRequest[],
+  { read, write }: { readonly read: number; readonly write: number },
+  isColdAt: (index: number) => boolean = () => false,
+): number {
+  let cost = 0;
+  for (const [i, { size, cached }] of requests.entries()) {
+    const hit = isColdAt(i) ? 0 : Math.min(cached, size);
+    cost += read * hit + write * (size - hit);
+  }
+  return cost;
+}

@@ -1,0 +1,22 @@
+import { readFileSync } from 'node:fs';
+import { packPage } from './packed-page.ts';
+import type { ReplayPage } from './replay-result.ts';
+
+/** The same file from src/, where tests run, and from dist/, which is what is published. */
+const TEMPLATE = new URL('../../dist/web/report.html', import.meta.url);
+
+const PLACE = '<script type="application/json" id="data">';
+
+/** The page of `palimpsest replay --html`: one file that loads nothing, with its data inside. */
+export function writePage(page: ReplayPage): string {
+  const template = readFileSync(TEMPLATE, 'utf8');
+  const place = template.indexOf(PLACE) + PLACE.length;
+  return template.slice(0, place) + toScriptData(packPage(page)) + template.slice(place);
+}
+
+/** JSON that no parser of HTML takes for the end of the element, or for a comment, whatever the logs say. */
+function toScriptData(value: unknown): string {
+  return JSON.stringify(value).replace(/[<\u2028\u2029]/g, toEscape);
+}
+
+const toEscape = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;

@@ -1,0 +1,126 @@
+import type { ReplayPage, ReplayResult, RunResult, Schedule } from '../../src/lab/replay-result.ts';
+import { formatChange, formatPath, formatPlural, formatTokens } from '../format.ts';
+
+/** Sending everything: what the others are compared with. */
+export const BASELINE = 'none';
+
+/** It knows the future: a bound for the others, not something to use. */
+export const isHindsight = (policy: string): boolean => /^optimum\b/.test(policy);
+
+/** The price list `none` is a provider without a prompt cache: not to be taken for the policy `none`. */
+export const priceName = (price: string): string => (price === 'none' ? 'no cache' : price);
+
+export const atPrices = (price: string): string => (price === 'none' ? 'without a prompt cache' : `at ${price} prices`);
+
+/** What the reader looks at. */
+export interface Choice {
+  readonly price: string;
+  readonly policy: string;
+  /** Index into `runs`. */
+  readonly run: number;
+}
+
+/** The first price list, the policy that saves most there, and the longest run that can be shown. */
+export function firstChoice({ result, details }: ReplayPage): Choice {
+  const price = result.prices[0] ?? '';
+  const policy = bestPolicy(result, price) ?? result.policies[0] ?? BASELINE;
+  const turns = (run: number): number => result.runs[run]?.turns ?? -1;
+  const shown = details.map(({ run }) => run).sort((a, b) => turns(b) - turns(a) || a - b);
+  return { price, policy, run: shown[0] ?? 0 };
+}
+
+/** The one that costs least, of those that could be used. */
+export function bestPolicy(result: ReplayResult, price: string): string | undefined {
+  const saving = (policy: string): number => result.total[policy]?.saving[price] ?? Number.POSITIVE_INFINITY;
+  const usable = result.policies.filter((policy) => policy !== BASELINE && !isHindsight(policy));
+  return usable.sort((a, b) => saving(a) - saving(b))[0];
+}
+
+export interface Headline {
+  readonly sentence: string;
+  readonly detail: string;
+}
+
+export function headlineOf(result: ReplayResult, price: string): Headline {
+  const { runs, policies } = result;
+  if (runs.length === 0) {
+    return { sentence: 'No runs to replay', detail: 'None of the files that were given holds a run that can be read.' };
+  }
+  const best = bestPolicy(result, price);
+  const bound = policies.find(isHindsight);
+  const bounded = bound && result.total[bound]?.saving[price];
+  const detail = [
+    `${formatPlural(runs.length, 'run')} of ${formatPlural(
+      sum(runs, ({ turns }) => turns),
+      'turn',
+    )} and ` + `${formatTokens(sum(runs, ({ tokens }) => tokens))} tokens of text.`,
+    ...(typeof bounded === 'number' ? [`With hindsight, the best would have been ${formatChange(bounded)}.`] : []),
+  ].join(' ');
+  return { sentence: best ? claimOf(best, result.total[best]?.saving[price], price) : costOf(result, price), detail };
+}
+
+function claimOf(policy: string, saving: number | null | undefined, price: string): string {
+  const at = atPrices(price);
+  if (typeof saving !== 'number') return `${policy}: nothing to compare ${at}`;
+  const percent = formatChange(Math.abs(saving)).replace('+', '');
+  if (saving < 0) return `${policy} would have cut the input cost by ${percent} ${at}`;
+  if (saving === 0) return `No policy would have changed the input cost ${at}`;
+  return `No policy would have saved anything ${at}: the cheapest, ${policy}, costs ${percent} more`;
+}
+
+function costOf(result: ReplayResult, price: string): string {
+  const cost = result.total[BASELINE]?.cost[price];
+  return `Sending everything cost ${formatTokens(cost)} tokens at the base price, ${atPrices(price)}`;
+}
+
+/** The change of cost that a policy would have made to one run. */
+export function savingOf(run: RunResult, policy: string, price: string): number | undefined {
+  const cost = run.results[policy]?.cost[price];
+  const baseline = run.results[BASELINE]?.cost[price];
+  return cost === undefined || !baseline ? undefined : cost / baseline - 1;
+}
+
+/** Calls that quote what only a masked result held, in 100 calls. */
+export function missRate(runs: readonly RunResult[], policy: string): number | undefined {
+  const calls = sum(runs, (run) => run.results[policy]?.misses.calls ?? 0);
+  return calls === 0 ? undefined : (100 * sum(runs, (run) => run.results[policy]?.misses.any ?? 0)) / calls;
+}
+
+/** What each policy would have sent in one run, request by request, where the page was given it. */
+export function schedulesOf({ result, details }: ReplayPage, { run, price }: Choice): ReadonlyMap<string, Schedule> {
+  const schedules = details.find((detail) => detail.run === run)?.schedules ?? {};
+  return new Map(
+    result.policies.flatMap((policy) => {
+      const schedule = schedules[`${policy} @ ${price}`] ?? schedules[policy];
+      return schedule ? [[policy, schedule] as const] : [];
+    }),
+  );
+}
+
+/** How many results were masked. The counts of a policy that follows the prices are those at the first price list. */
+export function maskCount({ result, details }: ReplayPage, { run, policy, price }: Choice): number | undefined {
+  const followsPrices = details.some(({ schedules }) => `${policy} @ ${price}` in schedules);
+  return followsPrices && price !== result.prices[0] ? undefined : result.runs[run]?.results[policy]?.masks;
+}
+
+/** What must be said of counts beside costs at another price list than the first. */
+export function countsNote({ prices }: ReplayResult, price: string): string {
+  const [first = price] = prices;
+  return price === first ? '' : ` Counts of policies that follow the prices are those ${atPrices(first)}.`;
+}
+
+/** For each run the end of its path, and which run of the file it is where there are several. */
+export function runNames(runs: readonly RunResult[]): readonly string[] {
+  const inFile = new Map<string, number>();
+  for (const { file } of runs) inFile.set(file, (inFile.get(file) ?? 0) + 1);
+  return runs.map(({ file, run }) => (inFile.get(file) === 1 ? formatPath(file) : `${formatPath(file)} #${run + 1}`));
+}
+
+export function median(values: readonly number[]): number | undefined {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length / 2;
+  const [low, high] = [sorted[Math.ceil(middle) - 1], sorted[Math.floor(middle)]];
+  return low === undefined || high === undefined ? undefined : (low + high) / 2;
+}
+
+const sum = <T>(items: readonly T[], of: (item: T) => number): number => items.reduce((all, item) => all + of(item), 0);
