@@ -1,5 +1,6 @@
 // What one more turn costs: node --expose-gc bench/planner.js '{"size":1000,"policy":"polling","adds":400}'
 import {
+  breakEven,
   clearToolUses,
   createPlanner,
   firstAndLast,
@@ -19,6 +20,7 @@ export const policies = {
   'clear-tool-uses': () => clearToolUses({ trigger: 1 }),
   'first-and-last': () => firstAndLast(),
   'oldest-batch': () => oldestBatch(),
+  'break-even': () => breakEven(),
 };
 
 const WARM_UP_MESSAGES = 1000;

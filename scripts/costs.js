@@ -80,8 +80,12 @@ async function play(policies, more = {}) {
   return result.runs.filter(({ turns }) => turns >= LEAST_TURNS);
 }
 
-const total = (runs, name, list) => runs.reduce((sum, run) => sum + run.results[name].cost[list], 0);
-const against = (runs, name, other, list) => total(runs, name, list) / total(runs, other, list);
+function total(runs, name, list) {
+  return runs.reduce((sum, run) => sum + run.results[name].cost[list], 0);
+}
+function against(runs, name, other, list) {
+  return total(runs, name, list) / total(runs, other, list);
+}
 
 function changes(runs, policies) {
   const rows = policies.map((name) => [
@@ -136,11 +140,18 @@ function study(runs, policies) {
   return table(['rule', ...lists, 'misses'], rows);
 }
 
-const code = (name) => `\`${name}\``;
-const nameOf = (name) => (name === PLAIN ? `the plain rule, ${code(name)}` : code(name));
-const count = (value) => value.toLocaleString('en-US');
-const percent = (share) =>
-  `${share < -0.0005 ? '−' : share > 0.0005 ? '+' : ''}${(100 * Math.abs(share)).toFixed(1)} %`;
+function code(name) {
+  return `\`${name}\``;
+}
+function nameOf(name) {
+  return name === PLAIN ? `the plain rule, ${code(name)}` : code(name);
+}
+function count(value) {
+  return value.toLocaleString('en-US');
+}
+function percent(share) {
+  return `${share < -0.0005 ? '−' : share > 0.0005 ? '+' : ''}${(100 * Math.abs(share)).toFixed(1)} %`;
+}
 
 function table(head, rows) {
   const line = (cells) => `| ${cells.join(' | ')} |`;

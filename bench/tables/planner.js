@@ -1,6 +1,14 @@
 import { count, least, ratio, time } from './table.js';
 
-const POLICIES = ['sliding-window', 'polling', 'protect-tokens', 'clear-tool-uses', 'first-and-last', 'oldest-batch'];
+const POLICIES = [
+  'sliding-window',
+  'polling',
+  'protect-tokens',
+  'clear-tool-uses',
+  'first-and-last',
+  'oldest-batch',
+  'break-even',
+];
 const TARGET = 1.5;
 
 /** @returns {Generator<import('./table.js').Table>} */

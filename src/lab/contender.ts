@@ -24,7 +24,8 @@ export function readContender(text: string): Contender {
   }
   if (name === 'optimum') {
     // Its requests are those with nothing masked, less what is masked: a result that was cut before has another size.
-    if (options.maxResultTokens !== undefined) throw badOption('optimum option maxResultTokens', 'left out', 'a size');
+    const { maxResultTokens } = options;
+    if (maxResultTokens !== undefined) throw badOption('optimum option maxResultTokens', 'left out', maxResultTokens);
     // Without a cache to lose, break-even masks whatever it may as soon as it may.
     const policy = breakEven({ windowByKind: false, ...options, prices: 'none' });
     return { ...contender(text, () => policy), isOptimum: true };

@@ -44,7 +44,7 @@ export function samplePage({ runs: count }: { readonly runs: number }): ReplayPa
 
 function simulateRun(index: number): { readonly run: RunResult; readonly schedules: Record<string, Schedule> } {
   const random = randomFrom(index + 1);
-  const turns = 14 + Math.floor(random() * random() * 120) + (index === 1 ? 60 : 0);
+  const turns = 14 + Math.floor(random() * random() * 120);
   const results = Array.from({ length: turns }, () => Math.ceil(40 + random() ** 3 * 4000));
   const schedules: Record<string, Schedule> = {};
   const byPolicy: Record<string, PolicyResult> = {};

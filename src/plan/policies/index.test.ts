@@ -1,6 +1,9 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { changedTurns, history, prose, range, results, toolTurn, user } from '../../../test/seeds/support.ts';
+import { story, write } from '../../../test/support/histories.ts';
 import {
+  breakEven,
   type ChatMessage,
   type CommonOptions,
   clearToolUses,
@@ -16,6 +19,8 @@ import {
   slidingWindow,
   stateless,
 } from '../../index.ts';
+import type { Observation } from '../policy.ts';
+import { agesOf, isRipe } from '../ripening.ts';
 import { parsePolicy, policies } from './index.ts';
 
 /** Every policy, so that it masks all but the newest result of a history of more than three. */
@@ -27,6 +32,7 @@ const makers: readonly [name: string, make: (common: CommonOptions) => Policy][]
   ['protectTokens', (common) => protectTokens({ protect: 400, atLeast: 0, ...common })],
   ['clearToolUses', (common) => clearToolUses({ trigger: 0, keep: 1, ...common })],
   ['hybrid', (common) => hybrid({ window: 1, ...common })],
+  ['breakEven', (common) => breakEven({ prices: 'none', window: 1, windowByKind: false, ...common })],
 ];
 
 /** Six turns of 250 tokens and more: 1 read, 2 grep, 3 bash which fails, 4 keep, 5 remove, 6 the newest. */
@@ -136,6 +142,69 @@ function createTokens(list: readonly ChatMessage[]): { observations: number[] } 
   fit(list, { policy });
   return { observations };
 }
+
+/** Every policy, so that it would mask all but the newest result if the window of 10 turns did not hold it back. */
+const windowMakers: readonly [name: string, make: (common: CommonOptions) => Policy][] = [
+  ['slidingWindow', (common) => slidingWindow({ turns: 10, ...common })],
+  ['polling', (common) => polling({ turns: 10, every: 1, ...common })],
+  ['firstAndLast', (common) => firstAndLast({ keepFirst: 0, keepLast: 1, ...common })],
+  ['protectTokens', (common) => protectTokens({ protect: 0, atLeast: 0, ...common })],
+  ['clearToolUses', (common) => clearToolUses({ trigger: 0, keep: 1, ...common })],
+  ['hybrid', (common) => hybrid({ window: 10, ...common })],
+  ['breakEven', (common) => breakEven({ prices: 'none', window: 10, ...common })],
+  ['stateless', (common) => stateless(({ observations }) => observations, common)],
+];
+
+describe.each(windowMakers)('windowByKind of %s', (_, make) => {
+  const talk = (...turns: readonly [tool: string, args: object][]): ChatMessage[] => [
+    user('t'),
+    ...turns.flatMap(([tool, args], i) =>
+      toolTurn({ id: `c${i}`, tool, args: JSON.stringify(args), output: prose(1100, `${i} `) }),
+    ),
+  ];
+  const masked = (list: readonly ChatMessage[], common: CommonOptions): number[] =>
+    changedTurns(list, fit(list, { policy: make(common) }).messages);
+  const bash: [string, object] = ['bash', { command: 'make' }];
+  const read: [string, object] = ['read', { path: 'a' }];
+
+  it('keeps a result until the window of its kind has passed', () => {
+    // Shell output may go after 4 turns, the result of an edit after 2, a read after 10.
+    const list = talk(bash, ['edit', {}], read, bash, bash, bash);
+    expect(masked(list, { windowByKind: true })).toEqual([1, 2]);
+    expect(masked(list, { windowByKind: { shell: 1, edit: 0.4 } })).toEqual([2]);
+  });
+  it('lets a read go that a newer one covers', () => {
+    const list = talk(read, ['read', { path: 'b' }], ['read', { path: 'a', limit: 9 }], ['grep', {}], read, bash);
+    expect(masked(list, { windowByKind: true })).toEqual([1, 3]);
+  });
+  it('knows a tool by its name in toolKinds', () => {
+    const list = talk(['make', {}], ['make', {}], ['make', {}], ['make', {}]);
+    expect(masked(list, { windowByKind: true })).toEqual([]);
+    expect(masked(list, { windowByKind: true, toolKinds: { make: 'edit' } })).toEqual([1, 2]);
+  });
+  it('masks nothing inside the window of its kind, whatever the history', () => {
+    const numRuns = Number(process.env.PALIMPSEST_RUNS ?? 200);
+    const shares = fc.constantFrom(true, { read: 0.5, search: 0.1 }, { edit: 0, shell: 0.4, other: 0.2 });
+    fc.assert(
+      fc.property(story, shares, (tale, windowByKind) => {
+        const policy = make({ windowByKind });
+        const ages = agesOf(10, windowByKind);
+        const watched: Policy = {
+          ...policy,
+          step(state, request) {
+            const step = policy.step(state, request);
+            const chosen = request.observations.filter(({ segment }) => step.mask.includes(segment));
+            for (const observation of chosen as Observation[]) expect(isRipe(observation, request, ages)).toBe(true);
+            return step;
+          },
+        };
+        const { head, turns } = write(tale, 'openai-responses');
+        fit([...head, ...turns.flat()], { format: 'openai-responses', policy: watched });
+      }),
+      { numRuns },
+    );
+  });
+});
 
 describe('minTokens', () => {
   /** 50 tokens and a little: above a placeholder, below 80. */

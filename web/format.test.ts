@@ -1,0 +1,74 @@
+import { describe, expect, it } from 'vitest';
+import {
+  formatChange,
+  formatCount,
+  formatPath,
+  formatPlural,
+  formatRate,
+  formatShare,
+  formatTokens,
+} from './format.ts';
+
+/** As it is read: the narrow space that does not break is a space. */
+const read = (text: string): string => text.replaceAll('\u202f', ' ');
+
+describe('numbers on a page', () => {
+  it.each([
+    [0, '0'],
+    [999, '999'],
+    [999.7, '1.0k'],
+    [1000, '1.0k'],
+    [9949, '9.9k'],
+    [9950, '10k'],
+    [123_456, '123k'],
+    [1_234_499, '1,234k'],
+    [9_999_499, '9,999k'],
+    [9_999_500, '10.0M'],
+    [732_040_000, '732.0M'],
+    [-1500, '−1.5k'],
+    [-0.2, '0'],
+  ])('%d tokens are %s', (tokens, text) => {
+    expect(formatTokens(tokens)).toBe(text);
+  });
+
+  it.each([
+    [-0.314, '−31 %'],
+    [0.16, '+16 %'],
+    [1.22, '+122 %'],
+    [-0.004, '−0.4 %'],
+    [0.0094, '+0.9 %'],
+    [0.0096, '+1 %'],
+    [-0.0004, '0 %'],
+    [0, '0 %'],
+    [-0, '0 %'],
+  ])('a change of %d is %s', (share, text) => {
+    expect(read(formatChange(share))).toBe(text);
+  });
+
+  it('tell a share, a rate and a count', () => {
+    expect(read(formatShare(0.714))).toBe('71 %');
+    expect(formatRate(5.61)).toBe('5.6');
+    expect(formatCount(10_577)).toBe('10,577');
+  });
+
+  it('are a dash where there is none: JSON writes null for what could not be divided', () => {
+    for (const format of [formatTokens, formatChange, formatShare, formatRate, formatCount]) {
+      expect([null, undefined, Number.NaN, Number.POSITIVE_INFINITY].map(format)).toEqual(['–', '–', '–', '–']);
+    }
+  });
+
+  it('go with a word', () => {
+    expect([0, 1, 1234].map((count) => formatPlural(count, 'run'))).toEqual(['0 runs', '1 run', '1,234 runs']);
+  });
+});
+
+describe('formatPath', () => {
+  it.each([
+    ['run.jsonl', 'run.jsonl'],
+    ['logs/run.jsonl', 'logs/run.jsonl'],
+    ['/home/me/logs/run.jsonl', '…/logs/run.jsonl'],
+    ['C:\\Users\\me\\logs\\run.jsonl', '…/logs/run.jsonl'],
+  ])('shows of %s the end', (path, text) => {
+    expect(formatPath(path)).toBe(text);
+  });
+});
