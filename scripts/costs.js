@@ -1,5 +1,6 @@
 // Writes the tables of docs/what-masking-costs.md from the runs in a folder (default: ../shared/corpus).
 // --check only compares. Needs a build.
+import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { findLogs, priceLists, readContender, replay, replayFile } from '../dist/lab/index.js';
@@ -21,6 +22,7 @@ const POLICIES = [
   'hybrid',
   'break-even',
   'optimum',
+  'optimum:window-by-kind=true',
 ];
 /** The plain rule, and what was tried to better it. */
 const PLAIN = 'break-even:threshold=1,max-loss=1000,window-by-kind=false';
@@ -41,14 +43,22 @@ const STUDY = [
 const folder = process.argv.slice(2).find((word) => !word.startsWith('--')) ?? '../shared/corpus';
 const text = readFileSync(FILE, 'utf8');
 const tables = await makeTables();
-const page = text.replace(
-  /(<!-- table: (\w+) -->\n)[\s\S]*?(<!-- end -->)/g,
-  (_, begin, name, end) => `${begin}\n${tables[name]}\n\n${end}`,
+const page = format(
+  text.replace(
+    /(<!-- table: (\w+) -->\n)[\s\S]*?(<!-- end -->)/g,
+    (_, begin, name, end) => `${begin}\n${tables[name]}\n\n${end}`,
+  ),
 );
 if (!process.argv.includes('--check')) writeFileSync(FILE, page);
 else if (page !== text) {
   console.error(`${FILE} is not what the lab says. Run: node scripts/costs.js`);
   process.exitCode = 1;
+}
+
+/** As the formatter writes it, so that both agree. */
+function format(input) {
+  const args = ['biome', 'format', `--stdin-file-path=${FILE}`];
+  return execFileSync('npx', args, { input, encoding: 'utf8', stdio: ['pipe', 'pipe', 'ignore'] });
 }
 
 async function makeTables() {

@@ -1,13 +1,21 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createPlanner, type FitOptions, fit, formatByName, type Plan, PalimpsestError } from '../src/index.ts';
+import {
+  createPlanner,
+  type EpochRecord,
+  type FitOptions,
+  fit,
+  formatByName,
+  PalimpsestError,
+  type Plan,
+} from '../src/index.ts';
 import { extendsPlan } from '../src/laws/stable-prefix.ts';
 import { settings } from './support/cases.ts';
-import { flat, formatNames, story, type Written, write } from './support/histories.ts';
+import { flat, formatNames, longStory, story, type Written, write } from './support/histories.ts';
 import { anyBreakEven } from './support/policies.ts';
 
 /** More with PALIMPSEST_RUNS=3000. */
-const numRuns = Number(process.env.PALIMPSEST_RUNS ?? 150);
+const numRuns = Number(process.env.PALIMPSEST_RUNS ?? 25);
 
 /** The fitted history, or nothing where the budget cannot be met. */
 function fitOrNothing(messages: readonly object[], options: FitOptions) {
@@ -26,9 +34,15 @@ describe.each(formatNames)('breakEven on %s', (name) => {
   const format = formatByName(name);
   const check = (law: (written: Written, options: FitOptions) => void): void => {
     fc.assert(
-      fc.property(story, anyBreakEven, settings, fc.boolean(), (tale, { policy }, given, repeatIds) => {
-        law(write(tale, name, repeatIds), { ...given, policy, format: name });
-      }),
+      fc.property(
+        fc.oneof(longStory, story),
+        anyBreakEven,
+        settings,
+        fc.boolean(),
+        (tale, { policy }, given, repeatIds) => {
+          law(write(tale, name, repeatIds), { ...given, policy, format: name });
+        },
+      ),
       { numRuns },
     );
   };
@@ -63,6 +77,29 @@ describe.each(formatNames)('breakEven on %s', (name) => {
         earlier = { plan: now.plan, messages: now.messages, epoch: now.report.epoch };
       }
     });
+  });
+
+  it('sends the same bytes again after epochs on a cold cache, where their records are given back', () => {
+    const cold = fc.array(fc.boolean(), { minLength: 33, maxLength: 33 });
+    fc.assert(
+      fc.property(longStory, anyBreakEven, cold, (tale, { policy }, isCold) => {
+        const written = write(tale, name);
+        const epochs: EpochRecord[] = [];
+        let earlier: object[] = [];
+        for (let turns = 0; turns <= written.turns.length; turns++) {
+          const idle = isCold[turns] ? { idleMs: 2, cacheLifeMs: 1 } : {};
+          const facts = { ...idle, epochs: [...epochs] };
+          const messages = structuredClone(upTo(written, turns));
+          const { messages: sent, report } = fit(messages, { policy, format: name, facts });
+          if (report.decision.act === 'wait') expect(sent.slice(0, earlier.length)).toEqual(earlier);
+          if (report.record) epochs.push(report.record);
+          const again = fit(structuredClone(messages), { policy, format: name, facts: { epochs: [...epochs] } });
+          expect(again.messages).toEqual(sent);
+          earlier = sent;
+        }
+      }),
+      { numRuns: Math.ceil(numRuns / 3) },
+    );
   });
 
   it('plans turn by turn what it plans for the whole', () => {

@@ -121,7 +121,7 @@ describe('from JavaScript', () => {
     writeFileSync(join(home, 'doors.mjs'), script);
     const { stdout, stderr } = run(process.execPath, ['--disable-warning=ExperimentalWarning', 'doors.mjs']);
     expect(stderr).toBe('');
-    expect(stdout.trim().split(' ')).toEqual(['.', './formats', './tokens', './package.json']);
+    expect(stdout.trim().split(' ')).toEqual(['.', './formats', './tokens', './lab', './package.json']);
   });
 
   it('what is no door stays shut', () => {

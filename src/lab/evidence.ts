@@ -22,6 +22,7 @@ export interface Quote {
   readonly holders: readonly number[];
 }
 
+/** What one call quotes. */
 export interface CallQuotes {
   /** The reply that made the call: it was written from what has a lower turn. */
   readonly turn: number;

@@ -11,6 +11,7 @@ export interface Layout {
   readonly positions: readonly number[];
 }
 
+/** Measures a context with nothing masked. */
 export function layoutOf({ messages }: Context, counter: Counter, systemTokens: number): Layout {
   const batches = batchesOf(messages);
   const sizes: number[] = [];

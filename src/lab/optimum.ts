@@ -8,6 +8,7 @@ export interface Candidate {
   readonly gain: number;
 }
 
+/** A context, as far as a schedule needs to know it. */
 export interface OptimumInput {
   /** The size of each request with nothing masked; the first is request 1. */
   readonly sizes: readonly number[];
@@ -19,6 +20,7 @@ export interface OptimumInput {
   isColdAt(request: number): boolean;
 }
 
+/** The best schedule. */
 export interface Optimum {
   readonly cost: number;
   /** The requests that mask everything eligible then. */

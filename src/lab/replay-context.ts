@@ -7,6 +7,7 @@ import { type OptimumInput, optimum, requestsOf } from './optimum.ts';
 import type { Context } from './run.ts';
 import { costOf, type SentRequest, type Setting, type Simulation, simulate } from './simulate.ts';
 
+/** Who plays, and at which prices. */
 export interface ReplaySetting extends Setting {
   readonly contenders: readonly Contender[];
   readonly prices: readonly Prices[];

@@ -5,17 +5,20 @@ import { type Played, type ReplaySetting, replayContext } from './replay-context
 import type { MaskedResult, PolicyResult, RunResult, Schedule } from './replay-result.ts';
 import type { Context, RunFormat } from './run.ts';
 
+/** How the runs of a file are replayed. */
 export interface FileSetting extends ReplaySetting {
   readonly format?: RunFormat | undefined;
   /** Whether to keep what the page shows of each run, request by request. */
   readonly keepSchedules: boolean;
 }
 
+/** One run: its figures, and its requests where the page shows them. */
 export interface ReplayedRun {
   readonly result: RunResult;
   readonly schedules: Readonly<Record<string, Schedule>>;
 }
 
+/** The runs of one file. */
 export interface ReplayedFile {
   readonly runs: readonly ReplayedRun[];
   /** Why the file, or a part of it, could not be read. */

@@ -20,6 +20,7 @@ export interface PolicyResult {
   };
 }
 
+/** One run under every policy. */
 export interface RunResult {
   readonly file: string;
   readonly run: number;
@@ -31,6 +32,7 @@ export interface RunResult {
   readonly results: Readonly<Record<string, PolicyResult>>;
 }
 
+/** One policy over all runs. */
 export interface PolicyTotal {
   readonly tokensSent: number;
   readonly cost: Readonly<Record<string, number>>;
@@ -56,6 +58,7 @@ export interface RunDetail {
   readonly schedules: Readonly<Record<string, Schedule>>;
 }
 
+/** The requests of one run under one policy. */
 export interface Schedule {
   /** The size of each request, in tokens. */
   readonly sizes: readonly number[];
@@ -64,6 +67,7 @@ export interface Schedule {
   readonly masked: readonly MaskedResult[];
 }
 
+/** A result that was masked, and what stands in its place. */
 export interface MaskedResult {
   /** The request, counted from 0, that masked it. */
   readonly request: number;

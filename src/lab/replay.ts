@@ -2,6 +2,7 @@ import { findLogs } from './readers/find-logs.ts';
 import type { ReplayedFile, ReplayedRun } from './replay-file.ts';
 import type { PolicyTotal, ReplayPage, ReplayResult, RunDetail, RunResult } from './replay-result.ts';
 
+/** What to replay, and how. */
 export interface ReplayOptions {
   readonly policies: readonly string[];
   readonly prices: readonly string[];

@@ -118,6 +118,22 @@ export const story: fc.Arbitrary<Story> = fc.record({
   turns: fc.array(turn, { minLength: 0, maxLength: 24 }),
 });
 
+/** One with so many large results that a policy which waits for its moment finds several. */
+export const longStory: fc.Arbitrary<Story> = fc.record({
+  system: fc.constant('You are an agent.'),
+  task: fc.constant('Find the bug. '.repeat(30)),
+  greets: fc.boolean(),
+  turns: fc.array(
+    fc.tuple(turn, fc.array(fc.tuple(call, fc.nat({ max: 80 })), { minLength: 1, maxLength: 2 })).map(
+      ([told, calls]): StoryTurn => ({
+        ...told,
+        calls: calls.map(([made, lines], i) => ({ ...made, text: `${i}: src/index.ts alpha\n`.repeat(lines) })),
+      }),
+    ),
+    { minLength: 8, maxLength: 32, size: 'max' },
+  ),
+});
+
 /** A message list in parts: what stands before the first reply, then one part for each turn. */
 export interface Written {
   readonly head: readonly object[];

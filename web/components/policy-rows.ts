@@ -5,6 +5,8 @@ export const NARROW = 460;
 const LABEL_HEIGHT = 18;
 const LETTER_WIDTH = 6.6;
 const WIDEST_LABEL = 220;
+/** An em in pixels, and a little more for fonts that run wide. */
+const LETTERS_EM = 14;
 
 interface PolicyRowsOptions {
   readonly policies: readonly string[];
@@ -35,8 +37,12 @@ export function policyRows({ policies, width, bandHeight, leastMargin = 4 }: Pol
     lineAnchor: narrow ? 'top' : 'middle',
     dx: narrow ? 4 - marginLeft : -10,
     dy: narrow ? 2 : 0,
-    // In ems; a little less than the margin, so that a long name ends in an ellipsis instead of leaving the plot.
-    lineWidth: (narrow ? width - 8 : marginLeft - 12) / 13.5,
+    // In ems. Only what is wider than the widest margin is cut: the width of letters is a guess.
+    lineWidth: narrow
+      ? width / LETTERS_EM
+      : marginLeft < WIDEST_LABEL
+        ? Number.POSITIVE_INFINITY
+        : marginLeft / LETTERS_EM,
     textOverflow: 'ellipsis',
     fill: 'currentColor',
     stroke: 'var(--surface)',

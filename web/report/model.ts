@@ -54,7 +54,7 @@ export function headlineOf(result: ReplayResult, price: string): Headline {
       sum(runs, ({ turns }) => turns),
       'turn',
     )} and ` + `${formatTokens(sum(runs, ({ tokens }) => tokens))} tokens of text.`,
-    ...(typeof bounded === 'number' ? [`With hindsight, the best would have been ${formatChange(bounded)}.`] : []),
+    ...(typeof bounded === 'number' ? [`With hindsight (${bound}): ${formatChange(bounded)}.`] : []),
   ].join(' ');
   return { sentence: best ? claimOf(best, result.total[best]?.saving[price], price) : costOf(result, price), detail };
 }

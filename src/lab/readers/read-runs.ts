@@ -7,6 +7,7 @@ import type { Fields } from './json-values.ts';
 import type { LogReader } from './log-reader.ts';
 import { readRecords } from './records.ts';
 
+/** How logs are read, and who hears of what could not be. */
 export interface ReadOptions {
   /** Reads every file as this, whatever it looks like. */
   readonly format?: RunFormat | undefined;
