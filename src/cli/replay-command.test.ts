@@ -61,14 +61,14 @@ describe('palimpsest replay', () => {
     const args = [LOG, '--prices', 'gpt-5', '--policy', 'none', '--policy', BREAK_EVEN, '--policy', 'optimum:window=2'];
     const { code, stdout, stderr } = await replayed(args);
     expect([code, stderr]).toEqual([0, '']);
-    // None 1745, break-even 1692.5, and the optimum masks at request 4.
+    // None 1745, break-even 1692.5; the optimum masks at request 4: .1 · 2764.75 + 1378.25 = 1654.725.
     expect(stdout.split('\n')).toEqual([
       '1 run, 7 turns. Input cost against sending everything:',
       '',
       'policy                                     gpt-5  tokens sent  masked  epochs  misses / 100 calls',
       'none                                       0.0 %        6,110       0       0                 0.0',
       'break-even:window=2,window-by-kind=false  −3.0 %        4,359       2       1                 0.0',
-      'optimum:window=2                          −5.6 %        4,143       1       1                 0.0',
+      'optimum:window=2                          −5.2 %        4,143       1       1                 0.0',
       '',
       `${BREAK_EVEN} saves 3 % of the input cost at gpt-5 prices; in 0.0 of 100 calls the agent would have had to look something up again.`,
       '',
