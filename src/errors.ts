@@ -5,7 +5,14 @@ export type ErrorCode =
   | 'UNKNOWN_FORMAT'
   | 'BUDGET_IMPOSSIBLE'
   | 'LAW_BROKEN'
-  | 'MISSING_PEER';
+  | 'MISSING_PEER'
+  | 'NOT_FOUND'
+  | 'TIMED_OUT'
+  | 'HANDLE_CLASH'
+  | 'STORE_CLOSED'
+  | 'STORE_DAMAGED'
+  | 'STORE_FAILED'
+  | 'STORE_LOCKED';
 
 /** The one error of this package: `code` is for programs, the text says what was expected, found, and what to do. */
 export class PalimpsestError extends Error {

@@ -11,7 +11,7 @@ import { createPlayers } from './replay-pool.ts';
 import { type ReplayRequest, settingOf } from './replay-request.ts';
 import { progressBar, showReplay } from './show-replay.ts';
 
-export const replayHelp = `palimpsest replay: what would each policy have sent, cost and hidden in your runs?
+export const replayHelp = `palimpsest replay: what would each policy have sent, cost and hidden?
 
 Usage: palimpsest replay <files, folders or globs…> [options]
 

@@ -35,7 +35,7 @@ export function replayContext(context: Context, setting: ReplaySetting): Played[
   return setting.contenders.flatMap((contender) => {
     if (contender.isOptimum) return playOptimum(table, contender);
     if (contender.isPriced) return setting.prices.map((prices) => playPriced(table, contender, prices));
-    return [played(table, contender, undefined, simulate(context, contender.policy(anyOf(setting.prices)), setting))];
+    return [playAlike(table, contender)];
   });
 }
 
@@ -49,6 +49,14 @@ interface Table {
 }
 
 const anyOf = (prices: readonly Prices[]): Prices => prices[0] as Prices;
+
+/** A policy with prices of its own, if it has any, knows when the cache has died that it reckons with. */
+function playAlike(table: Table, contender: Contender): Played {
+  const { context, setting } = table;
+  const policy = contender.policy(anyOf(setting.prices));
+  const isColdAt = coldAt(table, { lifeMs: policy.cacheLifeMs ?? Number.POSITIVE_INFINITY });
+  return played(table, contender, undefined, simulate(context, policy, setting, isColdAt));
+}
 
 function playPriced(table: Table, contender: Contender, prices: Prices): Played {
   const policy: Policy = contender.policy(prices);
@@ -102,7 +110,7 @@ function playOptimum(table: Table, contender: Contender): Played[] {
 }
 
 /** Whether the cache had died before a request, counted from 1. */
-function coldAt({ idle, setting }: Table, { lifeMs }: Prices): (request: number) => boolean {
+function coldAt({ idle, setting }: Table, { lifeMs }: Pick<Prices, 'lifeMs'>): (request: number) => boolean {
   const { cacheLife } = setting;
   if (cacheLife === 'endless') return () => false;
   const life = cacheLife === 'listed' ? lifeMs : cacheLife;

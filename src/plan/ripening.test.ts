@@ -21,8 +21,9 @@ describe('agesOf', () => {
     expect(agesOf(10, { edit: 0, read: 2 })).toEqual({ ...agesOf(10, true), edit: 0, read: 20 });
     expect(agesOf(10, {})).toEqual(agesOf(10, true));
   });
-  // 30 * (1/3) and 3 * (2/3) must not become 11 and 3 by a rounding error.
   it('is exact where the share of the window is a whole number', () => {
+    // 100 * 0.07 is 7.000000000000001.
+    expect(agesOf(100, { read: 0.07 }).read).toBe(7);
     for (let window = 0; window <= 3000; window += 15)
       expect(agesOf(window, true)).toEqual({
         read: window,

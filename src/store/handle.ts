@@ -13,6 +13,9 @@ export function handleOf(text: string): string {
   return toBase32(hash('sha256', bytes, 'binary'));
 }
 
+/** The same from the digest of a text. */
+export const handleOfDigest = (digest: Buffer): string => toBase32(digest.toString('latin1'));
+
 /** Takes a string of bytes, five bits at a time. Letters put together one by one would stay a tree of strings. */
 function toBase32(bytes: string): string {
   for (let i = 0; i < LENGTH; i++) {

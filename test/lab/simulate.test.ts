@@ -5,7 +5,7 @@ import { readContender, readPrices } from '../../src/lab/contender.ts';
 import { layoutOf } from '../../src/lab/layout.ts';
 import { replayContext } from '../../src/lab/replay-context.ts';
 import type { Context } from '../../src/lab/run.ts';
-import { batchesOf, costOf, type Setting, simulate } from '../../src/lab/simulate.ts';
+import { batchesOf, type Setting, simulate } from '../../src/lab/simulate.ts';
 import { priceLists } from '../../src/plan/prices.ts';
 import { anyPolicy } from '../support/policies.ts';
 import { anyContext, chars, contextFrom, contextOf, system, textOf, turn, user } from './fixtures/contexts.ts';
@@ -417,6 +417,11 @@ describe('the lab’s figures for break-even and optimum, where the first result
     ]);
   });
 
+  it('optimum knows no limit: it bounds what masks by the price', () => {
+    const [limited] = play(context, OPTIMUM, ['gpt-4o'], 'endless', { contextLimit: 600 });
+    expect(limited?.cost['gpt-4o']).toBeCloseTo(2644.625, 9);
+  });
+
   describe('with a cache that has died before request 5', () => {
     /** A message each second; the result of turn 4, the thirteenth message or so, comes ten minutes late. */
     const late = context.messages.findIndex(({ toolCallId }) => toolCallId === 'c40');
@@ -442,6 +447,17 @@ describe('the lab’s figures for break-even and optimum, where the first result
       ]);
       // cached: 200 + 710 + 820 + 0 + 456.25 + 566.25; of 4358.75 sent.
       expect(played?.cost['anthropic-5m']).toBeCloseTo(0.1 * 2752.5 + 1.25 * 1606.25, 9);
+    });
+
+    it('break-even with prices of its own takes it too, by the life of its own cache', () => {
+      const lists = ['anthropic-5m', 'anthropic-1h'];
+      const [own] = play(cold, `${BREAK_EVEN},prices=anthropic-5m`, lists, 'listed');
+      expect(own?.requests.map(({ isEpoch }) => isEpoch).indexOf(true)).toBe(4);
+      expect(own?.cost['anthropic-5m']).toBeCloseTo(2283.0625, 9);
+      // There the cache lives: 210 are read.
+      expect(own?.cost['anthropic-1h']).toBeCloseTo(0.1 * 2962.5 + 2 * 1396.25, 9);
+      const [other] = play(cold, `${BREAK_EVEN},prices=anthropic-1h`, lists, 'listed');
+      expect(other?.cost['anthropic-1h']).toBeCloseTo(3255.5, 9);
     });
 
     it('a list whose cache lives longer is as before', () => {
@@ -724,23 +740,6 @@ describe('layoutOf', () => {
         );
       }),
     );
-  });
-});
-
-describe('costOf', () => {
-  it('bills a cached token at read and any other at write, and all at write where the cache is cold', () => {
-    const requests = [
-      { size: 100, cached: 0, isEpoch: false },
-      { size: 150, cached: 100, isEpoch: false },
-      { size: 80, cached: 40, isEpoch: true },
-    ];
-    const prices = { read: 0.1, write: 2 };
-    expect(costOf(requests, prices)).toBeCloseTo(200 + (10 + 100) + (4 + 80), 9);
-    expect(costOf(requests, prices, (index) => index === 1)).toBeCloseTo(200 + 300 + 84, 9);
-  });
-
-  it('never bills more as cached than was sent', () => {
-    expect(costOf([{ size: 50, cached: 90, isEpoch: true }], { read: 0.1, write: 2 })).toBeCloseTo(5, 9);
   });
 });
 

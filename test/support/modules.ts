@@ -93,6 +93,7 @@ const RINGS: Readonly<Record<string, number>> = {
   'mcp/': 5,
   'lab/': 5,
   'cli/': 6,
+  'testing/': 6,
 };
 
 const LAST_PURE_RING = 2;

@@ -1,0 +1,99 @@
+import { Readable, Writable } from 'node:stream';
+import type { McpOptions } from '../mcp/create-mcp-server.ts';
+import { serveHttp } from '../mcp/serve-http.ts';
+import { serveStdio } from '../mcp/serve-stdio.ts';
+import { checkSession } from '../store/store.ts';
+import { type Io, UsageError } from './io.ts';
+import { parseOptions, readCount } from './parse-options.ts';
+import { storePath, withStore } from './with-store.ts';
+
+export const mcpHelp = `palimpsest mcp: lets an agent recall by itself what was masked.
+
+Usage: palimpsest mcp [options]
+
+An MCP server with the tools recall, search_masked, list_masked and
+context_report. An MCP client starts it and talks to it over standard input
+and output; with --http it listens for clients itself. It only reads, also
+while a gateway or a session writes to the same store.
+
+Options:
+  --http <port>      serve streamable HTTP at /mcp; 0 picks a free port
+  --host <address>   with --http: where to listen (default: 127.0.0.1)
+  --session <id>     search and list in this session only
+  --max-chars <n>    size of an answer (default: 20000)
+  --store <path>     the store (default: $PALIMPSEST_STORE, else
+                     ~/.palimpsest/store)
+  -h, --help
+
+$PALIMPSEST_TOKEN, if set, is the bearer token that clients of --http must
+send. It is needed where --host is not this machine.
+
+Exit codes: 0 stopped, 1 could not be done, 2 called wrongly.
+Example: claude mcp add palimpsest -- npx -y palimpsest mcp
+`;
+
+const OPTIONS = {
+  http: { type: 'string' },
+  host: { type: 'string' },
+  session: { type: 'string' },
+  'max-chars': { type: 'string' },
+  store: { type: 'string' },
+} as const;
+
+export async function mcpCommand(args: readonly string[], io: Io): Promise<number> {
+  const { values, positionals } = parseOptions(args, OPTIONS);
+  if (positionals.length > 0) throw new UsageError(`expected options only but found '${positionals[0]}'`);
+  if (values.session !== undefined) checkSession(values.session);
+  const settings = {
+    ...(values.session === undefined ? {} : { session: values.session }),
+    ...(values['max-chars'] === undefined ? {} : { maxChars: readCount('--max-chars', values['max-chars']) }),
+  };
+  const serve = values.http === undefined ? overStdio(values, io) : overHttp(values, io);
+  const path = storePath(values.store, io);
+  await withStore({ path, mode: 'read' }, (store) => serve({ store, ...settings }));
+  return 0;
+}
+
+type Values = ReturnType<typeof parseOptions<typeof OPTIONS>>['values'];
+type Serve = (options: McpOptions) => Promise<void>;
+
+/** Until the client closes its end. */
+function overStdio({ host }: Values, io: Io): Serve {
+  if (host !== undefined) throw new UsageError('--host needs --http');
+  if (!io.stdin)
+    throw new UsageError('standard input is a terminal: an MCP client starts this. To try it by hand: --http 8788');
+  const input = Readable.from(io.stdin);
+  const output = new Writable({
+    decodeStrings: false,
+    write: (chunk, _encoding, done) => {
+      io.stdout(String(chunk));
+      done();
+    },
+  });
+  return async (options) => {
+    const server = serveStdio(options, { input, output });
+    await Promise.race([server.closed, interrupted(io)]);
+    await server.close();
+  };
+}
+
+/** Until someone stops it. */
+function overHttp({ http = '', host }: Values, io: Io): Serve {
+  const port = readPort(http);
+  const token = io.env?.PALIMPSEST_TOKEN;
+  return async (options) => {
+    const server = await serveHttp(options, { port, ...(host ? { host } : {}), ...(token ? { token } : {}) });
+    io.stdout(`listening on ${server.url}\n`);
+    await interrupted(io);
+    await server.close();
+  };
+}
+
+function readPort(value: string): number {
+  const port = readCount('--http', value, 0);
+  if (port <= 65_535) return port;
+  throw new UsageError(`expected --http to be a port of 0 to 65535 but found '${value}'`);
+}
+
+const NEVER = new Promise<void>(() => {});
+const interrupted = (io: Io): Promise<void> => io.interrupted?.() ?? NEVER;

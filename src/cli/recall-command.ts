@@ -1,0 +1,80 @@
+import { type RecallOptions, recall } from '../store/recall.ts';
+import { isHandle } from '../store/store.ts';
+import { type Io, UsageError } from './io.ts';
+import { parseOptions, readCount } from './parse-options.ts';
+import { storePath, withStore } from './with-store.ts';
+
+export const recallHelp = `palimpsest recall: gives back a text that was hidden, by its handle.
+
+Usage: palimpsest recall <handle> [options]
+
+Writes the text to standard output, byte for byte, or the part you ask for.
+
+Options:
+  --head <n>           the first n lines
+  --tail <n>           the last n lines
+  --lines <a-b>        lines a to b, counted from 1
+  --grep <pattern>     the lines that match a regular expression, numbered
+  --context <n>        with --grep: so many lines around each match
+  -i, --ignore-case    with --grep: capitals and small letters are the same
+  --store <path>       the store (default: $PALIMPSEST_STORE, else
+                       ~/.palimpsest/store); opened for reading only
+  -h, --help
+
+Exit codes: 0 done, 1 not found or nothing matches, 2 called wrongly.
+Example: palimpsest recall p_3kf2q2m7abcdefghijklmnopqr --grep error | less
+`;
+
+const OPTIONS = {
+  head: { type: 'string' },
+  tail: { type: 'string' },
+  lines: { type: 'string' },
+  grep: { type: 'string' },
+  context: { type: 'string' },
+  'ignore-case': { type: 'boolean', short: 'i' },
+  store: { type: 'string' },
+} as const;
+
+export async function recallCommand(args: readonly string[], io: Io): Promise<number> {
+  const { values, positionals } = parseOptions(args, OPTIONS);
+  const handle = readHandle(positionals);
+  const part = partOf(values);
+  const place = { path: storePath(values.store, io), mode: 'read' } as const;
+  const { text, timedOut } = await withStore(place, (store) => recall(store, handle, part));
+  const isWhole = Object.keys(part).length === 0;
+  io.stdout(isWhole || text === '' || text.endsWith('\n') ? text : `${text}\n`);
+  if (timedOut) io.stderr('palimpsest recall: the pattern took too long; there may be more matches\n');
+  else if (part.grep !== undefined && text === '') io.stderr('palimpsest recall: no line matches\n');
+  return timedOut || (part.grep !== undefined && text === '') ? 1 : 0;
+}
+
+function readHandle(positionals: readonly string[]): string {
+  const [handle, ...others] = positionals;
+  if (handle === undefined || others.length > 0) throw new UsageError('expected one handle');
+  if (isHandle(handle)) return handle;
+  throw new UsageError(`expected a handle, p_ and 26 letters and digits as a placeholder shows it, but found '${handle}'`);
+}
+
+type Values = ReturnType<typeof parseOptions<typeof OPTIONS>>['values'];
+
+function partOf(values: Values): RecallOptions {
+  const parts = (['head', 'tail', 'lines', 'grep'] as const).filter((name) => values[name] !== undefined);
+  if (parts.length > 1) throw new UsageError(`expected one of --head, --tail, --lines and --grep but found --${parts.join(' and --')}`);
+  const isLoose = values.context !== undefined || values['ignore-case'];
+  if (isLoose && values.grep === undefined) throw new UsageError('--context and --ignore-case need --grep');
+  return {
+    ...(values.head === undefined ? {} : { head: readCount('--head', values.head) }),
+    ...(values.tail === undefined ? {} : { tail: readCount('--tail', values.tail) }),
+    ...(values.lines === undefined ? {} : { lines: readLines(values.lines) }),
+    ...(values.grep === undefined ? {} : { grep: values.grep }),
+    ...(values.context === undefined ? {} : { context: readCount('--context', values.context, 0) }),
+    ...(values['ignore-case'] ? { ignoreCase: true } : {}),
+  };
+}
+
+function readLines(value: string): [number, number] {
+  const [, from, to] = /^(\d+)-(\d+)$/.exec(value) ?? [];
+  const [first, last] = [Number(from), Number(to)];
+  if (first >= 1 && last >= first) return [first, last];
+  throw new UsageError(`expected --lines to be two line numbers such as 120-180 but found '${value}'`);
+}

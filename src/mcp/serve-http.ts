@@ -1,0 +1,89 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { localhostHostValidation, localhostOriginValidation, toNodeHandler } from '@modelcontextprotocol/node';
+import { createMcpHandler } from '@modelcontextprotocol/server';
+import { PalimpsestError } from '../errors.ts';
+import { createMcpServer, type McpOptions } from './create-mcp-server.ts';
+
+export interface HttpOptions {
+  /** 0 picks a free one. */
+  readonly port: number;
+  /** 127.0.0.1 unless told. Anything but this machine needs a token. */
+  readonly host?: string;
+  /** What clients must send as `Authorization: Bearer …`. */
+  readonly token?: string;
+}
+
+export interface HttpServer {
+  /** Where clients connect: `http://127.0.0.1:8788/mcp`. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** Serves any number of clients over streamable HTTP. Resolves when it listens. */
+export async function serveHttp(options: McpOptions, http: HttpOptions): Promise<HttpServer> {
+  const { port, host = '127.0.0.1', token } = http;
+  if (!isLoopback(host) && !token)
+    throw new PalimpsestError('BAD_OPTION', `Expected a token, because ${host} can be reached from other machines`);
+  const handler = createMcpHandler(() => createMcpServer(options));
+  const handle = toNodeHandler(handler);
+  const mayPass = createGuard({ host, token });
+  const server = createServer((request, response) => {
+    if (mayPass(request, response)) void handle(request, response);
+  });
+  await listen(server, { port, host });
+  return {
+    url: urlOf(server.address() as AddressInfo),
+    close: async () => {
+      await handler.close();
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+type Guard = (request: IncomingMessage, response: ServerResponse) => boolean;
+
+/** Answers what may not pass. A page that a browser shows must not reach the store, under whatever name it calls us. */
+function createGuard({ host, token }: { readonly host: string; readonly token: string | undefined }): Guard {
+  const isOurHost = isLoopback(host) ? localhostHostValidation() : () => true;
+  const isOurOrigin = localhostOriginValidation();
+  return (request, response) => {
+    if (!isOurHost(request, response) || !isOurOrigin(request, response)) return false;
+    if (token && !isBearer(request.headers.authorization, token)) {
+      response.writeHead(401, { 'www-authenticate': 'Bearer' }).end('Expected the bearer token of this server\n');
+      return false;
+    }
+    if (request.url?.split('?', 1)[0] === PATH) return true;
+    response.writeHead(404).end(`Expected a request to ${PATH}\n`);
+    return false;
+  };
+}
+
+const PATH = '/mcp';
+
+/** Compares hashes, so that neither the length nor the time tells anything. */
+function isBearer(header: string | undefined, token: string): boolean {
+  const hash = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(hash(header ?? ''), hash(`Bearer ${token}`));
+}
+
+const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127(?:\.\d+){3}$/.test(host);
+
+async function listen(server: Server, { port, host }: { readonly port: number; readonly host: string }): Promise<void> {
+  try {
+    server.listen(port, host);
+    await once(server, 'listening');
+  } catch (cause) {
+    const why = (cause as NodeJS.ErrnoException).code === 'EADDRINUSE' ? 'it is in use' : (cause as Error).message;
+    throw new PalimpsestError('BAD_INPUT', `Could not listen on port ${port} of ${host}: ${why}`, { cause });
+  }
+}
+
+function urlOf({ address, port, family }: AddressInfo): string {
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}${PATH}`;
+}

@@ -1,0 +1,29 @@
+import type { Readable, Writable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import { StdioServerTransport, serveStdio as serve } from '@modelcontextprotocol/server/stdio';
+import { createMcpServer, type McpOptions } from './create-mcp-server.ts';
+
+export interface Streams {
+  readonly input: Readable;
+  readonly output: Writable;
+}
+
+export interface StdioServer {
+  /** Resolves when the client closes its end. */
+  readonly closed: Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Serves one client that started this process. */
+export function serveStdio(options: McpOptions, { input, output }: Streams): StdioServer {
+  const closed = finished(input, { writable: false }).catch(() => {});
+  const server = serve(() => createMcpServer(options), { transport: new StdioServerTransport(input, output) });
+  return {
+    closed,
+    close: async () => {
+      await server.close();
+      // What still waits for the client would keep the process alive.
+      input.destroy();
+    },
+  };
+}

@@ -1,0 +1,53 @@
+import { PalimpsestError } from '../errors.ts';
+import { badOption } from '../options.ts';
+import { checkSession, type Reference, type TurnRecord } from './store.ts';
+
+/** What every store refuses before it writes: a text that is none, a session that is none, a turn that is none. */
+export function checkItem({ text, about }: { readonly text: string; readonly about: Reference }): void {
+  checkText('the text to store', text);
+  if (typeof about !== 'object' || about === null) throw badOption('what a text is about', 'an object', about);
+  const { session, turn, tool } = about;
+  if (session !== undefined) checkSession(session);
+  if (turn !== undefined) checkTurn(turn);
+  if (tool !== undefined && typeof tool !== 'string') throw badOption('the tool', 'a text', tool);
+}
+
+export function checkRecord(record: TurnRecord): void {
+  checkSession(record.session);
+  checkTurn(record.turn);
+  for (const part of ['reasoning', 'action', 'observation'] as const) checkText(`the ${part} of a turn`, record[part]);
+}
+
+export function checkTurn(turn: number): void {
+  if (!Number.isSafeInteger(turn) || turn < 0) throw badOption('the turn', 'a whole number of 0 or more', turn);
+}
+
+/** Tenants become part of keys and paths, like sessions. */
+export function checkTenant(tenant: string): void {
+  if (typeof tenant === 'string' && /^[A-Za-z0-9_-]{1,128}$/.test(tenant)) return;
+  throw badOption('the tenant', '1 to 128 letters, digits, _ and -', tenant);
+}
+
+function checkText(what: string, text: unknown): void {
+  if (typeof text === 'string') return;
+  throw new PalimpsestError('BAD_INPUT', `Expected ${what} to be a string but found ${typeof text}`);
+}
+
+/** A reference with nothing in it but what a reference has, so that what is stored can be compared. */
+export function toReference({ session, turn, tool }: Reference): Reference {
+  return {
+    ...(session === undefined ? {} : { session }),
+    ...(turn === undefined ? {} : { turn }),
+    ...(tool === undefined ? {} : { tool }),
+  };
+}
+
+export const closedError = (): PalimpsestError =>
+  new PalimpsestError('STORE_CLOSED', 'Expected an open store but found it closed; open it again');
+
+/** Nobody will see it: two texts would share 130 bits of SHA-256. */
+export const clashError = (handle: string): PalimpsestError =>
+  new PalimpsestError(
+    'HANDLE_CLASH',
+    `Expected ${handle} to name one text but found another stored under it; this text cannot be masked`,
+  );

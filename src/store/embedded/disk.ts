@@ -1,0 +1,96 @@
+import * as fs from 'node:fs';
+import { dirname } from 'node:path';
+
+/** A file as far as the store needs one. Positions are absolute; nothing is durable before `sync` has resolved. */
+export interface DiskFile {
+  size(): number;
+  /** Answers how many bytes there were. */
+  read(into: Uint8Array, position: number): number;
+  write(bytes: Uint8Array, position: number): void;
+  sync(): Promise<void>;
+  truncate(size: number): void;
+  close(): void;
+}
+
+/** All that the store does to a disk, so that a test can stand in for one and cut its power. */
+export interface Disk {
+  open(path: string, mode: 'read' | 'write' | 'create'): DiskFile;
+  exists(path: string): boolean;
+  list(folder: string): string[];
+  makeFolder(path: string): void;
+  /** The new name is durable when it resolves. */
+  rename(from: string, to: string): Promise<void>;
+  remove(path: string): void;
+  /** Makes the creation and removal of files durable. */
+  syncFolder(path: string): Promise<void>;
+}
+
+const { O_CREAT, O_EXCL, O_RDONLY, O_RDWR, O_NOFOLLOW = 0, O_DIRECTORY = 0 } = fs.constants;
+/** No symbolic link is followed: it would lead out of the store's folder. */
+const FLAGS = { read: O_RDONLY, write: O_RDWR, create: O_RDWR | O_CREAT | O_EXCL } as const;
+
+/** The real one. Files are for their owner only. */
+export const nodeDisk: Disk = {
+  open: (path, mode) => new NodeFile(fs.openSync(path, FLAGS[mode] | O_NOFOLLOW, 0o600)),
+  exists: (path) => fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined,
+  list: (folder) => fs.readdirSync(folder),
+  makeFolder: (path) => void fs.mkdirSync(path, { recursive: true, mode: 0o700 }),
+  async rename(from, to) {
+    fs.renameSync(from, to);
+    await nodeDisk.syncFolder(dirname(to));
+  },
+  remove: (path) => fs.rmSync(path, { force: true }),
+  async syncFolder(path) {
+    // Windows has no such thing.
+    if (process.platform === 'win32') return;
+    const folder = fs.openSync(path, O_RDONLY | O_DIRECTORY);
+    try {
+      await synced((done) => fs.fsync(folder, done));
+    } finally {
+      fs.closeSync(folder);
+    }
+  },
+};
+
+class NodeFile implements DiskFile {
+  readonly #descriptor: number;
+
+  constructor(descriptor: number) {
+    this.#descriptor = descriptor;
+  }
+
+  size(): number {
+    return fs.fstatSync(this.#descriptor).size;
+  }
+
+  read(into: Uint8Array, position: number): number {
+    let read = 0;
+    while (read < into.length) {
+      const more = fs.readSync(this.#descriptor, into, read, into.length - read, position + read);
+      if (more === 0) break;
+      read += more;
+    }
+    return read;
+  }
+
+  write(bytes: Uint8Array, position: number): void {
+    for (let written = 0; written < bytes.length; )
+      written += fs.writeSync(this.#descriptor, bytes, written, bytes.length - written, position + written);
+  }
+
+  sync(): Promise<void> {
+    return synced((done) => fs.fdatasync(this.#descriptor, done));
+  }
+
+  truncate(size: number): void {
+    fs.ftruncateSync(this.#descriptor, size);
+  }
+
+  close(): void {
+    fs.closeSync(this.#descriptor);
+  }
+}
+
+function synced(start: (done: (error: Error | null) => void) => void): Promise<void> {
+  return new Promise((resolve, reject) => start((error) => (error ? reject(error) : resolve())));
+}

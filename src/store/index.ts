@@ -1,0 +1,15 @@
+export { createMemoryStore, type MemoryStoreOptions } from './memory-store.ts';
+export { type Recalled, type RecallOptions, recall } from './recall.ts';
+export type {
+  GcOptions,
+  GcReport,
+  Handle,
+  Match,
+  Problem,
+  Reference,
+  SearchOptions,
+  Store,
+  Stored,
+  StoreStats,
+  TurnRecord,
+} from './store.ts';

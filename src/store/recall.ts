@@ -1,0 +1,129 @@
+import { PalimpsestError } from '../errors.ts';
+import { badOption, checkOptions, count, flag, positive, rule, text } from '../options.ts';
+import { createLineMatcher } from './line-matcher.ts';
+import { lineAt, lineStarts } from './lines.ts';
+import type { Store } from './store.ts';
+
+export interface RecallOptions {
+  /** Only the first lines: of the text, or of what `grep` found. */
+  readonly head?: number;
+  /** Only the last lines. */
+  readonly tail?: number;
+  /** Only these lines, counted from 1, the last one included. */
+  readonly lines?: readonly [from: number, to: number];
+  /** Only lines that match this regular expression, with their numbers: `12:text`, and `13-text` for context. */
+  readonly grep?: string;
+  /** So many lines around each match. */
+  readonly context?: number;
+  readonly ignoreCase?: boolean;
+}
+
+/** A text, or the part of it that was asked for. */
+export interface Recalled {
+  readonly text: string;
+  /** Of the whole text. */
+  readonly lines: number;
+  /** Of the whole text, in UTF-8. */
+  readonly bytes: number;
+  /** There is more than `text` shows. */
+  readonly truncated: boolean;
+  /** The pattern took too long: there may be more matches. */
+  readonly timedOut?: true;
+}
+
+/** What was hidden behind a handle: byte for byte, or the lines that are asked for. */
+export async function recall(store: Store, handle: string, options: RecallOptions = {}): Promise<Recalled> {
+  checkRecall(options);
+  const stored = await store.get(handle);
+  if (!stored) throw notFound(handle);
+  const starts = lineStarts(stored.text);
+  const whole: Whole = { text: stored.text, starts, ...rangeOf(options, starts.length) };
+  const found = options.grep === undefined ? slice(whole, options) : await grep(whole, options.grep, options);
+  return { lines: starts.length, bytes: stored.bytes, ...found };
+}
+
+/** The text, and its lines `from` to `to`, counted from 0 and `to` not included. */
+interface Whole {
+  readonly text: string;
+  readonly starts: readonly number[];
+  readonly from: number;
+  readonly to: number;
+}
+
+type Part = Pick<Recalled, 'text' | 'truncated' | 'timedOut'>;
+
+function checkRecall(options: RecallOptions): void {
+  checkOptions('recall', options, RULES);
+  const { head, tail, grep: pattern, context, ignoreCase } = options;
+  if (head !== undefined && tail !== undefined) throw badOption('recall', 'asked for head or tail', 'both');
+  if (pattern === undefined && (context !== undefined || ignoreCase !== undefined))
+    throw badOption('recall option grep', 'given with context and ignoreCase', undefined);
+}
+
+const RULES = {
+  head: count,
+  tail: count,
+  lines: rule('two line numbers, the first from 1 and not above the second', isRange),
+  grep: text,
+  context: count,
+  ignoreCase: flag,
+};
+
+function isRange(value: unknown): boolean {
+  if (!Array.isArray(value) || value.length !== 2 || !value.every(positive.check)) return false;
+  return value[0] <= value[1];
+}
+
+function notFound(handle: unknown): PalimpsestError {
+  const shown = String(handle).slice(0, 60);
+  const remedy = 'copy the handle from its placeholder; a deleted session takes its texts along';
+  return new PalimpsestError('NOT_FOUND', `Expected a handle that this store knows but found '${shown}'; ${remedy}`);
+}
+
+function rangeOf({ lines: [from, to] = [1, Number.POSITIVE_INFINITY] }: RecallOptions, lines: number) {
+  return { from: Math.min(from - 1, lines), to: Math.min(to, lines) };
+}
+
+function slice(whole: Whole, { head, tail }: RecallOptions): Part {
+  const { text: all, starts } = whole;
+  const to = head === undefined ? whole.to : Math.min(whole.to, whole.from + head);
+  const from = tail === undefined ? whole.from : Math.max(whole.from, to - tail);
+  const part = all.slice(starts[from] ?? all.length, starts[to] ?? all.length);
+  return { text: part, truncated: part.length < all.length };
+}
+
+async function grep(whole: Whole, pattern: string, options: RecallOptions): Promise<Part> {
+  const { text: all, starts, from, to } = whole;
+  const matcher = createLineMatcher({ query: pattern, regex: true, ignoreCase: options.ignoreCase ?? false });
+  try {
+    const searched = all.slice(starts[from] ?? all.length, starts[to] ?? all.length);
+    const { lines, timedOut } = await matcher.match([searched]);
+    const matches = (lines[0] ?? []).map((line) => line + from);
+    const shown = cut(showMatches(whole, matches, options.context ?? 0), options);
+    const truncated = shown.filter((line) => line !== GAP).length < starts.length;
+    return { text: shown.join('\n'), truncated, ...(timedOut ? { timedOut } : {}) };
+  } finally {
+    await matcher.close();
+  }
+}
+
+const GAP = '--';
+
+/** As `grep -n -C` shows them. */
+function showMatches({ text: all, starts, from, to }: Whole, matches: readonly number[], context: number): string[] {
+  const isMatch = new Set(matches);
+  const shown: string[] = [];
+  let next = from;
+  for (const match of matches) {
+    const first = Math.max(next, match - context);
+    if (context > 0 && shown.length > 0 && first > next) shown.push(GAP);
+    for (next = first; next < to && next <= match + context; next++)
+      shown.push(`${next + 1}${isMatch.has(next) ? ':' : '-'}${lineAt(all, starts, next)}`);
+  }
+  return shown;
+}
+
+function cut(shown: readonly string[], { head, tail }: RecallOptions): readonly string[] {
+  if (head !== undefined) return shown.slice(0, head);
+  return tail === undefined ? shown : shown.slice(Math.max(0, shown.length - tail));
+}

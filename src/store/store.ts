@@ -1,0 +1,124 @@
+import { PalimpsestError } from '../errors.ts';
+
+/** The name of a text: `p_` and 26 letters and digits. */
+export type Handle = string;
+
+/** Where a text was hidden. */
+export interface Reference {
+  readonly session?: string;
+  readonly turn?: number;
+  readonly tool?: string;
+}
+
+/** A text that can be had again. */
+export interface Stored {
+  readonly handle: Handle;
+  readonly text: string;
+  /** In UTF-8. */
+  readonly bytes: number;
+  readonly refs: readonly Reference[];
+}
+
+/** One turn of a conversation: recent ones whole, masked ones with a placeholder and handles. */
+export interface TurnRecord {
+  readonly session: string;
+  readonly turn: number;
+  readonly reasoning: string;
+  readonly action: string;
+  readonly observation: string;
+  readonly masked: boolean;
+  readonly results?: readonly { readonly callId: string; readonly tool: string; readonly handle: Handle }[];
+}
+
+export interface SearchOptions {
+  /** Only texts that this session refers to. */
+  readonly session?: string;
+  /** The query is a regular expression. */
+  readonly regex?: boolean;
+  readonly ignoreCase?: boolean;
+  /** At most so many matches. */
+  readonly limit?: number;
+}
+
+/** A line that matches a search. */
+export interface Match {
+  readonly handle: Handle;
+  /** Counted from 1. */
+  readonly line: number;
+  readonly text: string;
+  readonly refs: readonly Reference[];
+}
+
+export interface StoreStats {
+  readonly kind: 'memory' | 'embedded' | 'postgres';
+  readonly texts: number;
+  readonly turns: number;
+  readonly sessions: number;
+  /** Of all texts, in UTF-8. */
+  readonly textBytes: number;
+  /** On disk, where the store knows. */
+  readonly diskBytes?: number;
+  /** Of those, what the next compaction frees. */
+  readonly deadBytes?: number;
+}
+
+/** Something that `verify` found. */
+export interface Problem {
+  readonly what: string;
+  /** What was saved of it, and what to do. */
+  readonly remedy: string;
+  readonly handle?: Handle;
+  readonly at?: number;
+}
+
+export interface GcOptions {
+  /** Gives up what `verify` reports as damaged. */
+  readonly repair?: boolean;
+  /** Compacts however little is dead. */
+  readonly force?: boolean;
+}
+
+export interface GcReport {
+  readonly freedBytes: number;
+  readonly removedTexts: number;
+  readonly repaired: number;
+}
+
+/** Everything that was ever said, and how to get it back. A store is opened for one tenant. */
+export interface Store {
+  /** Durable when it resolves. The same text is stored once and referred to by each session and turn. */
+  put(text: string, about: Reference): Promise<Handle>;
+  /** One batch, one sync. */
+  putMany(items: readonly { readonly text: string; readonly about: Reference }[]): Promise<Handle[]>;
+  /** Undefined for what is not there, and for what is no handle. */
+  get(handle: string): Promise<Stored | undefined>;
+  getMany(handles: readonly string[]): Promise<(Stored | undefined)[]>;
+  putTurn(record: TurnRecord): Promise<void>;
+  turn(session: string, turn: number): Promise<TurnRecord | undefined>;
+  /** The texts of a session, oldest first. */
+  list(session: string): AsyncIterable<Stored>;
+  search(query: string, options?: SearchOptions): AsyncIterable<Match>;
+  /** Removes a session's references and turns. Texts with none left are gone when it resolves. */
+  delete(session: string, options?: { readonly purge?: boolean }): Promise<void>;
+  stats(): Promise<StoreStats>;
+  verify(): Promise<Problem[]>;
+  gc(options?: GcOptions): Promise<GcReport>;
+  /** Every text and turn as one object a line. */
+  export(): AsyncIterable<object>;
+  close(): Promise<void>;
+}
+
+const HANDLE = /^p_[a-z2-7]{26}$/;
+
+export const isHandle = (value: string): boolean => HANDLE.test(value);
+
+const SESSION = /^[A-Za-z0-9_-]{1,128}$/;
+
+/** Session ids become part of keys: what is no id is refused. */
+export function checkSession(session: string): void {
+  if (typeof session === 'string' && SESSION.test(session)) return;
+  throw new PalimpsestError(
+    'BAD_OPTION',
+    `Expected a session id of 1 to 128 letters, digits, _ and - but found '${String(session)}'`,
+  );
+}

@@ -1,0 +1,1 @@
+export { type ConformanceOptions, type Expect, storeConformance, type TestFunctions } from './store-conformance.ts';

@@ -1,0 +1,668 @@
+import { handleOf } from '../store/handle.ts';
+import type { Match, Reference, Store, Stored, TurnRecord } from '../store/store.ts';
+
+/** What the suite needs of an assertion library: vitest's and Jest's `expect` have it. */
+export type Expect = (actual: unknown) => {
+  toBe(expected: unknown): unknown;
+  toEqual(expected: unknown): unknown;
+};
+
+/** The test runner's own functions, so that the suite runs under any of them. */
+export interface TestFunctions {
+  describe(name: string, body: () => void): unknown;
+  it(name: string, body: () => Promise<void>): unknown;
+  readonly expect: Expect;
+}
+
+export interface ConformanceOptions {
+  readonly name: string;
+  /** Opens the store of a tenant. Every test takes tenants of its own, all in one place, and closes what it opened. */
+  open(tenant?: string): Promise<Store>;
+  /** Closes the store and opens what it left behind. Without it, nothing is asked about durability. */
+  readonly reopen?: (store: Store, tenant: string) => Promise<Store>;
+  /** The largest text that is stored. */
+  readonly largestBytes?: number;
+}
+
+/** The tests that every store passes: `storeConformance({ describe, it, expect }, { name: 'mine', open })`. */
+export function storeConformance({ describe, it, expect }: TestFunctions, options: ConformanceOptions): void {
+  const { name, open, reopen, largestBytes = 5_000_000 } = options;
+
+  /** One test, with a store of a tenant that no other test knows. */
+  const test = (fact: string, body: (store: Store, tenant: string) => Promise<void>): void => {
+    it(fact, async () => {
+      const tenant = freshTenant();
+      const store = await open(tenant);
+      try {
+        await body(store, tenant);
+      } finally {
+        await store.close();
+      }
+    });
+  };
+  const testReopened = (fact: string, body: (store: Store, again: () => Promise<Store>) => Promise<void>): void => {
+    it(fact, async () => {
+      const tenant = freshTenant();
+      let store = await open(tenant);
+      try {
+        await body(store, async () => {
+          if (reopen) store = await reopen(store, tenant);
+          return store;
+        });
+      } finally {
+        await store.close();
+      }
+    });
+  };
+  const expectCode = async (work: () => Promise<unknown>, code: string): Promise<void> => {
+    expect(await codeOf(work)).toBe(code);
+  };
+
+  describe(`${name}: texts`, () => {
+    test('a text comes back by its handle, with its size and where it was hidden', async (store) => {
+      const about = { session: 's1', turn: 3, tool: 'bash' };
+      const handle = await store.put('größe 😀', about);
+      expect(handle).toBe(handleOf('größe 😀'));
+      expect(await store.get(handle)).toEqual({ handle, text: 'größe 😀', bytes: 12, refs: [about] });
+    });
+
+    test('the same text is stored once, and refers to each place once, oldest first', async (store) => {
+      const places: Reference[] = [
+        { session: 'b', turn: 2 },
+        { session: 'a', turn: 1, tool: 'read' },
+        { session: 'a' },
+      ];
+      for (const about of [...places, ...places]) await store.put('same', about);
+      expect((await store.get(handleOf('same')))?.refs).toEqual(places);
+      expect((await store.stats()).texts).toBe(1);
+    });
+
+    test('a text may be about nothing', async (store) => {
+      const handle = await store.put('alone', {});
+      expect(await store.get(handle)).toEqual({ handle, text: 'alone', bytes: 5, refs: [{}] });
+    });
+
+    test('fields that are undefined are not there', async (store) => {
+      const about = { session: 's', turn: undefined, tool: undefined } as unknown as Reference;
+      const handle = await store.put('text', about);
+      expect(Object.keys((await store.get(handle))?.refs[0] ?? {})).toEqual(['session']);
+    });
+
+    test('every string comes back as it was', async (store) => {
+      const handles = await store.putMany(ODD_TEXTS.map((text) => ({ text, about: { session: 's' } })));
+      expect(handles).toEqual(ODD_TEXTS.map(handleOf));
+      const found = await store.getMany(handles);
+      expect(found.map((stored) => stored?.text)).toEqual(ODD_TEXTS);
+      expect(found.map((stored) => stored?.bytes)).toEqual(ODD_TEXTS.map((text) => Buffer.byteLength(text)));
+    });
+
+    test('texts that UTF-8 would make one stay two', async (store) => {
+      const [lone, replaced] = ['\ud800', '\ufffd'];
+      await store.putMany([lone, replaced].map((text) => ({ text, about: {} })));
+      expect((await store.get(handleOf(lone)))?.text).toBe(lone);
+      expect((await store.get(handleOf(replaced)))?.text).toBe(replaced);
+    });
+
+    test('any tool name is kept, also one that a database would not take', async (store) => {
+      const tools = ['', 'a\0b', '\ud83d', "x'; DROP TABLE texts; --", '\\x00', '😀', 'null'];
+      for (const tool of tools) await store.put('text', { session: 's', turn: 1, tool });
+      expect((await store.get(handleOf('text')))?.refs.map(({ tool }) => tool)).toEqual(tools);
+    });
+
+    test(`values from nothing to ${largestBytes} bytes`, async (store) => {
+      const sizes = [...SIZES.filter((size) => size < largestBytes), largestBytes];
+      for (const size of sizes) {
+        const text = textOf(size);
+        const stored = await store.get(await store.put(text, { session: 's' }));
+        expect([size, stored?.bytes, stored?.text === text]).toEqual([size, size, true]);
+      }
+      expect((await store.stats()).textBytes).toBe(sizes.reduce((sum, size) => sum + size, 0));
+    });
+
+    test('10,000 small texts in one batch', async (store) => {
+      const texts = Array.from({ length: 10_000 }, (_, i) => `text ${i}`);
+      const handles = await store.putMany(texts.map((text, i) => ({ text, about: { session: `s${i % 7}`, turn: i } })));
+      expect((await store.stats()).texts).toBe(10_000);
+      const found = await store.getMany(handles);
+      expect(found.every((stored, i) => stored?.text === texts[i] && stored?.refs[0]?.turn === i)).toBe(true);
+      expect((await collect(store.list('s3'))).length).toBe(texts.filter((_, i) => i % 7 === 3).length);
+    });
+
+    test('a batch may hold a text many times, and its handles are in the order of its items', async (store) => {
+      const texts = ['a', 'b', 'a', 'c', 'a'];
+      const handles = await store.putMany(texts.map((text, turn) => ({ text, about: { session: 's', turn } })));
+      expect(handles).toEqual(texts.map(handleOf));
+      expect((await store.get(handleOf('a')))?.refs.map(({ turn }) => turn)).toEqual([0, 2, 4]);
+      expect((await store.stats()).texts).toBe(3);
+    });
+
+    test('an empty batch is no work', async (store) => {
+      expect(await store.putMany([])).toEqual([]);
+      expect(await store.getMany([])).toEqual([]);
+    });
+
+    test('getMany answers in the order asked, undefined for what is missing, and twice for twice', async (store) => {
+      await store.putMany(['a', 'b'].map((text) => ({ text, about: {} })));
+      const asked = [handleOf('b'), handleOf('missing'), handleOf('a'), 'no handle', handleOf('b')];
+      expect((await store.getMany(asked)).map((stored) => stored?.text)).toEqual(['b', undefined, 'a', undefined, 'b']);
+    });
+
+    test('what is no handle is undefined, not an error', async (store) => {
+      const handle = await store.put('text', { session: 's' });
+      for (const strange of strangeHandles(handle)) expect(await store.get(strange)).toBe(undefined);
+      expect((await store.getMany(strangeHandles(handle))).every((found) => found === undefined)).toBe(true);
+    });
+
+    test('what is given back is the caller’s own: changing it changes nothing in the store', async (store) => {
+      const about = { session: 's', turn: 1 };
+      const handle = await store.put('text', about);
+      about.turn = 2;
+      const first = (await store.get(handle)) as unknown as { refs: Reference[] };
+      try {
+        first.refs.push({ session: 'other' });
+      } catch {
+        // Frozen is as good.
+      }
+      expect((await store.get(handle))?.refs).toEqual([{ session: 's', turn: 1 }]);
+    });
+  });
+
+  describe(`${name}: what it refuses`, () => {
+    test('a session that is no id', async (store) => {
+      for (const session of BAD_SESSIONS) {
+        await expectCode(() => store.put('text', { session }), 'BAD_OPTION');
+        await expectCode(() => store.putTurn(turnOf(session, 1)), 'BAD_OPTION');
+        await expectCode(() => store.turn(session, 1), 'BAD_OPTION');
+        await expectCode(() => collect(store.list(session)), 'BAD_OPTION');
+        await expectCode(() => collect(store.search('x', { session })), 'BAD_OPTION');
+        await expectCode(() => store.delete(session), 'BAD_OPTION');
+      }
+      expect((await store.stats()).texts).toBe(0);
+    });
+
+    test('a turn that is no number from 0', async (store) => {
+      for (const turn of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '1' as unknown as number]) {
+        await expectCode(() => store.put('text', { session: 's', turn }), 'BAD_OPTION');
+        await expectCode(() => store.putTurn(turnOf('s', turn)), 'BAD_OPTION');
+      }
+    });
+
+    test('a text that is no string', async (store) => {
+      for (const text of [undefined, null, 5, {}, Buffer.from('x')])
+        await expectCode(() => store.put(text as string, { session: 's' }), 'BAD_INPUT');
+    });
+
+    test('a batch with one bad item, whole', async (store) => {
+      const items = [
+        { text: 'good', about: { session: 's' } },
+        { text: 'bad', about: { session: '../s' } },
+      ];
+      await expectCode(() => store.putMany(items), 'BAD_OPTION');
+      expect(await store.get(handleOf('good'))).toBe(undefined);
+      expect((await store.stats()).texts).toBe(0);
+    });
+
+    test('work after it was closed, and closing twice is fine', async (store) => {
+      await store.put('text', { session: 's' });
+      await store.close();
+      await store.close();
+      await expectCode(() => store.put('more', { session: 's' }), 'STORE_CLOSED');
+      await expectCode(() => store.get(handleOf('text')), 'STORE_CLOSED');
+      await expectCode(() => collect(store.list('s')), 'STORE_CLOSED');
+    });
+  });
+
+  describe(`${name}: turns`, () => {
+    test('a turn comes back as it was put', async (store) => {
+      const record: TurnRecord = {
+        session: 's',
+        turn: 4,
+        reasoning: 'I think \ud800 so',
+        action: '{"command":"ls\0"}',
+        observation: textOf(100_000),
+        masked: true,
+        results: [{ callId: 'call_1', tool: 'bash', handle: handleOf('x') }],
+      };
+      await store.putTurn(record);
+      await store.putTurn(turnOf('s', 0));
+      expect(await store.turn('s', 4)).toEqual(record);
+      expect(await store.turn('s', 0)).toEqual(turnOf('s', 0));
+    });
+
+    test('the last record of a turn wins', async (store) => {
+      await store.putTurn(turnOf('s', 1));
+      await store.putTurn({ ...turnOf('s', 1), observation: '[masked]', masked: true });
+      expect(await store.turn('s', 1)).toEqual({ ...turnOf('s', 1), observation: '[masked]', masked: true });
+      expect((await store.stats()).turns).toBe(1);
+    });
+
+    test('a turn or session that is unknown is undefined', async (store) => {
+      await store.putTurn(turnOf('s', 1));
+      expect(await store.turn('s', 2)).toBe(undefined);
+      expect(await store.turn('t', 1)).toBe(undefined);
+    });
+  });
+
+  describe(`${name}: sessions`, () => {
+    test('list gives the texts of a session, each once, oldest first', async (store) => {
+      await store.put('shared', { session: 'other', turn: 1 });
+      for (const [turn, text] of ['first', 'second', 'first', 'shared', 'third'].entries())
+        await store.put(text, { session: 's', turn });
+      const found = await collect(store.list('s'));
+      expect(found.map(({ text }) => text)).toEqual(['first', 'second', 'shared', 'third']);
+      expect(found[2]).toEqual(await store.get(handleOf('shared')));
+    });
+
+    test('an unknown session is empty', async (store) => {
+      expect(await collect(store.list('nobody'))).toEqual([]);
+      await store.delete('nobody');
+      await store.delete('nobody', { purge: true });
+    });
+
+    test('a list can be left before its end', async (store) => {
+      await store.putMany(Array.from({ length: 2000 }, (_, i) => ({ text: `t${i}`, about: { session: 's' } })));
+      for await (const { text } of store.list('s')) {
+        expect(text).toBe('t0');
+        break;
+      }
+      expect((await collect(store.list('s'))).length).toBe(2000);
+    });
+
+    for (const purge of [false, true]) {
+      const what = purge ? 'purge' : 'delete';
+      test(`${what} removes the texts, references and turns of a session`, async (store) => {
+        const handle = await store.put('gone', { session: 's', turn: 1 });
+        await store.putTurn(turnOf('s', 1));
+        await store.delete('s', { purge });
+        expect(await store.get(handle)).toBe(undefined);
+        expect(await store.getMany([handle])).toEqual([undefined]);
+        expect(await store.turn('s', 1)).toBe(undefined);
+        expect(await collect(store.list('s'))).toEqual([]);
+        expect(await collect(store.search('gone'))).toEqual([]);
+        const { texts, turns, sessions, textBytes } = await store.stats();
+        expect([texts, turns, sessions, textBytes]).toEqual([0, 0, 0, 0]);
+        expect(await store.verify()).toEqual([]);
+      });
+
+      test(`${what} leaves whole what another session shares`, async (store) => {
+        const [shared] = await store.putMany([
+          { text: 'shared', about: { session: 'a', turn: 1 } },
+          { text: 'shared', about: { session: 'b', turn: 9 } },
+          { text: 'own', about: { session: 'a', turn: 2 } },
+          { text: 'kept', about: { session: 'b', turn: 2 } },
+        ]);
+        await store.putTurn(turnOf('b', 9));
+        await store.delete('a', { purge });
+        expect(await store.get(shared ?? '')).toEqual(storedOf('shared', [{ session: 'b', turn: 9 }]));
+        expect(await store.get(handleOf('own'))).toBe(undefined);
+        expect((await collect(store.list('b'))).map(({ text }) => text)).toEqual(['shared', 'kept']);
+        expect(await store.turn('b', 9)).toEqual(turnOf('b', 9));
+      });
+    }
+
+    test('what no session refers to outlives them all', async (store) => {
+      const handle = await store.put('text', {});
+      await store.put('text', { session: 's' });
+      await store.delete('s', { purge: true });
+      await store.gc({ force: true });
+      expect(await store.get(handle)).toEqual(storedOf('text', [{}]));
+    });
+
+    test('a session whose name begins another is another', async (store) => {
+      await store.putMany(['s', 's1', 's-1', 'S'].map((session) => ({ text: `of ${session}`, about: { session } })));
+      await store.delete('s');
+      expect((await collect(store.list('s1'))).map(({ text }) => text)).toEqual(['of s1']);
+      expect((await collect(store.list('S'))).map(({ text }) => text)).toEqual(['of S']);
+      expect((await collect(store.list('s-1'))).map(({ text }) => text)).toEqual(['of s-1']);
+    });
+
+    test('names that an object has anyway are sessions like others', async (store) => {
+      for (const session of ['__proto__', 'constructor', 'toString']) {
+        await store.put(`of ${session}`, { session });
+        expect((await collect(store.list(session))).map(({ text }) => text)).toEqual([`of ${session}`]);
+        expect(await store.turn(session, 0)).toBe(undefined);
+      }
+    });
+
+    test('a deleted text can be put again', async (store) => {
+      const handle = await store.put('again', { session: 's', turn: 1 });
+      await store.delete('s', { purge: true });
+      await store.put('again', { session: 's', turn: 2 });
+      expect((await store.get(handle))?.refs).toEqual([{ session: 's', turn: 2 }]);
+      expect((await collect(store.list('s'))).length).toBe(1);
+    });
+  });
+
+  describe(`${name}: search`, () => {
+    const fill = async (store: Store): Promise<void> => {
+      await store.put('alpha\nError: one\nomega', { session: 'a', turn: 1, tool: 'bash' });
+      await store.put('error: two\r\nError: three\n', { session: 'a', turn: 2 });
+      await store.put('Error: four', { session: 'b', turn: 1 });
+    };
+    const found = (matches: readonly Match[]) => matches.map(({ line, text }) => `${line}:${text}`);
+
+    test('finds lines by text, oldest text first, with handle, line and references', async (store) => {
+      await fill(store);
+      const matches = await collect(store.search('Error: '));
+      expect(found(matches)).toEqual(['2:Error: one', '2:Error: three', '1:Error: four']);
+      expect(matches[0]).toEqual({
+        handle: handleOf('alpha\nError: one\nomega'),
+        line: 2,
+        text: 'Error: one',
+        refs: [{ session: 'a', turn: 1, tool: 'bash' }],
+      });
+    });
+
+    test('keeps to a session, and to a limit', async (store) => {
+      await fill(store);
+      expect(found(await collect(store.search('Error', { session: 'b' })))).toEqual(['1:Error: four']);
+      expect(found(await collect(store.search('Error', { session: 'nobody' })))).toEqual([]);
+      expect(found(await collect(store.search('Error', { limit: 2 })))).toEqual(['2:Error: one', '2:Error: three']);
+      expect(found(await collect(store.search('Error', { limit: 0 })))).toEqual([]);
+    });
+
+    test('takes a text as it is, whatever it holds', async (store) => {
+      const odd = ['a.c', '100%', 'a_b', 'back\\slash', "quote'", '(?:', 'nul\0nul', '\ud83d', '😀'];
+      await store.put(['abc', 'axb', '100', ...odd].join('\n'), { session: 's' });
+      for (const query of odd) expect((await collect(store.search(query))).map(({ text }) => text)[0]).toBe(query);
+      expect((await collect(store.search('a.c'))).length).toBe(1);
+      expect((await collect(store.search('a_b'))).length).toBe(1);
+    });
+
+    test('takes a regular expression, by lines', async (store) => {
+      await fill(store);
+      expect(found(await collect(store.search('^error', { regex: true })))).toEqual(['1:error: two']);
+      expect(found(await collect(store.search('e$', { regex: true, limit: 2 })))).toEqual([
+        '2:Error: one',
+        '2:Error: three',
+      ]);
+      await expectCode(() => collect(store.search('(', { regex: true })), 'BAD_OPTION');
+    });
+
+    test('takes no notice of case when told so', async (store) => {
+      await fill(store);
+      expect((await collect(store.search('ERROR', { ignoreCase: true }))).length).toBe(4);
+      expect((await collect(store.search('^ERR', { ignoreCase: true, regex: true }))).length).toBe(4);
+      expect((await collect(store.search('ERROR'))).length).toBe(0);
+    });
+
+    test('ends a pattern that would not end, with what it had found, and says so', async (store) => {
+      await store.put('ab', { session: 's' });
+      await store.put(`${'a'.repeat(60)}!`, { session: 's' });
+      const seen: string[] = [];
+      const work = async () => {
+        for await (const { text } of store.search('^(a+)+b?$|^ab$', { regex: true })) seen.push(text);
+      };
+      await expectCode(work, 'TIMED_OUT');
+      expect(seen).toEqual(['ab']);
+      expect((await store.get(handleOf('ab')))?.text).toBe('ab');
+    });
+
+    test('refuses what is no limit', async (store) => {
+      for (const limit of [-1, 1.5, Number.NaN])
+        await expectCode(() => collect(store.search('x', { limit })), 'BAD_OPTION');
+    });
+  });
+
+  describe(`${name}: tenants`, () => {
+    test('a tenant cannot have another’s text, also with its handle', async (mine, tenant) => {
+      const theirs = await open(`${tenant}-other`);
+      try {
+        const handle = await mine.put('secret', { session: 's', turn: 1 });
+        await mine.putTurn(turnOf('s', 1));
+        expect(await theirs.get(handle)).toBe(undefined);
+        expect(await theirs.getMany([handle])).toEqual([undefined]);
+        expect(await theirs.turn('s', 1)).toBe(undefined);
+        expect(await collect(theirs.list('s'))).toEqual([]);
+        expect(await collect(theirs.search('secret'))).toEqual([]);
+        expect(await collect(theirs.search('s.cret', { regex: true, session: 's' }))).toEqual([]);
+        expect(await collect(theirs.export())).toEqual([]);
+        expect((await theirs.stats()).texts).toBe(0);
+      } finally {
+        await theirs.close();
+      }
+    });
+
+    test('tenants who have the same text delete only their own', async (mine, tenant) => {
+      const theirs = await open(`${tenant}-other`);
+      try {
+        const handle = await mine.put('common', { session: 's' });
+        await theirs.put('common', { session: 's' });
+        await theirs.delete('s', { purge: true });
+        await theirs.gc({ force: true });
+        expect(await theirs.get(handle)).toBe(undefined);
+        expect(await mine.get(handle)).toEqual(storedOf('common', [{ session: 's' }]));
+      } finally {
+        await theirs.close();
+      }
+    });
+  });
+
+  describe(`${name}: at once`, () => {
+    test('puts at the same time all succeed, and the same text is stored once', async (store) => {
+      const work = Array.from({ length: 400 }, (_, i) => store.put(`text ${i % 100}`, { session: 's', turn: i }));
+      const handles = await Promise.all(work);
+      expect(handles).toEqual(handles.map((_, i) => handleOf(`text ${i % 100}`)));
+      expect((await store.stats()).texts).toBe(100);
+      const turns = (await store.get(handleOf('text 7')))?.refs.map(({ turn }) => turn ?? -1);
+      expect(turns?.sort((a, b) => a - b)).toEqual([7, 107, 207, 307]);
+    });
+
+    test('batches that share texts in opposite order do not wait for each other for ever', async (store) => {
+      const items = Array.from({ length: 200 }, (_, i) => ({ text: `text ${i}`, about: { session: 's' } }));
+      await Promise.all(Array.from({ length: 10 }, (_, i) => store.putMany(i % 2 ? items : items.toReversed())));
+      expect((await store.stats()).texts).toBe(200);
+    });
+
+    test('a text that one session deletes while another puts it is there', async (store) => {
+      for (let round = 0; round < 25; round++) {
+        const text = `shared ${round}`;
+        await store.put(text, { session: 'a' });
+        await Promise.all([store.delete('a', { purge: round % 5 === 0 }), store.put(text, { session: 'b' })]);
+        expect(await store.get(handleOf(text))).toEqual(storedOf(text, [{ session: 'b' }]));
+      }
+    });
+
+    test('a text can be had as soon as its put has resolved, while others go on', async (store) => {
+      const later: Promise<unknown>[] = [];
+      for (let i = 0; i < 50; i++) {
+        later.push(store.put(`later ${i}`, { session: 's' }));
+        const handle = await store.put(`now ${i}`, { session: 's' });
+        expect((await store.get(handle))?.text).toBe(`now ${i}`);
+      }
+      await Promise.all(later);
+    });
+  });
+
+  describe(`${name}: upkeep`, () => {
+    const fill = async (store: Store): Promise<void> => {
+      await store.putMany(
+        ODD_TEXTS.map((text, turn) => ({ text, about: { session: `s${turn % 3}`, turn, tool: 'bash' } })),
+      );
+      await store.put(ODD_TEXTS[2] ?? '', { session: 'again', turn: 7 });
+      await store.put('about nothing', {});
+      await store.putTurn(turnOf('s0', 1));
+      await store.putTurn({ ...turnOf('s1', 2), masked: true, results: [{ callId: 'c', tool: 't', handle: 'p_x' }] });
+    };
+
+    test('stats count texts, turns, sessions and bytes', async (store) => {
+      await store.put('1234', { session: 'a' });
+      await store.put('1234', { session: 'b' });
+      await store.put('ü', { session: 'b' });
+      await store.putTurn(turnOf('c', 1));
+      const { texts, turns, sessions, textBytes } = await store.stats();
+      expect([texts, turns, sessions, textBytes]).toEqual([2, 1, 3, 6]);
+    });
+
+    test('a sound store verifies clean, and gc frees only what is dead', async (store) => {
+      await fill(store);
+      const before = await exportOf(store);
+      expect(await store.verify()).toEqual([]);
+      const { repaired } = await store.gc({ force: true });
+      expect(repaired).toBe(0);
+      await store.gc({ repair: true });
+      expect(await exportOf(store)).toEqual(before);
+      expect(await store.verify()).toEqual([]);
+    });
+
+    test('what is exported, as lines of JSON, makes the same store again', async (store, tenant) => {
+      await fill(store);
+      const exported = await exportOf(store);
+      const copy = await open(`${tenant}-copy`);
+      try {
+        for (const line of exported.map((json) => JSON.parse(json) as ExportedLine)) {
+          if (line.type === 'turn') await copy.putTurn(withoutType(line));
+          else for (const about of line.refs) await copy.put(line.text, about);
+        }
+        expect((await exportOf(copy)).sort()).toEqual(exported.sort());
+        expect(await copy.getMany(ODD_TEXTS.map(handleOf))).toEqual(await store.getMany(ODD_TEXTS.map(handleOf)));
+      } finally {
+        await copy.close();
+      }
+    });
+
+    test('exported texts say what get says', async (store) => {
+      const handle = await store.put('text', { session: 's', turn: 1 });
+      expect(await collect(store.export())).toEqual([{ type: 'text', ...(await store.get(handle)) }]);
+    });
+  });
+
+  if (!reopen) return;
+  describe(`${name}: after it was closed and opened`, () => {
+    testReopened('everything is there', async (store, again) => {
+      await store.putMany(ODD_TEXTS.map((text, turn) => ({ text, about: { session: 's', turn } })));
+      await store.putTurn(turnOf('s', 1));
+      const before = await exportOf(store);
+      const opened = await again();
+      expect(await exportOf(opened)).toEqual(before);
+      expect((await collect(opened.list('s'))).map(({ text }) => text)).toEqual(ODD_TEXTS);
+      expect(await opened.turn('s', 1)).toEqual(turnOf('s', 1));
+      expect(await opened.verify()).toEqual([]);
+    });
+
+    testReopened('what was deleted is still gone', async (store, again) => {
+      await store.putMany(['a', 'b'].map((session) => ({ text: `of ${session}`, about: { session } })));
+      await store.putTurn(turnOf('a', 1));
+      await store.delete('a');
+      const opened = await again();
+      expect(await opened.get(handleOf('of a'))).toBe(undefined);
+      expect(await opened.turn('a', 1)).toBe(undefined);
+      expect((await opened.get(handleOf('of b')))?.text).toBe('of b');
+      expect((await opened.stats()).sessions).toBe(1);
+    });
+
+    testReopened('a text refers to places of before and after', async (store, again) => {
+      await store.put('text', { session: 's', turn: 1 });
+      const opened = await again();
+      await opened.put('text', { session: 's', turn: 1 });
+      await opened.put('text', { session: 's', turn: 2 });
+      expect((await opened.get(handleOf('text')))?.refs.map(({ turn }) => turn)).toEqual([1, 2]);
+    });
+  });
+}
+
+/** What `export` gives, one object a line. */
+type ExportedLine = (Stored & { readonly type: 'text' }) | (TurnRecord & { readonly type: 'turn' });
+
+function withoutType({ type: _, ...record }: TurnRecord & { readonly type: 'turn' }): TurnRecord {
+  return record;
+}
+
+const exportOf = async (store: Store): Promise<string[]> =>
+  (await collect(store.export())).map((line) => JSON.stringify(line));
+
+const SIZES = [0, 1, 2, 63, 64, 65, 4000, 4095, 4096, 4097, 8192, 65_535, 65_536, 65_537, 300_000, 1_048_576];
+
+const ODD_TEXTS: readonly string[] = [
+  '',
+  ' ',
+  '\n',
+  '\0',
+  'a\0b\0',
+  '\ufeffwith a mark',
+  'é and e\u0301',
+  '😀👩‍👩‍👧‍👦🇪🇺',
+  '\ud83d',
+  '\ude00',
+  '\ude00\ud83d',
+  'x\udfff\n\ud800y',
+  '\ufffd\uffff\ufffe',
+  '\u2028\u2029\u0085',
+  'line\r\nline\rline',
+  '{"json":"\\u0000"}',
+  "'; DROP TABLE texts; --",
+  '\\x00\\\\',
+  'p_aaaaaaaaaaaaaaaaaaaaaaaaaa',
+  '中文'.repeat(3000),
+];
+
+const BAD_SESSIONS = ['', '../s', 'a/b', 'a b', 'ä', 'a\0', 'a\n', 'x'.repeat(129), 5 as unknown as string];
+
+const strangeHandles = (handle: string): string[] => [
+  '',
+  'p_',
+  handle.slice(0, -1),
+  `${handle}a`,
+  `${handle}\n`,
+  ` ${handle}`,
+  handle.toUpperCase(),
+  handle.slice(2),
+  `p_${'1'.repeat(26)}`,
+  `p_${'a'.repeat(26)}`,
+  '../../../etc/passwd',
+  `p_${'../'.repeat(9).slice(0, 26)}`,
+  '__proto__',
+  '\0',
+  '\ud800',
+  "' OR 1=1 --",
+  'p_'.repeat(100_000),
+  undefined as unknown as string,
+];
+
+const turnOf = (session: string, turn: number): TurnRecord => ({
+  session,
+  turn,
+  reasoning: 'because',
+  action: '{"command":"ls"}',
+  observation: 'a b c',
+  masked: false,
+});
+
+const storedOf = (text: string, refs: readonly Reference[]): Stored => ({
+  handle: handleOf(text),
+  text,
+  bytes: Buffer.byteLength(text),
+  refs,
+});
+
+/** So many bytes that no other size begins with, and that do not compress to nothing. */
+function textOf(bytes: number): string {
+  let seed = bytes + 1;
+  const line = (): string => {
+    seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0;
+    return `${seed.toString(36)} of ${bytes}\n`;
+  };
+  const lines: string[] = [];
+  for (let length = 0; length < bytes; length += lines.at(-1)?.length ?? 0) lines.push(line());
+  return lines.join('').slice(0, bytes);
+}
+
+let tenants = 0;
+
+const freshTenant = (): string => `conformance-${process.pid}-${Date.now().toString(36)}-${tenants++}`;
+
+async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = [];
+  for await (const item of items) all.push(item);
+  return all;
+}
+
+/** The code of the error with which some work ends, whether it is thrown at once or later. */
+async function codeOf(work: () => Promise<unknown>): Promise<string> {
+  try {
+    await work();
+    return 'no error';
+  } catch (error) {
+    return String((error as { code?: unknown }).code ?? error);
+  }
+}
