@@ -109,17 +109,12 @@ export interface Format<M = unknown> {
   apply(messages: readonly M[], plan: Plan): M[];
   /** What the provider would reject. A call still open at the end is legal. */
   check(messages: readonly M[]): readonly Violation[];
-  /** A copy of one message with these contents replaced; all else in it is shared. */
-  edit(message: M, replacements: readonly Replacement[]): M;
+  /** A copy of one message with the content of a segment replaced; all else in it is shared. */
+  edit(message: M, segment: Segment, text: string): M;
   /** A message of our own: a notice or a summary. */
   note(role: NoteRole, text: string, messages: readonly M[]): M;
   /** What is stored when this result is hidden; undefined if it cannot be written down. */
   original(message: M, segment: Segment): string | undefined;
-}
-
-export interface Replacement {
-  readonly segment: Segment;
-  readonly text: string;
 }
 
 /** Any format, where the type of its messages does not matter. */

@@ -13,6 +13,10 @@ export interface Io {
   readonly columns: number;
   /** Whether standard error is watched by a person: long work shows its progress there. */
   readonly isTerminal: boolean;
+  /** The environment; nothing of it where it is left out. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Resolves at Ctrl-C, or when the system asks to stop. Only from the first call on: else Ctrl-C ends a command at once. */
+  interrupted?(): Promise<void>;
 }
 
 /** A mistake in how a command was called: the user gets the text and exit code 2. */

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { run } from './run.ts';
 
@@ -17,4 +18,8 @@ process.exitCode = await run(process.argv.slice(2), {
   columns: process.stdout.columns ?? 100,
   writeFile: (path, text) => writeFile(path, text),
   isTerminal: process.stderr.isTTY === true,
+  env: process.env,
+  interrupted: async () => {
+    await Promise.race([once(process, 'SIGINT'), once(process, 'SIGTERM')]);
+  },
 });

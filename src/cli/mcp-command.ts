@@ -1,7 +1,5 @@
 import { Readable, Writable } from 'node:stream';
 import type { McpOptions } from '../mcp/create-mcp-server.ts';
-import { serveHttp } from '../mcp/serve-http.ts';
-import { serveStdio } from '../mcp/serve-stdio.ts';
 import { checkSession } from '../store/store.ts';
 import { type Io, UsageError } from './io.ts';
 import { parseOptions, readCount } from './parse-options.ts';
@@ -71,6 +69,7 @@ function overStdio({ host }: Values, io: Io): Serve {
     },
   });
   return async (options) => {
+    const { serveStdio } = await import('../mcp/serve-stdio.ts');
     const server = serveStdio(options, { input, output });
     await Promise.race([server.closed, interrupted(io)]);
     await server.close();
@@ -82,6 +81,8 @@ function overHttp({ http = '', host }: Values, io: Io): Serve {
   const port = readPort(http);
   const token = io.env?.PALIMPSEST_TOKEN;
   return async (options) => {
+    // Only here: the SDK would slow down the start of every other command.
+    const { serveHttp } = await import('../mcp/serve-http.ts');
     const server = await serveHttp(options, { port, ...(host ? { host } : {}), ...(token ? { token } : {}) });
     io.stdout(`listening on ${server.url}\n`);
     await interrupted(io);

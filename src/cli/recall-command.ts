@@ -14,7 +14,8 @@ Options:
   --head <n>           the first n lines
   --tail <n>           the last n lines
   --lines <a-b>        lines a to b, counted from 1
-  --grep <pattern>     the lines that match a regular expression, numbered
+  --grep <pattern>     the lines that match a regular expression, numbered;
+                       with --lines, --head or --tail: of those, or so many
   --context <n>        with --grep: so many lines around each match
   -i, --ignore-case    with --grep: capitals and small letters are the same
   --store <path>       the store (default: $PALIMPSEST_STORE, else
@@ -52,16 +53,14 @@ function readHandle(positionals: readonly string[]): string {
   const [handle, ...others] = positionals;
   if (handle === undefined || others.length > 0) throw new UsageError('expected one handle');
   if (isHandle(handle)) return handle;
-  throw new UsageError(`expected a handle, p_ and 26 letters and digits as a placeholder shows it, but found '${handle}'`);
+  throw new UsageError(
+    `expected a handle, p_ and 26 letters and digits as a placeholder shows it, but found '${handle}'`,
+  );
 }
 
 type Values = ReturnType<typeof parseOptions<typeof OPTIONS>>['values'];
 
 function partOf(values: Values): RecallOptions {
-  const parts = (['head', 'tail', 'lines', 'grep'] as const).filter((name) => values[name] !== undefined);
-  if (parts.length > 1) throw new UsageError(`expected one of --head, --tail, --lines and --grep but found --${parts.join(' and --')}`);
-  const isLoose = values.context !== undefined || values['ignore-case'];
-  if (isLoose && values.grep === undefined) throw new UsageError('--context and --ignore-case need --grep');
   return {
     ...(values.head === undefined ? {} : { head: readCount('--head', values.head) }),
     ...(values.tail === undefined ? {} : { tail: readCount('--tail', values.tail) }),

@@ -1,7 +1,10 @@
 import { PalimpsestError } from '../errors.ts';
 import { fitCommand, fitHelp } from './fit-command.ts';
 import { type Io, UsageError } from './io.ts';
+import { mcpCommand, mcpHelp } from './mcp-command.ts';
+import { recallCommand, recallHelp } from './recall-command.ts';
 import { replayCommand, replayHelp } from './replay-command.ts';
+import { storeCommand, storeHelp } from './store-command.ts';
 import { version } from './version.ts';
 
 interface Command {
@@ -13,6 +16,9 @@ interface Command {
 const commands: Readonly<Record<string, Command>> = {
   fit: { about: 'fit a message list, or a whole request, into a budget', help: fitHelp, run: fitCommand },
   replay: { about: 'what would each policy have cost in your own runs?', help: replayHelp, run: replayCommand },
+  recall: { about: 'give back a text that was hidden, by its handle', help: recallHelp, run: recallCommand },
+  store: { about: 'what the store holds, and its upkeep', help: storeHelp, run: storeCommand },
+  mcp: { about: 'an MCP server: lets an agent recall by itself', help: mcpHelp, run: mcpCommand },
 };
 
 export const help = `palimpsest keeps an agent's context window small, cheap and recoverable.

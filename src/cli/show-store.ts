@@ -13,7 +13,8 @@ export function showStats(stats: StoreStats, path: string): string {
   return `${rows.map(([name = '', value]) => `${name.padEnd(8)} ${value}`).join('\n')}\n`;
 }
 
-const ratio = (disk: number, text: number): string => (text === 0 ? '' : `, ${(disk / text).toFixed(2)} times the text`);
+const ratio = (disk: number, text: number): string =>
+  text === 0 ? '' : `, ${(disk / text).toFixed(2)} times the text`;
 
 function showDead(dead: number, disk: number): string {
   if (dead === 0) return 'nothing';

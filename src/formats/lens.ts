@@ -1,17 +1,5 @@
 import { PalimpsestError } from '../errors.ts';
-import type {
-  DropEdit,
-  Edit,
-  Format,
-  FormatName,
-  InsertEdit,
-  NoteRole,
-  ReplaceEdit,
-  Replacement,
-  Segment,
-  Viewer,
-  Violation,
-} from '../message.ts';
+import type { Edit, Format, FormatName, NoteRole, ReplaceEdit, Segment, Viewer, Violation } from '../message.ts';
 
 type Path = readonly (string | number)[];
 
@@ -45,11 +33,10 @@ export function createFormat<M>(lens: Lens<M>): Format<M> {
     apply(messages, plan) {
       return plan.edits.length === 0
         ? messages.slice()
-        : applyEdits(format, messages, readyEdits(format.view(messages), plan.edits));
+        : applyEdits(format, messages, format.view(messages), plan.edits);
     },
-    edit(message, replacements) {
-      let edited = message;
-      for (const { segment, text } of replacements) edited = replaceAt(lens, edited, segment.path, text);
+    edit(message, segment, text) {
+      const edited = replaceAt(lens, message, segment.path, text);
       lens.finish?.(edited);
       return edited;
     },
@@ -58,30 +45,28 @@ export function createFormat<M>(lens: Lens<M>): Format<M> {
   return format;
 }
 
-/** Edits, sorted by what they do and resolved to their places, so that they can be applied more than once. */
-export interface ReadyEdits {
-  /** By message: it is copied once for all that falls into it. */
-  readonly replaced: readonly { readonly message: number; readonly replacements: Replacement[] }[];
-  readonly dropped: readonly DropEdit[];
-  readonly inserted: readonly InsertEdit[];
-}
-
-export function readyEdits(segments: readonly Segment[], edits: readonly Edit[]): ReadyEdits {
-  const replaced: { message: number; replacements: Replacement[] }[] = [];
-  const dropped: DropEdit[] = [];
-  const inserted: InsertEdit[] = [];
-  for (const edit of edits) {
-    if (edit.kind === 'drop') dropped.push(edit);
-    else if (edit.kind === 'insert') inserted.push(edit);
-    else {
+/** Applies edits to the places their segments name. What no edit names is the caller's own object. */
+export function applyEdits<M>(
+  format: Format<M>,
+  messages: readonly M[],
+  segments: readonly Segment[],
+  edits: readonly Edit[],
+): M[] {
+  const edited = messages.slice();
+  const dropped = new Set<number>();
+  const inserted = new Map<number, M[]>();
+  for (let i = 0; i < edits.length; i++) {
+    const edit = edits[i] as Edit;
+    if (edit.kind === 'drop') for (let index = edit.from; index < edit.to; index++) dropped.add(index);
+    else if (edit.kind === 'insert') {
+      const note = format.note(edit.role, edit.text, messages);
+      inserted.set(edit.before, [...(inserted.get(edit.before) ?? []), note]);
+    } else {
       const segment = segmentOf(edit, segments);
-      const last = replaced[replaced.length - 1];
-      const replacement = { segment, text: edit.text };
-      if (last?.message === segment.message) last.replacements.push(replacement);
-      else replaced.push({ message: segment.message, replacements: [replacement] });
+      edited[segment.message] = format.edit(edited[segment.message] as M, segment, edit.text);
     }
   }
-  return { replaced, dropped, inserted };
+  return dropped.size === 0 && inserted.size === 0 ? edited : restructure(edited, dropped, inserted);
 }
 
 function segmentOf(edit: ReplaceEdit, segments: readonly Segment[]): Segment {
@@ -91,23 +76,6 @@ function segmentOf(edit: ReplaceEdit, segments: readonly Segment[]): Segment {
     'BAD_INPUT',
     `Expected a plan made for this list but found an edit of segment ${edit.segment}; view has ${segments.length}`,
   );
-}
-
-/** Applies edits to the places their segments name. What no edit names is the caller's own object. */
-export function applyEdits<M>(format: Format<M>, messages: readonly M[], edits: ReadyEdits): M[] {
-  const edited = messages.slice();
-  for (const { message, replacements } of edits.replaced) {
-    edited[message] = format.edit(edited[message] as M, replacements);
-  }
-  if (edits.dropped.length === 0 && edits.inserted.length === 0) return edited;
-
-  const dropped = new Set<number>();
-  for (const { from, to } of edits.dropped) for (let index = from; index < to; index++) dropped.add(index);
-  const inserted = new Map<number, M[]>();
-  for (const { before, role, text } of edits.inserted) {
-    inserted.set(before, [...(inserted.get(before) ?? []), format.note(role, text, messages)]);
-  }
-  return restructure(edited, dropped, inserted);
 }
 
 function restructure<M>(messages: readonly M[], dropped: ReadonlySet<number>, inserted: ReadonlyMap<number, M[]>): M[] {

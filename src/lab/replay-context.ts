@@ -128,7 +128,7 @@ function idleTimes({ messages, times }: Context): (number | undefined)[] {
     }
     const sent = asked ?? times[i];
     idle.push(replied === undefined || sent === undefined ? undefined : Math.max(0, sent - replied));
-    replied = times[i] ?? replied;
+    replied = times[i];
     asked = undefined;
   }
   return idle;

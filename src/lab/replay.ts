@@ -83,21 +83,25 @@ function detailsOf(runs: readonly ReplayedRun[]): RunDetail[] {
 }
 
 /** One sentence to act on: which policy saves how much, and what it hides that was needed again. */
-export function adviceOf({ total, runs, policies }: ReplayResult, prices: string): string {
+export function adviceOf({ total, runs, policies, prices: lists }: ReplayResult, prices: string): string {
   const candidates = policies.filter((name) => name !== NOTHING_MASKED && !name.startsWith('optimum'));
   const saving = (name: string): number => total[name]?.saving[prices] ?? 0;
   const [best] = [...candidates].sort((a, b) => saving(a) - saving(b));
   if (runs.length === 0) return 'No run was read.';
   if (best === undefined) return 'No policy was compared.';
-  if (saving(best) >= 0) return `At ${prices} prices no policy saves anything on these runs: leave them as they are.`;
-  const [missed, calls] = runs.reduce(
-    ([any, all], run) => {
-      const misses = run.results[best]?.misses;
-      return [any + (misses?.any ?? 0), all + (misses?.calls ?? 0)];
-    },
-    [0, 0],
-  );
-  const percent = (-100 * saving(best)).toFixed(0);
-  const often = calls === 0 ? '0.0' : ((100 * missed) / calls).toFixed(1);
-  return `${best} saves ${percent} % of the input cost at ${prices} prices; in ${often} of 100 calls the agent would have had to look something up again.`;
+  if (saving(best) > -0.005)
+    return `At ${prices} prices no policy saves anything on these runs: leave them as they are.`;
+  const saved = `${best} saves ${(-100 * saving(best)).toFixed(0)} % of the input cost at ${prices} prices`;
+  // What a policy hides that decides by the prices is counted at the first list only.
+  if (prices !== lists[0]) return `${saved}.`;
+  return `${saved}; in ${missedOf(runs, best)} of 100 calls the agent would have had to look something up again.`;
+}
+
+function missedOf(runs: readonly RunResult[], name: string): string {
+  let [missed, calls] = [0, 0];
+  for (const { results } of runs) {
+    missed += results[name]?.misses.any ?? 0;
+    calls += results[name]?.misses.calls ?? 0;
+  }
+  return (calls === 0 ? 0 : (100 * missed) / calls).toFixed(1);
 }

@@ -21,7 +21,7 @@ function check(edited: unknown, edits: readonly Edit[] = [], after: unknown[] = 
 }
 
 describe('metadata', () => {
-  const edited = anthropic.edit(message, [{ segment, text: 'short' }]);
+  const edited = anthropic.edit(message, segment, 'short');
 
   it('is content with an edit of the content alone', () => {
     expect(check(edited)).toEqual([]);

@@ -8,6 +8,7 @@ import { checkSession, type Store } from '../store/store.ts';
 import { contextReport } from './context-report.ts';
 import { listMasked } from './list-masked.ts';
 import { recallMasked } from './recall-masked.ts';
+import { CHECK_HANDLE } from './scope.ts';
 import { searchMasked } from './search-masked.ts';
 
 export interface McpOptions {
@@ -38,8 +39,8 @@ export function createMcpServer(options: McpOptions): McpServer {
   return server;
 }
 
-/** Room for what an answer says about itself. */
-const LEAST_CHARS = 1000;
+/** Room for one match, or one text of a list, and for what an answer says about itself. */
+const LEAST_CHARS = 2000;
 
 const version: string = createRequire(import.meta.url)('../../package.json').version;
 
@@ -47,8 +48,13 @@ const INSTRUCTIONS = `Old tool results in your context may have been replaced by
 [read_file src/a.ts: 212 lines, 7431 chars masked · recall p_3kf2q2m7abcdefghijklmnopqr]
 Nothing is lost. Instead of running the tool again, call recall with the handle (p_…) to read the original, or a part of it. When you do not know which placeholder hides what you need, call search_masked or list_masked with any handle of your context. Run the tool again only if its result may have changed.`;
 
-const handle = z.string().describe('The handle in a placeholder: p_ and 26 lower-case letters and digits.');
-const lineCount = z.int().min(1);
+/** Of lines, characters and matches. Without it the schema would show the largest whole number there is. */
+const MOST = 1_000_000_000;
+
+const handle = z
+  .string({ error: `Expected a handle, a text. ${CHECK_HANDLE}` })
+  .describe('The handle in a placeholder: p_ and 26 lower-case letters and digits.');
+const lineCount = z.int().min(1).max(MOST);
 
 const recallInput = z.strictObject({
   handle,
@@ -58,10 +64,15 @@ const recallInput = z.strictObject({
   grep: z.string().min(1).optional().describe('Only the lines that match this JavaScript regular expression.'),
   context: z.int().min(0).max(100).optional().describe('With grep: so many lines around each match.'),
   ignore_case: z.boolean().optional().describe('With grep: capitals and small letters are the same.'),
-  offset: z.int().min(0).optional().describe('Skip so many characters of what was asked for, to go on in a long line.'),
+  offset: z
+    .int()
+    .min(0)
+    .max(MOST)
+    .optional()
+    .describe('Skip so many characters of what was asked for, to go on in a long line.'),
 });
 
-const skip = z.int().min(0).optional().describe('Leave out so many, to go on where the last answer was cut.');
+const skip = z.int().min(0).max(MOST).optional().describe('Leave out so many, to go on where the last answer was cut.');
 
 const searchInput = (scope: z.ZodType<string | undefined>) =>
   z.strictObject({

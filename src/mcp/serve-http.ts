@@ -28,7 +28,7 @@ export async function serveHttp(options: McpOptions, http: HttpOptions): Promise
   if (!isLoopback(host) && !token)
     throw new PalimpsestError('BAD_OPTION', `Expected a token, because ${host} can be reached from other machines`);
   const handler = createMcpHandler(() => createMcpServer(options));
-  const handle = toNodeHandler(handler);
+  const handle = toNodeHandler(handler) as Handle;
   const mayPass = createGuard({ host, token });
   const server = createServer((request, response) => {
     if (mayPass(request, response)) void handle(request, response);
@@ -45,6 +45,9 @@ export async function serveHttp(options: McpOptions, http: HttpOptions): Promise
     },
   };
 }
+
+/** The adapter's own type wants `method` and `url` present, as they are in every request to a server. */
+type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 type Guard = (request: IncomingMessage, response: ServerResponse) => boolean;
 

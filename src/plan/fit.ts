@@ -79,12 +79,16 @@ const RULES = {
 };
 
 function isFacts(value: unknown): boolean {
-  const { idleMs = 0, cacheLifeMs = 0, epochs = [] } = (value ?? {}) as CacheFacts;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const { idleMs = 0, cacheLifeMs = 0, epochs = [], ...unknown } = value as CacheFacts;
   const isTime = (time: unknown): boolean => typeof time === 'number' && time >= 0;
-  const isEpoch = (epoch: unknown): boolean => Number.isInteger((epoch as EpochRecord | null)?.turns);
-  return (
-    typeof value === 'object' && isTime(idleMs) && isTime(cacheLifeMs) && Array.isArray(epochs) && epochs.every(isEpoch)
-  );
+  return isTime(idleMs) && isTime(cacheLifeMs) && areEpochs(epochs) && Object.keys(unknown).length === 0;
+}
+
+function areEpochs(value: unknown): boolean {
+  const isCount = (count: unknown): boolean => Number.isInteger(count) && (count as number) >= 0;
+  const isEpoch = (epoch: Partial<EpochRecord> | null): boolean => isCount(epoch?.turns) && isCount(epoch?.messages);
+  return Array.isArray(value) && value.every(isEpoch);
 }
 
 function isTable(value: unknown): boolean {
@@ -104,7 +108,7 @@ export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitRes
   const planner = plannerFor(messages, {
     options: { ...options, format },
     beside: [options.system, options.tools, options.contextWindows],
-    isSame: (other) => sameOptions({ ...options, format }, other as FitOptions),
+    isSame: sameAs({ ...options, format }),
     create: () => createPlanner(format, options),
     isCold: isCold(options),
   });
@@ -153,12 +157,25 @@ function isCold(options: FitOptions): boolean {
   return idleMs > cacheLifeMs;
 }
 
-/** Whether two calls decide alike. Policies made with the same options do. */
-function sameOptions(a: FitOptions, b: FitOptions): boolean {
-  return isSamePolicy(a.policy, b.policy) && NAMES.every((name) => a[name] === b[name]);
+/** Whether another call decides alike. Policies made with the same options do. */
+function sameAs(options: FitOptions): (other: unknown) => boolean {
+  // Written down now: the caller may go on with the same list of epochs.
+  const epochs = epochsOf(options);
+  return (found) => {
+    const other = found as FitOptions;
+    return (
+      isSamePolicy(options.policy, other.policy) &&
+      NAMES.every((name) => options[name] === other[name]) &&
+      epochsOf(other) === epochs
+    );
+  };
 }
 
-const NAMES = (Object.keys(RULES) as (keyof FitOptions)[]).filter((name) => name !== 'policy');
+const epochsOf = ({ facts }: FitOptions): string =>
+  facts?.epochs ? facts.epochs.map(({ turns, messages }) => `${turns}:${messages}`).join() : '';
+
+const BY_VALUE = new Set(['policy', 'facts']);
+const NAMES = (Object.keys(RULES) as (keyof FitOptions)[]).filter((name) => !BY_VALUE.has(name));
 
 const checkedCounters = new WeakMap<Counter, Counter>();
 

@@ -1,5 +1,5 @@
 import { OpenCalls } from '../formats/calls.ts';
-import { applyEdits, type ReadyEdits, readyEdits } from '../formats/lens.ts';
+import { applyEdits } from '../formats/lens.ts';
 import { isPlaceholder, MAX_PLACEHOLDER } from '../laws/idempotent.ts';
 import type { DropEdit, Edit, Format, InsertEdit, Kind, ReplaceEdit, Segment, Viewer } from '../message.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
@@ -649,14 +649,13 @@ export class Ledger<M> implements RequestView {
   }
 
   #sent(message: number): M {
-    const replacements: { segment: Segment; text: string }[] = [];
+    let sent = this.messages[message] as M;
     const end = this.#firstSegment[message + 1] ?? this.segments.length;
     for (let i = this.#firstSegment[message] ?? end; i < end; i++) {
       const result = this.#results[i];
-      if (result?.why !== undefined) replacements.push({ segment: result.original, text: result.text });
+      if (result?.why !== undefined) sent = this.format.edit(sent, result.original, result.text);
     }
-    const original = this.messages[message] as M;
-    return replacements.length === 0 ? original : this.format.edit(original, replacements);
+    return sent;
   }
 
   /** All edits that lead from the history as it came to the one that goes out. */
@@ -713,12 +712,8 @@ export class Ledger<M> implements RequestView {
     return message <= this.#noteSlot() ? tokens + this.#sizeOf(this.notes).tokens : tokens;
   }
 
-  ready(edits: readonly Edit[]): ReadyEdits {
-    return readyEdits(this.segments, edits);
-  }
-
-  sent(edits: ReadyEdits = this.ready(this.edits())): M[] {
-    return applyEdits(this.format, this.messages, edits);
+  sent(edits: readonly Edit[] = this.edits()): M[] {
+    return applyEdits(this.format, this.messages, this.segments, edits);
   }
 
   #drops(): DropEdit[] {

@@ -26,14 +26,15 @@ export interface PlannerKey<M> {
  */
 export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Planner<M> {
   const [first] = messages;
-  if (!isObject(first)) return planAll(messages, key);
+  // What a cold cache made it do, the history does not tell the next call.
+  if (!isObject(first) || key.isCold) return planAll(messages, key);
   const known = conversations.get(first) as Conversation<M> | undefined;
   if (known?.isSame(key.options) && known.seen.isUnchanged() && beginsWith(messages, known.planner.ledger.messages)) {
     const fresh = messages.slice(known.planner.ledger.messages.length);
     if (fresh.length === 0) return known.planner;
     // Forgotten until it has gone well: a counter or a policy of the caller's may throw in the middle.
     conversations.delete(first);
-    known.planner.take(fresh, key);
+    known.planner.take(fresh);
     if (known.seen.addAll(fresh)) conversations.set(first, known);
     return known.planner;
   }

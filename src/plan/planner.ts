@@ -1,4 +1,3 @@
-import type { ReadyEdits } from '../formats/lens.ts';
 import { boundThinking } from '../laws/bound-reasoning.ts';
 import { brokenLaws } from '../laws/index.ts';
 import type { Edit, Format, Plan, Violation } from '../message.ts';
@@ -65,7 +64,6 @@ export class Planner<M> {
   #undecided: Progress | undefined;
   #isLawful = false;
   #decision: { readonly plan: Plan; readonly hidden: readonly Hidden[] } | undefined;
-  #ready: ReadyEdits | undefined;
   #decided: Decided = { because: { act: 'wait', because: 'nothing to decide yet' }, masked: 0, cut: undefined };
 
   constructor(format: Format<M>, options: PlannerOptions) {
@@ -101,13 +99,9 @@ export class Planner<M> {
 
   /** The plan and the messages. A plan that has not changed is not made again. */
   result(): { readonly plan: Plan; readonly messages: M[]; readonly hidden: readonly Hidden[] } {
-    const isAsked = this.#decision !== undefined;
     this.#decision ??= { plan: this.plan(), hidden: this.#ledger.hidden.slice() };
     const { plan, hidden } = this.#decision;
-    const edits = this.#ready ?? this.#ledger.ready(plan.edits);
-    // Only what is asked for again is worth keeping.
-    if (isAsked) this.#ready = edits;
-    return { plan, messages: this.#ledger.sent(edits), hidden };
+    return { plan, messages: this.#ledger.sent(plan.edits), hidden };
   }
 
   /** The laws that the plan breaks. A plan that was found to keep them is not checked again. */
@@ -166,7 +160,6 @@ export class Planner<M> {
 
   #takeOne(message: M): void {
     this.#decision = undefined;
-    this.#ready = undefined;
     const beginsReply = this.#ledger.read(message);
     if (beginsReply && !this.#undecided) this.#decide();
     else if (!beginsReply && this.#undecided) this.#takeBack(this.#undecided);
@@ -182,7 +175,7 @@ export class Planner<M> {
   #decide(isCold = false): void {
     const ledger = this.#ledger;
     const isRecorded = (epoch: EpochRecord): boolean =>
-      epoch.turns === ledger.turns && epoch.messages === ledger.messages.length;
+      epoch.turns === ledger.turns && epoch.messages <= ledger.messages.length;
     ledger.isCold = isCold || this.#epochs.some(isRecorded);
     this.#isLawful = false;
     const before = this.#progress;

@@ -274,6 +274,38 @@ describe('breakEven', () => {
   });
 });
 
+describe('what the caller knows about the cache', () => {
+  const cold = { idleMs: 2, cacheLifeMs: 1 };
+
+  // A record was found only on the very list that it was taken on: a question behind it undid the epoch.
+  it('keeps an epoch when another message comes before the reply', () => {
+    const first = fit(history(12).slice(0, -10), { facts: cold });
+    const epochs = first.report.record ? [first.report.record] : [];
+    expect(first.report.maskedCount).toBeGreaterThan(0);
+    const asked = [...history(12).slice(0, -10), { role: 'user' as const, content: 'and?' }];
+    expect(fit(asked, { facts: { epochs } }).messages.slice(0, first.messages.length)).toEqual(first.messages);
+  });
+
+  it('answers the same on a list that it remembers, with facts made anew or changed in place', () => {
+    const messages = history(14);
+    const facts: { idleMs: number; cacheLifeMs: number; epochs: { turns: number; messages: number }[] } = {
+      idleMs: 0,
+      cacheLifeMs: 1,
+      epochs: [],
+    };
+    for (const idleMs of [0, 0, 2, 2, 0]) {
+      facts.idleMs = idleMs;
+      const found = fit(messages, { facts });
+      expect(found).toEqual(fit(structuredClone(messages), { facts: structuredClone(facts) }));
+      if (found.report.record) facts.epochs.push(found.report.record);
+    }
+  });
+
+  it.each([null, [], { idle: 5 }, { epochs: [{ turns: 1 }] }, { idleMs: -1 }])('refuses facts such as %j', (facts) => {
+    expect(() => fit(history(2), { facts: facts as never })).toThrow(expect.objectContaining({ code: 'BAD_OPTION' }));
+  });
+});
+
 describe('breakEven on a cold cache', () => {
   const idle = { facts: { idleMs: 300_001 } };
 

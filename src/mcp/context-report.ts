@@ -1,0 +1,81 @@
+import type { Report } from '../plan/report.ts';
+import type { Stored } from '../store/store.ts';
+import { quote } from '../text.ts';
+import { counted } from './counted.ts';
+import type { McpContext } from './create-mcp-server.ts';
+import { openScope, refsInScope, type Scope } from './scope.ts';
+import { showRefs } from './show-refs.ts';
+import { takeLines } from './take-lines.ts';
+
+export interface ReportInput {
+  readonly handle?: string | undefined;
+}
+
+/** How much of the caller's conversation is hidden, and what the last request did, where that is known. */
+export async function contextReport(context: McpContext, { handle }: ReportInput): Promise<string> {
+  const { store, session, report, maxChars } = context;
+  if (handle === undefined && session === undefined) return NOTHING_KNOWN;
+  const scope = await openScope(store, { handle, pinned: session });
+  const parts: string[] = [];
+  for (const name of scope.sessions) {
+    parts.push(...showSession(await countTexts(context, name), { sessions: [name] }));
+    const last = await report?.(name);
+    if (last) parts.push(...showRequest(last));
+    if (parts.length >= MOST_LINES) break;
+  }
+  const shown = takeLines(parts.slice(0, MOST_LINES), maxChars - 100);
+  return ['context report: what is masked in your conversation', ...shown].join('\n');
+}
+
+const NOTHING_KNOWN =
+  'context report: if no placeholder in your context shows a handle (p_…), nothing that could be recalled is masked. Otherwise call this again with any such handle.';
+
+/** It is a summary. */
+const MOST_LINES = 60;
+
+interface Counts {
+  readonly texts: number;
+  readonly chars: number;
+  readonly turns: readonly [first: number, last: number] | undefined;
+  readonly byTool: ReadonlyMap<string, { readonly texts: number; readonly chars: number }>;
+  readonly largest: readonly (Pick<Stored, 'handle' | 'refs'> & { readonly chars: number })[];
+}
+
+async function countTexts({ store }: McpContext, session: string): Promise<Counts> {
+  const byTool = new Map<string, { texts: number; chars: number }>();
+  let largest: Counts['largest'] = [];
+  let [texts, chars, first, last] = [0, 0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for await (const { handle, text, refs } of store.list(session)) {
+    texts += 1;
+    chars += text.length;
+    const own = refsInScope(refs, { sessions: [session] });
+    for (const { turn } of own) if (turn !== undefined) [first, last] = [Math.min(first, turn), Math.max(last, turn)];
+    const tool = own[0]?.tool ?? 'unknown';
+    const known = byTool.get(tool) ?? { texts: 0, chars: 0 };
+    byTool.set(tool, { texts: known.texts + 1, chars: known.chars + text.length });
+    largest = [...largest, { handle, refs, chars: text.length }].sort((a, b) => b.chars - a.chars).slice(0, 3);
+  }
+  return { texts, chars, turns: first <= last ? [first, last] : undefined, byTool, largest };
+}
+
+function showSession({ texts, chars, turns, byTool, largest }: Counts, scope: Scope): string[] {
+  const where = turns === undefined ? '' : `, turns ${turns[0]}–${turns[1]}`;
+  const tools = [...byTool].sort(([, a], [, b]) => b.chars - a.chars).slice(0, 10);
+  return [
+    `session ${scope.sessions[0]}: ${counted(texts, 'text')}, ${counted(chars, 'character')} (about ${counted(Math.ceil(chars / 4), 'token')})${where}`,
+    ...tools.map(
+      ([tool, sizes]) => `  ${quote(tool)}: ${counted(sizes.texts, 'text')}, ${counted(sizes.chars, 'character')}`,
+    ),
+    ...largest.map(
+      (one) => `  largest: ${one.handle} ${showRefs(one.refs, scope)}: ${counted(one.chars, 'character')}`,
+    ),
+  ];
+}
+
+function showRequest({ tokens, edits, epoch, decision }: Report): string[] {
+  const share = tokens.before === 0 ? 0 : Math.round(100 * (1 - tokens.after / tokens.before));
+  return [
+    `  last request: ${counted(tokens.before, 'token')} before, ${counted(tokens.after, 'token')} after (−${share} %); ${counted(edits.mask, 'result')} masked in ${counted(epoch, 'step')}`,
+    `  decision: ${decision.act}: ${decision.because}`,
+  ];
+}

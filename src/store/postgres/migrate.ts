@@ -1,0 +1,81 @@
+import { hash } from 'node:crypto';
+import { PalimpsestError } from '../../errors.ts';
+import { inTransaction, type PostgresPool, type Query, withConnection } from './connection.ts';
+
+/**
+ * Brings a schema to the version of this program. Processes that start at once wait for the first. Where nothing is to
+ * be done no statement changes anything, so that a role without the right to create tables is enough.
+ */
+export async function migrate(pool: PostgresPool, schema: string): Promise<void> {
+  if ((await withConnection(pool, (query) => versionOf(query, schema))) === MIGRATIONS.length) return;
+  const lock = `SELECT pg_advisory_xact_lock(${lockKey(schema, 'migrations')})`;
+  await inTransaction(pool, lock, async (query) => {
+    await query(
+      `CREATE SCHEMA IF NOT EXISTS "${schema}";
+       CREATE TABLE IF NOT EXISTS "${schema}".migrations
+         (version integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())`,
+    );
+    const done = await versionOf(query, schema);
+    for (const [index, migration] of MIGRATIONS.entries()) {
+      if (index < done) continue;
+      await query(migration(`"${schema}".`));
+      await query(`INSERT INTO "${schema}".migrations (version) VALUES ($1)`, index + 1);
+    }
+  });
+}
+
+/** The number of migrations that were run. */
+async function versionOf(query: Query, schema: string): Promise<number> {
+  const exists = await query('SELECT to_regclass($1) AS found', `"${schema}".migrations`);
+  if (!exists.rows[0]?.found) return 0;
+  const { rows } = await query(`SELECT max(version) AS version FROM "${schema}".migrations`);
+  const version = Number(rows[0]?.version ?? 0);
+  if (version <= MIGRATIONS.length) return version;
+  throw new PalimpsestError(
+    'STORE_FAILED',
+    `Expected the schema ${schema} at version ${MIGRATIONS.length} or below but found ${version}; update palimpsest`,
+  );
+}
+
+/** A number by which processes agree on what they lock. */
+export function lockKey(...names: readonly string[]): bigint {
+  return hash('sha256', JSON.stringify(['palimpsest', ...names]), 'buffer').readBigInt64BE();
+}
+
+/**
+ * Never changed once published; the next one is appended. Texts and turns are bytes, since PostgreSQL's text can hold
+ * neither NUL nor lone surrogates. `seq` is the order in which things came: the batch, and the place in it.
+ * A reference has '' for no session, -1 for no turn and '' for no tool (a tool is written as JSON, which is never '').
+ */
+const MIGRATIONS: readonly ((prefix: string) => string)[] = [
+  (prefix) => `
+    CREATE SEQUENCE ${prefix}batches;
+    CREATE TABLE ${prefix}texts (
+      tenant text COLLATE "C" NOT NULL,
+      handle text COLLATE "C" NOT NULL,
+      seq bigint NOT NULL,
+      digest bytea NOT NULL,
+      bytes bigint NOT NULL,
+      body bytea NOT NULL,
+      PRIMARY KEY (tenant, handle)
+    );
+    CREATE UNIQUE INDEX texts_by_age ON ${prefix}texts (tenant, seq);
+    CREATE TABLE ${prefix}refs (
+      tenant text COLLATE "C" NOT NULL,
+      handle text COLLATE "C" NOT NULL,
+      key bytea NOT NULL,
+      seq bigint NOT NULL,
+      session text COLLATE "C" NOT NULL,
+      turn bigint NOT NULL,
+      tool text NOT NULL,
+      PRIMARY KEY (tenant, handle, key)
+    );
+    CREATE INDEX refs_by_session ON ${prefix}refs (tenant, session, seq);
+    CREATE TABLE ${prefix}turns (
+      tenant text COLLATE "C" NOT NULL,
+      session text COLLATE "C" NOT NULL,
+      turn bigint NOT NULL,
+      body bytea NOT NULL,
+      PRIMARY KEY (tenant, session, turn)
+    );`,
+];
