@@ -103,6 +103,7 @@ export type { Decision, Report, Requirement } from './plan/report.ts';
 export type { KindShares } from './plan/ripening.ts';
 export type { ToolKind } from './plan/tool-kind.ts';
 export { type TruncateOptions, truncateResult } from './plan/truncate-result.ts';
+export { type FitAndStoreOptions, fitAndStore } from './store/fit-and-store.ts';
 export { handleOf } from './store/handle.ts';
 export { clipText } from './text.ts';
 export { countTokens } from './tokens/count-tokens.ts';

@@ -36,7 +36,7 @@ describe('showReplay', () => {
         'optimum          −40.0 %  +12.5 %        1,000      10       2                 0.0',
         '',
         'break-even saves 31 % of the input cost at anthropic-5m prices; in 3.8 of 100 calls the agent would have had to look something up again.',
-        'break-even saves 0 % of the input cost at none prices; in 3.8 of 100 calls the agent would have had to look something up again.',
+        'At none prices no policy saves anything on these runs: leave them as they are.',
         '',
       ].join('\n'),
     );

@@ -1,4 +1,6 @@
+export { type FitAndStoreOptions, fitAndStore } from './fit-and-store.ts';
 export { createMemoryStore, type MemoryStoreOptions } from './memory-store.ts';
+export { type OpenStoreOptions, openStore } from './open-store.ts';
 export { type Recalled, type RecallOptions, recall } from './recall.ts';
 export type {
   GcOptions,

@@ -90,5 +90,7 @@ const ignore = (): void => {};
 function failed(cause: unknown): PalimpsestError {
   const why = cause instanceof Error ? cause.message : String(cause);
   const remedy = 'nothing of this call was stored unless an earlier try had been';
-  return new PalimpsestError('STORE_FAILED', `Expected an answer from PostgreSQL but found: ${why}; ${remedy}`, { cause });
+  return new PalimpsestError('STORE_FAILED', `Expected an answer from PostgreSQL but found: ${why}; ${remedy}`, {
+    cause,
+  });
 }

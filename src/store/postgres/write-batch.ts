@@ -58,7 +58,8 @@ function textsOf(items: readonly Item[], handles: readonly Handle[], seq: number
     const body = toBytes(text);
     const known = rows.get(handle);
     if (known && !known.body.equals(body)) throw clashError(handle);
-    if (!known) rows.set(handle, { handle, seq: seq + index, digest: digestOf(body), bytes: Buffer.byteLength(text), body });
+    if (!known)
+      rows.set(handle, { handle, seq: seq + index, digest: digestOf(body), bytes: Buffer.byteLength(text), body });
   }
   return [...rows.values()].sort((a, b) => compare(a.handle, b.handle));
 }
@@ -80,7 +81,8 @@ async function writeTexts(query: Query, place: Place, texts: readonly TextRow[])
   const known = await checkKnown(query, place, texts);
   const missing = texts.filter(({ handle }) => !known.has(handle));
   const written = new Set<string | null | undefined>();
-  for (const chunk of chunksOf(missing)) for (const handle of await insertTexts(query, place, chunk)) written.add(handle);
+  for (const chunk of chunksOf(missing))
+    for (const handle of await insertTexts(query, place, chunk)) written.add(handle);
   // Those that another batch has written meanwhile.
   const others = missing.filter(({ handle }) => !written.has(handle));
   if (others.length > 0) await checkKnown(query, place, others);

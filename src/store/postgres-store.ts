@@ -1,0 +1,397 @@
+import { PalimpsestError } from '../errors.ts';
+import { badOption, checkOptions, rule, text } from '../options.ts';
+import { checkItem, checkRecord, checkTenant, checkTurn, closedError } from './check-input.ts';
+import { handleOf } from './handle.ts';
+import { inTransaction, type PostgresPool, type Query, type Row, withConnection } from './postgres/connection.ts';
+import { migrate } from './postgres/migrate.ts';
+import { fromRows } from './postgres/references.ts';
+import { type Item, ownLock, type Place, writeBatch } from './postgres/write-batch.ts';
+import { WriteQueue } from './postgres/write-queue.ts';
+import { checkSearch, searchTexts } from './search-texts.ts';
+import {
+  checkSession,
+  type GcOptions,
+  type GcReport,
+  type Handle,
+  isHandle,
+  type Match,
+  type Problem,
+  type Reference,
+  type SearchOptions,
+  type Store,
+  type Stored,
+  type StoreStats,
+  type TurnRecord,
+} from './store.ts';
+import { fromBytes, toHandle } from './text-bytes.ts';
+
+export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/connection.ts';
+
+export interface PostgresStoreOptions {
+  /** A `Pool` of the package `pg`. It is yours: `close` leaves it open. */
+  readonly pool: PostgresPool;
+  /** Whose texts these are. Tenants share the tables, and nothing else. */
+  readonly tenant?: string;
+  /** Where the tables are. It is made at the first call if it is not there. */
+  readonly schema?: string;
+}
+
+/** A store for many processes and machines, in a PostgreSQL database (11 or later). */
+export function createPostgresStore(options: PostgresStoreOptions): Store {
+  checkOptions('createPostgresStore', options, RULES);
+  const { pool, tenant = 'default', schema = 'palimpsest' } = options;
+  if (!pool) throw badOption('createPostgresStore option pool', RULES.pool.expected, pool);
+  checkTenant(tenant);
+  return new PostgresStore({ pool, tenant, schema });
+}
+
+const RULES = {
+  pool: rule('a Pool of the package pg', (v) => typeof (v as PostgresPool | null)?.connect === 'function'),
+  tenant: text,
+  schema: rule(
+    'a name of 1 to 63 small letters, digits and _',
+    (v) => typeof v === 'string' && /^[a-z_][a-z0-9_]{0,62}$/.test(v),
+  ),
+};
+
+class PostgresStore implements Store {
+  readonly #place: Place;
+  readonly #writes: WriteQueue;
+  #migrated: Promise<void> | undefined;
+  #isClosed = false;
+
+  constructor(place: Place) {
+    this.#place = place;
+    this.#writes = new WriteQueue((items) => writeBatch(place, items));
+  }
+
+  async put(body: string, about: Reference): Promise<Handle> {
+    const [handle] = await this.putMany([{ text: body, about }]);
+    return handle as Handle;
+  }
+
+  async putMany(items: readonly Item[]): Promise<Handle[]> {
+    for (const item of items) checkItem(item);
+    // The caller may change the list, or what is in it, before its turn comes.
+    const own = items.map((item) => ({ text: item.text, about: { ...item.about } }));
+    await this.#ready();
+    return own.length === 0 ? [] : this.#writes.put(own);
+  }
+
+  async get(handle: string): Promise<Stored | undefined> {
+    const [stored] = await this.getMany([handle]);
+    return stored;
+  }
+
+  async getMany(handles: readonly string[]): Promise<(Stored | undefined)[]> {
+    await this.#ready();
+    const found = new Map<string, Stored>();
+    const asked = [...new Set(handles)].filter(isHandle);
+    for (let first = 0; first < asked.length; first += PAGE) {
+      const { sound, damaged } = await this.#read(asked.slice(first, first + PAGE));
+      if (damaged.length > 0) throw damagedError(damaged);
+      for (const stored of sound) found.set(stored.handle, stored);
+    }
+    // A handle that was asked for twice is answered with two objects.
+    return handles.map((handle) => structuredClone(found.get(handle)));
+  }
+
+  async putTurn(record: TurnRecord): Promise<void> {
+    checkRecord(record);
+    const body = Buffer.from(JSON.stringify(record));
+    const { session, turn } = record;
+    await this.#ready();
+    const { pool, schema, tenant } = this.#place;
+    await inTransaction(pool, 'SELECT 1', async (query) => {
+      await query(
+        `INSERT INTO "${schema}".turns (tenant, session, turn, body) VALUES ($1, $2, $3, $4)
+         ON CONFLICT (tenant, session, turn) DO UPDATE SET body = EXCLUDED.body`,
+        tenant,
+        session,
+        turn,
+        body,
+      );
+    });
+  }
+
+  async turn(session: string, turn: number): Promise<TurnRecord | undefined> {
+    checkSession(session);
+    checkTurn(turn);
+    const [row] = await this.#query(
+      `SELECT encode(body, 'hex') AS body FROM "${this.#place.schema}".turns
+       WHERE tenant = $1 AND session = $2 AND turn = $3`,
+      session,
+      turn,
+    );
+    return row && toTurn(row);
+  }
+
+  async *list(session: string): AsyncGenerator<Stored> {
+    checkSession(session);
+    yield* this.#texts({ session });
+  }
+
+  async *search(query: string, options: SearchOptions = {}): AsyncGenerator<Match> {
+    checkSearch(query, options);
+    const { session, regex, ignoreCase } = options;
+    if (session !== undefined) checkSession(session);
+    // The server looks for a plain text first: what does not hold it stays there.
+    const isPlain = !regex && !ignoreCase && query !== '' && query.isWellFormed();
+    const texts = this.#texts({
+      ...(session === undefined ? {} : { session }),
+      ...(isPlain ? { holding: query } : {}),
+    });
+    yield* searchTexts(texts, query, options);
+  }
+
+  /**
+   * The bytes of deleted rows leave the disk when PostgreSQL vacuums, by itself sooner or later. `purge` waits for a
+   * VACUUM, which needs the rights of the tables' owner; the log (WAL), replicas and backups are the database's affair.
+   */
+  async delete(session: string, { purge = false }: { readonly purge?: boolean } = {}): Promise<void> {
+    checkSession(session);
+    await this.#ready();
+    const { pool, schema, tenant } = this.#place;
+    await inTransaction(pool, ownLock(this.#place), async (query) => {
+      await query(
+        `WITH gone AS (DELETE FROM "${schema}".refs WHERE tenant = $1 AND session = $2 RETURNING handle)
+         DELETE FROM "${schema}".texts WHERE tenant = $1 AND handle IN (SELECT handle FROM gone)
+           AND NOT EXISTS (SELECT FROM "${schema}".refs AS other
+             WHERE other.tenant = $1 AND other.handle = texts.handle AND other.session <> $2)`,
+        tenant,
+        session,
+      );
+      await query(`DELETE FROM "${schema}".turns WHERE tenant = $1 AND session = $2`, tenant, session);
+    });
+    if (purge) await this.#vacuum();
+  }
+
+  async stats(): Promise<StoreStats> {
+    const { schema } = this.#place;
+    const [row] = await this.#query(
+      `SELECT count(*) AS texts, coalesce(sum(bytes), 0) AS text_bytes, coalesce(sum(pg_column_size(body)), 0) AS disk_bytes,
+         (SELECT count(*) FROM "${schema}".turns WHERE tenant = $1) AS turns,
+         (SELECT count(*) FROM (SELECT session FROM "${schema}".refs WHERE tenant = $1 AND session <> ''
+           UNION SELECT session FROM "${schema}".turns WHERE tenant = $1) AS every) AS sessions
+       FROM "${schema}".texts WHERE tenant = $1`,
+    );
+    return {
+      kind: 'postgres',
+      texts: Number(row?.texts),
+      turns: Number(row?.turns),
+      sessions: Number(row?.sessions),
+      textBytes: Number(row?.text_bytes),
+      diskBytes: Number(row?.disk_bytes),
+    };
+  }
+
+  /** The server computes the hashes anew: no text is sent for it. */
+  async verify(): Promise<Problem[]> {
+    const { schema } = this.#place;
+    const problems: Problem[] = [];
+    for await (const page of this.#pages()) {
+      const rows = await this.#query(
+        `SELECT handle, encode(digest, 'hex') AS digest, encode(sha256(body), 'hex') AS found
+         FROM "${schema}".texts WHERE tenant = $1 AND handle = ANY ($2::text[]) ORDER BY seq`,
+        page.map(({ handle }) => handle),
+      );
+      for (const { handle, digest, found } of rows)
+        if (handle && (digest !== found || toHandle(found ?? '') !== handle)) problems.push(damage(handle));
+    }
+    const lost = await this.#query(
+      `SELECT DISTINCT handle FROM "${schema}".refs WHERE tenant = $1
+         AND NOT EXISTS (SELECT FROM "${schema}".texts WHERE texts.tenant = $1 AND texts.handle = refs.handle)`,
+    );
+    return [...problems, ...lost.map(({ handle }) => loss(handle ?? ''))];
+  }
+
+  async gc({ repair = false, force = false }: GcOptions = {}): Promise<GcReport> {
+    const problems = repair ? await this.verify() : [];
+    await this.#ready();
+    const { pool, schema, tenant } = this.#place;
+    const removed = await inTransaction(pool, ownLock(this.#place), async (query) => {
+      await this.#giveUp(query, problems);
+      const { rows } = await query(
+        `WITH gone AS (DELETE FROM "${schema}".texts WHERE tenant = $1
+           AND NOT EXISTS (SELECT FROM "${schema}".refs WHERE refs.tenant = $1 AND refs.handle = texts.handle)
+           RETURNING bytes)
+         SELECT count(*) AS texts, coalesce(sum(bytes), 0) AS bytes FROM gone`,
+        tenant,
+      );
+      return rows[0];
+    });
+    if (force) await this.#vacuum();
+    return {
+      freedBytes: Number(removed?.bytes),
+      removedTexts: Number(removed?.texts),
+      repaired: problems.length,
+    };
+  }
+
+  /** Without references a damaged text is removed like any other. */
+  async #giveUp(query: Query, problems: readonly Problem[]): Promise<void> {
+    const { schema, tenant } = this.#place;
+    const handles = problems.flatMap(({ handle }) => handle ?? []);
+    await query(`DELETE FROM "${schema}".refs WHERE tenant = $1 AND handle = ANY ($2::text[])`, tenant, handles);
+  }
+
+  async *export(): AsyncGenerator<object> {
+    for await (const stored of this.#texts({})) yield { type: 'text', ...stored };
+    yield* this.#turns();
+  }
+
+  async *#turns(): AsyncGenerator<object> {
+    for (let [session, turn] = ['', -1]; ; ) {
+      const rows = await this.#query(
+        `SELECT encode(body, 'hex') AS body FROM "${this.#place.schema}".turns
+         WHERE tenant = $1 AND (session, turn) > ($2, $3) ORDER BY session, turn LIMIT ${BATCH}`,
+        session,
+        turn,
+      );
+      for (const record of rows.map(toTurn)) {
+        yield { type: 'turn', ...record };
+        [session, turn] = [record.session, record.turn];
+      }
+      if (rows.length < BATCH) return;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#writes.idle();
+  }
+
+  /** Few at a time, and no connection is held in between. Damaged ones are told when all others have been given. */
+  async *#texts({ session, holding }: { session?: string; holding?: string }): AsyncGenerator<Stored> {
+    const allDamaged: Handle[] = [];
+    for await (const page of this.#pages(session)) {
+      for (const batch of batchesOf(page)) {
+        const { sound, damaged } = await this.#read(batch, holding);
+        allDamaged.push(...damaged);
+        yield* sound;
+      }
+    }
+    if (allDamaged.length > 0) throw damagedError(allDamaged);
+  }
+
+  /** The handles and sizes of a session's texts, or of all, oldest first. */
+  async *#pages(session?: string): AsyncGenerator<Sized[]> {
+    const { schema } = this.#place;
+    for (let last = -1; ; ) {
+      const rows = await (session === undefined
+        ? this.#query(
+            `SELECT handle, bytes, seq FROM "${schema}".texts WHERE tenant = $1 AND seq > $2 ORDER BY seq LIMIT ${PAGE}`,
+            last,
+          )
+        : this.#query(
+            `SELECT handle, bytes, first AS seq
+             FROM (SELECT handle, min(seq) AS first FROM "${schema}".refs WHERE tenant = $1 AND session = $3
+               GROUP BY handle) AS mine
+             JOIN "${schema}".texts USING (handle)
+             WHERE tenant = $1 AND first > $2 ORDER BY first LIMIT ${PAGE}`,
+            last,
+            session,
+          ));
+      yield rows.map(({ handle, bytes }) => ({ handle: handle ?? '', bytes: Number(bytes) }));
+      if (rows.length < PAGE) return;
+      last = Number(rows.at(-1)?.seq);
+    }
+  }
+
+  /** In the order asked. What does not hold a text is left out; UTF-16 is let through, for others to look at. */
+  async #read(handles: readonly Handle[], holding?: string): Promise<{ sound: Stored[]; damaged: Handle[] }> {
+    const { schema } = this.#place;
+    const rows = await this.#query(
+      `SELECT handle, bytes, encode(body, 'hex') AS body,
+         (SELECT json_agg(json_build_array(session, turn, tool) ORDER BY refs.seq) FROM "${schema}".refs
+           WHERE refs.tenant = $1 AND refs.handle = texts.handle) AS refs
+       FROM "${schema}".texts WHERE tenant = $1 AND handle = ANY ($2::text[])
+         AND ($3::bytea IS NULL OR position($3::bytea in body) > 0 OR substring(body FOR 1) = '\\xff'::bytea)`,
+      handles,
+      holding === undefined ? null : Buffer.from(holding),
+    );
+    const stored = new Map(rows.map((row) => [row.handle, toStored(row)]));
+    const found = handles.flatMap((handle) => stored.get(handle) ?? []);
+    const isSound = ({ handle, text: body }: Stored): boolean => handleOf(body) === handle;
+    return {
+      sound: found.filter(isSound),
+      damaged: found.filter((one) => !isSound(one)).map(({ handle }) => handle),
+    };
+  }
+
+  /** One statement outside a transaction; the tenant is its first value. */
+  async #query(statement: string, ...values: unknown[]): Promise<readonly Row[]> {
+    await this.#ready();
+    const { pool, tenant } = this.#place;
+    return withConnection(pool, async (query) => (await query(statement, tenant, ...values)).rows);
+  }
+
+  async #vacuum(): Promise<void> {
+    const { pool, schema } = this.#place;
+    const tables = ['texts', 'refs', 'turns'].map((table) => `"${schema}".${table}`);
+    await withConnection(pool, (query) => query(`VACUUM ${tables.join(', ')}`));
+  }
+
+  async #ready(): Promise<void> {
+    if (this.#isClosed) throw closedError();
+    this.#migrated ??= migrate(this.#place.pool, this.#place.schema).catch((error) => {
+      // The next call tries again: the server may only have been starting.
+      this.#migrated = undefined;
+      throw error;
+    });
+    await this.#migrated;
+  }
+}
+
+/** Handles asked for at once, and, since a text may be large, texts fetched at once. */
+const PAGE = 1000;
+const BATCH = 256;
+const BATCH_BYTES = 4_000_000;
+
+interface Sized {
+  readonly handle: Handle;
+  readonly bytes: number;
+}
+
+function* batchesOf(page: readonly Sized[]): Generator<Handle[]> {
+  let batch: Handle[] = [];
+  let size = 0;
+  for (const { handle, bytes } of page) {
+    if (batch.length > 0 && (batch.length === BATCH || size + bytes > BATCH_BYTES)) {
+      yield batch;
+      batch = [];
+      size = 0;
+    }
+    batch.push(handle);
+    size += bytes;
+  }
+  if (batch.length > 0) yield batch;
+}
+
+function toStored({ handle, bytes, body, refs }: Row): Stored {
+  const content = fromBytes(Buffer.from(body ?? '', 'hex'));
+  return { handle: handle ?? '', text: content, bytes: Number(bytes), refs: fromRows(refs ?? null) };
+}
+
+const toTurn = ({ body }: Row): TurnRecord => JSON.parse(Buffer.from(body ?? '', 'hex').toString('utf8'));
+
+const damage = (handle: Handle): Problem => ({
+  what: `the text ${handle} is not what was stored: its hash differs`,
+  remedy: 'restore the row from a backup, or give it up with gc --repair',
+  handle,
+});
+
+const loss = (handle: Handle): Problem => ({
+  what: `the text ${handle} is referred to and is not there`,
+  remedy: 'restore the row from a backup, or remove the references with gc --repair',
+  handle,
+});
+
+function damagedError(handles: readonly Handle[]): PalimpsestError {
+  const shown = handles.slice(0, 3).join(', ') + (handles.length > 3 ? ` and ${handles.length - 3} more` : '');
+  const remedy = 'see verify; all others can be had';
+  return new PalimpsestError(
+    'STORE_DAMAGED',
+    `Expected texts with the hash of their handle but found ${shown} changed; ${remedy}`,
+  );
+}
