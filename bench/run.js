@@ -1,4 +1,4 @@
-// npm run bench [-- reduce|planner|counter|replay] [--quick] [--json]
+// npm run bench [-- reduce|planner|counter|replay|store] [--quick] [--json]
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
@@ -9,11 +9,18 @@ import { counterTables } from './tables/counter.js';
 import { plannerTables } from './tables/planner.js';
 import { reduceTables } from './tables/reduce.js';
 import { replayTables } from './tables/replay.js';
+import { storeTables } from './tables/store.js';
 import { printTable, summaryOf } from './tables/table.js';
 
 const bench = dirname(fileURLToPath(import.meta.url));
 const repository = dirname(bench);
-const groups = { reduce: reduceTables, planner: plannerTables, counter: counterTables, replay: replayTables };
+const groups = {
+  reduce: reduceTables,
+  planner: plannerTables,
+  counter: counterTables,
+  replay: replayTables,
+  store: storeTables,
+};
 
 main();
 
