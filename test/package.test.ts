@@ -87,9 +87,10 @@ describe('the tarball', () => {
     expect(naming).toEqual([]);
   });
 
-  it('brings nothing else along', () => {
-    expect(readManifest().dependencies ?? {}).toEqual({});
-    expect(readdirSync(join(home, 'node_modules')).filter((name) => !name.startsWith('.'))).toEqual(['palimpsest']);
+  it('brings along what the MCP server needs, and nothing else', () => {
+    // Each has a line in docs/decisions.
+    const needed = ['@modelcontextprotocol/node', '@modelcontextprotocol/server', 'zod'];
+    expect(Object.keys(readManifest().dependencies ?? {}).sort()).toEqual(needed);
   });
 });
 
@@ -100,6 +101,9 @@ describe('from JavaScript', () => {
       import { fit, PalimpsestError, slidingWindow } from 'palimpsest';
       import { anthropic, detectFormat } from 'palimpsest/formats';
       import { countTokens, estimateTokens, o200k } from 'palimpsest/tokens';
+      import { createMemoryStore, recall } from 'palimpsest/store';
+      import { createPostgresStore } from 'palimpsest/store/postgres';
+      import { storeConformance } from 'palimpsest/testing';
       import manifest from 'palimpsest/package.json' with { type: 'json' };
 
       const history = ${JSON.stringify(history(12))};
@@ -115,13 +119,24 @@ describe('from JavaScript', () => {
       assert.equal(estimateTokens('x'.repeat(400)), 100);
       assert.ok(countTokens('to be or not to be') > 3);
       assert.throws(() => o200k('x'), (error) => error instanceof PalimpsestError && error.code === 'MISSING_PEER');
+
+      const store = createMemoryStore();
+      const handle = await store.put(hidden[0].text, { session: 's' });
+      assert.equal(handle, hidden[0].handle);
+      assert.equal((await recall(store, handle, { grep: '^LINE', ignoreCase: true, head: 1 })).text, '1:line 0');
+      assert.throws(() => createPostgresStore({}), (error) => error.code === 'BAD_OPTION');
+      const suites = [];
+      const describe = (name) => suites.push(name);
+      storeConformance({ describe, it() {}, expect() {} }, { name: 'mine', open: async () => store });
+      assert.ok(suites.length > 5);
       assert.equal(manifest.name, 'palimpsest');
       console.log(Object.keys(manifest.exports).join(' '));
     `;
     writeFileSync(join(home, 'doors.mjs'), script);
     const { stdout, stderr } = run(process.execPath, ['--disable-warning=ExperimentalWarning', 'doors.mjs']);
     expect(stderr).toBe('');
-    expect(stdout.trim().split(' ')).toEqual(['.', './formats', './tokens', './lab', './package.json']);
+    const doors = ['.', './formats', './tokens', './lab', './store', './store/postgres', './testing', './package.json'];
+    expect(stdout.trim().split(' ')).toEqual(doors);
   });
 
   it('what is no door stays shut', () => {
@@ -183,6 +198,9 @@ import {
 } from 'palimpsest';
 import { aiSdk, chat, detectFormat, gemini, langchain, openaiAgents, openaiResponses } from 'palimpsest/formats';
 import { estimateTokens, o200k } from 'palimpsest/tokens';
+import { createMemoryStore, type Match, openStore, type Recalled, recall, type Store, type Stored } from 'palimpsest/store';
+import { createPostgresStore, type PostgresPool } from 'palimpsest/store/postgres';
+import { storeConformance, type TestFunctions } from 'palimpsest/testing';
 
 // Each provider's messages as its users write them: unions of interfaces, with optional and unknown fields.
 interface OpenAISystem { role: 'system' | 'developer'; content: string }
@@ -293,9 +311,19 @@ try {
 } catch (error) {
   if (error instanceof PalimpsestError && error.code === 'BUDGET_IMPOSSIBLE') countTokens(error.message);
 }
+declare const pool: PostgresPool;
+const stores: Store[] = [createMemoryStore(), createPostgresStore({ pool, tenant: 'me' }), await openStore({ path: 'x', mode: 'read' })];
+const [handle = ''] = await createMemoryStore().putMany([{ text: 'x', about: { session: 's', turn: 1, tool: 'bash' } }]);
+const recalled: Recalled = await recall(createMemoryStore(), handle, { lines: [1, 3], grep: 'x', context: 2 });
+const texts: Stored[] = [];
+for (const store of stores) for await (const stored of store.list('s')) texts.push(stored);
+const matches: Match[] = [];
+for await (const match of createMemoryStore().search('x', { regex: true, limit: 3 })) matches.push(match);
+declare const runner: TestFunctions;
+storeConformance(runner, { name: 'mine', open: async (tenant) => createMemoryStore(tenant === undefined ? {} : { tenant }) });
 const detected: 'anthropic' | string | undefined = detectFormat(given.openai);
 const violations: string[] = chat.check(given.chat).map((violation) => violation.text);
-export default [lengths, stage, needs, handles, edits, sent, byName, neutralAgain, detected, violations, o200k];
+export default [lengths, stage, needs, handles, edits, sent, byName, neutralAgain, detected, violations, o200k, recalled.text, matches];
 `;
 
 /** Each line, with the error that it must give. */

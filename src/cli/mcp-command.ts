@@ -1,6 +1,5 @@
 import { Readable, Writable } from 'node:stream';
 import type { McpOptions } from '../mcp/create-mcp-server.ts';
-import { checkSession } from '../store/store.ts';
 import { type Io, UsageError } from './io.ts';
 import { parseOptions, readCount } from './parse-options.ts';
 import { storePath, withStore } from './with-store.ts';
@@ -27,7 +26,7 @@ $PALIMPSEST_TOKEN, if set, is the bearer token that clients of --http must
 send. It is needed where --host is not this machine.
 
 Exit codes: 0 stopped, 1 could not be done, 2 called wrongly.
-Example: claude mcp add palimpsest -- npx -y palimpsest mcp
+Example: claude mcp add palimpsest -- palimpsest mcp
 `;
 
 const OPTIONS = {
@@ -41,7 +40,6 @@ const OPTIONS = {
 export async function mcpCommand(args: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parseOptions(args, OPTIONS);
   if (positionals.length > 0) throw new UsageError(`expected options only but found '${positionals[0]}'`);
-  if (values.session !== undefined) checkSession(values.session);
   const settings = {
     ...(values.session === undefined ? {} : { session: values.session }),
     ...(values['max-chars'] === undefined ? {} : { maxChars: readCount('--max-chars', values['max-chars']) }),
@@ -60,7 +58,8 @@ function overStdio({ host }: Values, io: Io): Serve {
   if (host !== undefined) throw new UsageError('--host needs --http');
   if (!io.stdin)
     throw new UsageError('standard input is a terminal: an MCP client starts this. To try it by hand: --http 8788');
-  const input = Readable.from(io.stdin);
+  // A generator around standard input could not be ended while it waits: Ctrl-C would be without effect.
+  const input = io.stdin instanceof Readable ? io.stdin : Readable.from(io.stdin);
   const output = new Writable({
     decodeStrings: false,
     write: (chunk, _encoding, done) => {

@@ -29,14 +29,17 @@ export interface McpContext extends McpOptions {
 
 /** An MCP server for one client. Connect it to a transport, or let `serveStdio` or `serveHttp` do so. */
 export function createMcpServer(options: McpOptions): McpServer {
-  const { maxChars = 20_000, session } = options;
-  if (!Number.isInteger(maxChars) || maxChars < LEAST_CHARS)
+  checkMcpOptions(options);
+  const server = new McpServer({ name: 'palimpsest', title: 'Palimpsest', version }, { instructions: INSTRUCTIONS });
+  registerTools(server, { ...options, maxChars: options.maxChars ?? 20_000 });
+  return server;
+}
+
+/** Throws BAD_OPTION. A server is made for each client: mistakes are told before the first one comes. */
+export function checkMcpOptions({ maxChars, session }: McpOptions): void {
+  if (maxChars !== undefined && !(Number.isInteger(maxChars) && maxChars >= LEAST_CHARS))
     throw badOption('maxChars', `a whole number of ${LEAST_CHARS} or more`, maxChars);
   if (session !== undefined) checkSession(session);
-  const context: McpContext = { ...options, maxChars };
-  const server = new McpServer({ name: 'palimpsest', title: 'Palimpsest', version }, { instructions: INSTRUCTIONS });
-  registerTools(server, context);
-  return server;
 }
 
 /** Room for one match, or one text of a list, and for what an answer says about itself. */

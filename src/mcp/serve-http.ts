@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { localhostHostValidation, localhostOriginValidation, toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import { PalimpsestError } from '../errors.ts';
-import { createMcpServer, type McpOptions } from './create-mcp-server.ts';
+import { checkMcpOptions, createMcpServer, type McpOptions } from './create-mcp-server.ts';
 
 export interface HttpOptions {
   /** 0 picks a free one. */
@@ -24,6 +24,7 @@ export interface HttpServer {
 
 /** Serves any number of clients over streamable HTTP. Resolves when it listens. */
 export async function serveHttp(options: McpOptions, http: HttpOptions): Promise<HttpServer> {
+  checkMcpOptions(options);
   const { port, host = '127.0.0.1', token } = http;
   if (!isLoopback(host) && !token)
     throw new PalimpsestError('BAD_OPTION', `Expected a token, because ${host} can be reached from other machines`);

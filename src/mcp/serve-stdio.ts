@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { StdioServerTransport, serveStdio as serve } from '@modelcontextprotocol/server/stdio';
-import { createMcpServer, type McpOptions } from './create-mcp-server.ts';
+import { checkMcpOptions, createMcpServer, type McpOptions } from './create-mcp-server.ts';
 
 export interface Streams {
   readonly input: Readable;
@@ -16,6 +16,7 @@ export interface StdioServer {
 
 /** Serves one client that started this process. */
 export function serveStdio(options: McpOptions, { input, output }: Streams): StdioServer {
+  checkMcpOptions(options);
   const closed = finished(input, { writable: false }).catch(() => {});
   const server = serve(() => createMcpServer(options), { transport: new StdioServerTransport(input, output) });
   return {

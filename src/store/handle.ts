@@ -14,7 +14,7 @@ export function handleOf(text: string): string {
 }
 
 /** The same from the digest of a text. */
-export const handleOfDigest = (digest: Buffer): string => toBase32(digest.toString('latin1'));
+export const handleOfDigest = (digest: Uint8Array): string => toBase32(Buffer.from(digest).toString('latin1'));
 
 /** Takes a string of bytes, five bits at a time. Letters put together one by one would stay a tree of strings. */
 function toBase32(bytes: string): string {

@@ -107,6 +107,8 @@ class WorkerMatcher implements LineMatcher {
     const { source, flags } = this.#pattern;
     const worker = new Worker(PROGRAM, { eval: true, execArgv: [], env: {}, workerData: { source, flags } });
     this.#worker = worker;
+    // It may fail when nobody waits for it any more.
+    worker.on('error', () => {});
     await once(worker, 'online');
     return worker;
   }

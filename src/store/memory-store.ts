@@ -16,6 +16,7 @@ import {
   type TurnRecord,
 } from './store.ts';
 
+/** Options of `createMemoryStore`. */
 export interface MemoryStoreOptions {
   /** Every store in memory is alone: the name is only checked. */
   readonly tenant?: string;

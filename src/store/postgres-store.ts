@@ -1,7 +1,7 @@
 import { PalimpsestError } from '../errors.ts';
 import { badOption, checkOptions, rule, text } from '../options.ts';
 import { checkItem, checkRecord, checkTenant, checkTurn, closedError } from './check-input.ts';
-import { handleOf } from './handle.ts';
+import { handleOf, handleOfDigest } from './handle.ts';
 import { inTransaction, type PostgresPool, type Query, type Row, withConnection } from './postgres/connection.ts';
 import { migrate } from './postgres/migrate.ts';
 import { fromRows } from './postgres/references.ts';
@@ -23,10 +23,11 @@ import {
   type StoreStats,
   type TurnRecord,
 } from './store.ts';
-import { fromBytes, toHandle } from './text-bytes.ts';
+import { fromBytes } from './text-bytes.ts';
 
 export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/connection.ts';
 
+/** Options of `createPostgresStore`. */
 export interface PostgresStoreOptions {
   /** A `Pool` of the package `pg`. It is yours: `close` leaves it open. */
   readonly pool: PostgresPool;
@@ -92,8 +93,7 @@ class PostgresStore implements Store {
       if (damaged.length > 0) throw damagedError(damaged);
       for (const stored of sound) found.set(stored.handle, stored);
     }
-    // A handle that was asked for twice is answered with two objects.
-    return handles.map((handle) => structuredClone(found.get(handle)));
+    return handles.map((handle) => found.get(handle));
   }
 
   async putTurn(record: TurnRecord): Promise<void> {
@@ -196,7 +196,8 @@ class PostgresStore implements Store {
         page.map(({ handle }) => handle),
       );
       for (const { handle, digest, found } of rows)
-        if (handle && (digest !== found || toHandle(found ?? '') !== handle)) problems.push(damage(handle));
+        if (handle && (digest !== found || handleOfDigest(Buffer.from(found ?? '', 'hex')) !== handle))
+          problems.push(damage(handle));
     }
     const lost = await this.#query(
       `SELECT DISTINCT handle FROM "${schema}".refs WHERE tenant = $1

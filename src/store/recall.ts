@@ -4,6 +4,7 @@ import { createLineMatcher } from './line-matcher.ts';
 import { lineAt, lineStarts } from './lines.ts';
 import type { Store } from './store.ts';
 
+/** Options of `recall`: without any, the whole text. */
 export interface RecallOptions {
   /** Only the first lines: of the text, or of what `grep` found. */
   readonly head?: number;

@@ -30,6 +30,7 @@ export interface TurnRecord {
   readonly results?: readonly { readonly callId: string; readonly tool: string; readonly handle: Handle }[];
 }
 
+/** Where and how to search. */
 export interface SearchOptions {
   /** Only texts that this session refers to. */
   readonly session?: string;
@@ -49,6 +50,7 @@ export interface Match {
   readonly refs: readonly Reference[];
 }
 
+/** How much a store holds. */
 export interface StoreStats {
   readonly kind: 'memory' | 'embedded' | 'postgres';
   readonly texts: number;
@@ -71,6 +73,7 @@ export interface Problem {
   readonly at?: number;
 }
 
+/** How far a compaction may go. */
 export interface GcOptions {
   /** Gives up what `verify` reports as damaged. */
   readonly repair?: boolean;
@@ -78,6 +81,7 @@ export interface GcOptions {
   readonly force?: boolean;
 }
 
+/** What a compaction did. */
 export interface GcReport {
   readonly freedBytes: number;
   readonly removedTexts: number;

@@ -14,12 +14,3 @@ const UTF16 = Buffer.of(255);
 
 /** All of the SHA-256 of which a handle shows the beginning, in hexadecimal. */
 export const digestOf = (bytes: Buffer): string => hash('sha256', bytes, 'hex');
-
-const BASE32 = 'abcdefghijklmnopqrstuvwxyz234567';
-
-/** The handle that goes with a digest: 130 of its bits, of which 136 fill 34 digits. */
-export function toHandle(digest: string): string {
-  const bits = BigInt(`0x${digest.slice(0, 34)}`) >> 6n;
-  const letters = bits.toString(32).padStart(26, '0');
-  return `p_${letters.replace(/./g, (digit) => BASE32.charAt(Number.parseInt(digit, 32)))}`;
-}

@@ -14,6 +14,7 @@ export interface TestFunctions {
   readonly expect: Expect;
 }
 
+/** The store to test. */
 export interface ConformanceOptions {
   readonly name: string;
   /** Opens the store of a tenant. Every test takes tenants of its own, all in one place, and closes what it opened. */

@@ -25,8 +25,8 @@ export async function connect(transport: Transport, mode: Revision): Promise<Cli
 
 /** Starts `palimpsest mcp` as an agent would. */
 export function overStdio(args: readonly string[], mode: Revision): Promise<Client> {
-  const server = { command: process.execPath, args: [MAIN, 'mcp', ...args], stderr: 'inherit' } as const;
-  return connect(new StdioClientTransport(server), mode);
+  const command = [MAIN, 'mcp', ...args];
+  return connect(new StdioClientTransport({ command: process.execPath, args: command, stderr: 'inherit' }), mode);
 }
 
 export interface HttpChild {

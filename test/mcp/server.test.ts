@@ -99,7 +99,7 @@ describe.each(
     for (let i = 0; i < 50; i++) {
       const { text } = await ask(pinned, 'recall', { ...input });
       expect(text.length).toBeLessThanOrEqual(2000);
-      const [, body = '', rest] = /^.*\n([^]*?)(?:\[The rest: recall (\{.*\})\])?$/.exec(text) ?? [];
+      const [, body = '', rest] = /^.*\n([\s\S]*?)(?:\[The rest: recall (\{.*\})\])?$/.exec(text) ?? [];
       read += body;
       if (rest === undefined) break;
       input = JSON.parse(rest);

@@ -1,5 +1,6 @@
 import * as fs from 'node:fs';
 import { dirname } from 'node:path';
+import { PalimpsestError } from '../../errors.ts';
 
 /** A file as far as the store needs one. Positions are absolute; nothing is durable before `sync` has resolved. */
 export interface DiskFile {
@@ -17,7 +18,8 @@ export interface Disk {
   open(path: string, mode: 'read' | 'write' | 'create'): DiskFile;
   exists(path: string): boolean;
   list(folder: string): string[];
-  makeFolder(path: string): void;
+  /** With all above it. They are durable when it resolves. */
+  makeFolder(path: string): Promise<void>;
   /** The new name is durable when it resolves. */
   rename(from: string, to: string): Promise<void>;
   remove(path: string): void;
@@ -25,16 +27,20 @@ export interface Disk {
   syncFolder(path: string): Promise<void>;
 }
 
-const { O_CREAT, O_EXCL, O_RDONLY, O_RDWR, O_NOFOLLOW = 0, O_DIRECTORY = 0 } = fs.constants;
-/** No symbolic link is followed: it would lead out of the store's folder. */
+const { O_CREAT, O_EXCL, O_RDONLY, O_RDWR, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_DIRECTORY = 0 } = fs.constants;
+/** No symbolic link is followed, for it would lead out of the store's folder; and no pipe is waited for. */
+const CAREFUL = O_NOFOLLOW | O_NONBLOCK;
 const FLAGS = { read: O_RDONLY, write: O_RDWR, create: O_RDWR | O_CREAT | O_EXCL } as const;
 
 /** The real one. Files are for their owner only. */
 export const nodeDisk: Disk = {
-  open: (path, mode) => new NodeFile(fs.openSync(path, FLAGS[mode] | O_NOFOLLOW, 0o600)),
+  open: (path, mode) => new NodeFile(openFile(path, FLAGS[mode] | CAREFUL)),
   exists: (path) => fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined,
   list: (folder) => fs.readdirSync(folder),
-  makeFolder: (path) => void fs.mkdirSync(path, { recursive: true, mode: 0o700 }),
+  async makeFolder(path) {
+    if (!fs.existsSync(dirname(path))) await nodeDisk.makeFolder(dirname(path));
+    if (makeOne(path)) await nodeDisk.syncFolder(dirname(path));
+  },
   async rename(from, to) {
     fs.renameSync(from, to);
     await nodeDisk.syncFolder(dirname(to));
@@ -52,8 +58,34 @@ export const nodeDisk: Disk = {
   },
 };
 
+function openFile(path: string, flags: number): number {
+  let descriptor: number;
+  try {
+    descriptor = fs.openSync(path, flags, 0o600);
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === 'ELOOP' ? noFile(path, 'a symbolic link') : error;
+  }
+  if (fs.fstatSync(descriptor).isFile()) return descriptor;
+  fs.closeSync(descriptor);
+  throw noFile(path, 'something else');
+}
+
+const noFile = (path: string, found: string): PalimpsestError =>
+  new PalimpsestError('STORE_DAMAGED', `Expected a file at ${path} but found ${found}; take it away`);
+
+/** Answers whether it was made, and not there already. */
+function makeOne(path: string): boolean {
+  try {
+    fs.mkdirSync(path, { mode: 0o700 });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
+}
+
 class NodeFile implements DiskFile {
-  readonly #descriptor: number;
+  #descriptor: number;
 
   constructor(descriptor: number) {
     this.#descriptor = descriptor;
@@ -87,7 +119,10 @@ class NodeFile implements DiskFile {
   }
 
   close(): void {
+    if (this.#descriptor < 0) return;
     fs.closeSync(this.#descriptor);
+    // The number is given to the next file that is opened: whoever comes late must not read or write that one.
+    this.#descriptor = -1;
   }
 }
 

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { dirname } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
 import { checkItem, checkRecord, checkTurn, closedError, toReference } from '../check-input.ts';
 import { handleOfDigest } from '../handle.ts';
@@ -18,18 +18,28 @@ import {
   type StoreStats,
   type TurnRecord,
 } from '../store.ts';
+import { chooseCurrent, readCurrent, removeOthers, writeCurrent } from './current.ts';
 import type { Disk } from './disk.ts';
-import { type FoundText, Generation } from './generation.ts';
+import { type FoundText, Generation, gapProblem, type Limits } from './generation.ts';
 import { DamagedPage } from './linear-hash.ts';
 import { isGap, type LogRecord, REFERENCE, TEXT, TURN } from './log.ts';
-import { decode, digestOf, readReference, readText, readTurn } from './records.ts';
+import { decode, digestOfBytes, readReference, readText, readTurn, utf8Bytes } from './records.ts';
 
 export interface EmbeddedOptions {
   readonly disk: Disk;
   readonly folder: string;
   readonly mode: 'read' | 'write';
+  readonly limits?: StoreLimits;
+  /** Throws if another process has taken over. */
+  mayWrite?(): void;
   /** Called once it is closed. */
   onClose?(): void;
+}
+
+/** So that tests see checkpoints and compactions often. */
+export interface StoreLimits extends Limits {
+  /** Less than this is not worth a compaction. */
+  readonly leastDead?: number;
 }
 
 /** A quarter of the disk, and not for a few kilobytes. */
@@ -45,10 +55,13 @@ export class EmbeddedStore implements Store {
   #generation: Generation;
   #syncing: Promise<void> | undefined;
   #nextSync: Promise<void> | undefined;
-  #work: Promise<unknown> = Promise.resolve();
+  /** The checkpoint or compaction that runs or waits last: nothing is written before it is done. */
+  #work: Promise<unknown> | undefined;
+  #isCheckpointWaiting = false;
+  #inFlight = 0;
+  #onIdle: (() => void) | undefined;
   #failed: Error | undefined;
-  #isClosed = false;
-  #followedAt = 0;
+  #closing: Promise<void> | undefined;
 
   private constructor(options: EmbeddedOptions, generation: Generation) {
     this.#options = options;
@@ -56,17 +69,8 @@ export class EmbeddedStore implements Store {
   }
 
   static async open(options: EmbeddedOptions): Promise<EmbeddedStore> {
-    const { disk, folder, mode } = options;
-    const current = readCurrent(disk, folder);
-    if (mode === 'read') {
-      if (current === undefined) throw missing(folder);
-      return new EmbeddedStore(options, Generation.openToRead(disk, folder, current));
-    }
-    removeOthers(disk, folder, current);
-    if (current !== undefined) return new EmbeddedStore(options, await Generation.open(disk, folder, current));
-    const generation = await Generation.create(disk, folder, 1);
-    await writeCurrent(disk, folder, 1);
-    return new EmbeddedStore(options, generation);
+    if (options.mode === 'read') return new EmbeddedStore(options, openToRead(options));
+    return new EmbeddedStore(options, await openToWrite(options));
   }
 
   async put(text: string, about: Reference): Promise<Handle> {
@@ -89,19 +93,27 @@ export class EmbeddedStore implements Store {
   }
 
   async delete(session: string, { purge = false } = {}): Promise<void> {
+    this.#check();
     checkSession(session);
-    await this.#write((generation) => generation.deleteSession(session));
-    const { deadBytes } = this.#generation.counts;
-    if (purge || (deadBytes > LEAST_DEAD && deadBytes > DEAD_SHARE * this.#generation.end))
-      await this.gc({ force: true });
+    await this.#during(async () => {
+      await this.#write((generation) => generation.deleteSession(session));
+      const { leastDead = LEAST_DEAD } = this.#options.limits ?? {};
+      const { deadBytes } = this.#generation.counts;
+      const isWorthIt = deadBytes > leastDead && deadBytes > DEAD_SHARE * this.#generation.end;
+      if (purge || isWorthIt) await this.#alone(() => this.#compact({ force: true }));
+    });
   }
 
   async get(handle: string): Promise<Stored | undefined> {
-    return this.#read((generation) => storedOf(generation, handle));
+    this.#check();
+    return isHandle(handle) ? this.#read((generation) => storedOf(generation, handle)) : undefined;
   }
 
   async getMany(handles: readonly string[]): Promise<(Stored | undefined)[]> {
-    return handles.map((handle) => this.#read((generation) => storedOf(generation, handle)));
+    this.#check();
+    return this.#read((generation) =>
+      handles.map((handle) => (isHandle(handle) ? storedOf(generation, handle) : undefined)),
+    );
   }
 
   async turn(session: string, turn: number): Promise<TurnRecord | undefined> {
@@ -112,12 +124,11 @@ export class EmbeddedStore implements Store {
   }
 
   async *list(session: string): AsyncGenerator<Stored> {
-    const seen = new Set<string>();
+    this.#check();
     checkSession(session);
     for (const handle of this.#read((generation) => handlesOf(generation, session))) {
-      if (seen.has(handle)) continue;
-      seen.add(handle);
-      const stored = await this.get(handle);
+      this.#check();
+      const stored = this.#read((generation) => soundOf(generation, handle));
       if (stored) yield stored;
     }
   }
@@ -127,6 +138,7 @@ export class EmbeddedStore implements Store {
   }
 
   async stats(): Promise<StoreStats> {
+    this.#check();
     return this.#read((generation): StoreStats => {
       const { texts, turns, sessions, textBytes, deadBytes } = generation.counts;
       return { kind: 'embedded', texts, turns, sessions, textBytes, deadBytes, diskBytes: generation.diskBytes };
@@ -135,88 +147,138 @@ export class EmbeddedStore implements Store {
 
   async verify(): Promise<Problem[]> {
     this.#check();
-    this.#follow({ now: true });
-    const generation = this.#generation;
-    const problems = [...generation.lost];
-    for (const found of generation.scan()) {
-      // What another process writes at this moment is none of ours.
-      if (found.position >= generation.end) break;
-      const problem = isGap(found)
-        ? {
-            what: `${found.bytes} unreadable bytes at ${found.position} of ${generation.number}.log`,
-            remedy: REPAIR,
-            at: found.position,
-          }
-        : problemOf(generation, found);
-      if (problem && !problems.some(({ at }) => at === problem.at)) problems.push(problem);
-    }
-    return problems;
+    return this.#read(problemsOf);
   }
 
   /** Writes what is alive into a new generation, and lets the old one go. */
   async gc({ repair = false, force = false }: GcOptions = {}): Promise<GcReport> {
-    return this.#alone(async () => {
-      const old = this.#generation;
-      const { deadBytes, texts } = old.counts;
-      const damage = repair ? (await this.verify()).length : 0;
-      if (!force && damage === 0 && deadBytes <= DEAD_SHARE * old.end)
-        return { freedBytes: 0, removedTexts: 0, repaired: 0 };
-      const { disk, folder } = this.#options;
-      const next = await Generation.create(disk, folder, old.number + 1);
-      const lost = copyAlive(old, next);
+    this.#check();
+    return this.#during(() => this.#alone(() => this.#compact({ repair, force })));
+  }
+
+  async #compact({ repair = false, force }: GcOptions): Promise<GcReport> {
+    const { disk, folder, limits } = this.#options;
+    const old = this.#generation;
+    const damage = repair ? this.#read(problemsOf).length : 0;
+    if (!force && damage === 0 && old.counts.deadBytes <= DEAD_SHARE * old.end)
+      return { freedBytes: 0, removedTexts: 0, repaired: 0 };
+    const number = old.number + 1;
+    const next = await Generation.create({ disk, folder, number, limits });
+    let texts = 0;
+    try {
+      const copied = this.#read((generation) => copyAlive(generation, next));
+      texts = copied.texts;
       // What is damaged is reported until somebody gives it up.
-      next.lost = repair ? [] : [...old.lost, ...lost];
+      next.lost = repair ? [] : copied.problems;
       await next.checkpoint();
-      const before = old.diskBytes;
-      await writeCurrent(disk, folder, next.number);
-      this.#generation = next;
-      old.markMoved();
-      removeOthers(disk, folder, next.number);
-      return {
-        freedBytes: Math.max(0, before - next.diskBytes),
-        removedTexts: Math.max(0, texts - next.counts.texts),
-        repaired: damage,
-      };
-    });
+    } catch (error) {
+      next.close();
+      Generation.remove({ disk, folder, number });
+      // The store is as it was.
+      throw isFull(error) ? failedBy(error) : error;
+    }
+    await writeCurrent({ disk, folder }, number);
+    this.#generation = next;
+    const freedBytes = Math.max(0, old.diskBytes - next.diskBytes);
+    old.markMoved();
+    old.retire();
+    removeOthers({ disk, folder }, number);
+    await disk.syncFolder(folder);
+    return { freedBytes, removedTexts: Math.max(0, texts - this.#generation.counts.texts), repaired: damage };
   }
 
   async *export(): AsyncGenerator<object> {
     this.#check();
-    this.#follow({ now: true });
-    const generation = this.#generation;
-    for (const found of generation.scan()) {
-      if (isGap(found) || found.position >= generation.end) continue;
-      if (found.type === TEXT) {
-        const text = generation.textOf(readText(found.body).digest);
-        if (text?.position === found.position) yield { type: 'text', ...toStored(generation, text) };
-      } else if (found.type === TURN && generation.isAlive(found))
-        yield { type: 'turn', ...readTurn(found.body).record };
+    // What it reads from stays open, whatever happens to the store in between.
+    const generation = this.#read((current) => current);
+    generation.hold();
+    try {
+      for (const found of generation.scan()) {
+        this.#check();
+        if (found.position >= generation.end) return;
+        const line = isGap(found) ? undefined : rebuilding(generation, () => exportOf(generation, found));
+        if (line) yield line;
+      }
+    } finally {
+      generation.release();
     }
   }
 
-  async close(): Promise<void> {
-    if (this.#isClosed) return;
-    await this.#work.catch(() => {});
-    this.#isClosed = true;
+  async *#texts(): AsyncGenerator<Stored> {
+    for await (const found of this.export()) {
+      const { type, ...stored } = found as Stored & { readonly type: string };
+      if (type === 'text') yield stored;
+    }
+  }
+
+  /** What was begun is finished first; nothing new begins. */
+  close(): Promise<void> {
+    this.#closing ??= this.#finish();
+    return this.#closing;
+  }
+
+  async #finish(): Promise<void> {
+    if (this.#inFlight > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
+    await this.#quiet();
     try {
-      if (this.#options.mode === 'write' && !this.#failed) await this.#generation.checkpoint();
+      const isWriting = this.#options.mode === 'write' && !this.#failed;
+      if (isWriting && this.#generation.isChanged) await this.#generation.checkpoint();
     } finally {
       this.#generation.close();
       this.#options.onClose?.();
     }
   }
 
-  /** Writes at once, answers when it is durable. */
-  async #write<T>(change: (generation: Generation) => T): Promise<T> {
-    this.#check();
+  /** Resolves when nothing is synced, checkpointed or compacted. */
+  async #quiet(): Promise<void> {
+    while (this.#work ?? this.#syncing) await (this.#work ?? this.#syncing)?.catch(() => {});
+  }
+
+  /** Work that `close` waits for. */
+  async #during<T>(work: () => Promise<T>): Promise<T> {
     if (this.#options.mode === 'read')
       throw new PalimpsestError('BAD_OPTION', "Expected a store opened for writing but this one has mode 'read'");
-    await this.#pause;
-    this.#check();
-    const answer = this.#withIndex(change);
-    await this.#commit();
-    if (this.#generation.isDue) void this.#alone(() => this.#generation.checkpoint()).catch(() => {});
-    return answer;
+    this.#inFlight += 1;
+    try {
+      return await work();
+    } finally {
+      this.#inFlight -= 1;
+      if (this.#inFlight === 0) this.#onIdle?.();
+    }
+  }
+
+  /** Writes at once, answers when it is durable. */
+  #write<T>(change: (generation: Generation) => T): Promise<T> {
+    return this.#during(async () => {
+      // Another may have begun by the time that one is done.
+      while (this.#work) await this.#work.catch(() => {});
+      if (this.#failed) throw this.#failed;
+      this.#options.mayWrite?.();
+      const answer = this.#changed(change);
+      await this.#commit();
+      this.#checkpointIfDue();
+      return answer;
+    });
+  }
+
+  #changed<T>(change: (generation: Generation) => T): T {
+    try {
+      return rebuilding(this.#generation, change);
+    } catch (error) {
+      if (error instanceof PalimpsestError) throw error;
+      // A full disk may have room again; what it did not take was not acknowledged.
+      if (isFull(error)) throw failedBy(error);
+      this.#failed = failedBy(error);
+      throw this.#failed;
+    }
+  }
+
+  /** Not waited for: if it fails, the store has failed, and the next who writes is told. */
+  #checkpointIfDue(): void {
+    if (this.#isCheckpointWaiting || !this.#generation.isDue) return;
+    this.#isCheckpointWaiting = true;
+    const run = this.#alone(() => this.#generation.checkpoint());
+    run.catch(() => {}).finally(() => (this.#isCheckpointWaiting = false));
   }
 
   /** Resolves after a sync that began after this call. Those who come while one runs share the next. */
@@ -239,126 +301,134 @@ export class EmbeddedStore implements Store {
   }
 
   async #sync(): Promise<void> {
+    // What the disk has of a sync that failed nobody knows: it is never tried again.
+    if (this.#failed) throw this.#failed;
     try {
       await this.#generation.sync();
     } catch (cause) {
-      // What the disk has of it nobody knows: it is never tried again.
-      this.#failed = new PalimpsestError(
-        'STORE_FAILED',
-        'Expected the disk to sync but it failed; open the store anew',
-        { cause },
-      );
+      this.#failed = failedBy(cause);
       throw this.#failed;
     } finally {
       if (!this.#nextSync) this.#syncing = undefined;
     }
-    this.#check();
   }
-
-  #pause: Promise<unknown> | undefined;
 
   /** Work during which nothing is written: a checkpoint may go on beside reads, a compaction replaces what is read. */
   async #alone<T>(work: () => Promise<T>): Promise<T> {
-    this.#check();
-    if (this.#options.mode === 'read')
-      throw new PalimpsestError('BAD_OPTION', "Expected a store opened for writing but this one has mode 'read'");
     const before = this.#work;
     const run = (async () => {
-      await before.catch(() => {});
-      await this.#syncing?.catch(() => {});
+      await before?.catch(() => {});
+      while (this.#syncing) await this.#syncing.catch(() => {});
+      if (this.#failed) throw this.#failed;
+      this.#options.mayWrite?.();
       return work();
     })();
     this.#work = run;
-    this.#pause = run.catch(() => {});
     try {
       return await run;
     } catch (error) {
-      if (!(error instanceof PalimpsestError)) this.#failed = failedBy(error);
-      throw error;
+      if (error instanceof PalimpsestError) throw error;
+      this.#failed ??= failedBy(error);
+      throw this.#failed;
     } finally {
-      if (this.#work === run) this.#pause = undefined;
+      if (this.#work === run) this.#work = undefined;
     }
   }
 
   #read<T>(look: (generation: Generation) => T): T {
-    this.#check();
-    return this.#options.mode === 'write' ? this.#withIndex(look) : this.#readBeside(look);
+    return this.#options.mode === 'write' ? rebuilding(this.#generation, look) : this.#readBeside(look);
   }
 
   /**
-   * Beside a process that writes. What is found is checked against the log, so it is right. What is not found may stand in
-   * a page that was being replaced: then the index is read again, and in the end the log itself.
+   * Beside a process that writes. First what it wrote since is taken in: a text that it acknowledged is found, one that it
+   * deleted is not. A page that it replaced since does not fit to the others any more: then the index is read again.
    */
   #readBeside<T>(look: (generation: Generation) => T): T {
-    this.#follow({ now: false });
     for (let attempt = 0; ; attempt++) {
-      let problem: unknown;
       try {
-        const answer = look(this.#generation);
-        if (answer !== undefined || (attempt > 0 && !this.#generation.isOutdated)) return answer;
-      } catch (error) {
-        problem = error;
-        const isDamage =
-          error instanceof DamagedPage || (error instanceof PalimpsestError && error.code === 'STORE_DAMAGED');
-        if (!isDamage || attempt >= PATIENCE) throw error;
-      }
-      if (attempt >= PATIENCE) {
-        this.#generation.rebuild();
+        while (!this.#generation.follow()) this.#reload();
         return look(this.#generation);
+      } catch (error) {
+        if (!(error instanceof DamagedPage)) throw error;
+        if (attempt >= PATIENCE) return rebuilding(this.#generation, look);
+        this.#reload();
       }
-      if (attempt > 1) Atomics.wait(NAP, 0, 0, 2);
-      if (problem || this.#generation.isOutdated) this.#reload();
-      else this.#follow({ now: true });
     }
   }
 
   #reload(): void {
-    const { disk, folder } = this.#options;
-    const next = Generation.openToRead(disk, folder, readCurrent(disk, folder) ?? this.#generation.number);
-    this.#generation.close();
+    const next = openToRead(this.#options);
+    this.#generation.retire();
     this.#generation = next;
-  }
-
-  /** A damaged page of the index is no loss: the log has everything. */
-  #withIndex<T>(use: (generation: Generation) => T): T {
-    try {
-      return use(this.#generation);
-    } catch (error) {
-      if (!(error instanceof DamagedPage)) throw error;
-      this.#generation.rebuild();
-      return use(this.#generation);
-    }
-  }
-
-  /** A reader takes in what was written since it looked last: a deletion must be seen, too. */
-  #follow({ now }: { readonly now: boolean }): void {
-    if (this.#options.mode === 'write') return;
-    const time = performance.now();
-    if (!now && time - this.#followedAt < FOLLOW_MS) return;
-    this.#followedAt = time;
-    if (!this.#generation.follow()) this.#reload();
-  }
-
-  async *#texts(): AsyncGenerator<Stored> {
-    for await (const found of this.export()) if ((found as { type: string }).type === 'text') yield found as Stored;
   }
 
   #check(): void {
     if (this.#failed) throw this.#failed;
-    if (this.#isClosed) throw closedError();
+    if (this.#closing) throw closedError();
   }
 }
 
-const FOLLOW_MS = 1;
 /** So often a reader looks again before it reads the whole log. */
 const PATIENCE = 20;
+const NAP_MS = 2;
 const NAP = new Int32Array(new SharedArrayBuffer(4));
 const REPAIR = 'palimpsest store gc --repair gives it up; all else is saved';
 
+async function openToWrite({ disk, folder, limits }: EmbeddedOptions): Promise<Generation> {
+  const { number, problem } = chooseCurrent({ disk, folder });
+  if (number === undefined) {
+    // Whoever made the folder may have been killed before it was durable.
+    await disk.syncFolder(dirname(folder));
+    const generation = await Generation.create({ disk, folder, number: 1, limits });
+    await writeCurrent({ disk, folder }, 1);
+    return generation;
+  }
+  const generation = await Generation.open({ disk, folder, number, limits });
+  if (problem) {
+    await generation.report(problem);
+    await writeCurrent({ disk, folder }, number);
+  }
+  if (removeOthers({ disk, folder }, number)) await disk.syncFolder(folder);
+  return generation;
+}
+
+/** The generation may be replaced while it is opened, and its index changed. */
+function openToRead({ disk, folder, limits }: EmbeddedOptions): Generation {
+  for (let attempt = 0; ; attempt++) {
+    const isPatient = attempt < PATIENCE;
+    const number = readCurrent({ disk, folder }) ?? chooseCurrent({ disk, folder }).number;
+    if (number === undefined) throw missing(folder);
+    try {
+      return Generation.openToRead({ disk, folder, number, limits }, { isPatient });
+    } catch (error) {
+      const isChanging = error instanceof DamagedPage || (error as NodeJS.ErrnoException).code === 'ENOENT';
+      if (!isChanging) throw error;
+      if (!isPatient) throw lostLog(folder, number);
+    }
+    if (attempt > 2) Atomics.wait(NAP, 0, 0, NAP_MS);
+  }
+}
+
+/** A damaged page of the index is no loss: the log has everything. */
+function rebuilding<T>(generation: Generation, use: (generation: Generation) => T): T {
+  try {
+    return use(generation);
+  } catch (error) {
+    if (!(error instanceof DamagedPage)) throw error;
+    generation.rebuild();
+    return use(generation);
+  }
+}
+
+const isFull = (error: unknown): boolean =>
+  ['ENOSPC', 'EDQUOT', 'EFBIG'].includes((error as NodeJS.ErrnoException).code ?? '');
+
 const failedBy = (cause: unknown): PalimpsestError =>
-  new PalimpsestError('STORE_FAILED', `Expected the disk to work but it failed: ${(cause as Error).message}`, {
-    cause,
-  });
+  new PalimpsestError(
+    'STORE_FAILED',
+    `Expected the disk to keep what is written but it failed: ${(cause as Error).message}; see to it, then open the store anew`,
+    { cause },
+  );
 
 const missing = (folder: string): PalimpsestError =>
   new PalimpsestError(
@@ -366,23 +436,65 @@ const missing = (folder: string): PalimpsestError =>
     `Expected a store in ${folder} but found none; it is made when it is opened for writing`,
   );
 
+const lostLog = (folder: string, number: number): PalimpsestError =>
+  new PalimpsestError(
+    'STORE_DAMAGED',
+    `Expected ${number}.log in ${folder} but it is missing; put it back, or open the store for writing to go on without`,
+  );
+
 function storedOf(generation: Generation, handle: string): Stored | undefined {
-  const text = isHandle(handle) ? generation.findText(handle) : undefined;
-  return text && toStored(generation, text);
+  const text = generation.findText(handle);
+  const stored = text && toStored(generation, text);
+  // The index knows 128 of its 130 bits.
+  return stored?.handle === handle ? stored : undefined;
+}
+
+/** The same, and undefined for what is damaged: `verify` tells of it, and the others must come back. */
+function soundOf(generation: Generation, handle: string): Stored | undefined {
+  try {
+    return storedOf(generation, handle);
+  } catch (error) {
+    if (error instanceof PalimpsestError && error.code === 'STORE_DAMAGED') return undefined;
+    throw error;
+  }
 }
 
 function toStored(generation: Generation, text: FoundText): Stored {
-  const decoded = decode(text);
-  const bytes = text.isUtf16 ? Buffer.byteLength(decoded) : text.bytes.length;
-  return { handle: handleOfDigest(text.digest), text: decoded, bytes, refs: generation.referencesTo(text) };
+  return {
+    handle: handleOfDigest(text.digest),
+    text: decode(text),
+    bytes: utf8Bytes(text),
+    refs: generation.referencesTo(text),
+  };
 }
 
-/** The handles of a session, oldest first. */
-function handlesOf(generation: Generation, session: string): string[] {
-  return generation.positionsOf(session).flatMap((position) => {
-    const { type, body } = generation.record(position);
-    return type === TEXT || type === REFERENCE ? [handleOfDigest(body.subarray(0, 32))] : [];
-  });
+/** The handles of a session, oldest first, each once. */
+function handlesOf(generation: Generation, session: string): Set<string> {
+  const handles = new Set<string>();
+  for (const position of generation.positionsOf(session)) {
+    const digest = generation.digestAt(position);
+    if (digest) handles.add(handleOfDigest(digest));
+  }
+  return handles;
+}
+
+function exportOf(generation: Generation, record: LogRecord): object | undefined {
+  if (record.type === TURN)
+    return generation.isAlive(record) ? { type: 'turn', ...readTurn(record.body).record } : undefined;
+  if (record.type !== TEXT) return undefined;
+  const text = generation.textOf(readText(record.body).digest);
+  return text?.position === record.position ? { type: 'text', ...toStored(generation, text) } : undefined;
+}
+
+function problemsOf(generation: Generation): Problem[] {
+  const problems = new Map(generation.lost.map((problem) => [problem.what, problem]));
+  for (const found of generation.scan()) {
+    // What another process writes at this moment is none of ours.
+    if (found.position >= generation.end && !(isGap(found) && !found.isCutOff)) break;
+    const problem = isGap(found) ? gapProblem(generation.number, found) : problemOf(generation, found);
+    if (problem) problems.set(problem.what, problem);
+  }
+  return [...problems.values()];
 }
 
 function problemOf(generation: Generation, record: LogRecord): Problem | undefined {
@@ -390,27 +502,24 @@ function problemOf(generation: Generation, record: LogRecord): Problem | undefin
   const { digest, bytes, isUtf16 } = readText(record.body);
   const handle = handleOfDigest(digest);
   const at = record.position;
-  if (!digestOf(bytes, isUtf16).equals(digest))
+  if (!digestOfBytes(bytes, isUtf16).equals(digest))
     return { what: `${handle} holds another text`, remedy: REPAIR, handle, at };
   if (!generation.mustLeadTo(record)) return undefined;
-  return {
-    what: `the index does not lead to ${handle}`,
-    remedy: 'it is built anew when the store is opened',
-    handle,
-    at,
-  };
+  return { what: `the index does not lead to ${handle}`, remedy: REPAIR, handle, at };
 }
 
-/** Writes all that is alive, in its order. Answers what could not be read. */
-function copyAlive(from: Generation, to: Generation): Problem[] {
-  const lost: Problem[] = [];
+/** Writes all that is alive, in its order. Answers what could not be read, and how many texts there were. */
+function copyAlive(from: Generation, to: Generation): { readonly problems: Problem[]; readonly texts: number } {
+  const problems = new Map(from.lost.map((problem) => [problem.what, problem]));
+  let texts = 0;
   for (const found of from.scan()) {
+    if (found.type === TEXT) texts += 1;
     if (isGap(found)) {
-      const what = `${found.bytes} bytes of ${from.number}.log were unreadable when it was compacted`;
-      lost.push({ what, remedy: REPAIR, at: found.position });
+      const problem = gapProblem(from.number, found);
+      problems.set(problem.what, problem);
     } else if (from.isAlive(found)) copyRecord(found, from, to);
   }
-  return lost;
+  return { problems: [...problems.values()], texts };
 }
 
 function copyRecord({ type, body }: LogRecord, from: Generation, to: Generation): void {
@@ -422,40 +531,5 @@ function copyRecord({ type, body }: LogRecord, from: Generation, to: Generation)
     const { digest, about } = readReference(body);
     const text = from.textOf(digest);
     if (text) to.putText(decode(text), about);
-  }
-}
-
-const CURRENT = 'current';
-
-/** The number of the generation in use. */
-function readCurrent(disk: Disk, folder: string): number | undefined {
-  const path = join(folder, CURRENT);
-  if (!disk.exists(path)) return undefined;
-  const file = disk.open(path, 'read');
-  try {
-    const bytes = Buffer.alloc(16);
-    const number = Number(bytes.toString('latin1', 0, file.read(bytes, 0)));
-    if (Number.isSafeInteger(number) && number > 0) return number;
-  } finally {
-    file.close();
-  }
-  throw new PalimpsestError('STORE_DAMAGED', `Expected the number of a generation in ${path} but found none`);
-}
-
-async function writeCurrent(disk: Disk, folder: string, number: number): Promise<void> {
-  const next = join(folder, `${CURRENT}.next`);
-  disk.remove(next);
-  const file = disk.open(next, 'create');
-  file.write(Buffer.from(String(number)), 0);
-  await file.sync();
-  file.close();
-  await disk.rename(next, join(folder, CURRENT));
-}
-
-/** What a compaction left behind that was cut off, or that is done with. */
-function removeOthers(disk: Disk, folder: string, number: number | undefined): void {
-  for (const name of disk.list(folder)) {
-    const found = /^(\d+)\.(?:log|index|journal|meta|meta\.next)$/.exec(name)?.[1];
-    if (found !== undefined && Number(found) !== number) disk.remove(join(folder, name));
   }
 }

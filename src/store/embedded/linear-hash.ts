@@ -1,8 +1,9 @@
+import { randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import type { DiskFile } from './disk.ts';
 
 export const PAGE = 4096;
-/** Record count and next page (8 bytes each), checksum, page number and epoch of the pages, unused. */
+/** Record count and next page (8 bytes each), then checksum, page number, epoch and the index's id (4 bytes each). */
 const HEADER = 32;
 const ENTRY = 16;
 export const PER_PAGE = (PAGE - HEADER) / ENTRY;
@@ -22,6 +23,10 @@ export interface Key {
 }
 
 export interface HashShape {
+  /** Stands in every page, so that a page of another file is no page of this one. */
+  readonly id: number;
+  /** One more with every checkpoint. A page of a later one does not fit to the others. */
+  readonly epoch: number;
   readonly level: number;
   readonly next: number;
   readonly entries: number;
@@ -39,8 +44,17 @@ interface Page {
   isUsed: boolean;
 }
 
-/** A page whose checksum is wrong: the index must be built anew. */
+/** A page that is damaged, of another file or of a later checkpoint: the index must be read or built anew. */
 export class DamagedPage extends Error {}
+
+export interface LinearHashOptions {
+  /** Where its pages stand; in memory only without one. */
+  readonly file?: DiskFile | undefined;
+  readonly shape?: HashShape;
+  readonly newer?: ReadonlyMap<number, Buffer>;
+  /** How many unchanged pages stay in memory. */
+  readonly cachePages?: number | undefined;
+}
 
 /**
  * Linear hashing in pages of 4 KB: two buckets at first, one bucket split in turn whenever the table is four fifths full,
@@ -48,9 +62,13 @@ export class DamagedPage extends Error {}
  * Changed pages stay in memory until they are taken for a checkpoint.
  */
 export class LinearHash {
-  readonly #file: DiskFile | undefined;
   readonly #pages = new Map<number, Page>();
   readonly #limit: number;
+  readonly #id: number;
+  /** Pages that are newer than what stands in the file. */
+  readonly #newer: ReadonlyMap<number, Buffer>;
+  #file: DiskFile | undefined;
+  #epoch: number;
   #buckets: number[];
   #free: number[];
   #level: number;
@@ -60,9 +78,12 @@ export class LinearHash {
   #dirty = 0;
   #isHeld = false;
 
-  constructor(file: DiskFile | undefined, shape: HashShape = EMPTY, { cachePages = 8192 } = {}) {
+  constructor({ file, shape = emptyShape(), newer = new Map(), cachePages = 8192 }: LinearHashOptions = {}) {
     this.#file = file;
     this.#limit = cachePages;
+    this.#newer = newer;
+    this.#id = shape.id;
+    this.#epoch = shape.epoch;
     this.#buckets = [...shape.buckets];
     this.#free = [...shape.free];
     this.#level = shape.level;
@@ -74,6 +95,8 @@ export class LinearHash {
 
   get shape(): HashShape {
     return {
+      id: this.#id,
+      epoch: this.#epoch,
       level: this.#level,
       next: this.#next,
       entries: this.#entries,
@@ -136,11 +159,18 @@ export class LinearHash {
     }
   }
 
-  /** Copies of the changed pages, sealed. Until `release`, none is forgotten: they do not stand in the file yet. */
-  takeDirty(): { readonly id: number; readonly bytes: Buffer }[] {
+  /**
+   * Copies of the changed pages, sealed, for a file that has all the others. Until `release`, none is forgotten: they do
+   * not stand in the file yet.
+   */
+  takeDirty(file: DiskFile): { readonly id: number; readonly bytes: Buffer }[] {
     const taken: { id: number; bytes: Buffer }[] = [];
+    this.#file = file;
+    this.#epoch += 1;
     for (const page of this.#pages.values()) {
       if (!page.isDirty) continue;
+      page.words[6] = this.#epoch;
+      page.words[7] = this.#id;
       page.words[4] = checksumOf(page);
       taken.push({ id: page.id, bytes: Buffer.from(page.bytes) });
       page.isDirty = false;
@@ -241,11 +271,12 @@ export class LinearHash {
     const bytes = Buffer.alloc(PAGE);
     const words = new Uint32Array(bytes.buffer, bytes.byteOffset, PAGE / 4);
     const page: Page = { id, bytes, words, isDirty: false, isUsed: true };
-    const read = this.#file?.read(bytes, id * PAGE) ?? 0;
-    if (read < PAGE || words[5] !== id || words[4] !== checksumOf(page))
-      throw new DamagedPage(`page ${id} of the index`);
+    const read = this.#newer.get(id)?.copy(bytes) ?? this.#file?.read(bytes, id * PAGE) ?? 0;
+    const isOurs = words[5] === id && (words[6] as number) <= this.#epoch && words[7] === this.#id;
+    if (read < PAGE || !isOurs || words[4] !== checksumOf(page)) throw new DamagedPage(`page ${id} of the index`);
+    // Before it is among them: what was just read must not be the one that goes.
+    if (this.#pages.size >= this.#limit) this.#evict();
     this.#pages.set(id, page);
-    if (this.#pages.size > this.#limit) this.#evict();
     return page;
   }
 
@@ -255,19 +286,29 @@ export class LinearHash {
     page.isDirty = true;
   }
 
-  /** Least recently used first, roughly: what was used since the last round gets another one. */
+  /** Least recently used first, roughly: what was used since its last turn goes to the end of the queue once more. */
   #evict(): void {
-    if (this.#isHeld) return;
+    if (this.#isHeld || !this.#file) return;
+    let turns = 2 * this.#pages.size;
     for (const page of this.#pages.values()) {
-      if (this.#pages.size <= this.#limit) return;
-      if (page.isDirty) continue;
-      if (page.isUsed) page.isUsed = false;
-      else this.#pages.delete(page.id);
+      if (this.#pages.size < this.#limit || turns-- === 0) return;
+      this.#pages.delete(page.id);
+      if (page.isUsed || page.isDirty) this.#pages.set(page.id, page);
+      page.isUsed = false;
     }
   }
 }
 
-const EMPTY: HashShape = { level: 1, next: 0, entries: 0, pages: 1, free: [], buckets: [] };
+const emptyShape = (): HashShape => ({
+  id: randomInt(1, 2 ** 32),
+  epoch: 0,
+  level: 1,
+  next: 0,
+  entries: 0,
+  pages: 1,
+  free: [],
+  buckets: [],
+});
 
 function checksumOf({ words, bytes }: Pick<Page, 'words' | 'bytes'>): number {
   const kept = words[4] as number;

@@ -22,36 +22,63 @@ export interface Gap {
   readonly type: 'gap';
   readonly position: number;
   readonly bytes: number;
+  /** The log ends in the middle of a record, as it does when a process is killed while it writes. */
+  readonly isCutOff: boolean;
 }
 
+/** A record to be: room for the header, the body, and zeros up to the next place where a record may begin. */
+export interface Draft {
+  readonly bytes: Buffer;
+  readonly body: Buffer;
+}
+
+export const FORMAT = 1;
+/** A log begins with `PLMP`, the format, its id and a checksum, so that no record stands at position 0. */
+export const START = 16;
+const START_MAGIC = 0x504d4c50;
 const MAGIC = 0x31676c50;
-export const HEADER = 32;
+const HEADER = 32;
 const ALIGN = 16;
 
-export const recordBytes = (body: number): number => Math.ceil((HEADER + body) / ALIGN) * ALIGN;
+export const aligned = (position: number): number => Math.ceil(position / ALIGN) * ALIGN;
+
+export function writeStart(id: number): Buffer {
+  const bytes = Buffer.alloc(START);
+  bytes.writeUInt32LE(START_MAGIC, 0);
+  bytes.writeUInt32LE(FORMAT, 4);
+  bytes.writeUInt32LE(id, 8);
+  bytes.writeUInt32LE(crc32(bytes.subarray(0, 12)), 12);
+  return bytes;
+}
+
+/** Undefined where it is damaged, or no log. */
+export function readStart(file: DiskFile): { readonly format: number; readonly id: number } | undefined {
+  const bytes = Buffer.alloc(START);
+  if (file.read(bytes, 0) < START || bytes.readUInt32LE(0) !== START_MAGIC) return undefined;
+  if (bytes.readUInt32LE(12) !== crc32(bytes.subarray(0, 12))) return undefined;
+  return { format: bytes.readUInt32LE(4), id: bytes.readUInt32LE(8) };
+}
+
+export function draftOf(length: number): Draft {
+  const bytes = Buffer.allocUnsafe(aligned(HEADER + length));
+  bytes.fill(0, HEADER + length);
+  return { bytes, body: bytes.subarray(HEADER, HEADER + length) };
+}
 
 /**
- * Writes a record: magic, type, length, checksum of the body, its own position and generation, checksum of all that.
- * A record knows where it stands, so that old bytes in a new place are never taken for one.
+ * Writes the header of a record: magic, type, length, checksum of the body, position, the log's id, checksum of all that.
+ * A record knows where it stands and in which log, so that neither old bytes in a new place nor bytes that somebody
+ * put into a text are taken for one.
  */
-export function writeRecord(
-  into: Buffer,
-  at: number,
-  record: { type: number; body: Buffer; position: number; generation: number },
-): number {
-  const { type, body, position, generation } = record;
-  const bytes = recordBytes(body.length);
-  into.writeUInt32LE(MAGIC, at);
-  into.writeUInt32LE(type, at + 4);
-  into.writeUInt32LE(body.length, at + 8);
-  into.writeUInt32LE(crc32(body), at + 12);
-  into.writeUIntLE(position, at + 16, 6);
-  into.writeUInt16LE(0, at + 22);
-  into.writeUInt32LE(generation, at + 24);
-  into.writeUInt32LE(crc32(into.subarray(at, at + 28)), at + 28);
-  body.copy(into, at + HEADER);
-  into.fill(0, at + HEADER + body.length, at + bytes);
-  return bytes;
+export function sealRecord({ bytes, body }: Draft, at: { type: number; position: number; id: number }): void {
+  bytes.writeUInt32LE(MAGIC, 0);
+  bytes.writeUInt32LE(at.type, 4);
+  bytes.writeUInt32LE(body.length, 8);
+  bytes.writeUInt32LE(crc32(body), 12);
+  bytes.writeUIntLE(at.position, 16, 6);
+  bytes.writeUInt16LE(0, 22);
+  bytes.writeUInt32LE(at.id, 24);
+  bytes.writeUInt32LE(crc32(bytes.subarray(0, 28)), 28);
 }
 
 interface Header {
@@ -60,10 +87,8 @@ interface Header {
   readonly checksum: number;
 }
 
-function readHeader(bytes: Buffer, at: number, position: number, generation: number): Header | undefined {
-  if (at + HEADER > bytes.length || bytes.readUInt32LE(at) !== MAGIC) return undefined;
-  if (bytes.readUInt32LE(at + 28) !== crc32(bytes.subarray(at, at + 28))) return undefined;
-  if (bytes.readUIntLE(at + 16, 6) !== position || bytes.readUInt32LE(at + 24) !== generation) return undefined;
+function readHeader(bytes: Buffer, at: number, position: number, id: number): Header | undefined {
+  if (!isHeader(bytes, at, position) || bytes.readUInt32LE(at + 24) !== id) return undefined;
   return {
     type: bytes.readUInt32LE(at + 4),
     length: bytes.readUInt32LE(at + 8),
@@ -71,11 +96,17 @@ function readHeader(bytes: Buffer, at: number, position: number, generation: num
   };
 }
 
+function isHeader(bytes: Buffer, at: number, position: number): boolean {
+  if (at + HEADER > bytes.length || bytes.readUInt32LE(at) !== MAGIC) return false;
+  if (bytes.readUInt32LE(at + 28) !== crc32(bytes.subarray(at, at + 28))) return false;
+  return bytes.readUIntLE(at + 16, 6) === position;
+}
+
 /** Reads the record at a position; undefined if there is none, or it is damaged. `guess` is how long it may be. */
-export function readRecord(file: DiskFile, position: number, generation: number, guess: number): LogRecord | undefined {
+export function readRecord(file: DiskFile, position: number, id: number, guess: number): LogRecord | undefined {
   let bytes = Buffer.allocUnsafe(Math.max(HEADER, guess));
   let length = file.read(bytes, position);
-  const header = readHeader(bytes.subarray(0, length), 0, position, generation);
+  const header = readHeader(length < bytes.length ? bytes.subarray(0, length) : bytes, 0, position, id);
   if (!header) return undefined;
   const whole = HEADER + header.length;
   if (whole > length) {
@@ -85,46 +116,76 @@ export function readRecord(file: DiskFile, position: number, generation: number,
   }
   const body = bytes.subarray(HEADER, whole);
   if (length < whole || crc32(body) !== header.checksum) return undefined;
-  return { position, type: header.type, body, bytes: recordBytes(header.length) };
+  return { position, type: header.type, body, bytes: aligned(whole) };
 }
 
 const CHUNK = 1 << 20;
 
 /**
- * All records from a position on. What cannot be read is told as a gap, and the search goes on behind it: one damaged
- * record never hides the next. A gap that reaches the end may be a write that was cut off.
+ * All records from a position on, up to the end that the log had when this began. What cannot be read is told as a gap,
+ * and the search goes on behind it: one damaged record never hides the next.
  */
-export function* scanLog(file: DiskFile, generation: number, from = 0): Generator<LogRecord | Gap> {
+export function* scanLog(file: DiskFile, id: number, from: number): Generator<LogRecord | Gap> {
   const end = file.size();
-  let chunk: Buffer = Buffer.alloc(0);
-  let start = from;
-  const have = (position: number, bytes: number): boolean => {
-    if (position >= start && position + bytes <= start + chunk.length) return true;
-    if (position + bytes > end) return false;
-    chunk = Buffer.allocUnsafe(Math.min(Math.max(CHUNK, bytes), end - position));
-    start = position;
-    chunk = chunk.subarray(0, file.read(chunk, position));
-    return chunk.length >= bytes;
-  };
+  const window = windowOf(file, end);
   let gap = -1;
   for (let position = from; position < end; ) {
-    const header = have(position, HEADER) ? readHeader(chunk, position - start, position, generation) : undefined;
-    const bytes = header ? recordBytes(header.length) : 0;
-    const isWhole = header !== undefined && have(position, HEADER + header.length);
-    const body = isWhole
-      ? chunk.subarray(position - start + HEADER, position - start + HEADER + header.length)
+    const header = window.has(position, HEADER)
+      ? readHeader(window.bytes, window.at(position), position, id)
       : undefined;
-    if (header && body && crc32(body) === header.checksum) {
-      if (gap >= 0) yield { type: 'gap', position: gap, bytes: position - gap };
+    const whole = HEADER + (header?.length ?? 0);
+    const isCutOff = header ? position + whole > end : gap < 0 && position + HEADER > end;
+    const body = header && !isCutOff ? window.read(position + HEADER, header.length) : undefined;
+    const isSound = header !== undefined && body !== undefined && crc32(body) === header.checksum;
+    if ((isSound || isCutOff) && gap >= 0) {
+      yield { type: 'gap', position: gap, bytes: position - gap, isCutOff: false };
       gap = -1;
-      yield { position, type: header.type, body: Buffer.from(body), bytes };
-      position += bytes;
-      continue;
     }
-    if (gap < 0) gap = position;
-    position += ALIGN;
+    if (isCutOff) {
+      yield { type: 'gap', position, bytes: end - position, isCutOff };
+      return;
+    }
+    if (isSound) yield { position, type: header.type, body, bytes: aligned(whole) };
+    else if (gap < 0) gap = position;
+    // The header is sound, so it tells where the next one is. What looks like a record inside is part of a text.
+    position += header ? aligned(whole) : ALIGN;
   }
-  if (gap >= 0) yield { type: 'gap', position: gap, bytes: end - gap };
+  if (gap >= 0) yield { type: 'gap', position: gap, bytes: end - gap, isCutOff: false };
+}
+
+/** The id that the first record of a log has: where its start is damaged. */
+export function findId(file: DiskFile): number | undefined {
+  const end = file.size();
+  const window = windowOf(file, end);
+  for (let position = START; window.has(position, HEADER); position += ALIGN) {
+    const at = window.at(position);
+    if (isHeader(window.bytes, at, position)) return window.bytes.readUInt32LE(at + 24);
+  }
+  return undefined;
+}
+
+/** A stretch of a file in memory that moves along. */
+function windowOf(file: DiskFile, end: number) {
+  let start = 0;
+  let bytes: Buffer = Buffer.alloc(0);
+  const has = (position: number, length: number): boolean => {
+    if (position >= start && position + length <= start + bytes.length) return true;
+    if (position + length > end) return false;
+    // Never the same memory again: records that were told are parts of it.
+    const next = Buffer.allocUnsafeSlow(Math.min(Math.max(CHUNK, length), end - position));
+    bytes = next.subarray(0, file.read(next, position));
+    start = position;
+    return bytes.length >= length;
+  };
+  return {
+    has,
+    at: (position: number): number => position - start,
+    read: (position: number, length: number): Buffer | undefined =>
+      has(position, length) ? bytes.subarray(position - start, position - start + length) : undefined,
+    get bytes(): Buffer {
+      return bytes;
+    },
+  };
 }
 
 export const isGap = (found: LogRecord | Gap): found is Gap => found.type === 'gap';

@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto';
 import type { Reference, TurnRecord } from '../store.ts';
 import type { Key } from './linear-hash.ts';
+import { type Draft, draftOf } from './log.ts';
 
 /** A text as it stands in the log, with the reference it came with. */
 export interface TextBody {
   readonly digest: Buffer;
-  /** The record of the same session before this one; 0 if there is none, since the first record is no one's. */
+  /** The record of the same session before this one, or 0. */
   readonly before: number;
   readonly about: Reference;
   readonly isUtf16: boolean;
@@ -24,36 +25,45 @@ export interface ReferenceBody {
 
 const DIGEST = 32;
 const TEXT_HEAD = DIGEST + 8 + 4;
+/** In the length of what a text is about: the text is UTF-16, since UTF-8 cannot hold a lone surrogate. */
+const UTF16 = 2 ** 31;
 
-export function writeText({ digest, before, about, isUtf16, bytes }: TextBody): Buffer {
-  const meta = Buffer.from(JSON.stringify(about));
-  const body = Buffer.allocUnsafe(TEXT_HEAD + meta.length + bytes.length);
+export function writeText(text: string, { digest, before, about }: Omit<ReferenceBody, 'older'>): Draft {
+  const isUtf16 = !text.isWellFormed();
+  const meta = JSON.stringify(about);
+  const metaLength = Buffer.byteLength(meta);
+  const start = TEXT_HEAD + metaLength;
+  const draft = draftOf(start + (isUtf16 ? 2 * text.length : Buffer.byteLength(text)));
+  const { body } = draft;
   digest.copy(body, 0);
   body.writeDoubleLE(before, DIGEST);
-  body.writeUInt16LE(meta.length, DIGEST + 8);
-  body.writeUInt16LE(isUtf16 ? 1 : 0, DIGEST + 10);
-  meta.copy(body, TEXT_HEAD);
-  bytes.copy(body, TEXT_HEAD + meta.length);
-  return body;
+  body.writeUInt32LE(isUtf16 ? metaLength + UTF16 : metaLength, DIGEST + 8);
+  body.write(meta, TEXT_HEAD, 'utf8');
+  body.write(text, start, isUtf16 ? 'utf16le' : 'utf8');
+  return draft;
 }
 
 export function readText(body: Buffer): TextBody {
-  const meta = body.readUInt16LE(DIGEST + 8);
+  const length = body.readUInt32LE(DIGEST + 8);
+  const isUtf16 = length >= UTF16;
+  const start = TEXT_HEAD + (isUtf16 ? length - UTF16 : length);
   return {
     digest: body.subarray(0, DIGEST),
     before: body.readDoubleLE(DIGEST),
-    about: JSON.parse(body.toString('utf8', TEXT_HEAD, TEXT_HEAD + meta)),
-    isUtf16: body.readUInt16LE(DIGEST + 10) === 1,
-    bytes: body.subarray(TEXT_HEAD + meta),
+    about: JSON.parse(body.toString('utf8', TEXT_HEAD, start)),
+    isUtf16,
+    bytes: body.subarray(start),
   };
 }
 
-export function writeReference({ digest, before, older, about }: ReferenceBody): Buffer {
-  const head = Buffer.allocUnsafe(DIGEST + 16);
-  digest.copy(head, 0);
-  head.writeDoubleLE(before, DIGEST);
-  head.writeDoubleLE(older, DIGEST + 8);
-  return Buffer.concat([head, Buffer.from(JSON.stringify(about))]);
+export function writeReference({ digest, before, older, about }: ReferenceBody): Draft {
+  const meta = JSON.stringify(about);
+  const draft = draftOf(DIGEST + 16 + Buffer.byteLength(meta));
+  digest.copy(draft.body, 0);
+  draft.body.writeDoubleLE(before, DIGEST);
+  draft.body.writeDoubleLE(older, DIGEST + 8);
+  draft.body.write(meta, DIGEST + 16, 'utf8');
+  return draft;
 }
 
 export function readReference(body: Buffer): ReferenceBody {
@@ -65,23 +75,33 @@ export function readReference(body: Buffer): ReferenceBody {
   };
 }
 
-export function writeTurn(before: number, record: TurnRecord): Buffer {
-  const head = Buffer.allocUnsafe(8);
-  head.writeDoubleLE(before, 0);
-  return Buffer.concat([head, Buffer.from(JSON.stringify(record))]);
+export function writeTurn(before: number, record: TurnRecord): Draft {
+  const json = JSON.stringify(record);
+  const draft = draftOf(8 + Buffer.byteLength(json));
+  draft.body.writeDoubleLE(before, 0);
+  draft.body.write(json, 8, 'utf8');
+  return draft;
 }
 
 export function readTurn(body: Buffer): { readonly before: number; readonly record: TurnRecord } {
   return { before: body.readDoubleLE(0), record: JSON.parse(body.toString('utf8', 8)) };
 }
 
+export function writeDeletion(session: string): Draft {
+  const draft = draftOf(Buffer.byteLength(session));
+  draft.body.write(session, 'utf8');
+  return draft;
+}
+
+export const readDeletion = (body: Buffer): string => body.toString('utf8');
+
 export const keyOfDigest = (digest: Buffer): Key => ({ low: digest.readUInt32LE(0), high: digest.readUInt32LE(4) });
 
+/** Other bits of the same digest. What a key leads to is looked at, so that kinds may share keys. */
+export const referenceKey = (digest: Buffer): Key => ({ low: digest.readUInt32LE(8), high: digest.readUInt32LE(12) });
+
 /** The key of something that has no digest of its own. */
-export function keyOf(kind: string, name: string | Buffer): Key {
-  const digest = hash('sha256', Buffer.concat([Buffer.from(`${kind}\0`), Buffer.from(name)]), 'buffer');
-  return keyOfDigest(digest);
-}
+export const keyOf = (kind: string, name: string): Key => keyOfDigest(hash('sha256', `${kind}\0${name}`, 'buffer'));
 
 const BASE32 = new Map(Array.from('abcdefghijklmnopqrstuvwxyz234567', (letter, i) => [letter.charCodeAt(0), i]));
 
@@ -100,14 +120,15 @@ export function digestStart(handle: string): Buffer {
   return start.subarray(0, 16);
 }
 
-/** A text as bytes. UTF-8 cannot hold a lone surrogate. */
-export function encode(text: string): { readonly bytes: Buffer; readonly isUtf16: boolean } {
-  const isUtf16 = !text.isWellFormed();
-  return { bytes: Buffer.from(text, isUtf16 ? 'utf16le' : 'utf8'), isUtf16 };
-}
-
 export const decode = ({ bytes, isUtf16 }: TextBody): string => bytes.toString(isUtf16 ? 'utf16le' : 'utf8');
 
+/** How many bytes a text has in UTF-8. */
+export const utf8Bytes = (text: TextBody): number =>
+  text.isUtf16 ? Buffer.byteLength(decode(text)) : text.bytes.length;
+
 /** What a handle is made of: see `handleOf`. */
-export const digestOf = (bytes: Buffer, isUtf16: boolean): Buffer =>
+export const digestOf = (text: string): Buffer =>
+  text.isWellFormed() ? hash('sha256', text, 'buffer') : digestOfBytes(Buffer.from(text, 'utf16le'), true);
+
+export const digestOfBytes = (bytes: Buffer, isUtf16: boolean): Buffer =>
   hash('sha256', isUtf16 ? Buffer.concat([Buffer.of(255), bytes]) : bytes, 'buffer');

@@ -2,7 +2,7 @@ import { PalimpsestError } from '../../errors.ts';
 
 /** The part of a `Pool` of the package `pg` that is used: no types of it are needed. */
 export interface PostgresPool {
-  connect(): Promise<PostgresClient>;
+  connect(lent: (error: Error | undefined, client: PostgresClient | undefined) => void): void;
 }
 
 /** A client out of such a pool. */
@@ -36,9 +36,7 @@ export type Query = (text: string, ...values: unknown[]) => Promise<Answer>;
 export async function withConnection<T>(pool: PostgresPool, work: (query: Query) => Promise<T>): Promise<T> {
   let client: PostgresClient | undefined;
   try {
-    client = await pool.connect();
-    // Nobody else listens while the client is lent, and an 'error' that nobody hears ends the process.
-    client.on('error', ignore);
+    client = await connect(pool);
     const answer = await work(toQuery(client));
     giveBack(client, false);
     return answer;
@@ -47,6 +45,20 @@ export async function withConnection<T>(pool: PostgresPool, work: (query: Query)
     if (client) giveBack(client, true);
     throw cause instanceof PalimpsestError ? cause : failed(cause);
   }
+}
+
+/**
+ * While a client is lent nobody else listens, and an 'error' that nobody hears ends the process. Not with the promise
+ * that `connect` gives: a server that ends a connection it has just made is heard before the promise's reader runs.
+ */
+function connect(pool: PostgresPool): Promise<PostgresClient> {
+  return new Promise((resolve, reject) => {
+    pool.connect((error, client) => {
+      client?.on('error', ignore);
+      if (client) resolve(client);
+      else reject(error);
+    });
+  });
 }
 
 /** All or nothing: when this resolves, it is on the server's disk. `first` stands in the message that begins it. */

@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openStore } from '../store/open-store.ts';
+import { palimpsest } from './memory-io.test-data.ts';
+import { recallHelp } from './recall-command.ts';
+
+const path = mkdtempSync(join(tmpdir(), 'palimpsest-recall-'));
+const TEXT = 'one\ntwo\r\nthree 🎉\nfour';
+let handle = '';
+let hostile = '';
+
+beforeAll(async () => {
+  const store = await openStore({ path, mode: 'write' });
+  handle = await store.put(TEXT, { session: 'a', turn: 1 });
+  hostile = await store.put(`${'a'.repeat(50)}!`, { session: 'a', turn: 2 });
+  await store.close();
+});
+afterAll(() => rmSync(path, { recursive: true, force: true }));
+
+const recalled = (...args: string[]) => palimpsest(['recall', ...args, '--store', path]);
+
+describe('palimpsest recall', () => {
+  it('writes the text as it was, and nothing else', async () => {
+    expect(await recalled(handle)).toEqual({ code: 0, stdout: TEXT, stderr: '' });
+  });
+
+  it.each([
+    [['--head', '1'], 'one\n'],
+    [['--tail', '1'], 'four\n'],
+    [['--lines', '2-3'], 'two\r\nthree 🎉\n'],
+    [['--lines', '4-9'], 'four\n'],
+    [['--grep', 'o$'], '2:two\n'],
+    [['--grep', 'O', '-i'], '1:one\n2:two\n4:four\n'],
+    [['--grep', 'three', '--context', '1'], '2-two\n3:three 🎉\n4-four\n'],
+    [['--grep', 'o', '--lines', '2-3'], '2:two\n'],
+  ])('%j writes that part, with a newline at its end', async (args, stdout) => {
+    expect(await recalled(handle, ...args)).toEqual({ code: 0, stdout, stderr: '' });
+  });
+
+  it('exits with 1 where nothing matches, like grep', async () => {
+    expect(await recalled(handle, '--grep', 'nowhere')).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'palimpsest recall: no line matches\n',
+    });
+  });
+
+  it('ends a pattern that would not end', async () => {
+    const { code, stderr } = await recalled(hostile, '--grep', '(a+)+$');
+    expect([code, stderr]).toEqual([1, 'palimpsest recall: the pattern took too long; there may be more matches\n']);
+  });
+
+  it('tells a handle that is not there', async () => {
+    const { code, stdout, stderr } = await recalled(`p_${'a'.repeat(26)}`);
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/^palimpsest recall: .*p_a{26}/);
+  });
+
+  it('takes the store of the environment', async () => {
+    const { stdout } = await palimpsest(['recall', handle], { env: { PALIMPSEST_STORE: path } });
+    expect(stdout).toBe(TEXT);
+  });
+
+  it('tells a store that is not there, and makes none', async () => {
+    const gone = join(path, 'gone');
+    const { code, stderr } = await palimpsest(['recall', handle, '--store', gone]);
+    expect(code).toBe(1);
+    expect(stderr).toContain(gone);
+    expect(stderr).not.toMatch(/\n\s+at /);
+  });
+
+  it.each<[string[], string]>([
+    [[], 'expected one handle'],
+    [['x'], "found 'x'"],
+    [[`p_${'a'.repeat(26)}`, 'y'], 'expected one handle'],
+    [[`p_${'a'.repeat(26)}`, '--heed', '3'], 'did you mean --head?'],
+    [[`p_${'a'.repeat(26)}`, '--head', '0'], '--head'],
+    [[`p_${'a'.repeat(26)}`, '--lines', '3'], '120-180'],
+    [[`p_${'a'.repeat(26)}`, '--lines', '3-2'], '120-180'],
+    [[`p_${'a'.repeat(26)}`, '--lines', '0-2'], '120-180'],
+    [[`p_${'a'.repeat(26)}`, '--head', '1', '--tail', '1'], 'head or tail'],
+    [[`p_${'a'.repeat(26)}`, '--context', '1'], 'grep'],
+    [[`p_${'a'.repeat(26)}`, '--grep', '(a'], 'regular expression'],
+  ])('%j is called wrongly', async (args, said) => {
+    const given = args.map((arg) => (arg === `p_${'a'.repeat(26)}` ? handle : arg));
+    const { code, stdout, stderr } = await recalled(...given);
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain(said);
+    expect(stderr).toContain('Try: palimpsest recall --help\n');
+  });
+
+  it('--help fits a screen', async () => {
+    expect(await palimpsest(['recall', '--help'])).toEqual({ code: 0, stdout: recallHelp, stderr: '' });
+    for (const line of recallHelp.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+    expect(recallHelp.split('\n').length).toBeLessThanOrEqual(36);
+  });
+});

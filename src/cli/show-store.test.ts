@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { showBytes, showGc, showProblems, showStats } from './show-store.ts';
+
+describe('showStats', () => {
+  it('leaves out what the store does not know', () => {
+    const stats = { kind: 'postgres', texts: 1, turns: 0, sessions: 1200, textBytes: 0 } as const;
+    expect(showStats(stats, 'db')).toBe(
+      'store    db (postgres)\nholds    1 text of 1,200 sessions, 0 turns\ntext     0 bytes\n',
+    );
+  });
+
+  it('tells what can be freed, and how', () => {
+    const stats = { kind: 'embedded', texts: 2, turns: 0, sessions: 1, textBytes: 1e6, diskBytes: 2e6 } as const;
+    expect(showStats({ ...stats, deadBytes: 5e5 }, 'x')).toContain(
+      'on disk  2.0 MB, 2.00 times the text\nto free  500.0 KB (25 %); palimpsest store gc\n',
+    );
+    expect(showStats({ ...stats, deadBytes: 0 }, 'x')).toContain('to free  nothing\n');
+  });
+});
+
+describe('showProblems', () => {
+  it('tells each with where it is and what to do', () => {
+    const problems = [
+      { what: 'a record is damaged', remedy: 'run gc --repair', handle: 'p_x', at: 4096 },
+      { what: 'the index is missing', remedy: 'open the store for writing' },
+    ];
+    expect(showProblems(problems, 'x')).toBe(
+      [
+        'x: 2 problems',
+        '  a record is damaged (p_x, at byte 4,096)',
+        '    run gc --repair',
+        '  the index is missing',
+        '    open the store for writing',
+        '',
+      ].join('\n'),
+    );
+  });
+
+  it('does not fill the screen', () => {
+    const problems = Array.from({ length: 1020 }, (_, at) => ({ what: 'damaged', remedy: 'repair', at }));
+    const shown = showProblems(problems, 'x');
+    expect(shown).toContain('  … and 1,000 more; --json lists all\n');
+    expect(shown.split('\n').length).toBeLessThan(50);
+  });
+});
+
+it('showGc says what was done', () => {
+  expect(showGc({ freedBytes: 0, removedTexts: 0, repaired: 0 })).toBe('nothing to free\n');
+  expect(showGc({ freedBytes: 1234, removedTexts: 1, repaired: 0 })).toBe('freed 1.2 KB, removed 1 text\n');
+  expect(showGc({ freedBytes: 0, removedTexts: 0, repaired: 2 })).toBe(
+    'freed 0 bytes, removed 0 texts; gave up 2 damaged records\n',
+  );
+});
+
+it.each([
+  [0, '0 bytes'],
+  [1, '1 byte'],
+  [999, '999 bytes'],
+  [1000, '1.0 KB'],
+  [999_949, '999.9 KB'],
+  [999_950, '1.0 MB'],
+  [1.5e9, '1.5 GB'],
+  [3e15, '3000.0 TB'],
+])('showBytes: %d is %s', (bytes, shown) => {
+  expect(showBytes(bytes)).toBe(shown);
+});

@@ -1,0 +1,95 @@
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import type { Disk } from './disk.ts';
+import { Generation } from './generation.ts';
+import { START } from './log.ts';
+
+/** Where a store is. */
+export interface Folder {
+  readonly disk: Disk;
+  readonly folder: string;
+}
+
+const CURRENT = 'current';
+
+/** The number of the generation in use, as the file says; undefined where it is missing or damaged. */
+export function readCurrent({ disk, folder }: Folder): number | undefined {
+  const path = join(folder, CURRENT);
+  if (!disk.exists(path)) return undefined;
+  const bytes = Buffer.alloc(64);
+  try {
+    const file = disk.open(path, 'read');
+    const text = bytes.toString('latin1', 0, file.read(bytes, 0));
+    file.close();
+    const number = Number.parseInt(text, 10);
+    return number > 0 && text === lineOf(number) ? number : undefined;
+  } catch {
+    // A link, or gone in this moment: there are other ways to know.
+    return undefined;
+  }
+}
+
+export async function writeCurrent({ disk, folder }: Folder, number: number): Promise<void> {
+  const next = join(folder, `${CURRENT}.next`);
+  disk.remove(next);
+  const file = disk.open(next, 'create');
+  try {
+    file.write(Buffer.from(lineOf(number)), 0);
+    await file.sync();
+  } finally {
+    file.close();
+  }
+  await disk.rename(next, join(folder, CURRENT));
+}
+
+const lineOf = (number: number): string => `${number} ${crc32(String(number)).toString(16).padStart(8, '0')}\n`;
+
+/**
+ * The generation in use, also where the file that names it is missing or damaged: then the oldest that does not say that the
+ * store goes on elsewhere, since the next one may be unfinished. None in a folder where no store was ever finished.
+ */
+export function chooseCurrent(place: Folder): { readonly number?: number; readonly problem?: string } {
+  const numbers = logsIn(place);
+  const named = readCurrent(place);
+  if (named !== undefined && (numbers.includes(named) || numbers.length === 0)) return { number: named };
+  if (numbers.length === 0 || isUnfinished(place, numbers, named)) return {};
+  const number = numbers.find((one) => !Generation.isMoved({ ...place, number: one })) ?? (numbers.at(-1) as number);
+  return { number, problem: `the file current was missing or damaged; generation ${number} was taken` };
+}
+
+/** Whoever made the store was killed before it had said so, and so before anything was acknowledged. */
+function isUnfinished({ disk, folder }: Folder, numbers: readonly number[], named: number | undefined): boolean {
+  if (named !== undefined || numbers.length !== 1 || numbers[0] !== 1) return false;
+  const log = disk.open(join(folder, '1.log'), 'read');
+  try {
+    return log.size() <= START;
+  } finally {
+    log.close();
+  }
+}
+
+const logsIn = ({ disk, folder }: Folder): number[] =>
+  (disk.exists(folder) ? disk.list(folder) : [])
+    .flatMap((name) => (/^[1-9]\d{0,8}\.log$/.test(name) ? [Number.parseInt(name, 10)] : []))
+    .sort((a, b) => a - b);
+
+/** What a compaction left behind that was cut off, or that is done with. Answers whether there was anything. */
+export function removeOthers(place: Folder, number: number): boolean {
+  const { disk, folder } = place;
+  for (const old of logsIn(place)) if (old < number) leave({ ...place, number: old });
+  const names = disk.list(folder).filter((name) => {
+    const found = /^([1-9]\d{0,8})\.(?:log|index|(?:journal|meta)(?:\.next)?)$/.exec(name)?.[1];
+    return found !== undefined && Number(found) !== number;
+  });
+  for (const name of names) disk.remove(join(folder, name));
+  return names.length > 0;
+}
+
+/** Whoever still reads there must learn that the store goes on, also if the one who should have told it was killed. */
+function leave(place: Folder & { readonly number: number }): void {
+  try {
+    if (!Generation.isMoved(place)) Generation.markMoved(place);
+  } catch {
+    // What cannot be opened nobody reads.
+  }
+}

@@ -1,0 +1,371 @@
+import { setTimeout } from 'node:timers/promises';
+import { Pool } from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { handleOf } from '../../src/store/handle.ts';
+import { createPostgresStore, type PostgresPool } from '../../src/store/postgres-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { storeConformance } from '../../src/testing/index.ts';
+import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+
+/** Begin, what is known, the texts, the references, commit. */
+const STATEMENTS = 5;
+
+let server: PostgresServer;
+let pool: Pool;
+const pools: Pool[] = [];
+
+/** One run's own schema: a server that is already there may have been used before. */
+const schema = `palimpsest_test_${process.pid}_${Date.now().toString(36)}`;
+const schemas: string[] = [schema];
+
+beforeAll(async () => {
+  server = await startPostgres();
+  pool = openPool();
+}, 60_000);
+
+afterAll(async () => {
+  for (const name of schemas) await pool?.query(`DROP SCHEMA IF EXISTS "${name}" CASCADE`);
+  await Promise.all(pools.map((one) => one.end()));
+  await server?.stop();
+}, 60_000);
+
+function openPool(options: object = {}): Pool {
+  const opened = new Pool({ connectionString: server.url, max: 4, ...options });
+  // Connections are killed here on purpose.
+  opened.on('error', () => {});
+  pools.push(opened);
+  return opened;
+}
+
+const open = (tenant: string, on: Pool = pool): Store => createPostgresStore({ pool: on, tenant, schema });
+
+function newSchema(): string {
+  const name = `${schema}_${schemas.length}`;
+  schemas.push(name);
+  return name;
+}
+
+storeConformance(
+  { describe, it, expect },
+  {
+    name: 'postgres',
+    open: async (tenant = 'default') => open(tenant),
+    reopen: async (store, tenant) => {
+      await store.close();
+      return open(tenant, openPool());
+    },
+  },
+);
+
+describe('createPostgresStore', () => {
+  it.each([
+    { pool: undefined },
+    { pool: {} },
+    { tenant: '../x' },
+    { tenant: 5 },
+    { schema: 'a"; DROP TABLE x; --' },
+    { schema: '' },
+    { schema: 'x'.repeat(64) },
+    { scheme: 'x' },
+  ])('refuses %j', (options) => {
+    expect(() => createPostgresStore({ pool, ...options } as never)).toThrow(
+      expect.objectContaining({ code: 'BAD_OPTION' }),
+    );
+  });
+
+  it('works with a pool of one connection, also while a list is being read', async () => {
+    const store = open('one-connection', openPool({ max: 1 }));
+    await store.putMany(Array.from({ length: 600 }, (_, i) => ({ text: `t${i}`, about: { session: 's', turn: i } })));
+    let seen = 0;
+    for await (const { handle } of store.list('s')) {
+      if (seen++ % 100 === 0) expect((await store.get(handle))?.handle).toBe(handle);
+    }
+    expect(seen).toBe(600);
+  });
+
+  it('does not mind how the owner of the pool parses values', async () => {
+    const types = { getTypeParser: () => () => 'mine' };
+    const store = open('own-types', openPool({ types }));
+    const handle = await store.put('text', { session: 's', turn: 3 });
+    expect(await store.get(handle)).toEqual({ handle, text: 'text', bytes: 4, refs: [{ session: 's', turn: 3 }] });
+    expect((await store.stats()).texts).toBe(1);
+  });
+
+  it('leaves the pool open', async () => {
+    const store = open('left-open');
+    await store.put('text', {});
+    await store.close();
+    expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+    expect(pool.idleCount).toBe(pool.totalCount);
+  });
+
+  it('stores more than one statement holds, in one batch', async () => {
+    const store = open('large-batch');
+    const items = Array.from({ length: 30 }, (_, i) => ({
+      text: `${i}`.repeat(500_000),
+      about: { session: 's', turn: i },
+    }));
+    await store.putMany(items);
+    let index = 0;
+    for await (const { text } of store.list('s')) expect(text === items[index++]?.text).toBe(true);
+    expect(index).toBe(30);
+  });
+
+  it('pages through more texts and turns than a page holds', async () => {
+    const store = open('pages');
+    await store.putMany(
+      Array.from({ length: 2500 }, (_, i) => ({ text: `text ${i}`, about: { session: 's', turn: i } })),
+    );
+    for (let turn = 0; turn < 300; turn++)
+      await store.putTurn({ session: `s${turn % 3}`, turn, reasoning: '', action: '', observation: '', masked: false });
+    const lines: object[] = [];
+    for await (const line of store.export()) lines.push(line);
+    expect(lines.length).toBe(2800);
+    expect(new Set(lines.map((line) => JSON.stringify(line))).size).toBe(2800);
+    const found: number[] = [];
+    for await (const { refs } of store.search('9', { session: 's' })) found.push(refs[0]?.turn ?? -1);
+    expect(found).toEqual(Array.from({ length: 2500 }, (_, i) => i).filter((i) => `${i}`.includes('9')));
+  });
+
+  it('is durable where the server is set to answer before its disk does', async () => {
+    const seen: string[] = [];
+    const relaxed = openPool({ options: '-c synchronous_commit=off' });
+    relaxed.on('connect', (client) => {
+      const query = client.query.bind(client) as (config: object) => Promise<{ rows: { found: string }[] }>;
+      const watched = async (config: { readonly text: string }) => {
+        if (config.text !== 'COMMIT') return query(config);
+        const { rows } = await query({ text: "SELECT current_setting('synchronous_commit') AS found" });
+        seen.push(...rows.map(({ found }) => found));
+        return query(config);
+      };
+      Object.assign(client, { query: watched });
+    });
+    const store = open('relaxed', relaxed);
+    await store.put('text', { session: 's' });
+    await store.putTurn({ session: 's', turn: 1, reasoning: '', action: '', observation: '', masked: false });
+    expect(seen).toEqual(['on', 'on']);
+  });
+});
+
+describe('migrations', () => {
+  const versions = async (name: string) => (await pool.query(`SELECT version FROM "${name}".migrations`)).rows;
+
+  it('run once, however many processes start at once', async () => {
+    const name = newSchema();
+    const stores = Array.from({ length: 8 }, () =>
+      createPostgresStore({ pool: openPool({ max: 1 }), tenant: 'default', schema: name }),
+    );
+    await Promise.all(stores.map((store, i) => store.put(`text ${i}`, { session: 's' })));
+    expect(await versions(name)).toEqual([{ version: 1 }]);
+    expect((await stores[0]?.stats())?.texts).toBe(8);
+  });
+
+  it('change nothing the second time, also for a role that may create nothing', async () => {
+    const name = newSchema();
+    await createPostgresStore({ pool, schema: name }).put('kept', { session: 's' });
+    const role = `${name}_role`;
+    await pool.query(`CREATE ROLE "${role}" LOGIN PASSWORD 'x'`);
+    await pool.query(`GRANT USAGE ON SCHEMA "${name}" TO "${role}"`);
+    await pool.query(`GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "${name}" TO "${role}"`);
+    await pool.query(`GRANT USAGE ON ALL SEQUENCES IN SCHEMA "${name}" TO "${role}"`);
+    const url = new URL(server.url);
+    const limited = openPool({
+      connectionString: undefined,
+      host: url.hostname,
+      port: Number(url.port),
+      database: url.pathname.slice(1),
+      user: role,
+      password: 'x',
+    });
+    const store = createPostgresStore({ pool: limited, schema: name });
+    await store.put('more', { session: 's' });
+    expect((await store.get(handleOf('kept')))?.text).toBe('kept');
+    await store.delete('s');
+    expect((await store.stats()).texts).toBe(0);
+    await limited.end();
+    pools.splice(pools.indexOf(limited), 1);
+    await pool.query(`DROP OWNED BY "${role}"`);
+    await pool.query(`DROP ROLE "${role}"`);
+  });
+
+  it('refuse a schema from the future', async () => {
+    const name = newSchema();
+    await createPostgresStore({ pool, schema: name }).stats();
+    await pool.query(`INSERT INTO "${name}".migrations (version) VALUES (99)`);
+    await expect(createPostgresStore({ pool, schema: name }).stats()).rejects.toMatchObject({ code: 'STORE_FAILED' });
+  });
+});
+
+describe('two pools', () => {
+  it('write the same and other texts at once', async () => {
+    const stores = [open('shared-tenant'), open('shared-tenant', openPool())];
+    const batch = (first: number, step: number) =>
+      Array.from({ length: 300 }, (_, i) => ({
+        text: `text ${(first + i * step + 300) % 300}`,
+        about: { session: 's', turn: i },
+      }));
+    await Promise.all(
+      stores.flatMap((store, i) => [
+        ...Array.from({ length: 5 }, () => store.putMany(batch(i, i === 0 ? 1 : -1))),
+        ...Array.from({ length: 50 }, (_, n) => store.put(`own ${i} ${n}`, { session: `own${i}` })),
+      ]),
+    );
+    for (const store of stores) expect((await store.stats()).texts).toBe(400);
+    expect(await stores[0]?.verify()).toEqual([]);
+  });
+
+  it('delete and put at once, and no text is without a reference, no reference without a text', async () => {
+    const [a, b] = [open('delete-and-put'), open('delete-and-put', openPool())];
+    const items = (session: string) =>
+      Array.from({ length: 50 }, (_, i) => ({ text: `text ${i}`, about: { session } }));
+    for (let round = 0; round < 20; round++) {
+      await a.putMany(items('a'));
+      await Promise.all([a.delete('a'), b.putMany(items('b')), b.delete('c'), a.putMany(items('c'))]);
+      expect((await b.getMany(items('b').map(({ text }) => handleOf(text)))).every((stored) => stored)).toBe(true);
+      expect(await b.verify()).toEqual([]);
+      await Promise.all([a.delete('b'), b.delete('c')]);
+      expect(await a.gc()).toEqual({ freedBytes: 0, removedTexts: 0, repaired: 0 });
+      expect((await a.stats()).texts).toBe(0);
+    }
+  });
+});
+
+describe('a connection that is killed', () => {
+  const itemsOf = (batch: number) =>
+    Array.from({ length: 40 }, (_, i) => ({
+      text: `batch ${batch} text ${i} ${'x'.repeat(20_000)}`,
+      about: { session: `s${batch}`, turn: i },
+    }));
+  const countStored = async (store: Store, batch: number) =>
+    (await store.getMany(itemsOf(batch).map(({ text }) => handleOf(text)))).filter((stored) => stored).length;
+
+  it('at random moments of putMany loses nothing that was acknowledged, and leaves no half batch', async () => {
+    const name = `victim_${process.pid}`;
+    const store = open('killed', openPool({ application_name: name }));
+    const kill = async (): Promise<void> => {
+      await setTimeout(Math.random() * 25);
+      const all = 'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1';
+      await pool.query(all, [name]);
+    };
+    const results: string[] = [];
+    for (let batch = 0; batch < 40; batch++) {
+      const work = store.putMany(itemsOf(batch)).then(
+        () => 'stored',
+        (error) => String(error.code),
+      );
+      const [result] = await Promise.all([work, batch % 2 ? kill() : undefined]);
+      results.push(result);
+    }
+    expect([...new Set(results)].sort()).toEqual(['STORE_FAILED', 'stored']);
+    const witness = open('killed');
+    for (const [batch, result] of results.entries()) {
+      const found = await countStored(witness, batch);
+      expect([batch, found]).toEqual([batch, result === 'stored' || found > 0 ? 40 : 0]);
+    }
+    expect(await witness.verify()).toEqual([]);
+  });
+
+  it('before any one statement of putMany leaves nothing behind, and the store goes on', async () => {
+    const witness = open('killed-between');
+    await witness.stats();
+    for (let at = 1; at <= STATEMENTS; at++) {
+      let sent = 0;
+      const victims = openPool({ max: 1 });
+      const store = open('killed-between', victims);
+      await store.stats();
+      victims.once('acquire', (client) => {
+        const query = client.query.bind(client) as (config: object) => Promise<{ rows: { pid: number }[] }>;
+        const watched = async (config: object) => {
+          if (++sent === at) {
+            const { rows } = await query({ text: 'SELECT pg_backend_pid() AS pid' });
+            await pool.query('SELECT pg_terminate_backend($1, 5000)', [rows[0]?.pid]);
+          }
+          return query(config);
+        };
+        Object.assign(client, { query: watched });
+      });
+      await expect(store.putMany(itemsOf(at))).rejects.toMatchObject({ code: 'STORE_FAILED' });
+      expect([at, sent, await countStored(witness, at)]).toEqual([at, at, 0]);
+      expect(await store.put(`after ${at}`, {})).toBe(handleOf(`after ${at}`));
+    }
+    expect(await witness.verify()).toEqual([]);
+  });
+
+  it('a server that is not there is STORE_FAILED, and the next call tries again', async () => {
+    let isUp = false;
+    const flaky: PostgresPool = {
+      connect: (lent) => (isUp ? pool.connect(lent) : lent(new Error('connect ECONNREFUSED'), undefined)),
+    };
+    const store = createPostgresStore({ pool: flaky, tenant: 'flaky', schema });
+    await expect(store.put('text', {})).rejects.toMatchObject({ code: 'STORE_FAILED' });
+    isUp = true;
+    expect(await store.put('text', {})).toBe(handleOf('text'));
+    isUp = false;
+    await expect(store.get(handleOf('text'))).rejects.toMatchObject({ code: 'STORE_FAILED' });
+  });
+});
+
+describe('damage', () => {
+  it('is found, never given as good, hides nothing else, and is given up by gc with repair', async () => {
+    const store = open('damaged');
+    const texts = ['one', 'two', 'three'];
+    await store.putMany(texts.map((text) => ({ text, about: { session: 's' } })));
+    const where = `WHERE tenant = 'damaged' AND handle = '${handleOf('two')}'`;
+    await pool.query(`UPDATE "${schema}".texts SET body = 'twp' ${where}`);
+    await expect(store.get(handleOf('two'))).rejects.toMatchObject({ code: 'STORE_DAMAGED' });
+    expect((await store.get(handleOf('three')))?.text).toBe('three');
+    const seen: string[] = [];
+    const read = async () => {
+      for await (const { text } of store.list('s')) seen.push(text);
+    };
+    await expect(read()).rejects.toMatchObject({ code: 'STORE_DAMAGED' });
+    expect(seen).toEqual(['one', 'three']);
+    expect((await store.verify()).map(({ handle }) => handle)).toEqual([handleOf('two')]);
+    await store.gc();
+    expect((await store.verify()).length).toBe(1);
+    expect(await store.gc({ repair: true })).toEqual({ freedBytes: 3, removedTexts: 1, repaired: 1 });
+    expect(await store.verify()).toEqual([]);
+    expect(await store.get(handleOf('two'))).toBe(undefined);
+  });
+
+  it('a text that is gone under its references is reported, and put anew by the next put', async () => {
+    const store = open('lost');
+    const handle = await store.put('text', { session: 's' });
+    await pool.query(`DELETE FROM "${schema}".texts WHERE tenant = 'lost'`);
+    expect((await store.verify()).map((problem) => problem.handle)).toEqual([handle]);
+    await store.put('text', { session: 's' });
+    expect(await store.verify()).toEqual([]);
+  });
+
+  it('a handle that names another text is HANDLE_CLASH, and others in the queue are stored', async () => {
+    const store = open('clash');
+    const handle = await store.put('text', { session: 's' });
+    await pool.query(`UPDATE "${schema}".texts SET digest = sha256('other') WHERE tenant = 'clash'`);
+    const [, ...work] = ['first', 'text', 'good', 'better'].map((text) => store.put(text, { session: 's' }));
+    const [clash, ...others] = await Promise.allSettled(work);
+    expect(clash).toMatchObject({ status: 'rejected', reason: { code: 'HANDLE_CLASH' } });
+    expect(others.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled']);
+    expect(handle).toBe(handleOf('text'));
+  });
+});
+
+describe('deleting', () => {
+  it('really deletes: no row is left, and after purge no dead one either', async () => {
+    const store = open('deleted');
+    await store.putMany(
+      Array.from({ length: 100 }, (_, i) => ({ text: `secret ${i}`, about: { session: 's', turn: i } })),
+    );
+    await store.delete('s', { purge: true });
+    for (const table of ['texts', 'refs', 'turns']) {
+      const { rows } = await pool.query(
+        `SELECT count(*)::int AS left FROM "${schema}"."${table}" WHERE tenant = 'deleted'`,
+      );
+      expect(rows).toEqual([{ left: 0 }]);
+    }
+    const { rows } = await pool.query(
+      `SELECT n_dead_tup::int AS dead FROM pg_stat_user_tables WHERE schemaname = $1 AND relname = 'texts'`,
+      [schema],
+    );
+    expect(rows).toEqual([{ dead: 0 }]);
+  });
+});
