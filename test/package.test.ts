@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensureBuilt, ROOT, readManifest, typeCheck } from './support/modules.ts';
 
@@ -25,8 +25,34 @@ beforeAll(async () => {
   // Without its scripts: `prepare` would delete dist/ under the tests that run beside this one.
   const pack = run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', home], { cwd: ROOT });
   tarball = join(home, JSON.parse(pack.stdout)[0].filename);
-  run('npm', ['install', '--offline', '--no-audit', '--no-fund', '--prefix', home, tarball]);
+  writeLock();
+  run('npm', ['ci', '--offline', '--no-audit', '--no-fund']);
 }, 120_000);
+
+/**
+ * What an install without a lock would choose, from our own lock: `npm ci` leaves the packages in npm's cache and not the
+ * lists of their versions, without which `npm install --offline` fails on a fresh machine.
+ */
+function writeLock(): void {
+  const { packages } = JSON.parse(readFileSync(join(ROOT, 'package-lock.json'), 'utf8'));
+  const needed = Object.entries<Locked>(packages).filter(
+    ([path, { dev, devOptional, optional, peer }]) => path !== '' && !dev && !devOptional && !optional && !peer,
+  );
+  const { version, dependencies, bin } = packages[''];
+  const spec = `file:${basename(tarball)}`;
+  const root = { name: 'home', dependencies: { palimpsest: spec } };
+  const palimpsest = { version, resolved: spec, dependencies, bin };
+  const all = { '': root, 'node_modules/palimpsest': palimpsest, ...Object.fromEntries(needed) };
+  writeFileSync(join(home, 'package.json'), JSON.stringify(root));
+  writeFileSync(join(home, 'package-lock.json'), JSON.stringify({ name: 'home', lockfileVersion: 3, packages: all }));
+}
+
+interface Locked {
+  readonly dev?: true;
+  readonly devOptional?: true;
+  readonly optional?: true;
+  readonly peer?: true;
+}
 
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 

@@ -76,12 +76,44 @@ describe('palimpsest mcp', () => {
     expect(stderr).toContain(said);
   });
 
-  it('tells a store that is not there', async () => {
-    const gone = join(path, 'gone');
-    const { code, stderr } = await palimpsest(['mcp', '--http', '0', '--store', gone]);
-    expect(code).toBe(1);
-    expect(stderr).toContain(gone);
+  it('starts before there is a store, says so, and finds it when there is one', async () => {
+    const late = join(path, 'late');
+    let stop = (): void => {};
+    const interrupted = () =>
+      new Promise<void>((resolve) => {
+        stop = resolve;
+      });
+    const said = { stdout: '', stderr: '' };
+    const running = palimpsest(['mcp', '--http', '0', '--store', late], {
+      interrupted,
+      stdout: (text) => {
+        said.stdout += text;
+      },
+      stderr: (text) => {
+        said.stderr += text;
+      },
+    });
+    while (!said.stdout) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(said.stderr).toBe(`palimpsest mcp: ${late} is not there yet; it is opened when it is\n`);
+    const url = said.stdout.trim().slice('listening on '.length);
+    expect(await recallOver(url)).toContain('Nothing was stored yet');
+    const store = await openStore({ path: late, mode: 'write' });
+    await store.put('hidden', { session: 'a', turn: 1 });
+    expect(await recallOver(url)).toContain('lines 1–1 of 1');
+    await store.close();
+    stop();
+    expect((await running).code).toBe(0);
   });
+
+  async function recallOver(url: string): Promise<string> {
+    const params = { name: 'recall', arguments: { handle } };
+    const response = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+    });
+    return response.text();
+  }
 
   it('--help fits a screen', async () => {
     expect(await palimpsest(['mcp', '--help'])).toEqual({ code: 0, stdout: mcpHelp, stderr: '' });

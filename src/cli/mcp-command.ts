@@ -1,8 +1,9 @@
 import { Readable, Writable } from 'node:stream';
 import type { McpOptions } from '../mcp/create-mcp-server.ts';
 import { type Io, UsageError } from './io.ts';
+import { createLateStore } from './late-store.ts';
 import { parseOptions, readCount } from './parse-options.ts';
-import { storePath, withStore } from './with-store.ts';
+import { storePath } from './with-store.ts';
 
 export const mcpHelp = `palimpsest mcp: lets an agent recall by itself what was masked.
 
@@ -45,8 +46,14 @@ export async function mcpCommand(args: readonly string[], io: Io): Promise<numbe
     ...(values['max-chars'] === undefined ? {} : { maxChars: readCount('--max-chars', values['max-chars']) }),
   };
   const serve = values.http === undefined ? overStdio(values, io) : overHttp(values, io);
-  const path = storePath(values.store, io);
-  await withStore({ path, mode: 'read' }, (store) => serve({ store, ...settings }));
+  const store = createLateStore(storePath(values.store, io));
+  try {
+    if (!(await store.isThere()))
+      io.stderr(`palimpsest mcp: ${store.path} is not there yet; it is opened when it is\n`);
+    await serve({ store: store.open, ...settings });
+  } finally {
+    await store.close();
+  }
   return 0;
 }
 
@@ -59,7 +66,7 @@ function overStdio({ host }: Values, io: Io): Serve {
   if (!io.stdin)
     throw new UsageError('standard input is a terminal: an MCP client starts this. To try it by hand: --http 8788');
   // A generator around standard input could not be ended while it waits: Ctrl-C would be without effect.
-  const input = io.stdin instanceof Readable ? io.stdin : Readable.from(io.stdin);
+  const input = io.stdin instanceof Readable ? io.stdin : Readable.from(io.stdin, { objectMode: false });
   const output = new Writable({
     decodeStrings: false,
     write: (chunk, _encoding, done) => {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -85,6 +85,33 @@ describe('palimpsest store', () => {
     }
   });
 
+  it('verify tells what is damaged until gc --repair gives it up', async () => {
+    const damaged = mkdtempSync(join(path, 'damaged-'));
+    const writer = await openStore({ path: damaged, mode: 'write' });
+    for (let turn = 0; turn < 5; turn++) await writer.put(`${turn}`.repeat(10_000), { session: 'a', turn });
+    await writer.close();
+    damageLog(damaged);
+    const at = (...args: string[]) => palimpsest(['store', ...args, '--store', damaged]);
+    const { code, stdout } = await at('verify');
+    expect([code, stdout.split('\n')[0]]).toEqual([1, `${damaged}: 1 problem`]);
+    const found = await at('verify', '--json');
+    expect([found.code, JSON.parse(found.stdout).problems.length]).toEqual([1, 1]);
+    expect(await at('gc', '--repair')).toMatchObject({ code: 0, stdout: expect.stringContaining('gave up 1 damaged') });
+    expect((await at('verify')).code).toBe(0);
+  });
+
+  /** Flips a bit in the middle of the largest file. */
+  function damageLog(folder: string): void {
+    const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .map((name) => join(folder, name))
+      .filter((file) => file.endsWith('.log'));
+    const [log = ''] = files.sort((a, b) => statSync(b).size - statSync(a).size);
+    const bytes = readFileSync(log);
+    const middle = Math.floor(bytes.length / 2);
+    bytes[middle] = (bytes[middle] ?? 0) ^ 1;
+    writeFileSync(log, bytes);
+  }
+
   it.each<[string[], string]>([
     [[], 'expected one of stats, verify, gc, export'],
     [['list'], 'expected one of stats, verify, gc, export'],
@@ -99,11 +126,14 @@ describe('palimpsest store', () => {
     expect(stderr).toContain(said);
   });
 
-  it.each(['stats', 'verify', 'export'])('%s tells a store that is not there, and makes none', async (action) => {
+  it.each(['stats', 'verify', 'export', 'gc'])('%s tells a store that is not there, and makes none', async (action) => {
     const gone = join(path, 'gone');
     const { code, stderr } = await palimpsest(['store', action, '--store', gone]);
-    expect(code).toBe(1);
-    expect(stderr).toContain(gone);
+    expect([code, stderr]).toEqual([
+      1,
+      `palimpsest store: there is no store at ${gone}; name yours with --store or $PALIMPSEST_STORE\n`,
+    ]);
+    expect(existsSync(gone)).toBe(false);
   });
 
   it('--help fits a screen', async () => {

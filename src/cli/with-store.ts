@@ -1,5 +1,7 @@
+import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { PalimpsestError } from '../errors.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Store } from '../store/store.ts';
 import type { Io } from './io.ts';
@@ -9,8 +11,9 @@ export interface Place {
   readonly mode: 'read' | 'write';
 }
 
-/** Opens a store, lets a command work with it, and closes it whatever happens. */
+/** Opens a store, lets a command work with it, and closes it whatever happens. A misspelt path makes no new one. */
 export async function withStore<T>({ path, mode }: Place, work: (store: Store) => Promise<T>): Promise<T> {
+  if (!existsSync(path)) throw noStore(path);
   const store = await openStore({ path, mode });
   try {
     return await work(store);
@@ -23,3 +26,6 @@ export async function withStore<T>({ path, mode }: Place, work: (store: Store) =
 export function storePath(flag: string | undefined, io: Io): string {
   return flag ?? (io.env?.PALIMPSEST_STORE || join(homedir(), '.palimpsest', 'store'));
 }
+
+const noStore = (path: string): PalimpsestError =>
+  new PalimpsestError('BAD_INPUT', `there is no store at ${path}; name yours with --store or $PALIMPSEST_STORE`);

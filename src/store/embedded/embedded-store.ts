@@ -487,6 +487,7 @@ function exportOf(generation: Generation, record: LogRecord): object | undefined
 }
 
 function problemsOf(generation: Generation): Problem[] {
+  generation.checkIndex();
   const problems = new Map(generation.lost.map((problem) => [problem.what, problem]));
   for (const found of generation.scan()) {
     // What another process writes at this moment is none of ours.

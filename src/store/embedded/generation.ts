@@ -395,6 +395,11 @@ export class Generation {
     return !this.#isDeleted(about, record.position) && this.textOf(digest) !== undefined;
   }
 
+  /** Throws `DamagedPage` if any page of the index is damaged. */
+  checkIndex(): void {
+    for (const _ of this.#index.entries());
+  }
+
   /** Whether a text is referred to, but the index does not lead to it. */
   mustLeadTo({ body, position }: LogRecord): boolean {
     const { about, digest } = readText(body);
