@@ -2,6 +2,7 @@ import { OpenCalls } from '../formats/calls.ts';
 import { applyEdits } from '../formats/lens.ts';
 import { isPlaceholder, MAX_PLACEHOLDER } from '../laws/idempotent.ts';
 import type { DropEdit, Edit, Format, InsertEdit, Kind, ReplaceEdit, Segment, Viewer } from '../message.ts';
+import { countLines } from '../text.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
 import { type HandleOptions, showHandle } from './handles.ts';
@@ -23,6 +24,7 @@ import {
 } from './rows.ts';
 import { readSummary } from './summary.ts';
 import { covers, type LineRange, type ToolUse } from './tool-kind.ts';
+import { isTruncated } from './truncate-result.ts';
 
 /** Something that was taken out of the history. */
 export interface Hidden {
@@ -44,6 +46,8 @@ export interface LedgerOptions extends HandleOptions {
   readonly besideTokens?: number | undefined;
   /** Recognises calls, where the policy asks what kind of tool a result came from. */
   readonly toolUse?: ((tool: string | undefined, args: string) => ToolUse) | undefined;
+  /** Results are cut to this size when they arrive. */
+  readonly maxResultTokens?: number | undefined;
 }
 
 type Change = Pick<Result, 'text' | 'tokens' | 'masked' | 'why' | 'handle' | 'settled'> & {
@@ -228,19 +232,30 @@ export class Ledger<M> implements RequestView {
     if (this.#options.toolUse) this.#takeUse(result, this.#options.toolUse(result.tool, result.args));
   }
 
-  #takeUse(result: Result, { kind, read }: ToolUse): void {
+  #takeUse(result: Result, { kind, read, moves }: ToolUse): void {
     result.kind = kind;
-    if (!read || result.isError) return;
-    result.range = read;
-    this.#cover(result, read);
+    result.moves = moves === true;
+    if (read && !result.isError) result.range = linesShown(read, result.text);
+    this.#cover(result);
   }
 
-  #cover(result: Result, read: LineRange): void {
+  #cover(result: Result): void {
+    // The same path is another file now.
+    if (result.moves)
+      for (const path of this.#reads.keys()) if (!/^(?:[/~\\]|\w:)/.test(path)) this.#reads.delete(path);
+    const read = this.#showsFile(result) ? result.range : undefined;
+    if (!read) return;
     const earlier = this.#reads.get(read.path) ?? [];
     const covered = earlier.filter(({ range }) => range && covers(read, range));
     for (const older of covered) older.coveredBy = result;
     result.covers = covered;
     this.#reads.set(read.path, [...earlier.filter((older) => !covered.includes(older)), result]);
+  }
+
+  /** An answer such as "unchanged" or "no such file" shows no file, and what was cut does not show all that was asked for. */
+  #showsFile({ text, tokens, masked }: Result): boolean {
+    const most = this.#options.maxResultTokens ?? Number.POSITIVE_INFINITY;
+    return !masked && tokens > LEAST_SHOWN && tokens <= most && !isTruncated(text);
   }
 
   /** Turn 0: where the system prompt ends, and notes of ours that came back to us. */
@@ -297,6 +312,7 @@ export class Ledger<M> implements RequestView {
 
   endRequest(): void {
     this.requestTokens = this.tokens;
+    if (this.#changes.some(({ result }) => result.range && result.why === 'clip')) this.#coverAnew();
     for (; this.frontier < this.observations.length; this.frontier++) {
       if (this.maskable(this.observations[this.frontier] as Result)) break;
     }
@@ -365,7 +381,7 @@ export class Ledger<M> implements RequestView {
     const tokens = this.counter(text);
     if (stored === undefined || !this.#isShorter(result, text) || tokens > result.tokens) return false;
     this.clippedCount += 1;
-    this.revision += 1;
+    if (result.row !== this.lastRow) this.revision += 1;
     this.#replace(result, 'clip', { stored, text, tokens, handle });
     return true;
   }
@@ -480,7 +496,8 @@ export class Ledger<M> implements RequestView {
     this.#reads.clear();
     for (const result of this.observations) {
       result.coveredBy = undefined;
-      if (result.range) this.#cover(result, result.range);
+      result.covers = [];
+      this.#cover(result);
     }
   }
 
@@ -743,6 +760,14 @@ export class Ledger<M> implements RequestView {
     const wanted = noteTexts(this.notes);
     return found.length !== wanted.length || found.some((text, i) => text !== wanted[i]);
   }
+}
+
+/** A shorter answer to a read is a message about the file, not the file. */
+const LEAST_SHOWN = 80;
+
+/** What a read shows at most: tools stop at some number of lines without a word. */
+function linesShown(read: LineRange, text: string): LineRange {
+  return { ...read, to: Math.min(read.to, read.from + countLines(text) - 1) };
 }
 
 /** The last index for which a test holds that holds for all before it; 0 if there is none. */

@@ -3,7 +3,7 @@ import { brokenLaws } from '../laws/index.ts';
 import type { Edit, Format, Plan, Violation } from '../message.ts';
 import { type Hidden, Ledger, type LedgerOptions } from './ledger.ts';
 import { houseStyle } from './placeholder.ts';
-import type { EpochRecord, Limit, Policy, Reason } from './policy.ts';
+import type { EpochRecord, Limit, Observation, Policy, Reason } from './policy.ts';
 import { createReport, type Decision, type Report, type Requirement } from './report.ts';
 import { clipResult, maskAll, type Stage, sizeOf, squeeze, summarizeTurns } from './squeeze.ts';
 
@@ -68,8 +68,8 @@ export class Planner<M> {
 
   constructor(format: Format<M>, options: PlannerOptions) {
     const { policy, maxTokens, model, epochs, ...ledger } = options;
-    const { style = houseStyle, toolUse } = policy;
-    this.#ledger = new Ledger(format, { ...ledger, style, toolUse });
+    const { style = houseStyle, toolUse, maxResultTokens } = policy;
+    this.#ledger = new Ledger(format, { ...ledger, style, toolUse, maxResultTokens });
     this.#epochs = epochs ?? [];
     this.#policy = policy;
     this.#limits = [policy.limit, budgetLimit(policy, maxTokens)].filter((limit) => limit !== undefined);
@@ -174,13 +174,15 @@ export class Planner<M> {
 
   #decide(isCold = false): void {
     const ledger = this.#ledger;
-    const isRecorded = (epoch: EpochRecord): boolean =>
-      epoch.turns === ledger.turns && epoch.messages <= ledger.messages.length;
+    // On the request that it was taken on, or on the same with another message before the reply.
+    const isRecorded = ({ messages }: EpochRecord): boolean =>
+      ledger.lastRow.from < messages && messages <= ledger.messages.length;
     ledger.isCold = isCold || this.#epochs.some(isRecorded);
     this.#isLawful = false;
     const before = this.#progress;
     const previousTokens = ledger.requestTokens;
     ledger.beginRequest();
+    this.#cutArrivals();
     const { state, because, masked } = this.#followPolicy(before.state);
     const cut = this.#cut();
     ledger.endRequest();
@@ -202,11 +204,21 @@ export class Planner<M> {
     let masked = 0;
     for (let state = start; ; state = this.#policy.init()) {
       const step = this.#policy.step(state, ledger);
-      for (const { segment, maxTokens } of step.clip ?? []) clipResult(ledger, segment, maxTokens);
       masked += maskAll(ledger, step.mask);
       ledger.settle();
       const removed = step.summarize !== undefined && summarizeTurns(ledger, SUMMARY, step.summarize);
       if (!removed) return { state: step.state, because: step.because, masked };
+    }
+  }
+
+  /** Before they are ever cached, large results are cut for nothing. */
+  #cutArrivals(): void {
+    const { maxResultTokens } = this.#policy;
+    const { observations, lastRow } = this.#ledger;
+    if (maxResultTokens === undefined) return;
+    for (let i = observations.length - 1; i >= 0 && observations[i]?.row === lastRow; i--) {
+      const { tokens, segment } = observations[i] as Observation;
+      if (tokens > maxResultTokens) clipResult(this.#ledger, segment, maxResultTokens);
     }
   }
 

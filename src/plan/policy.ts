@@ -74,8 +74,6 @@ export interface Step<S> {
   readonly mask: readonly number[];
   /** How many of the oldest turns to replace by a summary. */
   readonly summarize?: number;
-  /** Segments to cut to so many tokens, head and tail. */
-  readonly clip?: readonly { readonly segment: number; readonly maxTokens: number }[];
   readonly because: Reason;
 }
 
@@ -109,6 +107,8 @@ export interface Policy<S = unknown> {
   readonly toolUse?: (tool: string | undefined, args: string) => ToolUse;
   /** How long the cache lives that it reckons with. */
   readonly cacheLifeMs?: number;
+  /** Results are cut to this size when they arrive. */
+  readonly maxResultTokens?: number;
 }
 
 /** Options that every maker takes. */
@@ -194,8 +194,9 @@ interface State<S> {
 
 /** Makes a policy from its own rule and the options that all share. */
 export function createPolicy<S>(make: Make<S>): Policy<State<S>> {
-  const { options } = make;
-  checkOptions(make.name, options, { ...COMMON_RULES, ...make.rules });
+  checkOptions(make.name, make.options, { ...COMMON_RULES, ...make.rules });
+  // The caller may change his own; a policy that was made stays what it is.
+  const options = copyOf(make.options);
   const window = make.window ?? 10;
   const byKind = options.windowByKind ?? make.windowByKind ?? false;
   const ages = agesOf(window, byKind);
@@ -208,6 +209,7 @@ export function createPolicy<S>(make: Make<S>): Policy<State<S>> {
     style: styleOf(make.name, options.placeholder) ?? make.style ?? houseStyle,
     ...(make.limit ? { limit: make.limit } : {}),
     ...(make.cacheLifeMs === undefined ? {} : { cacheLifeMs: make.cacheLifeMs }),
+    ...(options.maxResultTokens === undefined ? {} : { maxResultTokens: options.maxResultTokens }),
     ...(byKind === false ? {} : { toolUse: toolUseOf(options.toolKinds) }),
     init: () => ({ own: make.init(), seen: 0 }),
     step({ own, seen }, request) {
@@ -216,21 +218,23 @@ export function createPolicy<S>(make: Make<S>): Policy<State<S>> {
       const tagged = options.removeTags ? taggedSince(seen, request, options.removeTags) : [];
       const mask = tagged.length > 0 ? [...step.mask, ...tagged] : step.mask;
       const state = { own: step.state, seen: request.observations.length };
-      const clip = options.maxResultTokens ? oversize(request.observations.slice(seen), options.maxResultTokens) : [];
       const { because, summarize } = step;
-      return {
-        state,
-        mask,
-        because,
-        ...(summarize === undefined ? {} : { summarize }),
-        ...(clip.length > 0 ? { clip } : {}),
-      };
+      return summarize === undefined ? { state, mask, because } : { state, mask, because, summarize };
     },
     outside: (request) => make.outside?.(request, pressed) ?? ripeResults(request, ages, pressed),
   };
   const key = make.isNamed === false ? undefined : keyOf(make.name, options);
   if (key !== undefined) keys.set(policy, key);
   return policy;
+}
+
+/** Lists and tables are copied, functions are what they are. */
+function copyOf(options: CommonOptions): CommonOptions {
+  const copy = (value: unknown): unknown => {
+    if (Array.isArray(value)) return [...value];
+    return typeof value === 'object' && value !== null ? { ...value } : value;
+  };
+  return Object.fromEntries(Object.entries(options).map(([name, value]) => [name, copy(value)]));
 }
 
 function toolUseOf(kinds: CommonOptions['toolKinds']): (tool: string | undefined, args: string) => ToolUse {
@@ -284,10 +288,6 @@ function eligibleResults(options: CommonOptions, ages?: Ages): Eligible {
 }
 
 const setOf = (list: readonly string[] | undefined): Set<string> | undefined => (list ? new Set(list) : undefined);
-
-function oversize(fresh: readonly Observation[], maxTokens: number): { segment: number; maxTokens: number }[] {
-  return fresh.filter(({ tokens }) => tokens > maxTokens).map(({ segment }) => ({ segment, maxTokens }));
-}
 
 function taggedSince(seen: number, request: RequestView, tags: readonly string[]): number[] {
   const fresh = request.observations.slice(seen);

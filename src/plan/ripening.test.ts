@@ -93,7 +93,7 @@ function toldBy(turns: readonly Turn[], ages: Ages): string[][] {
     const results = toolCalls.map(({ id }) => ({
       role: 'tool' as const,
       toolCallId: id,
-      content: 'output '.repeat(90),
+      content: 'output\n'.repeat(90),
     }));
     planner.add({ role: 'assistant', content: '', toolCalls }, ...results);
   }

@@ -79,6 +79,8 @@ export class Result implements Observation {
   kind: ToolKind = 'other';
   /** The lines that it shows, if it is a read that can be told. */
   range: LineRange | undefined = undefined;
+  /** Its call changed the folder of the shell. */
+  moves = false;
   /** A newer read that shows all of it. */
   coveredBy: Result | undefined = undefined;
   /** The older reads that it is the first to cover. */

@@ -7,6 +7,8 @@ export const KINDS: readonly ToolKind[] = ['read', 'search', 'shell', 'edit', 'o
 export interface ToolUse {
   readonly kind: ToolKind;
   readonly read?: LineRange;
+  /** It leaves the shell in another folder. */
+  readonly moves?: true;
 }
 
 /** Lines count from 1; `to` is Infinity where the call asked for all. */
@@ -226,6 +228,8 @@ const LONGEST_COMMAND = 4000;
 /** They say where to work, or nothing that is worth keeping. */
 const PRELIMINARIES = words('cd pushd export source . set pwd true : echo printf');
 
+const MOVERS = words('cd pushd popd set-location');
+
 /** What a command is for is what its first program is for, those apart that only prepare. */
 function readCommand(command: string, directory: string): ToolUse {
   const commands = simpleCommands(command.slice(0, LONGEST_COMMAND));
@@ -235,6 +239,8 @@ function readCommand(command: string, directory: string): ToolUse {
     if (program === 'cd' || program === 'pushd') here = inside(here, to);
     commands.shift();
   }
+  if (commands.length === 1 && MOVERS.has(programOf(wordsIn(commands[0]?.text ?? '')[0] ?? '')))
+    return { kind: 'shell', moves: true };
   const end = commands.findIndex(({ joiner }) => joiner !== '|') + 1;
   const script = scriptIn(wordsIn(commands[0]?.text ?? ''));
   if (script !== undefined && commands.length === 1) return readCommand(script, here);

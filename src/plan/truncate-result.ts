@@ -34,6 +34,9 @@ export function truncateResult(text: string, options: TruncateOptions = {}): str
   );
 }
 
+/** Whether a text was cut by us. */
+export const isTruncated = (text: string): boolean => text.includes('[truncated: kept ');
+
 type Assemble = (text: string, length: number) => string;
 
 /** Where the indicator does not fit either, the cut stands without one. */

@@ -35,26 +35,35 @@ class Diary {
     this.promised.push({ ...promised, at: this.disk.operations.length });
   }
 
-  async put(session: string, bytes: number): Promise<void> {
+  /** Sessions of its own: what one life deletes, the next must not have put again. */
+  #own(session: string): string {
+    return `${session}-${this.#first}`;
+  }
+
+  async put(name: string, bytes: number): Promise<void> {
+    const session = this.#own(name);
     const text = textOf(this.#number++, bytes);
     await this.#store.put(text, { session });
     this.#note({ session, text });
   }
 
-  async share(session: string, other: string): Promise<void> {
+  async share(name: string, other: string): Promise<void> {
+    const session = this.#own(name);
     const text = textOf(this.#number++, 90);
-    await this.#store.put(text, { session: other });
+    await this.#store.put(text, { session: this.#own(other) });
     await this.#store.put(text, { session });
     this.#note({ session, text });
   }
 
-  async putTurn(session: string, turn: number): Promise<void> {
+  async putTurn(name: string, turn: number): Promise<void> {
+    const session = this.#own(name);
     const record = { session, turn, reasoning: 'r', action: 'a', observation: textOf(turn, 700), masked: false };
     await this.#store.putTurn(record);
     this.#note({ session, turn: { session, turn } });
   }
 
-  async delete(session: string, purge = false): Promise<void> {
+  async delete(name: string, purge = false): Promise<void> {
+    const session = this.#own(name);
     this.#note({ session, deletion: 'begun' });
     await this.#store.delete(session, { purge });
     this.#note({ session, deletion: 'done' });
@@ -125,7 +134,6 @@ describe('after a power loss', () => {
       const next = new Diary(second, await openOn(second), 1000);
       await next.write();
       const before = diary.promised.filter(({ at }) => at <= length).map((one) => ({ ...one, at: 0 }));
-      // Texts of the same sessions: what the second life deletes is gone from the first, too.
       for (let n = 0; n < 8; n++) {
         const cut = Math.floor(random() ** 2 * second.operations.length);
         const files = second.afterPowerLoss(cut, { choose: random });

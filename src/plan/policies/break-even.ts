@@ -176,6 +176,7 @@ function decide(account: Account, request: RequestView, rule: Rule, eligible: El
   });
   if (request.isCold)
     return epoch(account, request, rule.ages, eligible, { act: 'cold-cache', because: COLD, ...numbers });
+  if (write === 0) return wait('tokens cost nothing');
   if (rent < rule.threshold * price) return wait('the rent is below the price');
   if (price - read * gain > rule.maxLoss * spent) return wait('too much would be lost if the conversation ended now');
   return epoch(account, request, rule.ages, eligible, {

@@ -156,27 +156,14 @@ export class EmbeddedStore implements Store {
     return this.#during(() => this.#alone(() => this.#compact({ repair, force })));
   }
 
-  async #compact({ repair = false, force }: GcOptions): Promise<GcReport> {
-    const { disk, folder, limits } = this.#options;
+  async #compact({ repair = false, force = false }: GcOptions): Promise<GcReport> {
+    const { disk, folder } = this.#options;
     const old = this.#generation;
     const damage = repair ? this.#read(problemsOf).length : 0;
     if (!force && damage === 0 && old.counts.deadBytes <= DEAD_SHARE * old.end)
       return { freedBytes: 0, removedTexts: 0, repaired: 0 };
     const number = old.number + 1;
-    const next = await Generation.create({ disk, folder, number, limits });
-    let texts = 0;
-    try {
-      const copied = this.#read((generation) => copyAlive(generation, next));
-      texts = copied.texts;
-      // What is damaged is reported until somebody gives it up.
-      next.lost = repair ? [] : copied.problems;
-      await next.checkpoint();
-    } catch (error) {
-      next.close();
-      Generation.remove({ disk, folder, number });
-      // The store is as it was.
-      throw isFull(error) ? failedBy(error) : error;
-    }
+    const { next, texts } = await this.#copy(number, { repair });
     await writeCurrent({ disk, folder }, number);
     this.#generation = next;
     const freedBytes = Math.max(0, old.diskBytes - next.diskBytes);
@@ -185,6 +172,25 @@ export class EmbeddedStore implements Store {
     removeOthers({ disk, folder }, number);
     await disk.syncFolder(folder);
     return { freedBytes, removedTexts: Math.max(0, texts - this.#generation.counts.texts), repaired: damage };
+  }
+
+  /** What is alive, in a new generation that nobody knows of yet. If that fails, the store is as it was. */
+  async #copy(number: number, { repair }: GcOptions): Promise<{ next: Generation; texts: number }> {
+    const { disk, folder, limits } = this.#options;
+    let next: Generation | undefined;
+    try {
+      const made = await Generation.create({ disk, folder, number, limits });
+      next = made;
+      const { problems, texts } = this.#read((generation) => copyAlive(generation, made));
+      // What is damaged is reported until somebody gives it up.
+      made.lost = repair ? [] : problems;
+      await made.checkpoint();
+      return { next: made, texts };
+    } catch (error) {
+      next?.close();
+      Generation.remove({ disk, folder, number });
+      throw isFull(error) ? failedBy(error) : error;
+    }
   }
 
   async *export(): AsyncGenerator<object> {
@@ -296,13 +302,12 @@ export class EmbeddedStore implements Store {
 
   #startNext(): Promise<void> {
     this.#nextSync = undefined;
-    this.#syncing = this.#sync();
-    return this.#syncing;
+    // What the disk has of a sync that failed nobody knows: it is never tried again.
+    this.#syncing = this.#failed ? undefined : this.#sync();
+    return this.#syncing ?? Promise.reject(this.#failed);
   }
 
   async #sync(): Promise<void> {
-    // What the disk has of a sync that failed nobody knows: it is never tried again.
-    if (this.#failed) throw this.#failed;
     try {
       await this.#generation.sync();
     } catch (cause) {

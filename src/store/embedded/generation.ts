@@ -112,8 +112,13 @@ export class Generation {
     Generation.remove(place);
     const generation = new Generation(place, 'write', place.disk.open(pathOf(place, 'log'), 'create'));
     generation.#id = randomInt(1, 2 ** 32);
-    generation.#log.write(writeStart(generation.#id), 0);
-    await generation.checkpoint();
+    try {
+      generation.#log.write(writeStart(generation.#id), 0);
+      await generation.checkpoint();
+    } catch (error) {
+      generation.close();
+      throw error;
+    }
     return generation;
   }
 
