@@ -1,6 +1,6 @@
 import { PalimpsestError } from '../errors.ts';
 import { findLogs } from '../lab/readers/find-logs.ts';
-import { replay } from '../lab/replay.ts';
+import { onlyAsked, replay } from '../lab/replay.ts';
 import type { ReplayPage } from '../lab/replay-result.ts';
 import { writePage } from '../lab/write-page.ts';
 import { readSpec } from '../plan/policies/index.ts';
@@ -32,7 +32,7 @@ Options:
                        often lack the system prompt (default: 0)
   --cache-life <m>     minutes until an unused cache dies, or listed: as the
                        price list says (default: it never does)
-  --context-limit <n>  tokens that no request may exceed
+  --context-limit <n>  tokens to which requests are cut; optimum knows no limit
   --counter <name>     chars (characters / 4), default, o200k, cl100k
   --format <name>      reads every file as this (default: by content)
   --html <file>        writes a page with plots
@@ -68,9 +68,9 @@ export async function replayCommand(args: readonly string[], io: Io): Promise<nu
   // Mistakes in the options are told before anything is read.
   settingOf(request);
   const page = await replayAll(positionals, request, io);
-  if (values.html !== undefined) await writeHtml(values.html, page, io);
-  const { result } = page;
+  const result = onlyAsked(page.result);
   io.stdout(values.json ? `${JSON.stringify(result, null, 2)}\n` : showReplay(result));
+  if (values.html !== undefined) await writeHtml(values.html, page, io);
   if (values.html !== undefined && !values.json) io.stdout(`\nThe page is in ${values.html}\n`);
   if (result.runs.length === 0) io.stderr('palimpsest replay: no run could be read\n');
   return result.runs.length === 0 || result.skipped.length > 0 ? 1 : 0;
@@ -88,12 +88,14 @@ type Values = ReturnType<typeof parseOptions<typeof OPTIONS>>['values'];
 
 function requestOf(values: Values): ReplayRequest {
   const window = values.window === undefined ? undefined : readCount('--window', values.window, 0);
-  const given = values.policy ?? DEFAULT_POLICIES;
+  const limit = values['context-limit'];
+  const given = values.policy ?? DEFAULT_POLICIES.filter((name) => limit === undefined || name !== 'optimum');
+  if (limit !== undefined && given.some((policy) => readSpec(policy).name === 'optimum'))
+    throw new UsageError('optimum knows no context limit; leave one of them out');
   const policies = [...given, ...(values.compare ? PEERS : [])].map((policy) => withWindow(policy, window));
   const prices = (values.prices ?? ['anthropic-5m']).flatMap((name) =>
     name === 'all' ? Object.keys(priceLists) : [name],
   );
-  const limit = values['context-limit'];
   return {
     policies: [...new Set(policies)],
     prices: [...new Set(prices)],

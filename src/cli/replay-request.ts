@@ -32,6 +32,8 @@ export function settingOf(request: ReplayRequest): FileSetting {
   const format = logReaders.find((reader) => reader.format === request.format)?.format;
   if (request.format !== undefined && format === undefined)
     throw badOption('--format', `one of ${logReaders.map((reader) => reader.format).join(', ')}`, request.format);
+  // A counter that lacks its package says so now, not once for every file.
+  counter('');
   const { systemTokens, contextLimit, cacheLife, keepSchedules } = request;
   return {
     counter,

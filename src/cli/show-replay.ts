@@ -4,17 +4,31 @@ import type { ReplayResult } from '../lab/replay-result.ts';
 /** The totals as a table, what was skipped, and one sentence to act on. */
 export function showReplay(result: ReplayResult): string {
   const { runs, prices, policies, skipped } = result;
+  const notes = notesOn(skipped);
+  if (runs.length === 0) return `${[...notes, 'No run was read.'].join('\n')}\n`;
   const turns = runs.reduce((sum, run) => sum + run.turns, 0);
   const read = `${count(runs.length)} ${runs.length === 1 ? 'run' : 'runs'}, ${count(turns)} turns. Input cost against sending everything:`;
-  const rows = policies.map((name) => rowOf(result, name));
   const head = ['policy', ...prices, 'tokens sent', 'masked', 'epochs', 'misses / 100 calls'];
-  const notes = skipped.length === 0 ? [] : [`${count(skipped.length)} skipped:`, ...skipped.slice(0, 5).map(noteOf)];
-  if (skipped.length > 5) notes.push(`  … and ${count(skipped.length - 5)} more; --json lists all`);
+  const rows = policies.map((name) => rowOf(result, name));
+  const counted =
+    prices.length > 1 ? [`Where a policy decides by the prices, its counts are those at ${prices[0]}.`, ''] : [];
   const advice = prices.map((list) => adviceOf(result, list));
-  return `${[read, '', table([head, ...rows]), '', ...notes, ...(notes.length > 0 ? [''] : []), ...advice].join('\n')}\n`;
+  return `${[read, '', table([head, ...rows]), '', ...counted, ...notes, ...advice].join('\n')}\n`;
 }
 
-const noteOf = ({ file, reason }: { readonly file: string; readonly reason: string }): string => `  ${file}: ${reason}`;
+/** The first few, and how many more. */
+function notesOn(skipped: ReplayResult['skipped']): string[] {
+  if (skipped.length === 0) return [];
+  const more = skipped.length > 5 ? [`  … and ${count(skipped.length - 5)} more; --json lists all`] : [];
+  return [`${count(skipped.length)} skipped:`, ...skipped.slice(0, 5).map(noteOf), ...more, ''];
+}
+
+/** Names of files may hold anything. */
+const noteOf = ({ file, reason }: { readonly file: string; readonly reason: string }): string =>
+  `  ${file}: ${reason}`.replace(CONTROL, '?');
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they must not reach the terminal
+const CONTROL = /[\u0000-\u001f\u007f-\u009f]/g;
 
 function rowOf({ runs, total, prices }: ReplayResult, name: string): string[] {
   const results = runs.flatMap((run) => run.results[name] ?? []);

@@ -52,7 +52,7 @@ export function readPrices(text: string): Prices {
   if (text === name) {
     if (Object.hasOwn(priceLists, name)) return priceLists[name as keyof typeof priceLists];
     const near = nearest(name, Object.keys(priceLists));
-    const known = near ? `a price list; did you mean ${near}?` : `one of ${Object.keys(priceLists).join(', ')}`;
+    const known = near ? `a price list (did you mean ${near}?)` : `one of ${Object.keys(priceLists).join(', ')}`;
     throw badOption('prices', known, name);
   }
   checkOptions('prices', options, OWN_RULES);

@@ -6,7 +6,7 @@ export { type Layout, layoutOf } from './layout.ts';
 export { type Candidate, type Optimum, type OptimumInput, optimum } from './optimum.ts';
 export { findLogs } from './readers/find-logs.ts';
 export { type ReadOptions, readLog, readRuns } from './readers/read-runs.ts';
-export { adviceOf, type ReplayOptions, replay } from './replay.ts';
+export { adviceOf, onlyAsked, type ReplayOptions, replay } from './replay.ts';
 export { type Played, type ReplaySetting, replayContext } from './replay-context.ts';
 export { type FileSetting, type ReplayedFile, type ReplayedRun, replayFile } from './replay-file.ts';
 export type {

@@ -126,7 +126,12 @@ export function requestsOf(input: OptimumInput, epochs: readonly number[]): Sent
     const size = stretch.size(request);
     const cached = isEpoch ? Math.min(change ?? previous, previous) : previous;
     if (request > input.billedBefore)
-      requests.push({ size, cached: request === input.billedBefore + 1 ? 0 : cached, isEpoch });
+      // What only the last turn holds went out for the first time.
+      requests.push({
+        size,
+        cached: request === input.billedBefore + 1 ? 0 : cached,
+        isEpoch: isEpoch && cached < previous,
+      });
   }
   return requests;
 }

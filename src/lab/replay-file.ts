@@ -67,8 +67,10 @@ class RunSum {
   }
 
   add(context: Context): void {
+    // All of it before anything is counted: a context that cannot be played must not count by half.
+    const all = replayContext(context, this.#setting);
     this.#count(context);
-    for (const played of replayContext(context, this.#setting)) {
+    for (const played of all) {
       this.#sums.get(played.contender)?.add(played, isFirstOf(this.#setting, played));
       if (this.#setting.keepSchedules) this.#addSchedule(played, context);
     }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { adviceOf, replay } from './replay.ts';
+import { adviceOf, onlyAsked, replay } from './replay.ts';
 import type { ReplayedFile } from './replay-file.ts';
 import type { PolicyResult, ReplayResult, Schedule } from './replay-result.ts';
 
@@ -42,8 +42,9 @@ describe('replay', () => {
     expect(found.total).toEqual({
       polling: { tokensSent: 260, cost: { x: 300, y: 110 }, saving: { x: 300 / 400 - 1, y: 110 / 100 - 1 } },
     });
-    // None was not asked for.
-    expect(found.runs.map((run) => Object.keys(run.results))).toEqual([['polling'], ['polling']]);
+    // None was not asked for: the page needs it, the answer does not have it.
+    expect(found.runs.map((run) => Object.keys(run.results))).toEqual(Array(2).fill(['none', 'polling']));
+    expect(onlyAsked(found).runs.map((run) => Object.keys(run.results))).toEqual([['polling'], ['polling']]);
   });
 
   it('saves nothing where nothing was sent', async () => {

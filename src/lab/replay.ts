@@ -20,24 +20,26 @@ export async function replay(paths: readonly string[], options: ReplayOptions): 
   const files = await findLogs(paths, (file, reason) => skipped.push({ file, reason }));
   onProgress(0, files.length);
   let done = 0;
+  const details = new Details();
   const played = await inParallel(files, parallel, async (file) => {
     const replayed = await play(file);
     onProgress(++done, files.length);
-    return replayed;
+    return { ...replayed, runs: replayed.runs.map((run) => details.take(run)) };
   });
   const runs = played.flatMap((file) => file.runs);
   for (const [i, { skipped: reasons }] of played.entries())
     for (const reason of reasons) skipped.push({ file: files[i] as string, reason });
-  const results = runs.map(({ result }) => result);
-  const total = Object.fromEntries(policies.map((name) => [name, totalOf(name, results, prices)]));
-  const asked = results.map((run) => onlyAsked(run, policies));
-  return { result: { version: 1, prices, policies, runs: asked, total, skipped }, details: detailsOf(runs) };
+  const total = Object.fromEntries(policies.map((name) => [name, totalOf(name, runs, prices)]));
+  return { result: { version: 1, prices, policies, runs, total, skipped }, details: details.of(runs) };
 }
 
-/** Sending everything is always replayed, since savings are told against it. */
-function onlyAsked(run: RunResult, policies: readonly string[]): RunResult {
-  const results = Object.entries(run.results).filter(([name]) => policies.includes(name));
-  return { ...run, results: Object.fromEntries(results) };
+/** Sending everything is always replayed, since savings are told against it; this leaves only what was asked for. */
+export function onlyAsked(result: ReplayResult): ReplayResult {
+  const runs = result.runs.map((run) => {
+    const asked = Object.entries(run.results).filter(([name]) => result.policies.includes(name));
+    return { ...run, results: Object.fromEntries(asked) };
+  });
+  return { ...result, runs };
 }
 
 async function inParallel<T, R>(items: readonly T[], limit: number, work: (item: T) => Promise<R>): Promise<R[]> {
@@ -73,13 +75,22 @@ const costOfAll = (run: RunResult, list: string): number | undefined => run.resu
 /** The page shows the longest runs in detail: all of a thousand would not open. */
 const MOST_DETAILS = 30;
 
-function detailsOf(runs: readonly ReplayedRun[]): RunDetail[] {
-  return runs
-    .map(({ schedules, result }, run) => ({ run, schedules, turns: result.turns }))
-    .filter(({ schedules }) => Object.keys(schedules).length > 0)
-    .sort((a, b) => b.turns - a.turns)
-    .slice(0, MOST_DETAILS)
-    .map(({ run, schedules }) => ({ run, schedules }));
+/** The schedules of the longest runs so far; those of the others are let go as soon as they are read. */
+class Details {
+  #longest: ReplayedRun[] = [];
+
+  take(run: ReplayedRun): RunResult {
+    if (Object.keys(run.schedules).length > 0) {
+      this.#longest.push(run);
+      this.#longest.sort((a, b) => b.result.turns - a.result.turns);
+      this.#longest.length = Math.min(this.#longest.length, MOST_DETAILS);
+    }
+    return run.result;
+  }
+
+  of(runs: readonly RunResult[]): RunDetail[] {
+    return this.#longest.map(({ result, schedules }) => ({ run: runs.indexOf(result), schedules }));
+  }
 }
 
 /** One sentence to act on: which policy saves how much, and what it hides that was needed again. */

@@ -426,7 +426,7 @@ export class Ledger<M> implements RequestView {
     this.#firstEdited = Math.min(this.#firstEdited ?? result.segment, result.segment);
     result.handle = shown ?? this.#options.handleOf?.(stored);
     const { tool, callId, turn } = result;
-    this.hidden.push({ handle: result.handle ?? '', text: stored, why, turn, tool, callId });
+    this.hidden.push(Object.freeze({ handle: result.handle ?? '', text: stored, why, turn, tool, callId }));
     this.#resizeResult(result, after - tokens, text.length - result.text.length);
     result.text = text;
     result.tokens = after;
@@ -470,7 +470,9 @@ export class Ledger<M> implements RequestView {
   remove(rows: ReadonlySet<TurnRow>, why: 'summarize' | 'drop', text: string): void {
     this.#keepShape();
     const [first] = rows;
-    this.hidden.push({ handle: this.#options.handleOf?.(text) ?? '', text, why, turn: first?.number ?? 0 });
+    this.hidden.push(
+      Object.freeze({ handle: this.#options.handleOf?.(text) ?? '', text, why, turn: first?.number ?? 0 }),
+    );
     const segment = this.#firstSegment[first?.from ?? 0] ?? 0;
     this.#firstEdited = Math.min(this.#firstEdited ?? segment, segment);
     for (const row of rows) this.#count(row, -1);

@@ -67,7 +67,8 @@ const DEEPEST = 16;
 
 /**
  * Every value in some messages in the order in which it stands, and the last key of every object, to see whether
- * anything was changed in place. A key that is renamed moves to the end, so the last one tells for all.
+ * anything was changed in place. A key that is renamed moves to the end, so the last one tells; only an object of which
+ * every key was deleted and written anew under another name, with the same values in the same order, is not noticed.
  */
 class Snapshot {
   readonly #roots: unknown[] = [];

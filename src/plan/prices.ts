@@ -46,10 +46,10 @@ function list(name: string, prices: Omit<Prices, 'name' | 'date' | 'source'>, so
 /** In this order: a longer name before the one that it begins with. */
 const MODELS: readonly (readonly [RegExp, PriceName])[] = [
   [/claude|anthropic/, 'anthropic-5m'],
-  [/gpt-?(?:5\.[6-9]|[6-9])/, 'gpt-5.6'],
+  [/gpt-?(?:5\.(?:[6-9]|\d\d)|[6-9])/, 'gpt-5.6'],
   [/gpt-?5|codex/, 'gpt-5'],
-  [/gpt-?4\.1|\bo[34]\b|o4-mini|o3-mini/, 'gpt-4.1'],
-  [/gpt-?4o|\bo1\b/, 'gpt-4o'],
+  [/gpt-?4o|\bo1\b|\bo3-mini\b/, 'gpt-4o'],
+  [/gpt-?4\.1|\bo[34]\b/, 'gpt-4.1'],
   [/gemini/, 'gemini'],
   [/deepseek/, 'deepseek'],
 ];

@@ -13,7 +13,7 @@ export interface Folder {
 const CURRENT = 'current';
 
 /** The number of the generation in use, as the file says; undefined where it is missing or damaged. */
-export function readCurrent({ disk, folder }: Folder): number | undefined {
+function readCurrent({ disk, folder }: Folder): number | undefined {
   const path = join(folder, CURRENT);
   if (!disk.exists(path)) return undefined;
   const bytes = Buffer.alloc(64);
@@ -49,9 +49,10 @@ const lineOf = (number: number): string => `${number} ${crc32(String(number)).to
  * store goes on elsewhere, since the next one may be unfinished. None in a folder where no store was ever finished.
  */
 export function chooseCurrent(place: Folder): { readonly number?: number; readonly problem?: string } {
-  const numbers = logsIn(place);
   const named = readCurrent(place);
-  if (named !== undefined && (numbers.includes(named) || numbers.length === 0)) return { number: named };
+  if (named !== undefined && place.disk.exists(join(place.folder, `${named}.log`))) return { number: named };
+  const numbers = logsIn(place);
+  if (named !== undefined && numbers.length === 0) return { number: named };
   if (numbers.length === 0 || isUnfinished(place, numbers, named)) return {};
   const number = numbers.find((one) => !Generation.isMoved({ ...place, number: one })) ?? (numbers.at(-1) as number);
   return { number, problem: `the file current was missing or damaged; generation ${number} was taken` };

@@ -18,7 +18,7 @@ import {
   type StoreStats,
   type TurnRecord,
 } from '../store.ts';
-import { chooseCurrent, readCurrent, removeOthers, writeCurrent } from './current.ts';
+import { chooseCurrent, removeOthers, writeCurrent } from './current.ts';
 import type { Disk } from './disk.ts';
 import { type FoundText, Generation, gapProblem, type Limits } from './generation.ts';
 import { DamagedPage } from './linear-hash.ts';
@@ -390,7 +390,8 @@ async function openToWrite({ disk, folder, limits }: EmbeddedOptions): Promise<G
   }
   const generation = await Generation.open({ disk, folder, number, limits });
   if (problem) {
-    await generation.report(problem);
+    generation.lose(problem);
+    await generation.checkpoint();
     await writeCurrent({ disk, folder }, number);
   }
   if (removeOthers({ disk, folder }, number)) await disk.syncFolder(folder);
@@ -401,10 +402,12 @@ async function openToWrite({ disk, folder, limits }: EmbeddedOptions): Promise<G
 function openToRead({ disk, folder, limits }: EmbeddedOptions): Generation {
   for (let attempt = 0; ; attempt++) {
     const isPatient = attempt < PATIENCE;
-    const number = readCurrent({ disk, folder }) ?? chooseCurrent({ disk, folder }).number;
+    const { number, problem } = chooseCurrent({ disk, folder });
     if (number === undefined) throw missing(folder);
     try {
-      return Generation.openToRead({ disk, folder, number, limits }, { isPatient });
+      const generation = Generation.openToRead({ disk, folder, number, limits }, { isPatient });
+      if (problem) generation.lose(problem);
+      return generation;
     } catch (error) {
       const isChanging = error instanceof DamagedPage || (error as NodeJS.ErrnoException).code === 'ENOENT';
       if (!isChanging) throw error;

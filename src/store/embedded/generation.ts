@@ -631,7 +631,7 @@ export class Generation {
     if (!this.#disk.exists(this.#path('journal'))) return { meta: readMeta(this.#readFile('meta')) };
     const journal = readJournal(this.#readFile('journal'));
     if (!journal) {
-      this.#lose(`${this.number}.journal was damaged; the index was built anew`);
+      this.lose(`${this.number}.journal was damaged; the index was built anew`);
       this.#disk.remove(this.#path('index'));
       this.#disk.remove(this.#path('journal'));
       return { meta: readMeta(this.#readFile('meta')) };
@@ -677,7 +677,7 @@ export class Generation {
         `Expected a store of format ${FORMAT} but found ${start.format}; open it with the version that made it`,
       );
     this.#id = start?.id ?? meta?.log ?? findId(this.#log) ?? randomInt(1, 2 ** 32);
-    if (!start) this.#lose(`the first ${START} bytes of ${this.number}.log are unreadable`);
+    if (!start) this.lose(`the first ${START} bytes of ${this.number}.log are unreadable`);
   }
 
   /** Why the index cannot be used. */
@@ -706,7 +706,7 @@ export class Generation {
     this.#heads.clear();
     this.#deletions.clear();
     Object.assign(this.counts, noCounts());
-    this.#lose(why);
+    this.lose(why);
     this.#checkpoint = 0;
     this.#replay(START);
   }
@@ -715,14 +715,9 @@ export class Generation {
     return new LinearHash({ cachePages: this.#limits.cachePages });
   }
 
-  #lose(what: string): void {
-    this.#note([{ what, remedy: SAVED }]);
-  }
-
   /** Has `verify` report something until it is repaired. */
-  async report(what: string): Promise<void> {
-    this.#lose(what);
-    await this.checkpoint();
+  lose(what: string): void {
+    this.#note([{ what, remedy: SAVED }]);
   }
 
   #note(problems: readonly Problem[]): void {
