@@ -71,6 +71,7 @@ async function makeTables() {
     worst: worst(all, ['sliding-window', 'polling', 'clear-tool-uses', PLAIN, 'break-even']),
     hidden: hidden(all, POLICIES),
     study: study(all, STUDY),
+    optima: optima(all),
     cold: changes(living, ['break-even', 'optimum']),
   };
 }
@@ -110,6 +111,16 @@ function worst(runs, policies) {
     Math.max(...runs.map((run) => run.results[name].cost[list] / run.results.none.cost[list] - 1));
   const rows = policies.map((name) => [nameOf(name), ...LISTS.map((list) => percent(worstOf(name, list)))]);
   return table(['worst run', ...LISTS], rows);
+}
+
+/** Beside the best schedule of the plain window, and beside the best that may use the kinds too. */
+function optima(runs) {
+  const lists = LISTS.filter((list) => list !== 'none');
+  const rows = ['optimum', 'optimum:window-by-kind=true'].map((best) => [
+    code(best),
+    ...lists.map((list) => against(runs, 'break-even', best, list).toFixed(3)),
+  ]);
+  return table(['`break-even` beside', ...lists], rows);
 }
 
 function hidden(runs, policies) {
