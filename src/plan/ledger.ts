@@ -20,6 +20,7 @@ import {
   nameTokens,
   Result,
   TurnRow,
+  Use,
   type Why,
 } from './rows.ts';
 import { readSummary } from './summary.ts';
@@ -117,6 +118,8 @@ export class Ledger<M> implements RequestView {
   readonly #results: (Result | undefined)[] = [];
   readonly #openCalls = new OpenCalls<Call>();
   readonly #noteMessages: number[] = [];
+  /** The sizes of the names of tools. */
+  readonly #tools = new Map<string, number>();
   /** The newest reads of each file, none of which covers another. */
   readonly #reads = new Map<string, Result[]>();
   /** The text before each turn, as far as it is known. */
@@ -192,12 +195,21 @@ export class Ledger<M> implements RequestView {
     this.tokensBefore += tokens;
     row.text += content;
     // The name of a tool is part of what the model said.
-    if (segment.kind === 'action' && segment.tool !== undefined) row.text += this.counter(segment.tool);
+    if (segment.kind === 'action') row.text += this.#toolTokens(segment.tool);
     this.#resize(segment.message, row, tokens, isArguments(segment) ? 0 : length);
     if (segment.kind === 'observation') this.#takeResult(index, segment, row, content);
     else if (segment.kind === 'action') this.#takeCall(segment, row);
     else if (segment.kind === 'user') this.#takeUser(segment, row);
     if (segment.signed) this.#takeSigned(index, row);
+  }
+
+  #toolTokens(tool: string | undefined): number {
+    if (tool === undefined) return 0;
+    const known = this.#tools.get(tool);
+    if (known !== undefined) return known;
+    const tokens = this.counter(tool);
+    this.#tools.set(tool, tokens);
+    return tokens;
   }
 
   #takeUser({ text }: Segment, row: TurnRow): void {
@@ -233,22 +245,20 @@ export class Ledger<M> implements RequestView {
   }
 
   #takeUse(result: Result, { kind, read, moves }: ToolUse): void {
-    result.kind = kind;
-    result.moves = moves === true;
-    if (read && !result.isError) result.range = linesShown(read, result.text);
-    this.#cover(result);
+    const range = read && !result.isError ? linesShown(read, result.text) : undefined;
+    result.use = new Use(kind, moves === true, range);
+    this.#cover(result, result.use);
   }
 
-  #cover(result: Result): void {
+  #cover(result: Result, use: Use): void {
     // The same path is another file now.
-    if (result.moves)
-      for (const path of this.#reads.keys()) if (!/^(?:[/~\\]|\w:)/.test(path)) this.#reads.delete(path);
-    const read = this.#showsFile(result) ? result.range : undefined;
+    if (use.moves) for (const path of this.#reads.keys()) if (!/^(?:[/~\\]|\w:)/.test(path)) this.#reads.delete(path);
+    const read = this.#showsFile(result) ? use.range : undefined;
     if (!read) return;
     const earlier = this.#reads.get(read.path) ?? [];
-    const covered = earlier.filter(({ range }) => range && covers(read, range));
-    for (const older of covered) older.coveredBy = result;
-    result.covers = covered;
+    const covered = earlier.filter((older) => older.use?.range && covers(read, older.use.range));
+    for (const older of covered) if (older.use) older.use.coveredBy = result;
+    use.covers = covered;
     this.#reads.set(read.path, [...earlier.filter((older) => !covered.includes(older)), result]);
   }
 
@@ -312,7 +322,7 @@ export class Ledger<M> implements RequestView {
 
   endRequest(): void {
     this.requestTokens = this.tokens;
-    if (this.#changes.some(({ result }) => result.range && result.why === 'clip')) this.#coverAnew();
+    if (this.#reads.size > 0 && this.#changes.some(({ result }) => result.why === 'clip')) this.#coverAnew();
     for (; this.frontier < this.observations.length; this.frontier++) {
       if (this.maskable(this.observations[this.frontier] as Result)) break;
     }
@@ -497,9 +507,10 @@ export class Ledger<M> implements RequestView {
     if (this.#reads.size === 0) return;
     this.#reads.clear();
     for (const result of this.observations) {
-      result.coveredBy = undefined;
-      result.covers = [];
-      this.#cover(result);
+      if (!result.use) continue;
+      result.use.coveredBy = undefined;
+      result.use.covers = [];
+      this.#cover(result, result.use);
     }
   }
 
@@ -633,7 +644,7 @@ export class Ledger<M> implements RequestView {
 
   #textAt(index: number): number {
     const segment = this.segments[index] as Segment;
-    const named = segment.kind === 'action' && segment.tool !== undefined ? this.counter(segment.tool) : 0;
+    const named = segment.kind === 'action' ? this.#toolTokens(segment.tool) : 0;
     return (this.#results[index]?.tokens ?? (this.#segmentTokens[index] as number)) + named;
   }
 

@@ -57,6 +57,25 @@ export interface Draft {
   readonly handle: string | undefined;
 }
 
+/** What a call did, and how its result stands to other reads of the same file. */
+export class Use {
+  readonly kind: ToolKind;
+  /** It changed the folder of the shell. */
+  readonly moves: boolean;
+  /** The lines that it shows, if it is a read that can be told. */
+  readonly range: LineRange | undefined;
+  /** A newer read that shows all of it. */
+  coveredBy: Result | undefined = undefined;
+  /** The older reads that it is the first to cover. */
+  covers: readonly Result[] = NO_RESULTS;
+
+  constructor(kind: ToolKind, moves: boolean, range: LineRange | undefined) {
+    this.kind = kind;
+    this.moves = moves;
+    this.range = range;
+  }
+}
+
 const NO_RESULTS: readonly Result[] = [];
 
 /** One result, as it came and as it goes out. */
@@ -75,16 +94,8 @@ export class Result implements Observation {
   edit: ReplaceEdit | undefined = undefined;
   /** Its text in the edit that a planner answered last. */
   reported: string | undefined = undefined;
-  /** What its tool does, where the policy asks for it. */
-  kind: ToolKind = 'other';
-  /** The lines that it shows, if it is a read that can be told. */
-  range: LineRange | undefined = undefined;
-  /** Its call changed the folder of the shell. */
-  moves = false;
-  /** A newer read that shows all of it. */
-  coveredBy: Result | undefined = undefined;
-  /** The older reads that it is the first to cover. */
-  covers: readonly Result[] = NO_RESULTS;
+  /** What its call did, where the policy asks for it. */
+  use: Use | undefined = undefined;
   /** The placeholder that would hide its present text, once worked out; null where there can be none. */
   draft: Draft | null | undefined = undefined;
 
@@ -106,6 +117,15 @@ export class Result implements Observation {
     this.masked = masked;
   }
 
+  get kind(): ToolKind {
+    return this.use?.kind ?? 'other';
+  }
+  get coveredBy(): Result | undefined {
+    return this.use?.coveredBy;
+  }
+  get covers(): readonly Result[] {
+    return this.use?.covers ?? NO_RESULTS;
+  }
   /** The arguments of the call it answers. */
   get args(): string {
     return this.call?.args ?? '';

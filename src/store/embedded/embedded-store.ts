@@ -404,6 +404,9 @@ function openToRead({ disk, folder, limits }: EmbeddedOptions): Generation {
     const isPatient = attempt < PATIENCE;
     const { number, problem } = chooseCurrent({ disk, folder });
     if (number === undefined) throw missing(folder);
+    if (attempt > 2) Atomics.wait(NAP, 0, 0, NAP_MS);
+    // Between two looks a compaction may have changed what the file names.
+    if (problem && isPatient) continue;
     try {
       const generation = Generation.openToRead({ disk, folder, number, limits }, { isPatient });
       if (problem) generation.lose(problem);
@@ -413,7 +416,6 @@ function openToRead({ disk, folder, limits }: EmbeddedOptions): Generation {
       if (!isChanging) throw error;
       if (!isPatient) throw lostLog(folder, number);
     }
-    if (attempt > 2) Atomics.wait(NAP, 0, 0, NAP_MS);
   }
 }
 

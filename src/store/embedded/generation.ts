@@ -661,7 +661,8 @@ export class Generation {
         this.#replay(meta.checkpoint);
         return true;
       } catch (error) {
-        if (!isDamage(error) || isPatient) throw error;
+        if (!isDamage(error)) throw error;
+        if (isPatient) throw new DamagedPage(`${this.number}.index`);
       }
     }
     this.#rebuild(problem ?? `${this.number}.index was damaged; it was built anew`);
