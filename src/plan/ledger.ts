@@ -322,7 +322,7 @@ export class Ledger<M> implements RequestView {
 
   endRequest(): void {
     this.requestTokens = this.tokens;
-    if (this.#reads.size > 0 && this.#changes.some(({ result }) => result.why === 'clip')) this.#coverAnew();
+    if (this.#hasCutReads()) this.#coverAnew();
     for (; this.frontier < this.observations.length; this.frontier++) {
       if (this.maskable(this.observations[this.frontier] as Result)) break;
     }
@@ -330,6 +330,7 @@ export class Ledger<M> implements RequestView {
 
   /** Takes back all that was decided since `beginRequest`. */
   undoRequest(): void {
+    const wasCut = this.#shape !== undefined || this.#hasCutReads();
     if (this.#shape) {
       const { rows, observations, notes } = this.#shape;
       this.setNotes(notes);
@@ -343,6 +344,7 @@ export class Ledger<M> implements RequestView {
       Object.assign(result, earlier, { draft: undefined, edit: undefined });
     }
     this.#changes = [];
+    if (wasCut) this.#coverAnew();
     if (!this.#counts) return;
     const { hidden, firstEdited, ...counts } = this.#counts;
     Object.assign(this, counts);
@@ -502,9 +504,15 @@ export class Ledger<M> implements RequestView {
     if (this.#hasSigned) this.lastSigned = rows.findLast((row) => row.lastSigned >= 0)?.lastSigned ?? -1;
   }
 
-  /** A read covers nothing once it is left out. */
+  /** Whether this request cut reads that stood whole before. What is cut when it arrives never did. */
+  #hasCutReads(): boolean {
+    const most = this.#options.maxResultTokens ?? Number.POSITIVE_INFINITY;
+    return this.#changes.some(({ result, tokens }) => result.why === 'clip' && result.use?.range && tokens <= most);
+  }
+
+  /** A read covers nothing once it is left out or cut. */
   #coverAnew(): void {
-    if (this.#reads.size === 0) return;
+    if (!this.#options.toolUse) return;
     this.#reads.clear();
     for (const result of this.observations) {
       if (!result.use) continue;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { EmbeddedStore } from '../../src/store/embedded/embedded-store.ts';
-import { isGap, type LogRecord, readStart, START, scanLog } from '../../src/store/embedded/log.ts';
+import { isGap, type LogRecord, readStart, START, scanLog, sealRecord, TEXT } from '../../src/store/embedded/log.ts';
+import { digestOf, writeText } from '../../src/store/embedded/records.ts';
 import { handleOf } from '../../src/store/handle.ts';
 import { type Files, RecordingDisk, randomFrom } from './support/recording-disk.ts';
 import { collect, diskOf, FOLDER, openOn, outcome, textOf } from './support/stores.ts';
@@ -77,6 +78,7 @@ async function checkDamage(files: Files, mayBeLost: (text: string) => boolean, i
   const more = await store.put('put after the damage', { session: 'after' });
   await store.close();
   store = await openOn(disk, 'write', CALM);
+  await checkTexts(store, mayBeLost);
   await store.gc({ force: true });
   expect((await store.verify()).length).toBeGreaterThan(0);
   await checkTexts(store, mayBeLost);
@@ -299,12 +301,18 @@ describe('what a text holds', () => {
     const disk = new RecordingDisk();
     const store = await openOn(disk, 'write', CALM);
     await store.put('first', { session: 's' });
-    // The whole log up to here, as a text of the next record, moved so that it could stand where it says.
-    const log = disk.files.get(nameOf('1.log')) ?? Buffer.alloc(0);
-    await store.put(`\u0000${log.toString('latin1')}`.repeat(3), { session: 's' });
+    // A record as it would stand there, down to its id and its position, in a text whose bytes are as they are given.
+    const file = disk.open(nameOf('1.log'), 'read');
+    const position = file.size() + 512;
+    const forged = writeText('forged', { digest: digestOf('forged'), before: 0, about: { session: 's' } });
+    sealRecord(forged, { type: TEXT, position, id: readStart(file)?.id ?? 0 });
+    const before = '\ud800'.padEnd((512 - 32 - 44 - JSON.stringify({ session: 's' }).length) / 2, 'x');
+    expect(Buffer.byteLength(before, 'utf16le')).toBe(512 - 32 - 44 - 15);
+    await store.put(before + forged.bytes.toString('utf16le'), { session: 's' });
     await store.put('last', { session: 's' });
+    expect(disk.files.get(nameOf('1.log'))?.subarray(position, position + 32)).toEqual(forged.bytes.subarray(0, 32));
     const record = recordsOf(disk.files)[1] as LogRecord;
-    const damaged = changed(disk.files, '1.log', (bytes) => flipped(bytes, record.position + 32 + 5));
+    const damaged = changed(disk.files, '1.log', (bytes) => flipped(bytes, record.position + 32 + 100));
     const again = await openOn(diskOf(damaged), 'write', CALM);
     expect((await collect(again.list('s'))).map(({ text }) => text)).toEqual(['first', 'last']);
     expect((await again.verify()).length).toBe(1);

@@ -102,6 +102,19 @@ describe('writes at once', () => {
     expect(disk.folderSyncs).toBe(4);
   });
 
+  it('are acknowledged though the log they wait for is compacted and closed meanwhile', async () => {
+    const disk = new RecordingDisk();
+    const store = await openOn(disk, 'write', CALM);
+    disk.onSync = async (path) => {
+      if (path.endsWith('/1.log')) await new Promise((resolve) => setTimeout(resolve, 30));
+    };
+    const puts = [1, 2, 3].map((n) => store.put(textOf(n), { session: 's' }));
+    const purge = store.delete('other', { purge: true });
+    await Promise.all([...puts, purge, store.put('later', {})]);
+    expect((await store.stats()).texts).toBe(4);
+    await store.close();
+  });
+
   it('start one checkpoint, not one each', async () => {
     const disk = new RecordingDisk();
     const store = await openOn(disk, 'write', { checkpointBytes: 1000, checkpointPages: 1e9 });

@@ -27,8 +27,8 @@ export class RecordingDisk implements Disk {
   readonly #bytesAtFirst = new Map<Inode, Buffer>();
   syncs = 0;
   folderSyncs = 0;
-  /** Called before a sync; what it throws is what the sync fails with. */
-  onSync: ((path: string) => void) | undefined;
+  /** Called and waited for in a sync; what it throws is what the sync fails with. */
+  onSync: ((path: string) => void | Promise<void>) | undefined;
   /** Called before a write; what it throws is what the write fails with. */
   onWrite: ((path: string, bytes: Uint8Array) => void) | undefined;
 
@@ -85,7 +85,7 @@ export class RecordingDisk implements Disk {
         const since = this.operations.length;
         this.syncs += 1;
         await later();
-        this.onSync?.(path);
+        await this.onSync?.(path);
         check(false);
         this.operations.push({ kind: 'synced', inode, since });
       },
@@ -123,7 +123,7 @@ export class RecordingDisk implements Disk {
     const since = this.operations.length;
     this.folderSyncs += 1;
     await later();
-    this.onSync?.(folder);
+    await this.onSync?.(folder);
     this.operations.push({ kind: 'folder synced', folder, since });
   }
 
