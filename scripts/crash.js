@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
-const { openWithLimits } = await import('../dist/store/open-store.js');
+const { openWithLimits } = await import('../dist/store/embedded/open-with-limits.js');
 const { handleOf } = await import('../dist/store/handle.js');
 
 /** Checkpoints, splits and compactions all the time. */

@@ -13,8 +13,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { openWithLimits } from '../../src/store/embedded/open-with-limits.ts';
 import { handleOf } from '../../src/store/handle.ts';
-import { openStore, openWithLimits } from '../../src/store/open-store.ts';
+import { openStore } from '../../src/store/open-store.ts';
 import { collect, RESTLESS, textOf } from './support/stores.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'palimpsest-isolation-'));

@@ -2,7 +2,7 @@
 import { createInterface } from 'node:readline';
 
 const [built, path, mode, limits] = process.argv.slice(2);
-const { openWithLimits } = await import(`${built}/store/open-store.js`);
+const { openWithLimits } = await import(`${built}/store/embedded/open-with-limits.js`);
 
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
