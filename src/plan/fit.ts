@@ -106,9 +106,10 @@ export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitRes
   keepCompiled();
   const format = resolveFormat<M>(messages, options.format);
   const planner = plannerFor(messages, {
-    options: { ...options, format },
+    options,
+    format,
     beside: [options.system, options.tools, options.contextWindows],
-    isSame: sameAs({ ...options, format }),
+    sameAs: () => sameAs(options, format),
     create: () => createPlanner(format, options),
     isCold: isCold(options),
   });
@@ -158,12 +159,13 @@ function isCold(options: FitOptions): boolean {
 }
 
 /** Whether another call decides alike. Policies made with the same options do. */
-function sameAs(options: FitOptions): (other: unknown) => boolean {
+function sameAs(options: FitOptions, format: unknown): (other: unknown, otherFormat: unknown) => boolean {
   // Written down now: the caller may go on with the same list of epochs.
   const epochs = epochsOf(options);
-  return (found) => {
+  return (found, otherFormat) => {
     const other = found as FitOptions;
     return (
+      format === otherFormat &&
       isSamePolicy(options.policy, other.policy) &&
       NAMES.every((name) => options[name] === other[name]) &&
       epochsOf(other) === epochs
@@ -174,7 +176,7 @@ function sameAs(options: FitOptions): (other: unknown) => boolean {
 const epochsOf = ({ facts }: FitOptions): string =>
   facts?.epochs ? facts.epochs.map(({ turns, messages }) => `${turns}:${messages}`).join() : '';
 
-const BY_VALUE = new Set(['policy', 'facts']);
+const BY_VALUE = new Set(['policy', 'facts', 'format']);
 const NAMES = (Object.keys(RULES) as (keyof FitOptions)[]).filter((name) => !BY_VALUE.has(name));
 
 const checkedCounters = new WeakMap<Counter, Counter>();

@@ -2,7 +2,7 @@ import type { Planner } from './planner.ts';
 
 interface Conversation<M> {
   readonly planner: Planner<M>;
-  readonly isSame: (other: unknown) => boolean;
+  readonly isSame: (options: unknown, format: unknown) => boolean;
   readonly seen: Snapshot;
 }
 
@@ -14,7 +14,9 @@ export interface PlannerKey<M> {
   readonly options: object;
   /** Values beside the messages that must not have changed either. */
   readonly beside: readonly unknown[];
-  isSame(options: unknown): boolean;
+  readonly format: unknown;
+  /** Tells whether later options are these. */
+  sameAs(): (options: unknown, format: unknown) => boolean;
   create(): Planner<M>;
   /** Whether the cache is known to have died before the request about to be sent. */
   readonly isCold: boolean;
@@ -29,7 +31,11 @@ export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Plann
   // What a cold cache made it do, the history does not tell the next call.
   if (!isObject(first) || key.isCold) return planAll(messages, key);
   const known = conversations.get(first) as Conversation<M> | undefined;
-  if (known?.isSame(key.options) && known.seen.isUnchanged() && beginsWith(messages, known.planner.ledger.messages)) {
+  if (
+    known?.isSame(key.options, key.format) &&
+    known.seen.isUnchanged() &&
+    beginsWith(messages, known.planner.ledger.messages)
+  ) {
     const fresh = messages.slice(known.planner.ledger.messages.length);
     if (fresh.length === 0) return known.planner;
     // Forgotten until it has gone well: a counter or a policy of the caller's may throw in the middle.
@@ -41,7 +47,7 @@ export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Plann
   const planner = planAll(messages, key);
   const seen = new Snapshot();
   const isComparable = seen.addAll(key.beside) && seen.addAll(messages);
-  if (isComparable) conversations.set(first, { planner, isSame: key.isSame, seen });
+  if (isComparable) conversations.set(first, { planner, isSame: key.sameAs(), seen });
   return planner;
 }
 
