@@ -10,8 +10,8 @@ import type { ReplayResult } from '../lab/replay-result.ts';
 import { policies } from '../plan/policies/index.ts';
 import { priceLists } from '../plan/prices.ts';
 import type { Io } from './io.ts';
+import { palimpsest } from './memory-io.test-data.ts';
 import { replayHelp } from './replay-command.ts';
-import { run } from './run.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-replay-cli-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -28,27 +28,11 @@ interface Given {
 
 /** Runs `palimpsest replay` on real files. */
 async function replayed(args: readonly string[], { isTerminal = false, writeFile }: Given = {}) {
-  const written = { stdout: '', stderr: '' };
   const files: Record<string, string> = {};
-  const io: Io = {
-    stdin: undefined,
-    stdout: (text) => {
-      written.stdout += text;
-    },
-    stderr: (text) => {
-      written.stderr += text;
-    },
-    readFile: () => Promise.reject(new Error('replay reads its logs itself')),
-    writeFile:
-      writeFile ??
-      (async (path, text) => {
-        files[path] = text;
-      }),
-    color: false,
-    columns: 100,
-    isTerminal,
+  const keep: Io['writeFile'] = async (path, text) => {
+    files[path] = text;
   };
-  return { code: await run(['replay', ...args], io), ...written, files };
+  return { ...(await palimpsest(['replay', ...args], { isTerminal, writeFile: writeFile ?? keep })), files };
 }
 
 async function json(...args: readonly string[]): Promise<ReplayResult> {

@@ -1,7 +1,7 @@
 import { cl100k, o200k } from '../adapters/tokens.ts';
+import { NOTHING_MASKED } from '../lab/compare.ts';
 import { readContender, readPrices } from '../lab/contender.ts';
 import { logReaders } from '../lab/readers/detect-run-format.ts';
-import { NOTHING_MASKED } from '../lab/replay.ts';
 import type { FileSetting } from '../lab/replay-file.ts';
 import { badOption } from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';

@@ -1,29 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { fitHelp } from './fit-command.ts';
-import type { Io } from './io.ts';
-import { help, run } from './run.ts';
+import { palimpsest } from './memory-io.test-data.ts';
+import { help } from './run.ts';
 import { version } from './version.ts';
-
-/** Runs a command line in memory. */
-async function palimpsest(argv: readonly string[], given: Partial<Io> = {}) {
-  const written = { stdout: '', stderr: '' };
-  const io: Io = {
-    stdin: undefined,
-    stdout: (text) => {
-      written.stdout += text;
-    },
-    stderr: (text) => {
-      written.stderr += text;
-    },
-    readFile: () => Promise.reject(new Error('ENOENT: no such file')),
-    color: false,
-    columns: 100,
-    writeFile: async () => {},
-    isTerminal: false,
-    ...given,
-  };
-  return { code: await run(argv, io), ...written };
-}
 
 describe('palimpsest', () => {
   it.each([['--help'], ['-h'], ['help']])('%s writes the help', async (flag) => {

@@ -1,3 +1,4 @@
+import { missRate } from '../lab/compare.ts';
 import { adviceOf } from '../lab/replay.ts';
 import type { ReplayResult } from '../lab/replay-result.ts';
 
@@ -34,15 +35,13 @@ function rowOf({ runs, total, prices }: ReplayResult, name: string): string[] {
   const results = runs.flatMap((run) => run.results[name] ?? []);
   const sum = (pick: (result: (typeof results)[number]) => number): number =>
     results.reduce((all, result) => all + pick(result), 0);
-  const calls = sum(({ misses }) => misses.calls);
-  const missed = calls === 0 ? 0 : (100 * sum(({ misses }) => misses.any)) / calls;
   return [
     name,
     ...prices.map((list) => percent(total[name]?.saving[list] ?? 0)),
     count(Math.round(total[name]?.tokensSent ?? 0)),
     count(sum(({ masks }) => masks)),
     count(sum(({ epochs }) => epochs)),
-    missed.toFixed(1),
+    (missRate(runs, name) ?? 0).toFixed(1),
   ];
 }
 

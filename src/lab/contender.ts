@@ -1,9 +1,9 @@
-import { badOption, checkOptions, nearest, rule } from '../options.ts';
+import { badOption, checkOptions } from '../options.ts';
 import { breakEven } from '../plan/policies/break-even.ts';
 import { parsePolicy, policies, readSpec, unknownPolicy } from '../plan/policies/index.ts';
 import { never } from '../plan/policies/never.ts';
 import type { Policy } from '../plan/policy.ts';
-import { type OwnPrices, type Prices, priceLists } from '../plan/prices.ts';
+import { type Prices, toPrices } from '../plan/prices.ts';
 
 /** A policy as it was given on the command line, and how the lab plays it. */
 export interface Contender {
@@ -49,17 +49,8 @@ const contender = (name: string, policy: (prices: Prices) => Policy): Contender 
 /** Reads the name of a price list, or `mine:read=0.1,write=1.25`: a cache that never dies unless `life-ms` says so. */
 export function readPrices(text: string): Prices {
   const { name, options } = readSpec(text);
-  if (text === name) {
-    if (Object.hasOwn(priceLists, name)) return priceLists[name as keyof typeof priceLists];
-    const near = nearest(name, Object.keys(priceLists));
-    const known = near ? `a price list (did you mean ${near}?)` : `one of ${Object.keys(priceLists).join(', ')}`;
-    throw badOption('prices', known, name);
-  }
-  checkOptions('prices', options, OWN_RULES);
-  const { read, write, lifeMs = Number.POSITIVE_INFINITY } = options as Partial<OwnPrices>;
-  if (read === undefined || write === undefined) throw badOption('prices', `${name}:read=…,write=…`, text);
-  return { name: text, read, write, lifeMs, leastTokens: 0, date: '', source: 'the caller' };
+  if (text === name) return toPrices('replay', name);
+  if (options.read === undefined || options.write === undefined)
+    throw badOption('prices', `${name}:read=…,write=…`, text);
+  return { ...toPrices('replay', options), name: text };
 }
-
-const price = rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0 && Number.isFinite(v));
-const OWN_RULES = { read: price, write: price, lifeMs: price };

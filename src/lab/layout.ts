@@ -1,7 +1,6 @@
 import type { ChatMessage } from '../message.ts';
 import type { Counter } from '../tokens/counter.ts';
 import type { Context } from './run.ts';
-import { batchesOf } from './simulate.ts';
 
 /** The sizes of a context with nothing masked. */
 export interface Layout {
@@ -26,6 +25,16 @@ export function layoutOf({ messages }: Context, counter: Counter, systemTokens: 
   }
   // Behind the last reply nothing was sent.
   return { sizes: sizes.slice(0, -1), positions };
+}
+
+/** What each request adds: the reply before it and what came in since. */
+export function batchesOf(messages: readonly ChatMessage[]): ChatMessage[][] {
+  const batches: ChatMessage[][] = [[]];
+  for (const message of messages) {
+    if (message.role === 'assistant') batches.push([message]);
+    else batches[batches.length - 1]?.push(message);
+  }
+  return batches;
 }
 
 /** The text of messages, the names of the tools they call included. */

@@ -1,3 +1,4 @@
+import { bestPolicy, isSaving, missRate, NOTHING_MASKED } from './compare.ts';
 import { findLogs } from './readers/find-logs.ts';
 import type { ReplayedFile, ReplayedRun } from './replay-file.ts';
 import type { PolicyTotal, ReplayPage, ReplayResult, RunDetail, RunResult } from './replay-result.ts';
@@ -68,8 +69,6 @@ function totalOf(name: string, runs: readonly RunResult[], prices: readonly stri
   return { tokensSent: sum((run) => run.results[name]?.tokensSent), cost, saving };
 }
 
-/** What sending everything costs. */
-export const NOTHING_MASKED = 'none';
 const costOfAll = (run: RunResult, list: string): number | undefined => run.results[NOTHING_MASKED]?.cost[list];
 
 /** The page shows the longest runs in detail: all of a thousand would not open. */
@@ -94,25 +93,15 @@ class Details {
 }
 
 /** One sentence to act on: which policy saves how much, and what it hides that was needed again. */
-export function adviceOf({ total, runs, policies, prices: lists }: ReplayResult, prices: string): string {
-  const candidates = policies.filter((name) => name !== NOTHING_MASKED && !name.startsWith('optimum'));
-  const saving = (name: string): number => total[name]?.saving[prices] ?? 0;
-  const [best] = [...candidates].sort((a, b) => saving(a) - saving(b));
-  if (runs.length === 0) return 'No run was read.';
+export function adviceOf(result: ReplayResult, prices: string): string {
+  const best = bestPolicy(result, prices);
+  if (result.runs.length === 0) return 'No run was read.';
   if (best === undefined) return 'No policy was compared.';
-  if (saving(best) > -0.005)
-    return `At ${prices} prices no policy saves anything on these runs: leave them as they are.`;
-  const saved = `${best} saves ${(-100 * saving(best)).toFixed(0)} % of the input cost at ${prices} prices`;
+  const change = result.total[best]?.saving[prices] ?? 0;
+  if (!isSaving(change)) return `At ${prices} prices no policy saves anything on these runs: leave them as they are.`;
+  const saved = `${best} saves ${(-100 * change).toFixed(0)} % of the input cost at ${prices} prices`;
   // What a policy hides that decides by the prices is counted at the first list only.
-  if (prices !== lists[0]) return `${saved}.`;
-  return `${saved}; in ${missedOf(runs, best)} of 100 calls the agent would have had to look something up again.`;
-}
-
-function missedOf(runs: readonly RunResult[], name: string): string {
-  let [missed, calls] = [0, 0];
-  for (const { results } of runs) {
-    missed += results[name]?.misses.any ?? 0;
-    calls += results[name]?.misses.calls ?? 0;
-  }
-  return (calls === 0 ? 0 : (100 * missed) / calls).toFixed(1);
+  if (prices !== result.prices[0]) return `${saved}.`;
+  const missed = (missRate(result.runs, best) ?? 0).toFixed(1);
+  return `${saved}; in ${missed} of 100 calls the agent would have had to look something up again.`;
 }

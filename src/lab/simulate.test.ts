@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import type { ChatMessage } from '../message.ts';
 import { breakEven } from '../plan/policies/break-even.ts';
 import { never } from '../plan/policies/never.ts';
+import { batchesOf } from './layout.ts';
 import type { Context } from './run.ts';
-import { batchesOf, costOf, simulate } from './simulate.ts';
+import { costOf, simulate } from './simulate.ts';
 
 // The figures of whole runs are in test/lab/simulate.test.ts.
 

@@ -3,6 +3,7 @@ import type { ChatMessage, Edit } from '../message.ts';
 import { Planner } from '../plan/planner.ts';
 import type { Policy } from '../plan/policy.ts';
 import type { Counter } from '../tokens/counter.ts';
+import { batchesOf, sizeOf } from './layout.ts';
 import type { Context } from './run.ts';
 
 /** How a context is replayed, whatever the policy. */
@@ -42,7 +43,7 @@ export function simulate(
   isColdAt: (request: number) => boolean = () => false,
 ): Simulation {
   const batches = batchesOf(context.messages);
-  const besideTokens = Math.max(0, systemTokens - textOfHead(batches[0] ?? [], counter));
+  const besideTokens = Math.max(0, systemTokens - sizeOf(batches[0] ?? [], counter));
   const planner = new Planner(chat, { policy, counter, besideTokens, maxTokens: contextLimit });
   const { ledger } = planner;
   const log = new MaskLog(context.messages);
@@ -71,24 +72,11 @@ export function simulate(
   return { requests, maskedAt: log.maskedAt, placeholders, gains };
 }
 
-/** What each request adds: the reply before it and what came in since. */
-export function batchesOf(messages: readonly ChatMessage[]): ChatMessage[][] {
-  const batches: ChatMessage[][] = [[]];
-  for (const message of messages) {
-    if (message.role === 'assistant') batches.push([message]);
-    else batches[batches.length - 1]?.push(message);
-  }
-  return batches;
-}
-
-const textOfHead = (head: readonly ChatMessage[], counter: Counter): number =>
-  head.reduce((sum, { content }) => sum + counter(content), 0);
-
 /** When each result was hidden. */
 class MaskLog {
   readonly maskedAt: number[] = [];
   readonly #indexes = new Map<number, number>();
-  /** By segment: one message of a context is at least one segment, so they are looked up by message. */
+  /** The message of each segment. */
   readonly #messageOf: number[] = [];
 
   constructor(messages: readonly ChatMessage[]) {

@@ -1,3 +1,5 @@
+import { badOption, checkOptions, count, nearest, rule, text } from '../options.ts';
+
 /** What a provider bills, as multiples of its base price for input: a cached token, and one that is not. */
 export interface Prices {
   readonly name: string;
@@ -12,7 +14,7 @@ export interface Prices {
   readonly source: string;
 }
 
-/** A user's own prices. */
+/** A user's own prices. A cache of which nobody says how long it lives is never taken for dead. */
 export type OwnPrices = Pick<Prices, 'read' | 'write'> & Partial<Prices>;
 
 const MINUTE = 60_000;
@@ -42,6 +44,40 @@ export type PriceName = keyof typeof priceLists;
 function list(name: string, prices: Omit<Prices, 'name' | 'date' | 'source'>, source: string): Prices {
   return Object.freeze({ name, ...prices, date: '2026-08-08', source });
 }
+
+/** The price list that an option names or holds. `of` is what to call the option when it is wrong. */
+export function toPrices(of: string, prices: unknown): Prices {
+  if (typeof prices === 'string') return named(of, prices);
+  if (typeof prices !== 'object' || prices === null)
+    throw badOption(`${of} option prices`, 'a price list or its name', prices);
+  checkOptions(`${of} prices`, prices, RULES);
+  const own = prices as OwnPrices;
+  for (const name of ['read', 'write'] as const)
+    if (own[name] === undefined) throw badOption(`${of} prices option ${name}`, price.expected, undefined);
+  return { ...OWN, ...own };
+}
+
+function named(of: string, name: string): Prices {
+  if (Object.hasOwn(priceLists, name)) return priceLists[name as PriceName];
+  const known = Object.keys(priceLists);
+  const near = nearest(name, known);
+  const expected = near ? `a known price list (did you mean ${near}?)` : `one of ${known.join(', ')}`;
+  throw badOption(`${of} option prices`, expected, name);
+}
+
+const price = rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0 && Number.isFinite(v));
+
+const RULES = {
+  name: text,
+  read: price,
+  write: price,
+  lifeMs: rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0),
+  leastTokens: count,
+  date: text,
+  source: text,
+};
+
+const OWN = { name: 'own', lifeMs: Number.POSITIVE_INFINITY, leastTokens: 0, date: '', source: 'the caller' };
 
 /** In this order: a longer name before the one that it begins with. */
 const MODELS: readonly (readonly [RegExp, PriceName])[] = [

@@ -4,7 +4,7 @@ import { KINDS, type ToolKind } from './tool-kind.ts';
 /** The share of the window after which the results of a kind may go. */
 export type KindShares = Readonly<Partial<Record<ToolKind, number>>>;
 
-/** Measured: how soon the results of each kind are no longer quoted (docs/what-masking-costs.md). */
+/** What an edit or a shell answers is quoted again far less than what a read shows. */
 export const KIND_SHARES: Required<KindShares> = { read: 1, search: 2 / 3, shell: 1 / 3, edit: 1 / 5, other: 1 };
 
 /** After how many turns a result may go, by its kind; the same for all where kinds make no difference. */

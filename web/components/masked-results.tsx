@@ -1,27 +1,17 @@
 import { useState } from 'preact/hooks';
+import type { MaskedResult } from '../../src/lab/replay-result.ts';
 import { formatTokens } from '../format.ts';
-
-/** A result that was replaced, with the beginning of what it was. */
-export interface Masked {
-  /** The request, counted from 0, that masked it. */
-  readonly request: number;
-  readonly turn: number;
-  readonly tool: string;
-  readonly tokens: number;
-  readonly placeholder: string;
-  readonly text: string;
-}
 
 const STEP = 20;
 
 /** A line for each; opened, it shows what was sent beside what it hides. */
-export function MaskedResults({ masked }: { readonly masked: readonly Masked[] }) {
+export function MaskedResults({ masked }: { readonly masked: readonly MaskedResult[] }) {
   const [shown, setShown] = useState(STEP);
   const more = Math.min(STEP, masked.length - shown);
   return (
     <div class="masked-list">
       {masked.slice(0, shown).map((result, index) => (
-        <MaskedResult key={index} {...result} />
+        <MaskedLine key={index} {...result} />
       ))}
       {more > 0 && (
         <button type="button" class="more" onClick={() => setShown(shown + STEP)}>
@@ -32,7 +22,7 @@ export function MaskedResults({ masked }: { readonly masked: readonly Masked[] }
   );
 }
 
-function MaskedResult({ request, turn, tool, tokens, placeholder, text }: Masked) {
+function MaskedLine({ request, turn, tool, tokens, placeholder, text }: MaskedResult) {
   return (
     <details class="masked">
       <summary>

@@ -1,3 +1,4 @@
+import { missRate, NOTHING_MASKED } from '../../src/lab/compare.ts';
 import { CostPlot } from '../components/cost-plot.tsx';
 import { Panel } from '../components/panel.tsx';
 import { colourOf } from '../components/policy-colours.ts';
@@ -6,7 +7,7 @@ import { SavingsPlot } from '../components/savings-plot.tsx';
 import { Table } from '../components/table.tsx';
 import { formatCount, formatPlural, formatRate, formatShare, formatTokens } from '../format.ts';
 import { Change } from './change.tsx';
-import { atPrices, BASELINE, countsNote, median, missRate, savingOf } from './model.ts';
+import { atPrices, countsNote, median, savingOf } from './model.ts';
 import { PriceMatrix } from './price-matrix.tsx';
 import type { View } from './view.ts';
 
@@ -46,7 +47,7 @@ function Costs({ page: { result }, colours, choice: { price } }: View) {
 }
 
 function Savings({ page: { result }, names, colours, choice: { price, run: chosenRun }, choose }: View) {
-  const policies = result.policies.filter((policy) => policy !== BASELINE);
+  const policies = result.policies.filter((policy) => policy !== NOTHING_MASKED);
   const savings = policies.flatMap((policy) =>
     result.runs.flatMap((run, index) => {
       const change = savingOf(run, policy, price);

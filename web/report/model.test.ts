@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { missRate } from '../../src/lab/compare.ts';
 import type { ReplayPage, ReplayResult, RunResult, Schedule } from '../../src/lab/replay-result.ts';
-import { firstChoice, headlineOf, maskCount, median, missRate, runNames, savingOf, schedulesOf } from './model.ts';
+import { firstChoice, headlineOf, maskCount, median, runNames, savingOf, schedulesOf } from './model.ts';
 
 const counts = { tokensSent: 1, peakTokens: 1, masks: 3, epochs: 1 };
 

@@ -1,11 +1,6 @@
+import { bestPolicy, isHindsight, isSaving, NOTHING_MASKED } from '../../src/lab/compare.ts';
 import type { ReplayPage, ReplayResult, RunResult, Schedule } from '../../src/lab/replay-result.ts';
 import { formatChange, formatPath, formatPlural, formatTokens } from '../format.ts';
-
-/** Sending everything: what the others are compared with. */
-export const BASELINE = 'none';
-
-/** It knows the future: a bound for the others, not something to use. */
-export const isHindsight = (policy: string): boolean => /^optimum\b/.test(policy);
 
 /** The price list `none` is a provider without a prompt cache: not to be taken for the policy `none`. */
 export const priceName = (price: string): string => (price === 'none' ? 'no cache' : price);
@@ -23,17 +18,10 @@ export interface Choice {
 /** The first price list, the policy that saves most there, and the longest run that can be shown. */
 export function firstChoice({ result, details }: ReplayPage): Choice {
   const price = result.prices[0] ?? '';
-  const policy = bestPolicy(result, price) ?? result.policies[0] ?? BASELINE;
+  const policy = bestPolicy(result, price) ?? result.policies[0] ?? NOTHING_MASKED;
   const turns = (run: number): number => result.runs[run]?.turns ?? -1;
   const shown = details.map(({ run }) => run).sort((a, b) => turns(b) - turns(a) || a - b);
   return { price, policy, run: shown[0] ?? 0 };
-}
-
-/** The one that costs least, of those that could be used. */
-export function bestPolicy(result: ReplayResult, price: string): string | undefined {
-  const saving = (policy: string): number => result.total[policy]?.saving[price] ?? Number.POSITIVE_INFINITY;
-  const usable = result.policies.filter((policy) => policy !== BASELINE && !isHindsight(policy));
-  return usable.sort((a, b) => saving(a) - saving(b))[0];
 }
 
 export interface Headline {
@@ -63,27 +51,21 @@ function claimOf(policy: string, saving: number | null | undefined, price: strin
   const at = atPrices(price);
   if (typeof saving !== 'number') return `${policy}: nothing to compare ${at}`;
   const percent = formatChange(Math.abs(saving)).replace('+', '');
-  if (saving < 0) return `${policy} would have cut the input cost by ${percent} ${at}`;
-  if (saving === 0) return `No policy would have changed the input cost ${at}`;
+  if (isSaving(saving)) return `${policy} would have cut the input cost by ${percent} ${at}`;
+  if (saving <= 0) return `No policy would have changed the input cost ${at}`;
   return `No policy would have saved anything ${at}: the cheapest, ${policy}, costs ${percent} more`;
 }
 
 function costOf(result: ReplayResult, price: string): string {
-  const cost = result.total[BASELINE]?.cost[price];
+  const cost = result.total[NOTHING_MASKED]?.cost[price];
   return `Sending everything cost ${formatTokens(cost)} tokens at the base price, ${atPrices(price)}`;
 }
 
 /** The change of cost that a policy would have made to one run. */
 export function savingOf(run: RunResult, policy: string, price: string): number | undefined {
   const cost = run.results[policy]?.cost[price];
-  const baseline = run.results[BASELINE]?.cost[price];
+  const baseline = run.results[NOTHING_MASKED]?.cost[price];
   return cost === undefined || !baseline ? undefined : cost / baseline - 1;
-}
-
-/** Calls that quote what only a masked result held, in 100 calls. */
-export function missRate(runs: readonly RunResult[], policy: string): number | undefined {
-  const calls = sum(runs, (run) => run.results[policy]?.misses.calls ?? 0);
-  return calls === 0 ? undefined : (100 * sum(runs, (run) => run.results[policy]?.misses.any ?? 0)) / calls;
 }
 
 /** What each policy would have sent in one run, request by request, where the page was given it. */

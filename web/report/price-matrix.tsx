@@ -1,13 +1,14 @@
+import { NOTHING_MASKED } from '../../src/lab/compare.ts';
 import { Panel } from '../components/panel.tsx';
 import { colourOf } from '../components/policy-colours.ts';
 import { PolicyName } from '../components/policy-name.tsx';
 import { Change } from './change.tsx';
-import { BASELINE, priceName } from './model.ts';
+import { priceName } from './model.ts';
 import type { View } from './view.ts';
 
 /** What each policy saves at each price list. */
 export function PriceMatrix({ page: { result }, colours, choice, choose }: View) {
-  const policies = result.policies.filter((policy) => policy !== BASELINE);
+  const policies = result.policies.filter((policy) => policy !== NOTHING_MASKED);
   return (
     <Panel
       title="Change of cost by price list"

@@ -1,4 +1,4 @@
-import { anything, badOption, checkOptions, count, given, nearest, rule, text } from '../../options.ts';
+import { anything, count, given, rule } from '../../options.ts';
 import {
   type CommonOptions,
   createPolicy,
@@ -9,7 +9,7 @@ import {
   type RequestView,
   type Step,
 } from '../policy.ts';
-import { type OwnPrices, type PriceName, type Prices, priceLists } from '../prices.ts';
+import { type OwnPrices, type PriceName, type Prices, toPrices } from '../prices.ts';
 import { type Ages, agesOf, noRipe, type Ripe, ripeAt, ripen } from '../ripening.ts';
 
 /** Options of `breakEven`. */
@@ -30,8 +30,13 @@ export interface BreakEvenOptions extends CommonOptions {
  * requests are still to come. As with skis, one buys when the rent paid reaches the price.
  */
 export function breakEven(options: BreakEvenOptions = {}): Policy {
-  const { window = 10, threshold = 0.7, windowByKind = true } = given('break-even', options);
-  const prices = pricesFrom(options.prices);
+  const {
+    window = 10,
+    threshold = 0.7,
+    windowByKind = true,
+    prices: list = 'anthropic-5m',
+  } = given('break-even', options);
+  const prices = toPrices('break-even', list);
   const maxLoss = options.maxLoss ?? maxLossAt(prices);
   const rule: Rule = { prices, ages: agesOf(window, windowByKind), threshold, maxLoss };
   return createPolicy<Account | undefined>({
@@ -61,38 +66,6 @@ const RULES = {
   threshold: share,
   maxLoss: share,
 };
-
-function pricesFrom(prices: BreakEvenOptions['prices'] = 'anthropic-5m'): Prices {
-  const known = Object.keys(priceLists);
-  if (typeof prices === 'string') {
-    if (Object.hasOwn(priceLists, prices)) return priceLists[prices];
-    const near = nearest(prices, known);
-    throw badOption(
-      'break-even option prices',
-      near ? `a known price list (did you mean ${near}?)` : `one of ${known.join(', ')}`,
-      prices,
-    );
-  }
-  if (typeof prices !== 'object' || prices === null)
-    throw badOption('break-even option prices', 'a price list or its name', prices);
-  checkOptions('break-even prices', prices, PRICE_RULES);
-  for (const name of ['read', 'write'] as const)
-    if (prices[name] === undefined) throw badOption(`break-even prices option ${name}`, share.expected, undefined);
-  return { ...OWN_PRICES, ...prices };
-}
-
-const PRICE_RULES = {
-  name: text,
-  read: share,
-  write: share,
-  lifeMs: rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0),
-  leastTokens: count,
-  date: text,
-  source: text,
-};
-
-/** A cache of which nobody says how long it lives is never taken for dead. */
-const OWN_PRICES = { name: 'own', lifeMs: Number.POSITIVE_INFINITY, leastTokens: 0, date: '', source: 'the caller' };
 
 /** A tenth; more where cached tokens are so cheap that only a large mask can save anything. */
 const maxLossAt = ({ read }: Prices): number => Math.max(0.1, 0.15 - read / 2);
