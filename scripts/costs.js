@@ -153,12 +153,14 @@ function study(runs, policies) {
   };
   const lists = LISTS.filter((list) => list !== 'none');
   const sum = (name, kind) => runs.reduce((all, { results }) => all + results[name].misses[kind], 0);
+  const sent = (name) => runs.reduce((all, { results }) => all + results[name].tokensSent, 0);
   const rows = policies.map((name) => [
     nameOf(name),
     ...lists.map((list) => cell(name, list)),
+    `${((100 * sent(name)) / sent('none')).toFixed(0)} %`,
     ((100 * sum(name, 'any')) / sum(name, 'calls')).toFixed(1),
   ]);
-  return table(['rule', ...lists, 'misses'], rows);
+  return table(['rule', ...lists, 'context', 'misses'], rows);
 }
 
 function code(name) {

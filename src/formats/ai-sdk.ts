@@ -36,9 +36,8 @@ class AiSdkViewer implements Viewer<AiSdkMessage> {
     if (typeof content === 'string') into.push(newSegment(kind, { ...place, path: ['content'] }, { text: content }));
     if (!Array.isArray(content)) return;
     for (const [i, part] of content.entries()) {
-      const path = ['content', i];
-      if (isRecord(part)) into.push(this.#part(part, kind, { ...place, path }));
-      else if (typeof part === 'string') into.push(newSegment(kind, { ...place, path }, { text: part }));
+      if (isRecord(part)) into.push(this.#part(part, kind, { ...place, path: partPath(i) }));
+      else if (typeof part === 'string') into.push(newSegment(kind, { ...place, path: partPath(i) }, { text: part }));
     }
   }
 
@@ -57,9 +56,8 @@ class AiSdkViewer implements Viewer<AiSdkMessage> {
   #result(part: Fields, kind: Kind, place: Place): Segment {
     const id = asString(part.toolCallId) ?? '';
     const call = this.#calls.answered(id);
-    const { turn, message, path } = place;
     const { output } = part;
-    return newSegment('observation', { turn, message, path: [...path, 'output'] }, readOutput(output), {
+    return newSegment('observation', { ...place, path: outputPath(place.path[1] as number) }, readOutput(output), {
       callId: call && id,
       tool: asString(part.toolName) ?? call?.tool,
       isError: isFailure(output) || undefined,
@@ -68,6 +66,12 @@ class AiSdkViewer implements Viewer<AiSdkMessage> {
     });
   }
 }
+
+/** Most messages have few parts: their places are shared. */
+const PART_PATHS = [0, 1, 2, 3].map((i) => ['content', i] as const);
+const OUTPUT_PATHS = [0, 1, 2, 3].map((i) => ['content', i, 'output'] as const);
+const partPath = (i: number): Place['path'] => PART_PATHS[i] ?? ['content', i];
+const outputPath = (i: number): Place['path'] => OUTPUT_PATHS[i] ?? ['content', i, 'output'];
 
 /** What else stands in a `tool` message, such as an approval, is not the user's word. */
 const KINDS = new Map<string, Kind>([

@@ -36,7 +36,7 @@ export function createFormat<M>(lens: Lens<M>): Format<M> {
         : applyEdits(format, messages, format.view(messages), plan.edits);
     },
     edit(message, segment, text) {
-      const edited = replaceAt(lens, message, segment.path, text);
+      const edited = replaceAt(lens, message, segment.path, text) as typeof message;
       lens.finish?.(edited);
       return edited;
     },
@@ -103,18 +103,17 @@ function contentAt(message: unknown, path: Path): unknown {
 }
 
 /** A copy of a message with the content at a path replaced. What is not on the path is shared. */
-function replaceAt<M>(lens: Lens<M>, message: M, path: Path, text: string): M {
-  if (path.length === 0) return lens.replace(message, text) as M;
-  const copy = shallowCopy(message);
-  let node = copy as Record<string | number, unknown>;
-  for (let depth = 0; depth < path.length - 1; depth++) {
-    const key = path[depth] as string | number;
-    const child = shallowCopy(node[key]);
-    node[key] = child;
-    node = child as Record<string | number, unknown>;
+function replaceAt<M>(lens: Lens<M>, node: unknown, path: Path, text: string, depth = 0): unknown {
+  if (depth === path.length) return lens.replace(node, text);
+  const key = path[depth] as string | number;
+  // Lists and objects apart: V8 stores into either quickly as long as it sees only one of them.
+  if (Array.isArray(node)) {
+    const list = node.slice();
+    list[key as number] = replaceAt(lens, list[key as number], path, text, depth + 1);
+    return list;
   }
-  const key = path[path.length - 1] as string | number;
-  node[key] = lens.replace(node[key], text);
+  const copy = shallowCopy(node) as Fields;
+  copy[key] = replaceAt(lens, copy[key], path, text, depth + 1);
   return copy;
 }
 
@@ -122,12 +121,22 @@ function replaceAt<M>(lens: Lens<M>, message: M, path: Path, text: string): M {
 function originalText<M>(lens: Lens<M>, content: unknown, text: string): string | undefined {
   if (typeof content === 'string') return content;
   try {
-    const whole = JSON.stringify(content);
-    return JSON.stringify(lens.replace(content, text)) === whole ? text : whole;
+    return isAlike(lens.replace(content, text), content) ? text : JSON.stringify(content);
   } catch {
     return undefined;
   }
 }
+
+/** Whether two values are written as the same JSON, as far as that can be told without writing it. */
+function isAlike(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (!isPlain(a) || !isPlain(b) || Array.isArray(a) !== Array.isArray(b)) return false;
+  const [keys, others] = [Object.keys(a), Object.keys(b)];
+  return keys.length === others.length && keys.every((key, i) => key === others[i] && isAlike(a[key], b[key]));
+}
+
+const isPlain = (value: unknown): value is Fields =>
+  isRecord(value) && (Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype);
 
 export type Fields = Record<string, unknown>;
 

@@ -71,7 +71,10 @@ class OpenAIChatViewer implements Viewer<OpenAIChatMessage> {
 
 const THOUGHTS = ['reasoning_details', 'thinking_blocks', 'reasoning_content', 'reasoning'];
 
-const hasThoughts = (message: Fields): boolean => THOUGHTS.some((key) => message[key] !== undefined);
+function hasThoughts(message: Fields): boolean {
+  for (const key of THOUGHTS) if (message[key] !== undefined) return true;
+  return false;
+}
 
 /** DeepSeek: "reasoning_content must be passed back". OpenRouter's and LiteLLM's blocks say the same again, signed. */
 function thoughtsOf(message: Fields, place: Omit<Place, 'path'>): Segment[] {

@@ -44,7 +44,7 @@ export interface CacheFacts {
   readonly idleMs?: number;
   /** How long the cache lives without use. That of the price list if not given. */
   readonly cacheLifeMs?: number;
-  /** The epochs that earlier calls took on a cold cache: `report.record` of each. */
+  /** The epochs that earlier calls took on a cold cache, or that were forced: the record of each. */
   readonly epochs?: readonly EpochRecord[];
 }
 
@@ -87,7 +87,8 @@ function isFacts(value: unknown): boolean {
 
 function areEpochs(value: unknown): boolean {
   const isCount = (count: unknown): boolean => Number.isInteger(count) && (count as number) >= 0;
-  const isEpoch = (epoch: Partial<EpochRecord> | null): boolean => isCount(epoch?.turns) && isCount(epoch?.messages);
+  const isEpoch = (epoch: Partial<EpochRecord> | null): boolean =>
+    isCount(epoch?.turns) && isCount(epoch?.messages) && isCount(epoch?.before ?? 0);
   return Array.isArray(value) && value.every(isEpoch);
 }
 
@@ -174,7 +175,7 @@ function sameAs(options: FitOptions, format: unknown): (other: unknown, otherFor
 }
 
 const epochsOf = ({ facts }: FitOptions): string =>
-  facts?.epochs ? facts.epochs.map(({ turns, messages }) => `${turns}:${messages}`).join() : '';
+  facts?.epochs ? facts.epochs.map(({ turns, messages, before = '' }) => `${turns}:${messages}:${before}`).join() : '';
 
 const BY_VALUE = new Set(['policy', 'facts', 'format']);
 const NAMES = (Object.keys(RULES) as (keyof FitOptions)[]).filter((name) => !BY_VALUE.has(name));
@@ -231,7 +232,7 @@ function sizeBeside(name: 'system' | 'tools', value: unknown, counter: Counter):
 }
 
 /** `recall` is written only where the model has a tool of that name. */
-function hasRecallTool(tools: unknown): boolean {
+export function hasRecallTool(tools: unknown): boolean {
   if (!Array.isArray(tools)) return typeof tools === 'object' && tools !== null && Object.hasOwn(tools, 'recall');
   const declared = tools.flatMap((tool) => tool?.functionDeclarations ?? tool?.function_declarations ?? [tool]);
   return declared.some((tool) => tool?.name === 'recall' || tool?.function?.name === 'recall');

@@ -5,7 +5,7 @@ import type { DropEdit, Edit, Format, InsertEdit, Kind, ReplaceEdit, Segment, Vi
 import { countLines } from '../text.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
-import { type HandleOptions, showHandle } from './handles.ts';
+import { type HandleOptions, recalledText, showHandle } from './handles.ts';
 import { NO_NOTES, type Notes, noteTexts, readNote } from './notes.ts';
 import { type HiddenResult, houseStyle, type PlaceholderStyle, writePlaceholder } from './placeholder.ts';
 import type { Observation, RequestView } from './policy.ts';
@@ -433,7 +433,10 @@ export class Ledger<M> implements RequestView {
 
   #replace(result: Result, why: Why, { stored, text, tokens: after, handle: shown }: Draft): void {
     const { tokens, masked, handle, settled } = result;
-    this.#changes.push({ result, text: result.text, tokens, masked, why: result.why, handle, settled });
+    const change = { result, text: result.text, tokens, masked, why: result.why, handle, settled };
+    // Most requests change one result or none: a list that begins empty takes room for seventeen.
+    if (this.#changes.length === 0) this.#changes = [change];
+    else this.#changes.push(change);
     this.#touched.push(result);
     this.#firstEdited = Math.min(this.#firstEdited ?? result.segment, result.segment);
     result.handle = shown ?? this.#options.handleOf?.(stored);
@@ -469,7 +472,8 @@ export class Ledger<M> implements RequestView {
   /** What a handle of this result stands for; undefined if it cannot be written down. */
   #stored(result: Result): string | undefined {
     if (result.why !== undefined) return result.text;
-    return this.format.original(this.messages[result.original.message] as M, result.original);
+    const original = this.format.original(this.messages[result.original.message] as M, result.original);
+    return original === undefined ? undefined : (recalledText(original, this.#options) ?? original);
   }
 
   #describe(result: Result): HiddenResult {

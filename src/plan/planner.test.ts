@@ -20,6 +20,7 @@ import {
   fit,
   hybrid,
   never,
+  type Policy,
   slidingWindow,
 } from '../index.ts';
 
@@ -144,5 +145,25 @@ describe('a planner', () => {
     expect(planner.messages()).toEqual([]);
     expect(planner.plan()).toEqual({ version: 1, edits: [] });
     expect(planner.report()).toMatchObject({ epoch: 0, tokens: { before: 0, after: 0 } });
+  });
+});
+
+describe('what is answered again', () => {
+  it('a caller who writes into a report does not change the next one', () => {
+    const messages = history(14);
+    const { report } = fit(messages, { policy: slidingWindow() });
+    expect(() => Object.assign(report.tokens, { before: 0 })).toThrow(TypeError);
+    expect(fit(messages, { policy: slidingWindow() }).report).toEqual(report);
+  });
+
+  it('a reason that holds a value of the caller, even a cyclic one, is not frozen', () => {
+    const own: { self?: unknown } = {};
+    own.self = own;
+    const policy: Policy = {
+      init: () => 0,
+      step: (state) => ({ state, mask: [], because: { act: 'wait', because: 'x', own } }),
+    };
+    expect(fit(history(3), { policy }).report.decision.own).toBe(own);
+    expect(Object.isFrozen(own)).toBe(false);
   });
 });

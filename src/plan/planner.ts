@@ -64,6 +64,7 @@ export class Planner<M> {
   #undecided: Progress | undefined;
   #isLawful = false;
   #decision: { readonly plan: Plan; readonly hidden: readonly Hidden[] } | undefined;
+  #report: Report | undefined;
   #decided: Decided = { because: { act: 'wait', because: 'nothing to decide yet' }, masked: 0, cut: undefined };
 
   constructor(format: Format<M>, options: PlannerOptions) {
@@ -122,12 +123,25 @@ export class Planner<M> {
     return this.#ledger.tokens;
   }
 
+  /** What a forced epoch could mask now, oldest first, and what each would save. */
+  forceable(): readonly { readonly segment: number; readonly gain: number }[] {
+    const results = this.#outside().flatMap((segment) => this.#ledger.resultAt(segment) ?? []);
+    const gains = results.map((result) => ({ segment: result.segment, gain: this.#ledger.gain(result) }));
+    return gains.filter(({ gain }) => gain > 0).sort((a, b) => a.segment - b.segment);
+  }
+
   /** @internal */
   get ledger(): Ledger<M> {
     return this.#ledger;
   }
 
+  /** What is answered again on the next call nobody may change. */
   report(): Report {
+    this.#report ??= freezeReport(this.#writeReport());
+    return this.#report;
+  }
+
+  #writeReport(): Report {
     const { epoch, previousTokens, stage, lastChange } = this.#progress;
     const frontier = this.#ledger.observations[this.#ledger.frontier]?.original.message;
     const requires = this.#requires();
@@ -160,6 +174,7 @@ export class Planner<M> {
 
   #takeOne(message: M): void {
     this.#decision = undefined;
+    this.#report = undefined;
     const beginsReply = this.#ledger.read(message);
     if (beginsReply && !this.#undecided) this.#decide();
     else if (!beginsReply && this.#undecided) this.#takeBack(this.#undecided);
@@ -177,21 +192,30 @@ export class Planner<M> {
     // On the request that it was taken on, or on the same with another message before the reply.
     const isRecorded = ({ messages }: EpochRecord): boolean =>
       ledger.lastRow.from < messages && messages <= ledger.messages.length;
-    ledger.isCold = isCold || this.#epochs.some(isRecorded);
+    const taken = this.#epochs.length === 0 ? this.#epochs : this.#epochs.filter(isRecorded);
+    ledger.isCold = isCold || taken.some(({ before }) => before === undefined);
     this.#isLawful = false;
+    this.#report = undefined;
     const before = this.#progress;
     const previousTokens = ledger.requestTokens;
     ledger.beginRequest();
     this.#cutArrivals();
     const { state, because, masked } = this.#followPolicy(before.state);
+    const forced = this.#force(taken);
     const cut = this.#cut();
     ledger.endRequest();
-    this.#decided = { because, masked, cut };
+    this.#decided = { because: forced > 0 ? FORCED : because, masked: masked + forced, cut };
     const isChange = ledger.firstChange() !== undefined;
     const epoch = before.epoch + (isChange ? 1 : 0);
     const lastChange = isChange ? this.#decided : before.lastChange;
     const stage = furthest(before.stage, cut?.stage);
-    this.#progress = { state: cut ? this.#policy.init() : state, epoch, previousTokens, stage, lastChange };
+    this.#progress = {
+      state: cut || forced > 0 ? this.#policy.init() : state,
+      epoch,
+      previousTokens,
+      stage,
+      lastChange,
+    };
     this.#undecided = before;
   }
 
@@ -211,14 +235,22 @@ export class Planner<M> {
     }
   }
 
+  /** Masks what an epoch that was forced on this request masked. */
+  #force(epochs: readonly EpochRecord[]): number {
+    if (epochs.length === 0) return 0;
+    const end = Math.max(...epochs.map(({ before = 0 }) => before));
+    const segments = end === 0 ? [] : this.#outside().filter((segment) => segment < end);
+    return maskAll(this.#ledger, segments);
+  }
+
   /** Before they are ever cached, large results are cut for nothing. */
   #cutArrivals(): void {
-    const { maxResultTokens } = this.#policy;
+    const { maxResultTokens, truncation } = this.#policy;
     const { observations, lastRow } = this.#ledger;
     if (maxResultTokens === undefined) return;
     for (let i = observations.length - 1; i >= 0 && observations[i]?.row === lastRow; i--) {
       const { tokens, segment } = observations[i] as Observation;
-      if (tokens > maxResultTokens) clipResult(this.#ledger, segment, maxResultTokens);
+      if (tokens > maxResultTokens) clipResult(this.#ledger, segment, maxResultTokens, truncation);
     }
   }
 
@@ -244,6 +276,15 @@ export class Planner<M> {
   #requires(): readonly Requirement[] {
     return boundThinking(this.#ledger.firstEdited() ?? Number.POSITIVE_INFINITY, this.#ledger.lastSigned, this.#model);
   }
+}
+
+const FORCED = { act: 'mask', because: 'an epoch was forced' } as const;
+
+/** Not what a policy's reason holds: that may be the caller's own. */
+function freezeReport(report: Report): Report {
+  for (const part of Object.values(report)) Object.freeze(part);
+  for (const sizes of Object.values(report.byKind)) Object.freeze(sizes);
+  return Object.freeze(report);
 }
 
 const STAGES: readonly (Stage | undefined)[] = [undefined, 'masking', 'summarization', 'fallback'];

@@ -58,6 +58,8 @@ export interface RequestView {
 export interface EpochRecord {
   readonly turns: number;
   readonly messages: number;
+  /** Where it was forced: what may go of the results before this segment. Without it, the cache was cold. */
+  readonly before?: number;
 }
 
 /** Why a policy did what it did. */
@@ -85,6 +87,8 @@ export interface Limit {
   readonly mask: boolean;
   readonly summaryMaxChars: number;
   readonly summarize?: Summarize;
+  /** So many of the first messages are never left out. */
+  readonly keepMessages?: number;
 }
 
 /** A caller's own summary of what is left out, continuing an earlier one. */
@@ -109,7 +113,12 @@ export interface Policy<S = unknown> {
   readonly cacheLifeMs?: number;
   /** Results are cut to this size when they arrive. */
   readonly maxResultTokens?: number;
+  /** Which part of them stays then. Head and tail if not given. */
+  readonly truncation?: Truncation;
 }
+
+/** Which part of a result stays when it is cut. */
+export type Truncation = 'head' | 'tail' | 'both';
 
 /** Options that every maker takes. */
 export interface CommonOptions {
@@ -313,13 +322,44 @@ export function eligibleBefore(end: number, request: RequestView, eligible: Elig
   return mask;
 }
 
+interface Window<S> extends Body<S> {
+  readonly isWindow: true;
+}
+
 /** The rule of all windows: mask what has left it, looking at each result once. */
 export function windowOf(
   window: number,
   { windowByKind }: CommonOptions,
   turnOf: (request: RequestView) => number = (request) => request.turns,
-): Body<Ripe> & { readonly isWindow: true } {
-  const ages = agesOf(window, windowByKind);
+): Window<unknown> {
+  return windowByKind ? kindWindowOf(agesOf(window, windowByKind), turnOf) : plainWindowOf(window, turnOf);
+}
+
+function plainWindowOf(window: number, turnOf: (request: RequestView) => number): Window<number> {
+  return {
+    isWindow: true,
+    init: () => 0,
+    step(state, request, eligible) {
+      const { observations, frontier } = request;
+      const last = turnOf(request) - window;
+      let next = Math.max(state, frontier);
+      let mask = NO_MASK;
+      for (; next < observations.length; next++) {
+        const observation = observations[next] as Observation;
+        if (observation.turn > last) break;
+        if (!eligible(observation, request)) continue;
+        if (mask === NO_MASK) mask = [observation.segment];
+        else mask.push(observation.segment);
+      }
+      return { state: next, mask, because: mask === NO_MASK ? NOTHING_LEFT : LEFT };
+    },
+  };
+}
+
+/** Most requests mask nothing: they share this list. */
+const NO_MASK: number[] = [];
+
+function kindWindowOf(ages: Ages, turnOf: (request: RequestView) => number): Window<Ripe> {
   return {
     isWindow: true,
     init: noRipe,

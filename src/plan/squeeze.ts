@@ -5,7 +5,7 @@ import { clipText } from '../text.ts';
 import type { Ledger } from './ledger.ts';
 import { noteTexts, writeNotice } from './notes.ts';
 import { failureOf, subjectOf } from './placeholder.ts';
-import type { Limit } from './policy.ts';
+import type { Limit, Truncation } from './policy.ts';
 import { MESSAGE_TOKENS, type Result, type TurnRow } from './rows.ts';
 import { continueSummary, type Outcome, readSummary, type Told, writeSummary } from './summary.ts';
 import { truncateResult } from './truncate-result.ts';
@@ -45,7 +45,7 @@ export function squeeze<M>(ledger: Ledger<M>, limit: Limit, outside: () => reado
   return reached;
 }
 
-type Measure = Pick<Limit, 'measure'>;
+type Measure = Pick<Limit, 'measure' | 'keepMessages'>;
 
 export function sizeOf<M>(ledger: Ledger<M>, { measure }: Measure): number {
   return measure === 'tokens' ? ledger.tokens : ledger.chars;
@@ -58,11 +58,11 @@ export function maskAll<M>(ledger: Ledger<M>, segments: readonly number[]): numb
 }
 
 /** The turns up to a number that the laws let go, in groups that can only go together, oldest first. */
-function removable<M>(ledger: Ledger<M>, upTo: number): TurnRow[][] {
+export function removable<M>(ledger: Ledger<M>, upTo: number, keepMessages = 0): TurnRow[][] {
   if (!ledger.mayDrop) return [];
   const task = userTurns(ledger.rows);
   const rows = ledger.rows.slice(1, -1);
-  const isKept = (row: TurnRow): boolean => task.has(row) || row.isHead || row.number > upTo;
+  const isKept = (row: TurnRow): boolean => task.has(row) || row.isHead || row.number > upTo || row.from < keepMessages;
   return closedGroups(rows).filter((group) => !group.some(isKept));
 }
 
@@ -71,7 +71,7 @@ const sizeOfRows = (rows: readonly TurnRow[], { measure }: Measure): number =>
 
 /** Replaces turns up to a number by a summary, if that is smaller. Answers whether it did. */
 export function summarizeTurns<M>(ledger: Ledger<M>, limit: SummaryOptions, upTo: number): boolean {
-  const rows = removable(ledger, upTo).flat();
+  const rows = removable(ledger, upTo, limit.keepMessages).flat();
   const text = rows.length > 0 ? ledger.write(rows) : undefined;
   if (text === undefined) return false;
   const summary = writeNext(ledger, limit, rows);
@@ -84,7 +84,7 @@ export function summarizeTurns<M>(ledger: Ledger<M>, limit: SummaryOptions, upTo
   return true;
 }
 
-export type SummaryOptions = Pick<Limit, 'summaryMaxChars' | 'summarize'>;
+export type SummaryOptions = Pick<Limit, 'summaryMaxChars' | 'summarize' | 'keepMessages'>;
 
 function writeNext<M>(
   ledger: Ledger<M>,
@@ -131,7 +131,7 @@ function outcomeOf(result: Result): Outcome {
 
 /** What is left when all that may go has gone, its notice included. */
 function leastSize<M>(ledger: Ledger<M>, limit: Measure): number {
-  const rows = removable(ledger, ledger.turns).flat();
+  const rows = removable(ledger, ledger.turns, limit.keepMessages).flat();
   return sizeOf(ledger, limit) - sizeOfRows(rows, limit) + noticeSize(ledger, limit, messagesIn(rows));
 }
 
@@ -154,7 +154,7 @@ export function dropTurns<M>(ledger: Ledger<M>, limit: Measure, target: number, 
   const texts: string[] = [];
   let size = sizeOf(ledger, limit);
   let dropped = 0;
-  for (const group of removable(ledger, ledger.turns)) {
+  for (const group of removable(ledger, ledger.turns, limit.keepMessages)) {
     if (group.some((row) => row.number < from)) continue;
     if (dropped > 0 && size + noticeSize(ledger, limit, dropped) <= target) break;
     const text = ledger.write(group);
@@ -166,7 +166,13 @@ export function dropTurns<M>(ledger: Ledger<M>, limit: Measure, target: number, 
   }
   // A notice that is larger than what it stands for would make the request larger.
   if (dropped === 0 || size + noticeSize(ledger, limit, dropped) >= sizeOf(ledger, limit)) return 0;
+  return leaveOut(ledger, rows, texts);
+}
+
+/** Leaves these turns out, with a notice that adds to the one before. Answers how many messages went. */
+export function leaveOut<M>(ledger: Ledger<M>, rows: readonly TurnRow[], texts: readonly string[]): number {
   const { notice } = ledger.notes;
+  const dropped = messagesIn(rows);
   const text = [...(notice ? [writeNotice(notice)] : []), ...texts].join('\n');
   ledger.remove(new Set(rows), 'drop', text);
   ledger.setNotes({
@@ -179,8 +185,8 @@ export function dropTurns<M>(ledger: Ledger<M>, limit: Measure, target: number, 
 /** The shortest that a clipped result becomes; below that it is better masked. */
 const LEAST = { tokens: 60, chars: 24 };
 
-/** Cuts the largest visible results down to one common size that brings the whole to the target. */
-export function clipResults<M>(ledger: Ledger<M>, limit: Measure, target: number, least?: number): void {
+/** Cuts the largest visible results down to one common size that brings the whole to the target. Answers that size. */
+export function clipResults<M>(ledger: Ledger<M>, limit: Measure, target: number, least?: number): number {
   const { measure } = limit;
   const results = ledger.observations.filter((result) => !result.masked && ledger.isFree(result));
   const sizes = results.map((result) => (measure === 'tokens' ? result.tokens : result.text.length));
@@ -190,14 +196,20 @@ export function clipResults<M>(ledger: Ledger<M>, limit: Measure, target: number
     if (measure === 'chars') ledger.clip(result, () => clipText(result.text, cap));
     else clipResult(ledger, result.segment, cap);
   }
+  return cap;
 }
 
-/** Cuts one result to so many tokens, head and tail. */
-export function clipResult<M>(ledger: Ledger<M>, segment: number, maxTokens: number): void {
+/** Cuts one result to so many tokens. */
+export function clipResult<M>(
+  ledger: Ledger<M>,
+  segment: number,
+  maxTokens: number,
+  strategy: Truncation = 'both',
+): void {
   const result = ledger.resultAt(segment);
   if (!result) return;
   const { counter } = ledger;
-  ledger.clip(result, (handle) => truncateResult(result.text, { maxTokens, strategy: 'both', counter, handle }));
+  ledger.clip(result, (handle) => truncateResult(result.text, { maxTokens, strategy, counter, handle }));
 }
 
 /** The cap at which the parts of all sizes above it sum up to the excess. */

@@ -38,7 +38,8 @@ export function breakEven(options: BreakEvenOptions = {}): Policy {
   } = given('break-even', options);
   const prices = toPrices('break-even', list);
   const maxLoss = options.maxLoss ?? maxLossAt(prices);
-  const rule: Rule = { prices, ages: agesOf(window, windowByKind), threshold, maxLoss };
+  const share = threshold === 1 ? 'the price' : `${threshold} of the price`;
+  const rule: Rule = { prices, ages: agesOf(window, windowByKind), threshold, share, maxLoss };
   return createPolicy<Account | undefined>({
     name: 'break-even',
     options,
@@ -74,6 +75,8 @@ interface Rule {
   readonly prices: Prices;
   readonly ages: Ages;
   readonly threshold: number;
+  /** The threshold in words. */
+  readonly share: string;
   readonly maxLoss: number;
 }
 
@@ -150,11 +153,11 @@ function decide(account: Account, request: RequestView, rule: Rule, eligible: El
   if (request.isCold)
     return epoch(account, request, rule.ages, eligible, { act: 'cold-cache', because: COLD, ...numbers });
   if (write === 0) return wait('tokens cost nothing');
-  if (rent < rule.threshold * price) return wait('the rent is below the price');
+  if (rent < rule.threshold * price) return wait(`the rent is below ${rule.share}`);
   if (price - read * gain > rule.maxLoss * spent) return wait('too much would be lost if the conversation ended now');
   return epoch(account, request, rule.ages, eligible, {
     act: 'mask',
-    because: 'the rent has reached the price',
+    because: `the rent has reached ${rule.share}`,
     ...numbers,
   });
 }
