@@ -2,10 +2,23 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { build } from 'vite';
 
-/** Bundles web/ into dist/web/report.html: one file that loads nothing and runs no script but its own. */
+/**
+ * Bundles web/ into dist/web: report.html, one file that loads nothing and runs no script but its own, and
+ * dashboard/, three files for the gateway to serve.
+ */
 export async function buildPage() {
   // Under a test runner it says 'test', and the bundle would hold the paths of this machine.
   process.env.NODE_ENV = 'production';
+  const report = await bundle('report.html');
+  mkdirSync('dist/web/dashboard', { recursive: true });
+  writeFileSync('dist/web/report.html', inline(report));
+  const { html, style, chunk } = await bundle('dashboard/index.html');
+  writeFileSync('dist/web/dashboard/index.html', html);
+  writeFileSync('dist/web/dashboard/style.css', style);
+  writeFileSync('dist/web/dashboard/app.js', `/*!\n${licences(chunk.moduleIds)}\n*/\n${chunk.code}`);
+}
+
+async function bundle(input) {
   const { output } = await build({
     root: 'web',
     configFile: false,
@@ -16,17 +29,23 @@ export async function buildPage() {
       modulePreload: false,
       cssCodeSplit: false,
       reportCompressedSize: false,
-      rolldownOptions: { input: 'web/report.html' },
+      rolldownOptions: {
+        input: `web/${input}`,
+        output: { entryFileNames: 'app.js', assetFileNames: 'style[extname]' },
+      },
     },
   });
-  const page = output.find(({ fileName }) => fileName === 'report.html');
+  const page = output.find(({ fileName }) => fileName === input);
   const chunk = output.find(({ type }) => type === 'chunk');
   const style = output.find(({ fileName }) => fileName.endsWith('.css'));
   if (!page || !chunk || !style || output.length !== 3) {
     throw new Error(`Expected a page, a script and a style but found ${output.map(({ fileName }) => fileName)}`);
   }
-  mkdirSync('dist/web', { recursive: true });
-  writeFileSync('dist/web/report.html', inline({ html: `${page.source}`, style: `${style.source}`, chunk }));
+  // The page stands beside its script and its style, wherever its source stood.
+  const html = `${page.source}`
+    .replaceAll(/(src|href)="\.\.\/(app\.js|style\.css)"/g, '$1="./$2"')
+    .replaceAll(' crossorigin ', ' ');
+  return { html, style: `${style.source}`, chunk };
 }
 
 function inline({ html, style, chunk }) {

@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import {
+  atPrices,
+  formatAgo,
+  formatBytes,
   formatChange,
   formatCount,
+  formatMs,
   formatPath,
   formatPlural,
   formatRate,
@@ -52,14 +56,60 @@ describe('numbers on a page', () => {
   });
 
   it('are a dash where there is none: JSON writes null for what could not be divided', () => {
-    for (const format of [formatTokens, formatChange, formatShare, formatRate, formatCount]) {
+    for (const format of [
+      formatTokens,
+      formatChange,
+      formatShare,
+      formatRate,
+      formatCount,
+      formatMs,
+      formatBytes,
+      formatAgo,
+    ]) {
       expect([null, undefined, Number.NaN, Number.POSITIVE_INFINITY].map(format)).toEqual(['–', '–', '–', '–']);
     }
+  });
+
+  it.each([
+    [0.123, '0.12 ms'],
+    [0.994, '0.99 ms'],
+    [0.996, '1.0 ms'],
+    [9.96, '10 ms'],
+    [999, '999 ms'],
+    [12_345, '12.3 s'],
+  ])('%d ms are %s', (ms, text) => {
+    expect(read(formatMs(ms))).toBe(text);
+  });
+
+  it.each([
+    [0, '0 B'],
+    [999, '999 B'],
+    [1000, '1.0 KB'],
+    [9960, '10 KB'],
+    [1_234_499, '1,234 KB'],
+    [12_345_678, '12.3 MB'],
+  ])('%d bytes are %s', (bytes, text) => {
+    expect(read(formatBytes(bytes))).toBe(text);
+  });
+
+  it.each([
+    [-500, 'just now'],
+    [9999, 'just now'],
+    [47_000, '40 s ago'],
+    [119_000, '1 min ago'],
+    [3_600_000, '1 h ago'],
+    [200_000_000, '2 d ago'],
+  ])('%d ms ago is %s', (ms, text) => {
+    expect(read(formatAgo(ms))).toBe(text);
   });
 
   it('go with a word', () => {
     expect([0, 1, 1234].map((count) => formatPlural(count, 'run'))).toEqual(['0 runs', '1 run', '1,234 runs']);
   });
+});
+
+it('atPrices names the list, or that there is no cache', () => {
+  expect([atPrices('none'), atPrices('gpt-5')]).toEqual(['without a prompt cache', 'at gpt-5 prices']);
 });
 
 describe('formatPath', () => {

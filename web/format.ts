@@ -5,6 +5,7 @@ const NOTHING = '–';
 
 const whole = new Intl.NumberFormat('en-US', { maximumFractionDigits: 0 });
 const tenths = new Intl.NumberFormat('en-US', { minimumFractionDigits: 1, maximumFractionDigits: 1 });
+const hundredths = new Intl.NumberFormat('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
 /** 1,234 */
 export function formatCount(count: number | null | undefined): string {
@@ -42,6 +43,40 @@ export function formatRate(rate: number | null | undefined): string {
 /** `1 run`, `1,234 runs` */
 export function formatPlural(count: number, one: string): string {
   return `${formatCount(count)} ${one}${count === 1 ? '' : 's'}`;
+}
+
+/** 0.42 ms, 4.2 ms, 42 ms, 4.2 s */
+export function formatMs(ms: number | null | undefined): string {
+  if (!isNumber(ms)) return NOTHING;
+  if (ms < 0.995) return `${hundredths.format(ms)}${THIN}ms`;
+  if (ms < 9.95) return `${tenths.format(ms)}${THIN}ms`;
+  if (ms < 999.5) return `${whole.format(ms)}${THIN}ms`;
+  return `${tenths.format(ms / 1000)}${THIN}s`;
+}
+
+/** 999 B, 9.9 KB, 1,234 KB, 12.3 MB */
+export function formatBytes(bytes: number | null | undefined): string {
+  if (!isNumber(bytes)) return NOTHING;
+  if (bytes < 1000) return `${whole.format(bytes)}${THIN}B`;
+  if (bytes < 9950) return `${tenths.format(bytes / 1000)}${THIN}KB`;
+  if (bytes < 9_999_500) return `${whole.format(bytes / 1000)}${THIN}KB`;
+  return `${tenths.format(bytes / 1e6)}${THIN}MB`;
+}
+
+/** How long ago: `just now`, `40 s ago`, `3 min ago`, `2 h ago`, `5 d ago`. */
+export function formatAgo(ms: number | null | undefined): string {
+  if (!isNumber(ms)) return NOTHING;
+  const seconds = ms / 1000;
+  if (seconds < 10) return 'just now';
+  if (seconds < 60) return `${Math.floor(seconds / 10) * 10}${THIN}s ago`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)}${THIN}min ago`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)}${THIN}h ago`;
+  return `${whole.format(Math.floor(seconds / 86_400))}${THIN}d ago`;
+}
+
+/** `at anthropic-5m prices`. The price list `none` is a provider without a prompt cache. */
+export function atPrices(prices: string): string {
+  return prices === 'none' ? 'without a prompt cache' : `at ${prices} prices`;
 }
 
 /** The end of a path, which tells most: `…/django-11099/run.jsonl`. */

@@ -1,19 +1,17 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { type Browser, chromium, type Locator, type Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ReplayPage } from '../../src/lab/replay-result.ts';
 import { writePage } from '../../src/lab/write-page.ts';
 import { ensureBuilt } from '../support/modules.ts';
+import { isAbsent, launchChromium, REASON } from './chromium.ts';
 import { HOSTILE, samplePage } from './sample-page.ts';
 
-const CHROMIUM = '/usr/bin/chromium';
-const ARGUMENTS =
-  '--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync';
-const isAbsent = !existsSync(CHROMIUM) && !process.env.CI && !process.env.PALIMPSEST_CI;
-const REASON = isAbsent ? ` (skipped: ${CHROMIUM} is not installed)` : '';
+/** For a whole build, on a machine that has other work. */
+const BUILD_MS = 120_000;
 
 const sample = samplePage({ runs: 8 });
 const turnsOf = (run: number): number => sample.result.runs[run]?.turns ?? 0;
@@ -31,8 +29,8 @@ describe.skipIf(isAbsent)(`the report page in Chromium${REASON}`, () => {
   beforeAll(async () => {
     await ensureBuilt();
     folder = mkdtempSync(join(tmpdir(), 'palimpsest-browser-'));
-    browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS.split(' ') });
-  });
+    browser = await launchChromium();
+  }, BUILD_MS);
 
   afterEach(async () => {
     await page.close();

@@ -1,5 +1,5 @@
+import { ColouredName } from './coloured-name.tsx';
 import { colourOf } from './policy-colours.ts';
-import { PolicyName } from './policy-name.tsx';
 
 interface PolicyLegendProps {
   readonly policies: readonly string[];
@@ -14,7 +14,7 @@ export function PolicyLegend({ policies, colours, chosen, onChoose }: PolicyLege
     <fieldset class="legend" aria-label="Policy">
       {policies.map((policy) => (
         <button key={policy} type="button" aria-pressed={policy === chosen} onClick={() => onChoose(policy)}>
-          <PolicyName name={policy} colour={colourOf(colours, policy)} />
+          <ColouredName name={policy} colour={colourOf(colours, policy)} />
         </button>
       ))}
     </fieldset>

@@ -1,13 +1,13 @@
 import { missRate, NOTHING_MASKED } from '../../src/lab/compare.ts';
+import { Change } from '../components/change.tsx';
+import { ColouredName } from '../components/coloured-name.tsx';
 import { CostPlot } from '../components/cost-plot.tsx';
 import { Panel } from '../components/panel.tsx';
 import { colourOf } from '../components/policy-colours.ts';
-import { PolicyName } from '../components/policy-name.tsx';
 import { SavingsPlot } from '../components/savings-plot.tsx';
 import { Table } from '../components/table.tsx';
-import { formatCount, formatPlural, formatRate, formatShare, formatTokens } from '../format.ts';
-import { Change } from './change.tsx';
-import { atPrices, countsNote, median, savingOf } from './model.ts';
+import { atPrices, formatCount, formatPlural, formatRate, formatShare, formatTokens } from '../format.ts';
+import { countsNote, median, savingOf } from './model.ts';
 import { PriceMatrix } from './price-matrix.tsx';
 import type { View } from './view.ts';
 
@@ -89,7 +89,7 @@ function Totals({ page: { result }, colours, choice: { price, policy: chosen } }
         keyOf={(policy) => policy}
         isChosen={(policy) => policy === chosen}
         columns={[
-          { title: 'Policy', cell: (policy) => <PolicyName name={policy} colour={colourOf(colours, policy)} /> },
+          { title: 'Policy', cell: (policy) => <ColouredName name={policy} colour={colourOf(colours, policy)} /> },
           { title: 'Cost', isNumber: true, cell: (policy) => formatTokens(result.total[policy]?.cost[price]) },
           {
             title: 'Change of\u00a0cost',

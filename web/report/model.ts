@@ -1,11 +1,9 @@
 import { bestPolicy, isHindsight, isSaving, NOTHING_MASKED } from '../../src/lab/compare.ts';
 import type { ReplayPage, ReplayResult, RunResult, Schedule } from '../../src/lab/replay-result.ts';
-import { formatChange, formatPath, formatPlural, formatTokens } from '../format.ts';
+import { atPrices, formatChange, formatPath, formatPlural, formatTokens } from '../format.ts';
 
 /** The price list `none` is a provider without a prompt cache: not to be taken for the policy `none`. */
 export const priceName = (price: string): string => (price === 'none' ? 'no cache' : price);
-
-export const atPrices = (price: string): string => (price === 'none' ? 'without a prompt cache' : `at ${price} prices`);
 
 /** What the reader looks at. */
 export interface Choice {

@@ -1,7 +1,8 @@
-import type { Schedule } from '../../src/lab/replay-result.ts';
+import type { MaskedResult, Schedule } from '../../src/lab/replay-result.ts';
 import { Choice } from '../components/choice.tsx';
 import { ContextPlot, requestDomain } from '../components/context-plot.tsx';
 import { EpochsPlot } from '../components/epochs-plot.tsx';
+import { MaskedLine } from '../components/masked-line.tsx';
 import { MaskedResults } from '../components/masked-results.tsx';
 import { Panel } from '../components/panel.tsx';
 import { PolicyLegend } from '../components/policy-legend.tsx';
@@ -83,10 +84,20 @@ function Masked({ page, choice, schedule }: View & { readonly schedule: Schedule
       note={masked.length > 0 && `With ${policy}: ${count}. Open one to read what it hides.`}
       empty={masked.length === 0 && empty}
     >
-      <MaskedResults key={`${run} ${policy} ${price}`} masked={masked} />
+      <MaskedResults key={`${run} ${policy} ${price}`} lines={masked.map(maskedLine)} />
     </Panel>
   );
 }
+
+const maskedLine = ({ request, text, ...result }: MaskedResult, index: number) => (
+  <MaskedLine
+    key={index}
+    {...result}
+    request={request + 1}
+    title="Original, its beginning"
+    original={() => (text === '' ? <p class="empty">Empty.</p> : <pre>{text}</pre>)}
+  />
+);
 
 function mapValues<From, To>(map: ReadonlyMap<string, From>, to: (value: From) => To): ReadonlyMap<string, To> {
   return new Map([...map].map(([key, value]) => [key, to(value)]));

@@ -1,8 +1,8 @@
 import { NOTHING_MASKED } from '../../src/lab/compare.ts';
+import { Change } from '../components/change.tsx';
+import { ColouredName } from '../components/coloured-name.tsx';
 import { Panel } from '../components/panel.tsx';
 import { colourOf } from '../components/policy-colours.ts';
-import { PolicyName } from '../components/policy-name.tsx';
-import { Change } from './change.tsx';
 import { priceName } from './model.ts';
 import type { View } from './view.ts';
 
@@ -34,7 +34,7 @@ export function PriceMatrix({ page: { result }, colours, choice, choose }: View)
             {policies.map((policy) => (
               <tr key={policy} aria-current={policy === choice.policy ? 'true' : undefined}>
                 <th scope="row">
-                  <PolicyName name={policy} colour={colourOf(colours, policy)} />
+                  <ColouredName name={policy} colour={colourOf(colours, policy)} />
                 </th>
                 {result.prices.map((price) => (
                   <td key={price} class={price === choice.price ? 'number chosen' : 'number'}>

@@ -1,0 +1,9 @@
+/** A name beside the colour in which it is drawn. */
+export function ColouredName({ name, colour }: { readonly name: string; readonly colour: string }) {
+  return (
+    <span class="policy">
+      <span class="swatch" style={{ background: colour }} aria-hidden="true" />
+      {name}
+    </span>
+  );
+}

@@ -1,0 +1,44 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
+import { formatTokens } from '../format.ts';
+
+interface MaskedLineProps {
+  readonly turn: number;
+  readonly tool: string | undefined;
+  readonly tokens: number;
+  /** The request from which on it is masked, counted from 1, where it is known. */
+  readonly request: number | undefined;
+  readonly placeholder: string;
+  /** What the other side is called. */
+  readonly title: string;
+  /** The other side: asked for when it is opened. */
+  readonly original: () => ComponentChildren;
+}
+
+/** A masked result in one line; opened, it shows what was sent beside what it hides. */
+export function MaskedLine({ turn, tool, tokens, request, placeholder, title, original }: MaskedLineProps) {
+  const [isOpen, setIsOpen] = useState(false);
+  return (
+    <details class="masked" onToggle={(event) => setIsOpen(event.currentTarget.open)}>
+      <summary>
+        <span class="masked-turn">Turn {turn}</span>
+        <span class="masked-tool">{tool || 'result'}</span>
+        <span class="masked-tokens">{formatTokens(tokens)} tokens</span>
+        <span class="masked-request">{request !== undefined && `at request ${request}`}</span>
+        <code class="masked-placeholder">{placeholder}</code>
+      </summary>
+      {isOpen && (
+        <div class="sides">
+          <section aria-label="Sent instead">
+            <h4>Sent instead</h4>
+            <pre>{placeholder}</pre>
+          </section>
+          <section aria-label={title}>
+            <h4>{title}</h4>
+            {original()}
+          </section>
+        </div>
+      )}
+    </details>
+  );
+}

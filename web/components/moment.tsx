@@ -1,0 +1,13 @@
+/** A point in time as the reader's own clock shows it: with the day, where that is not today. */
+export function Moment({ time }: { readonly time: string }) {
+  const date = new Date(time);
+  const isToday = date.toDateString() === new Date().toDateString();
+  const options = isToday
+    ? ({ timeStyle: 'medium', hourCycle: 'h23' } as const)
+    : ({ dateStyle: 'medium', timeStyle: 'short', hourCycle: 'h23' } as const);
+  return (
+    <time dateTime={time} title={date.toLocaleString()}>
+      {date.toLocaleString(undefined, options)}
+    </time>
+  );
+}

@@ -1,0 +1,101 @@
+import * as Plot from '@observablehq/plot';
+import { formatTokens } from '../format.ts';
+import { ColouredName } from './coloured-name.tsx';
+import { AXIS_WIDTH, requestAxis } from './context-plot.tsx';
+import { Figure } from './figure.tsx';
+import { NARROW } from './policy-rows.ts';
+
+/** What one request sent, beside what it would have sent. */
+export interface SentPoint {
+  readonly request: number;
+  readonly sent: number;
+  readonly without: number;
+  /** It changed what earlier ones had sent. */
+  readonly isEpoch: boolean;
+  /** What the tip says beneath the numbers. */
+  readonly note: string;
+}
+
+interface SentPlotProps {
+  readonly label: string;
+  /** What the lines are called. */
+  readonly names: { readonly sent: string; readonly without: string };
+  readonly points: readonly SentPoint[];
+}
+
+const SENT = 'var(--series-1)';
+const WITHOUT = 'var(--series-none)';
+const EPOCH = 'var(--series-2)';
+/** With so few requests each of them is a dot too. */
+const FEW = 30;
+
+/** Two lines over the requests, what lies between them shaded, and a stroke for each epoch. */
+export function SentPlot({ label, names, points }: SentPlotProps) {
+  const epochs = points.filter(({ isEpoch }) => isEpoch);
+  const draw = (width: number): Plot.PlotOptions => ({
+    height: width < NARROW ? 210 : 240,
+    marginLeft: AXIS_WIDTH,
+    marginRight: 16,
+    marginTop: 14,
+    marginBottom: 40,
+    x: { domain: domainOf(points), label: null },
+    y: { zero: true, nice: true, label: null },
+    marks: [
+      Plot.gridY({ ticks: 4 }),
+      Plot.axisY({ ticks: 4, tickFormat: formatTokens, tickSize: 0, label: null }),
+      requestAxis(width),
+      Plot.ruleY([0], { stroke: 'var(--line)' }),
+      Plot.areaY(points, { x: 'request', y1: 'sent', y2: 'without', fill: SENT, fillOpacity: 0.1 }),
+      Plot.ruleX(epochs, {
+        x: 'request',
+        stroke: EPOCH,
+        strokeOpacity: 0.75,
+        strokeDasharray: '2 3',
+        ariaLabel: 'isEpoch',
+      }),
+      line(points, { y: 'without', stroke: WITHOUT, name: names.without }),
+      line(points, { y: 'sent', stroke: SENT, name: names.sent }),
+      ...(points.length > FEW ? [] : [dots(points, 'without', WITHOUT), dots(points, 'sent', SENT)]),
+      Plot.dot(epochs, { x: 'request', y: 'sent', r: 3.5, fill: EPOCH, stroke: 'var(--surface)', strokeWidth: 1.5 }),
+      Plot.ruleX(points, Plot.pointerX({ x: 'request', stroke: 'currentColor', strokeOpacity: 0.25 })),
+      Plot.tip(
+        points,
+        Plot.pointerX({ lineHeight: 1.35, x: 'request', y: 'sent', title: (point: SentPoint) => words(point, names) }),
+      ),
+    ],
+  });
+  return (
+    <>
+      <p class="key">
+        <ColouredName name={names.sent} colour={SENT} />
+        <ColouredName name={names.without} colour={WITHOUT} />
+        {epochs.length > 0 && <ColouredName name="epoch" colour={EPOCH} />}
+      </p>
+      <Figure label={label} draw={draw} />
+    </>
+  );
+}
+
+function line(points: readonly SentPoint[], { y, stroke, name }: { y: keyof SentPoint; stroke: string; name: string }) {
+  const strokeWidth = y === 'sent' ? 2.25 : 1.5;
+  return Plot.line(points, { x: 'request', y, stroke, strokeWidth, strokeLinejoin: 'round', ariaLabel: () => name });
+}
+
+const dots = (points: readonly SentPoint[], y: keyof SentPoint, fill: string) =>
+  Plot.dot(points, { x: 'request', y, r: 2, fill });
+
+function words({ request, sent, without, note }: SentPoint, names: SentPlotProps['names']): string {
+  const lines = [
+    `request ${request}`,
+    `${names.sent}: ${formatTokens(sent)}`,
+    `${names.without}: ${formatTokens(without)}`,
+    note,
+  ];
+  return lines.filter((text) => text !== '').join('\n');
+}
+
+/** A single request stands in the middle. */
+function domainOf(points: readonly SentPoint[]): [number, number] {
+  const [first, last] = [points[0]?.request ?? 1, points.at(-1)?.request ?? 1];
+  return first === last ? [first - 1, last + 1] : [first, last];
+}

@@ -1,0 +1,153 @@
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import type { ConversationSummary, Receipt } from '../../src/gateway/receipt.ts';
+import { Change } from '../components/change.tsx';
+import { MaskedLine } from '../components/masked-line.tsx';
+import { MaskedResults } from '../components/masked-results.tsx';
+import { Moment } from '../components/moment.tsx';
+import { Panel } from '../components/panel.tsx';
+import { SentPlot } from '../components/sent-plot.tsx';
+import { atPrices, formatPlural, formatTokens } from '../format.ts';
+import { Decision } from './decision.tsx';
+import type { GatewayApi, Part } from './gateway-api.ts';
+import { keyOfMask, type Opened } from './live-state.ts';
+import { changeOf, costPoints, firstRequests, sizePoints, titleOf } from './model.ts';
+import { Recalled } from './recalled.tsx';
+import { Requests } from './requests.tsx';
+import { HOME } from './route.ts';
+import { Turnings } from './turnings.tsx';
+
+interface ConversationProps {
+  readonly api: GatewayApi;
+  readonly opened: Opened;
+  readonly isWide: boolean;
+}
+
+/** One conversation: what it cost, how it grew, what was masked and why. */
+export function Conversation({ api, opened, isWide }: ConversationProps) {
+  const { conversation, failure } = opened;
+  const title = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    if (isWide) return;
+    // On a phone it takes the place of the list, and of the focus that was there.
+    title.current?.focus({ preventScroll: true });
+    scrollTo(0, 0);
+  }, [isWide]);
+  return (
+    <article class="conversation" aria-labelledby="conversation">
+      <a class="back" href={HOME}>
+        ‹ All conversations
+      </a>
+      <h2 id="conversation" ref={title} tabIndex={-1}>
+        {conversation ? titleOf(conversation) : 'Conversation'}
+      </h2>
+      {conversation && failure !== undefined && (
+        <p class="alarm" role="alert">
+          {failure}. What is shown here is from before.
+        </p>
+      )}
+      {conversation && <Whole api={api} opened={opened} conversation={conversation} />}
+      {!conversation && <p class="empty">{failure ?? 'On its way…'}</p>}
+    </article>
+  );
+}
+
+interface WholeProps extends Omit<ConversationProps, 'isWide'> {
+  readonly conversation: ConversationSummary;
+}
+
+function Whole({ api, opened, conversation }: WholeProps) {
+  const { receipts } = opened;
+  return (
+    <>
+      <Summary conversation={conversation} />
+      <Decision receipt={receipts.at(-1)} />
+      <Plots receipts={receipts} />
+      <Turnings receipts={receipts} />
+      <Masked api={api} opened={opened} />
+      <Requests receipts={receipts} />
+    </>
+  );
+}
+
+function Summary({ conversation }: { readonly conversation: ConversationSummary }) {
+  const { model, api, prices, requests, epochs, masked, tokensIn, tokensSent, cost, firstAt } = conversation;
+  return (
+    <div class="summary">
+      <p class="summary-cost">
+        <strong>
+          <Change share={changeOf(cost)} />
+        </strong>{' '}
+        input cost: {formatTokens(cost.sent)} instead of {formatTokens(cost.without)} tokens at the base price,{' '}
+        {atPrices(prices)}
+      </p>
+      <p class="note">
+        {formatPlural(requests, 'request')} sent {formatTokens(tokensSent)} of {formatTokens(tokensIn)} tokens ·{' '}
+        {formatPlural(epochs, 'epoch')} · {formatPlural(masked, 'result')} masked · {model ?? 'unknown model'} · {api} ·
+        since <Moment time={firstAt} />
+      </p>
+    </div>
+  );
+}
+
+const SIZE = { sent: 'sent', without: 'would have been sent' };
+const COST = { sent: 'cost', without: 'would have cost' };
+
+/** Drawn anew only when there is a new request: a tip that is being read stays. */
+function Plots({ receipts }: { readonly receipts: readonly Receipt[] }) {
+  return useMemo(() => {
+    const isPart = (receipts[0]?.request ?? 1) > 1;
+    const since = isPart ? `, from request ${receipts[0]?.request} on` : '';
+    const isEstimated = receipts.some(({ estimated }) => estimated);
+    return (
+      <div class="columns">
+        <Panel
+          title="Context"
+          note={`Tokens in each request.${isEstimated ? ' Where the provider counted nothing, an estimate.' : ''}`}
+          empty={receipts.length === 0 && 'No request yet.'}
+        >
+          <SentPlot label="Tokens of each request, sent and not sent" names={SIZE} points={sizePoints(receipts)} />
+        </Panel>
+        <Panel
+          title="Cost so far"
+          note={`In tokens at the base price, added up${since}.`}
+          empty={receipts.length === 0 && 'No request yet.'}
+        >
+          <SentPlot label="Cost of all requests up to each" names={COST} points={costPoints(receipts)} />
+        </Panel>
+      </div>
+    );
+  }, [receipts]);
+}
+
+/** What is larger is opened at its beginning. */
+const WHOLE_CHARS = 200_000;
+const startOf = (chars: number): Part => (chars > WHOLE_CHARS ? { kind: 'head', lines: 400 } : { kind: 'all' });
+
+function Masked({ api, opened }: Omit<ConversationProps, 'isWide'>) {
+  const { masks, receipts } = opened;
+  const requests = useMemo(() => firstRequests(receipts, keyOfMask), [receipts]);
+  return (
+    <Panel
+      title="Masked results"
+      note={masks.length > 0 && 'The newest first. Open one to read what it hides.'}
+      empty={masks.length === 0 && 'Nothing is masked in this conversation.'}
+    >
+      <MaskedResults
+        lines={masks
+          .toReversed()
+          .map((mask) => (
+            <MaskedLine
+              key={keyOfMask(mask)}
+              turn={mask.turn}
+              tool={mask.tool}
+              tokens={mask.tokens}
+              request={requests.get(keyOfMask(mask))}
+              placeholder={mask.placeholder}
+              title="Original"
+              original={() => <Recalled api={api} handle={mask.handle} start={startOf(mask.chars)} />}
+            />
+          ))}
+      />
+    </Panel>
+  );
+}

@@ -1,0 +1,33 @@
+import type { Receipt } from '../../src/gateway/receipt.ts';
+import { formatTokens } from '../format.ts';
+import { ActName } from './act-name.tsx';
+
+/** What the gateway did at the last request and why; where it waits, how far it is. */
+export function Decision({ receipt }: { readonly receipt: Receipt | undefined }) {
+  if (!receipt) return null;
+  const { act, because, rent, price, request } = receipt;
+  return (
+    <section class="panel decision" aria-label="Last decision">
+      <p>
+        <ActName act={act} /> <span class="decision-request">request {request}</span> {because}
+      </p>
+      {act === 'wait' && rent !== undefined && price !== undefined && price > 0 && (
+        <Progress rent={rent} price={price} />
+      )}
+    </section>
+  );
+}
+
+/** The words say it all; the bar is for the eye. */
+function Progress({ rent, price }: { readonly rent: number; readonly price: number }) {
+  return (
+    <div class="progress">
+      <div class="progress-bar" aria-hidden="true">
+        <div style={{ width: `${Math.min(100, (100 * rent) / price)}%` }} />
+      </div>
+      <p class="note">
+        Waiting has cost {formatTokens(rent)} so far; to mask now would cost {formatTokens(price)}.
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,131 @@
+import type { ConversationSummary, Mask, Receipt, Status, Totals } from '../../src/gateway/receipt.ts';
+import { readEvents } from './read-events.ts';
+
+/** What the gateway says of one conversation. */
+export interface ConversationDetail {
+  readonly conversation: ConversationSummary;
+  /** The last ones, oldest first. */
+  readonly receipts: readonly Receipt[];
+  readonly masks: readonly Mask[];
+}
+
+/** One more request, as it arrives live. */
+export interface Update {
+  readonly receipt: Receipt;
+  readonly conversation: ConversationSummary;
+  readonly totals: Totals;
+}
+
+/** Which lines of a masked text. */
+export type Part =
+  | { readonly kind: 'all' }
+  | { readonly kind: 'head' | 'tail'; readonly lines: number }
+  | { readonly kind: 'lines'; readonly from: number; readonly to: number };
+
+export interface RecalledText {
+  readonly handle: string;
+  readonly text: string;
+  /** Of the whole text, like `lines`. */
+  readonly bytes: number;
+  readonly lines: number;
+  /** There is more than `text` shows. */
+  readonly truncated: boolean;
+}
+
+export interface Match {
+  readonly handle: string;
+  /** Counted from 1. */
+  readonly line: number;
+  readonly text: string;
+  readonly session?: string;
+  readonly turn?: number;
+  readonly tool?: string;
+}
+
+export interface Found {
+  readonly matches: readonly Match[];
+  readonly timedOut?: boolean;
+}
+
+export interface Query {
+  readonly text: string;
+  readonly conversation?: string | undefined;
+  readonly regex?: boolean;
+}
+
+/** An answer that is none, with the gateway's own words. */
+export class Refusal extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** The gateway's JSON API, which stands beside the page. */
+export interface GatewayApi {
+  status(signal?: AbortSignal): Promise<Status>;
+  conversations(limit: number, signal?: AbortSignal): Promise<readonly ConversationSummary[]>;
+  conversation(id: string, signal?: AbortSignal): Promise<ConversationDetail>;
+  masked(handle: string, part: Part, signal?: AbortSignal): Promise<RecalledText>;
+  search(query: Query, signal?: AbortSignal): Promise<Found>;
+  /** Resolves when the stream stands; each item is what came, or nothing but a sign of life. */
+  events(signal: AbortSignal): Promise<AsyncGenerator<Update | undefined>>;
+}
+
+export function createGatewayApi(token: string, base = 'api/'): GatewayApi {
+  const ask = async (path: string, signal?: AbortSignal): Promise<Response> => {
+    const response = await fetch(base + path, {
+      headers: { authorization: `Bearer ${token}` },
+      cache: 'no-store',
+      redirect: 'error',
+      signal: signal ?? null,
+    });
+    if (!response.ok) throw new Refusal(response.status, await wordsOf(response));
+    return response;
+  };
+  const json = async <Answer>(path: string, signal?: AbortSignal): Promise<Answer> =>
+    (await (await ask(path, signal)).json()) as Answer;
+  return {
+    status: (signal) => json('status', signal),
+    conversations: async (limit, signal) =>
+      (await json<{ conversations: ConversationSummary[] }>(`conversations?limit=${limit}`, signal)).conversations,
+    conversation: (id, signal) => json(`conversations/${encodeURIComponent(id)}`, signal),
+    masked: (handle, part, signal) => json(`masked/${encodeURIComponent(handle)}${partQuery(part)}`, signal),
+    search: (query, signal) => json(`search?${searchQuery(query)}`, signal),
+    events: async (signal) => updates(await ask('events', signal)),
+  };
+}
+
+async function* updates({ body }: Response): AsyncGenerator<Update | undefined> {
+  if (!body) return;
+  for await (const event of readEvents(body)) {
+    yield event?.event === 'receipt' ? (JSON.parse(event.data) as Update) : undefined;
+  }
+}
+
+function partQuery(part: Part): string {
+  if (part.kind === 'all') return '';
+  if (part.kind === 'lines') return `?from=${part.from}&to=${part.to}`;
+  return `?${part.kind}=${part.lines}`;
+}
+
+function searchQuery({ text, conversation, regex }: Query): string {
+  const query = new URLSearchParams({ q: text });
+  if (conversation) query.set('conversation', conversation);
+  if (regex) query.set('regex', 'true');
+  return query.toString();
+}
+
+/** What went wrong, as the gateway says it, else by its number. */
+async function wordsOf(response: Response): Promise<string> {
+  const text = await response.text();
+  try {
+    const { error } = JSON.parse(text) as { error?: { message?: string } };
+    if (error?.message) return error.message;
+  } catch {
+    // A proxy in between answers in its own words, and often with a whole page.
+  }
+  return `The gateway answered ${response.status} ${response.statusText}`.trim();
+}

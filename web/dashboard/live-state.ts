@@ -1,0 +1,93 @@
+import type { ConversationSummary, Mask, Receipt, Status } from '../../src/gateway/receipt.ts';
+import type { ConversationDetail, Update } from './gateway-api.ts';
+
+export type Connection =
+  | { readonly kind: 'connecting' }
+  | { readonly kind: 'live' }
+  | { readonly kind: 'lost'; readonly because: string; readonly retryAt: number }
+  | { readonly kind: 'refused'; readonly because: string };
+
+/** The conversation that is looked at. Without `conversation` it is on its way. */
+export interface Opened {
+  readonly id: string;
+  readonly conversation?: ConversationSummary;
+  readonly receipts: readonly Receipt[];
+  readonly masks: readonly Mask[];
+  readonly failure?: string;
+}
+
+/** All that the page knows of the gateway. */
+export interface LiveState {
+  readonly connection: Connection;
+  readonly status?: Status;
+  readonly conversations: readonly ConversationSummary[];
+  /** The gateway may know more conversations than were asked for. */
+  readonly hasMore: boolean;
+  readonly opened?: Opened;
+}
+
+export const nothingYet: LiveState = { connection: { kind: 'connecting' }, conversations: [], hasMore: false };
+
+/**
+ * Takes in what came live. A new conversation goes to the top; one that is known stays where it is, so that nothing
+ * moves under the reader's hand.
+ */
+export function withUpdates(state: LiveState, updates: readonly Update[]): LiveState {
+  const last = updates.at(-1);
+  if (!last) return state;
+  return {
+    ...state,
+    ...(state.status ? { status: { ...state.status, totals: last.totals } } : {}),
+    conversations: withSummaries(
+      state.conversations,
+      updates.map(({ conversation }) => conversation),
+    ),
+    ...(state.opened ? { opened: updates.reduce(withReceipt, state.opened) } : {}),
+  };
+}
+
+function withSummaries(
+  known: readonly ConversationSummary[],
+  changed: readonly ConversationSummary[],
+): ConversationSummary[] {
+  const newest = new Map(changed.map((summary) => [summary.id, summary]));
+  const kept = known.map((summary) => newest.get(summary.id) ?? summary);
+  for (const { id } of known) newest.delete(id);
+  return [...[...newest.values()].reverse(), ...kept];
+}
+
+function withReceipt(opened: Opened, { receipt, conversation }: Update): Opened {
+  if (receipt.conversation !== opened.id) return opened;
+  return {
+    ...opened,
+    ...(opened.conversation ? { conversation } : {}),
+    receipts: mergeReceipts(opened.receipts, [receipt]),
+    masks: mergeMasks(opened.masks, receipt.newMasks),
+  };
+}
+
+/** What was asked for arrives: together with what came live meanwhile. */
+export function withDetail(opened: Opened, { conversation, receipts, masks }: ConversationDetail): Opened {
+  const isNewer = (opened.conversation?.requests ?? 0) > conversation.requests;
+  return {
+    id: opened.id,
+    conversation: isNewer && opened.conversation ? opened.conversation : conversation,
+    receipts: mergeReceipts(receipts, opened.receipts),
+    masks: mergeMasks(masks, opened.masks),
+  };
+}
+
+/** As many as the gateway keeps of a conversation: the page does not grow without end. */
+const MOST_RECEIPTS = 500;
+
+function mergeReceipts(a: readonly Receipt[], b: readonly Receipt[]): Receipt[] {
+  const byId = new Map([...a, ...b].map((receipt) => [receipt.id, receipt]));
+  const sorted = [...byId.values()].sort((one, other) => one.request - other.request);
+  return sorted.slice(-MOST_RECEIPTS);
+}
+
+export const keyOfMask = ({ handle, turn }: Mask): string => `${turn} ${handle}`;
+
+function mergeMasks(a: readonly Mask[], b: readonly Mask[]): readonly Mask[] {
+  return b.length === 0 ? a : [...new Map([...a, ...b].map((mask) => [keyOfMask(mask), mask])).values()];
+}

@@ -1,0 +1,158 @@
+import { describe, expect, it } from 'vitest';
+import type { Receipt, Totals } from '../../src/gateway/receipt.ts';
+import {
+  agentAddress,
+  changeOf,
+  conversationOf,
+  costPoints,
+  figuresOf,
+  firstRequests,
+  isHandle,
+  linesAround,
+  matchesIn,
+  sizePoints,
+  titleOf,
+  turningsOf,
+} from './model.ts';
+import { mask, receipt } from './receipts.test-data.ts';
+
+const read = (text: string): string => text.replaceAll('\u202f', ' ');
+
+describe('changeOf', () => {
+  it('compares with what it would have cost', () => {
+    expect(changeOf({ without: 200, sent: 150 })).toBe(-0.25);
+    expect(changeOf({ without: 100, sent: 110 })).toBeCloseTo(0.1);
+  });
+
+  it('is nothing where there is nothing to compare with', () => {
+    expect(changeOf({ without: 0, sent: 0 })).toBeUndefined();
+  });
+});
+
+describe('figuresOf', () => {
+  const totals: Totals = {
+    requests: 312,
+    conversations: 4,
+    tokensIn: 2_000_000,
+    tokensSent: 1_500_000,
+    cached: 1_200_000,
+    written: 300_000,
+    cost: { without: 700_000, sent: 490_000 },
+    masked: 57,
+    refused: 0,
+    overheadMs: { median: 0.8, p99: 3.1 },
+  };
+
+  it('gives every number its denominator', () => {
+    const shown = figuresOf(totals).map(({ name, value, change, of }) => read(`${name}: ${change ?? value} ${of}`));
+    expect(shown[0]).toMatch(/^Input cost: -0\.3\d* 490k instead of 700k, in tokens at the base price$/);
+    expect(shown[1]).toBe('Tokens sent: -0.25 1,500k of the 2,000k that came in');
+    expect(shown[2]).toBe('From the cache: 80 % of the 1,500k tokens that were sent');
+    expect(shown[3]).toBe('Requests: 312 in 4 conversations, none refused');
+  });
+
+  it('shows a dash where nothing was sent yet', () => {
+    const none = { ...totals, tokensIn: 0, tokensSent: 0, cached: 0, written: 0, cost: { without: 0, sent: 0 } };
+    expect(figuresOf(none)[2]?.value).toBe('–');
+    expect(figuresOf(none)[0]?.change).toBeUndefined();
+  });
+});
+
+describe('turningsOf', () => {
+  const kinds = (receipts: readonly Receipt[]): string[] =>
+    turningsOf(receipts).map(({ kind, receipt: { request } }) => `${request} ${kind}`);
+
+  it('lists epochs, newest first, and no request that only waits', () => {
+    const receipts = [
+      receipt({ request: 1 }),
+      receipt({ request: 2, act: 'mask', epoch: 1, newMasks: [mask({ turn: 1 }), mask({ turn: 2 })] }),
+      receipt({ request: 3 }),
+      receipt({ request: 4, act: 'cold-cache', epoch: 2, newMasks: [mask({ turn: 3 })] }),
+    ];
+    expect(kinds(receipts)).toEqual(['4 epoch', '2 epoch']);
+    expect(turningsOf(receipts)[1]?.detail).toBe('2 results of 2.0k tokens masked, 200 tokens written to the cache.');
+  });
+
+  it('tells what waiting had cost against what masking costs', () => {
+    const [turning] = turningsOf([receipt({ newMasks: [mask({})], rent: 11_000, price: 15_000 })]);
+    expect(turning?.detail).toMatch(/^Waiting had cost 11k, masking cost 15k\. 1 result of 1\.0k tokens masked, /);
+  });
+
+  it('lists once what lasts', () => {
+    const acts = ['wait', 'off', 'off', 'pass-through', 'off'] as const;
+    expect(kinds(acts.map((act, index) => receipt({ request: index + 1, act })))).toEqual([
+      '5 still',
+      '4 still',
+      '2 still',
+    ]);
+  });
+
+  it('says what a provider refused', () => {
+    const [turning] = turningsOf([receipt({ refused: { status: 400, text: 'tool_use ids' } })]);
+    expect(turning?.detail).toBe('The provider refused the edited request (400): tool_use ids');
+  });
+
+  it('says which thinking was dropped', () => {
+    const [turning] = turningsOf([receipt({ newMasks: [mask({})], droppedThinking: 1 })]);
+    expect(turning?.detail).toContain(', 1 thinking block dropped');
+  });
+});
+
+describe('the lines of the plots', () => {
+  const receipts = [
+    receipt({ request: 7, cost: { without: 10, sent: 10 } }),
+    receipt({ request: 8, epoch: 1, newMasks: [mask({})], cost: { without: 20, sent: 5 } }),
+  ];
+
+  it('show sizes as they are and costs added up', () => {
+    expect(sizePoints(receipts).map(({ request, sent, without }) => [request, sent, without])).toEqual([
+      [7, 900, 1000],
+      [8, 900, 1000],
+    ]);
+    expect(costPoints(receipts).map(({ sent, without }) => [sent, without])).toEqual([
+      [10, 10],
+      [15, 30],
+    ]);
+  });
+
+  it('know their epochs', () => {
+    expect(sizePoints(receipts).map(({ isEpoch }) => isEpoch)).toEqual([false, true]);
+  });
+});
+
+it('firstRequests finds the first of the requests that name a result', () => {
+  const again = [receipt({ request: 3, newMasks: [mask({})] }), receipt({ request: 5, newMasks: [mask({})] })];
+  expect([...firstRequests(again, ({ handle }) => handle).values()]).toEqual([3]);
+});
+
+describe('matchesIn', () => {
+  it.each([
+    ['a b A', 'a', ['<a>', ' b ', '<A>']],
+    ['x(1)', '(1)', ['x', '<(1)>']],
+    ['a.b', '.', ['a', '<.>', 'b']],
+    ['none', 'x', ['none']],
+    ['all', '', ['all']],
+    ['İstanbul', 'stan', ['İ', '<stan>', 'bul']],
+  ])('cuts %j at %j', (text, query, parts) => {
+    expect(matchesIn(text, query).map((part) => (part.isMatch ? `<${part.text}>` : part.text))).toEqual(parts);
+  });
+});
+
+it('small things read as they should', () => {
+  expect([linesAround(3), linesAround(100)]).toEqual([
+    { from: 1, to: 11 },
+    { from: 92, to: 108 },
+  ]);
+  expect(['g-abc', 'other', undefined].map(conversationOf)).toEqual(['abc', undefined, undefined]);
+  expect(titleOf({ title: '  ', id: '0123456789' })).toBe('Conversation 01234567');
+  expect([isHandle(`p_${'a2'.repeat(13)}`), isHandle('p_short'), isHandle('text')]).toEqual([true, false, false]);
+});
+
+it.each([
+  ['http://127.0.0.1:8787/_palimpsest/#/c/1', 'http://127.0.0.1:8787'],
+  ['http://localhost:8787/_palimpsest/?x#y', 'http://localhost:8787'],
+  ['http://[::1]:8787/_palimpsest/', 'http://[::1]:8787'],
+  ['https://gateway.example/llm/_palimpsest/', 'https://gateway.example/llm/as/the-token'],
+])('the page at %s sends agents to %s', (page, address) => {
+  expect(agentAddress(page, 'the-token')).toBe(address);
+});

@@ -1,0 +1,187 @@
+import type { Act, ConversationSummary, Mask, Receipt, Totals } from '../../src/gateway/receipt.ts';
+import type { SentPoint } from '../components/sent-plot.tsx';
+import { formatMs, formatPlural, formatShare, formatTokens } from '../format.ts';
+
+type Cost = ConversationSummary['cost'];
+
+/** The change against doing without the gateway: -0.31 is 31 % less. */
+export const changeOf = ({ without, sent }: Cost): number | undefined => (without > 0 ? sent / without - 1 : undefined);
+
+/** What the gateway did, in a word or two. */
+export const ACT_WORDS: Readonly<Record<Act, string>> = {
+  mask: 'masked',
+  wait: 'waits',
+  'cold-cache': 'masked, cache cold',
+  'over-limit': 'masked, over limit',
+  off: 'hands off',
+  'pass-through': 'passed through',
+};
+
+/** A number of the whole, with what it is a part of. */
+export interface Figure {
+  readonly name: string;
+  readonly value: string;
+  /** A change, which has a colour. */
+  readonly change?: number | undefined;
+  /** The denominator. */
+  readonly of: string;
+}
+
+export function figuresOf(totals: Totals): readonly Figure[] {
+  const { cost, tokensIn, tokensSent, cached, written, masked, refused, requests, overheadMs } = totals;
+  const tokens = { without: tokensIn, sent: tokensSent };
+  return [
+    {
+      name: 'Input cost',
+      value: '',
+      change: changeOf(cost),
+      of: `${formatTokens(cost.sent)} instead of ${formatTokens(cost.without)}, in tokens at the base price`,
+    },
+    {
+      name: 'Tokens sent',
+      value: '',
+      change: changeOf(tokens),
+      of: `${formatTokens(tokensSent)} of the ${formatTokens(tokensIn)} that came in`,
+    },
+    {
+      name: 'From the cache',
+      value: formatShare(cached / (cached + written)),
+      of: `of the ${formatTokens(cached + written)} tokens that were sent`,
+    },
+    {
+      name: 'Requests',
+      value: formatTokens(requests),
+      of: `in ${formatPlural(totals.conversations, 'conversation')}, ${refused === 0 ? 'none' : formatTokens(refused)} refused`,
+    },
+    {
+      name: 'Results masked',
+      value: formatTokens(masked),
+      of: 'each of them can be recalled',
+    },
+    {
+      name: 'Own overhead',
+      value: formatMs(overheadMs.median),
+      of: `median of a request; ${formatMs(overheadMs.p99)} for 1 in 100`,
+    },
+  ];
+}
+
+/** Something in a conversation that changed what is sent, or kept the gateway from changing it. */
+export interface Turning {
+  readonly receipt: Receipt;
+  readonly kind: 'epoch' | 'refused' | 'still';
+  readonly title: string;
+  readonly detail: string;
+}
+
+/** Newest first. Requests that only wait are none. */
+export function turningsOf(receipts: readonly Receipt[]): readonly Turning[] {
+  return receipts
+    .flatMap((receipt, index): Turning[] => {
+      const before = receipts[index - 1];
+      return [...refusalOf(receipt), ...epochOf(receipt), ...stillOf(receipt, before)];
+    })
+    .reverse();
+}
+
+function epochOf(receipt: Receipt): Turning[] {
+  const { newMasks, epoch, sent, droppedThinking, rent, price } = receipt;
+  if (newMasks.length === 0) return [];
+  const hidden = newMasks.reduce((sum, { tokens }) => sum + tokens, 0);
+  const dropped = droppedThinking ? `, ${formatPlural(droppedThinking, 'thinking block')} dropped` : '';
+  const sums =
+    rent === undefined || price === undefined
+      ? ''
+      : `Waiting had cost ${formatTokens(rent)}, masking cost ${formatTokens(price)}. `;
+  const detail =
+    `${sums}${formatPlural(newMasks.length, 'result')} of ${formatTokens(hidden)} tokens masked, ` +
+    `${formatTokens(sent.written)} tokens written to the cache${dropped}.`;
+  return [{ receipt, kind: 'epoch', title: `Epoch ${epoch}`, detail }];
+}
+
+function refusalOf(receipt: Receipt): Turning[] {
+  const { refused } = receipt;
+  if (!refused) return [];
+  const detail = `The provider refused the edited request (${refused.status}): ${refused.text}`;
+  return [{ receipt, kind: 'refused', title: 'The original was sent', detail }];
+}
+
+/** It does nothing from here on, or for once. */
+function stillOf(receipt: Receipt, before: Receipt | undefined): Turning[] {
+  const { act, because } = receipt;
+  if (act !== 'off' && act !== 'pass-through') return [];
+  if (before?.act === act && before.because === because) return [];
+  return [{ receipt, kind: 'still', title: act === 'off' ? 'Hands off' : 'Passed through', detail: '' }];
+}
+
+/** How large each request was. */
+export function sizePoints(receipts: readonly Receipt[]): readonly SentPoint[] {
+  return receipts.map((receipt) => ({
+    ...pointOf(receipt),
+    sent: receipt.sent.tokens,
+    without: receipt.without.tokens,
+  }));
+}
+
+/** What all requests up to each cost. */
+export function costPoints(receipts: readonly Receipt[]): readonly SentPoint[] {
+  let [sent, without] = [0, 0];
+  return receipts.map((receipt) => {
+    sent += receipt.cost.sent;
+    without += receipt.cost.without;
+    return { ...pointOf(receipt), sent, without };
+  });
+}
+
+function pointOf({ request, newMasks, epoch, because }: Receipt): Omit<SentPoint, 'sent' | 'without'> {
+  const isEpoch = newMasks.length > 0;
+  const note = isEpoch ? `epoch ${epoch}: ${formatPlural(newMasks.length, 'result')} masked` : because;
+  return { request, isEpoch, note: note.length > 70 ? `${note.slice(0, 69)}…` : note };
+}
+
+/** The request from which on a result was masked, by its key. */
+export function firstRequests(
+  receipts: readonly Receipt[],
+  keyOf: (mask: Mask) => string,
+): ReadonlyMap<string, number> {
+  return new Map(
+    receipts.toReversed().flatMap(({ newMasks, request }) => newMasks.map((mask) => [keyOf(mask), request])),
+  );
+}
+
+/** A text cut where it matches, so that the matches can be shown as such. Capital letters do not matter. */
+export function matchesIn(
+  text: string,
+  query: string,
+): readonly { readonly text: string; readonly isMatch: boolean }[] {
+  if (query === '') return [{ text, isMatch: false }];
+  const pattern = new RegExp(`(${query.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&')})`, 'iu');
+  return text
+    .split(pattern)
+    .map((part, index) => ({ text: part, isMatch: index % 2 === 1 }))
+    .filter((part) => part.text !== '');
+}
+
+/** The lines around one of them. */
+export const linesAround = (line: number): { readonly from: number; readonly to: number } => ({
+  from: Math.max(1, line - 8),
+  to: line + 8,
+});
+
+/** The conversation whose texts are kept under the name of a session. */
+export const conversationOf = (session: string | undefined): string | undefined =>
+  session?.startsWith('g-') ? session.slice(2) : undefined;
+
+/** What is written in place of a title that is empty. */
+export const titleOf = ({ title, id }: Pick<ConversationSummary, 'title' | 'id'>): string =>
+  title.trim() || `Conversation ${id.slice(0, 8)}`;
+
+export const isHandle = (text: string): boolean => /^p_[a-z0-9]{26}$/.test(text);
+
+/** Where an agent reaches the gateway whose page this is. From other machines it needs the token. */
+export function agentAddress(page: string, token: string): string {
+  const { hostname, href } = new URL(page);
+  const gateway = href.replace(/[?#].*$/s, '').replace(/\/_palimpsest\/.*$/, '');
+  const isLoopback = /^(?:localhost|\[::1\]|127(?:\.\d{1,3}){3})$/.test(hostname);
+  return isLoopback ? gateway : `${gateway}/as/${token}`;
+}

@@ -1,0 +1,143 @@
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { Status } from '../../src/gateway/receipt.ts';
+import { ConnectAgent } from './connect-agent.tsx';
+import { ConnectionState } from './connection-state.tsx';
+import { Conversation } from './conversation.tsx';
+import { ConversationList } from './conversation-list.tsx';
+import { Figures } from './figures.tsx';
+import { createGatewayApi } from './gateway-api.ts';
+import { useIsWide, useWatch } from './hooks.ts';
+import { addressOf, HOME, useChosen } from './route.ts';
+import { noSearch, SearchField } from './search-field.tsx';
+import { SearchResults } from './search-results.tsx';
+import { Settings } from './settings.tsx';
+
+interface OverviewProps {
+  readonly token: string;
+  readonly onRefused: (because: string) => void;
+}
+
+/** All conversations, and one of them more closely, or what a search found. */
+export function Overview({ token, onRefused }: OverviewProps) {
+  const api = useMemo(() => createGatewayApi(token), [token]);
+  const [state, watch] = useWatch(api);
+  const [search, setSearch] = useState(noSearch);
+  const field = useRef<HTMLInputElement>(null);
+  const chosen = useChosen();
+  const isWide = useIsWide();
+  const { connection, status, conversations, opened } = state;
+  const first = conversations[0]?.id;
+  const isSearching = search.text.trim() !== '';
+
+  useEffect(() => {
+    if (connection.kind === 'refused') onRefused(connection.because);
+  }, [connection, onRefused]);
+  useEffect(() => watch?.open(chosen), [watch, chosen]);
+  useEffect(() => {
+    if (isWide && chosen === undefined && first !== undefined) location.replace(addressOf(first));
+  }, [isWide, chosen, first]);
+  useKeys({
+    onSearch: () => field.current?.focus(),
+    onEscape: () => {
+      if (isSearching) setSearch(noSearch);
+      if (!isSearching && !isWide && chosen !== undefined) location.hash = HOME;
+      focusList();
+    },
+  });
+
+  const isEmpty = status !== undefined && conversations.length === 0;
+  return (
+    <>
+      <header class="top">
+        <h1 class="brand">
+          Palimpsest <span class="brand-part">gateway</span>
+        </h1>
+        <SearchField field={field} search={search} onSearch={setSearch} />
+        <ConnectionState connection={connection} isKnown={status !== undefined} onRetry={() => watch?.retry()} />
+        <Settings status={status} />
+      </header>
+      <main class={chosen !== undefined || isSearching ? 'board is-inside' : 'board'}>
+        {status && isStoreDown(status) && (
+          <p class="alarm" role="alert">
+            The store does not answer{status.store.because && `: ${status.store.because}`}. Nothing new is masked until
+            it does.
+          </p>
+        )}
+        {status && !isEmpty && <Figures totals={status.totals} />}
+        {isEmpty && !isSearching && <ConnectAgent token={token} />}
+        {status && (!isEmpty || isSearching) && (
+          <div class="panes">
+            <ConversationList
+              conversations={conversations}
+              chosen={chosen}
+              onMore={state.hasMore ? () => watch?.showMore() : undefined}
+            />
+            <div class="pane">
+              {isSearching ? (
+                <SearchResults
+                  api={api}
+                  search={search}
+                  onSearch={setSearch}
+                  conversations={conversations}
+                  chosen={chosen}
+                />
+              ) : (
+                opened && <Conversation key={opened.id} api={api} opened={opened} isWide={isWide} />
+              )}
+            </div>
+          </div>
+        )}
+      </main>
+      <footer>
+        <p class="note">
+          Cost is that of input, in tokens at the base price: what the provider read from its cache counts at its price
+          for reading, the rest at its price for writing. What was sent is what the provider counted, or an estimate
+          where it counted nothing; what would have been sent without the gateway is always an estimate.
+        </p>
+      </footer>
+    </>
+  );
+}
+
+/** Before the first request there may be none yet, which is no trouble. */
+const isStoreDown = ({ store }: Status): boolean => !store.ok && store.kind !== 'none';
+
+interface Keys {
+  readonly onSearch: () => void;
+  readonly onEscape: () => void;
+}
+
+/** `/` goes to the search, Escape leaves what is open: a dialog, a masked result, the search, the conversation. */
+function useKeys(keys: Keys): void {
+  const latest = useRef(keys);
+  latest.current = keys;
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const target = event.target instanceof HTMLElement ? event.target : undefined;
+      if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+      if (event.key === 'Escape' && !target?.closest('dialog') && !closeAround(target)) latest.current.onEscape();
+      if (event.key === '/' && !target?.matches('input, select, textarea')) {
+        event.preventDefault();
+        latest.current.onSearch();
+      }
+    };
+    addEventListener('keydown', onKey);
+    return () => removeEventListener('keydown', onKey);
+  }, []);
+}
+
+/** Closes the innermost thing that is open around the focus. */
+function closeAround(target: HTMLElement | undefined): boolean {
+  const details = target?.closest<HTMLDetailsElement>('details[open]');
+  if (!details) return false;
+  details.open = false;
+  details.querySelector('summary')?.focus();
+  return true;
+}
+
+/** After the next drawing: on a phone the list is not there before. */
+const focusList = (): void => {
+  requestAnimationFrame(() =>
+    requestAnimationFrame(() => document.querySelector<HTMLElement>('.list a[tabindex="0"]')?.focus()),
+  );
+};
