@@ -1,0 +1,242 @@
+import { describe, expect, it } from 'vitest';
+import { ConversationMemory } from '../../src/gateway/conversation-memory.ts';
+import { breakEven, type Policy, type Prices, slidingWindow } from '../../src/index.ts';
+import {
+  type Asked,
+  anthropicBody,
+  anthropicMessages,
+  Desk,
+  type Json,
+  marked,
+  maskedIn,
+  output,
+  parsed,
+  resultsIn,
+} from './requests.test-data.ts';
+
+const EPHEMERAL = { type: 'ephemeral' };
+
+/** The places of all markers on messages: message, block, lifetime. */
+function markersIn(bytes: Uint8Array): [number, number, unknown][] {
+  return (parsed(bytes).messages as Json[]).flatMap(({ content }, m) =>
+    (Array.isArray(content) ? content : []).flatMap((block: Json, b): [number, number, unknown][] =>
+      block.cache_control ? [[m, b, (block.cache_control as Json).ttl]] : [],
+    ),
+  );
+}
+
+/** Asks for every turn, and answers the first request that masks something new after `after`. */
+function firstEpoch(desk: Desk, body: (turns: number) => Json): { asked: Asked; turns: number } {
+  for (let turns = 1; turns < 60; turns++) {
+    const asked = desk.ask(body(turns));
+    if (asked.decision.newMasks.length > 0) return { asked, turns };
+  }
+  throw new Error('nothing was ever masked');
+}
+
+describe('the cache marker', () => {
+  it('stands just before the first edit of an epoch, and only on that request', () => {
+    const desk = new Desk();
+    const { asked, turns } = firstEpoch(desk, (n) => anthropicBody(anthropicMessages(n)));
+    const first = 2 + 2 * maskedIn(asked.out).indexOf(true);
+    expect(markersIn(asked.out)).toEqual([
+      [first - 1, 1, undefined],
+      [2 * turns, 0, undefined],
+    ]);
+    expect(asked.decision.cacheMarker).toBe(first - 1);
+    const next = desk.ask(anthropicBody(anthropicMessages(turns + 1)));
+    expect(markersIn(next.out)).toEqual([[2 * turns + 2, 0, undefined]]);
+  });
+
+  it('has the lifetime of the next one', () => {
+    const hour = { type: 'ephemeral', ttl: '1h' };
+    const { asked } = firstEpoch(new Desk(), (n) =>
+      anthropicBody([], { messages: marked(anthropicMessages(n), hour), system: undefined }),
+    );
+    expect(markersIn(asked.out).map(([, , ttl]) => ttl)).toEqual(['1h', '1h']);
+    expect(asked.decision.prices.name).toBe('anthropic-1h');
+  });
+
+  const four = (turns: number): Json => {
+    const messages = anthropicMessages(turns).map((message, i, all) =>
+      i >= all.length - 4 && i % 2 === 0 ? (marked([message])[0] as Json) : message,
+    );
+    const system = [1, 2].map((n) => ({ type: 'text', text: `Part ${n}`, cache_control: EPHEMERAL }));
+    return anthropicBody([], { messages, system });
+  };
+
+  it('is the oldest one on a message where all four are used', () => {
+    const { asked, turns } = firstEpoch(new Desk(), four);
+    const first = 2 + 2 * maskedIn(asked.out).indexOf(true);
+    expect(markersIn(asked.out).map(([message]) => message)).toEqual([first - 1, 2 * turns]);
+    expect(parsed(asked.out).system).toEqual(four(turns).system);
+  });
+
+  it('is not placed where the only marker behind the edit would have to go for it', () => {
+    const body = (turns: number): Json => {
+      const system = [1, 2, 3].map((n) => ({ type: 'text', text: `Part ${n}`, cache_control: EPHEMERAL }));
+      return anthropicBody(anthropicMessages(turns), { system });
+    };
+    const { asked, turns } = firstEpoch(new Desk(), body);
+    expect(markersIn(asked.out).map(([message]) => message)).toEqual([2 * turns]);
+    expect(asked.decision.cacheMarker).toBeUndefined();
+  });
+
+  it('goes with the one that the provider places by itself', () => {
+    const body = (turns: number): Json =>
+      anthropicBody([], { messages: anthropicMessages(turns), system: 'Be brief', cache_control: EPHEMERAL });
+    const { asked } = firstEpoch(new Desk(), body);
+    expect(markersIn(asked.out)).toHaveLength(1);
+    expect(asked.decision.prices.name).toBe('anthropic-5m');
+  });
+
+  it('is never put on thinking', () => {
+    const desk = new Desk({ policy: () => slidingWindow({ turns: 1 }) });
+    const thinking = { type: 'thinking', thinking: 'Hm', signature: 's' };
+    // Right before the result that is masked.
+    const messages = anthropicMessages(3).map((message, i) =>
+      i === 3 ? { ...message, content: [...(message.content as Json[]), thinking] } : message,
+    );
+    desk.ask(anthropicBody(messages.slice(0, 5)));
+    const asked = desk.ask(anthropicBody(messages));
+    expect(markersIn(asked.out)[0]).toEqual([3, 1, undefined]);
+  });
+
+  it('stays where it was on a result that is masked', () => {
+    const results = (turn: number): unknown => [
+      { type: 'text', text: output(turn) },
+      { type: 'text', text: 'and more', cache_control: EPHEMERAL },
+    ];
+    const messages = anthropicMessages(4, { results: (turn) => (turn === 1 ? results(turn) : undefined) });
+    const asked = new Desk({ policy: () => slidingWindow({ turns: 1 }) }).ask(anthropicBody(messages));
+    expect(resultsIn(parsed(asked.out))[0]).toEqual([
+      { type: 'text', text: expect.stringContaining('masked'), cache_control: EPHEMERAL },
+    ]);
+    // What is stored does not depend on where the marker stood.
+    expect(asked.hidden[0]?.text).toBe(
+      JSON.stringify([
+        { type: 'text', text: output(1) },
+        { type: 'text', text: 'and more' },
+      ]),
+    );
+  });
+});
+
+describe('prices', () => {
+  const priced = (body: Json, more = {}): string => new Desk().ask(body, more).decision.prices.name;
+  const long = anthropicMessages(6);
+
+  it('are none for Anthropic without a marker, and those of the longest lifetime with one', () => {
+    expect(priced({ model: 'claude-opus-5', messages: long })).toBe('none');
+    expect(priced(anthropicBody(long))).toBe('anthropic-5m');
+    expect(priced(anthropicBody([], { messages: marked(long, { type: 'ephemeral', ttl: '1h' }) }))).toBe(
+      'anthropic-1h',
+    );
+  });
+
+  it.each([
+    ['claude-opus-5', 1, 'anthropic-5m'],
+    ['claude-sonnet-5', 1, 'none'],
+    ['claude-haiku-4-5-20251001', 2, 'none'],
+    ['claude-opus-4-6', 2, 'none'],
+    ['claude-opus-4-7', 3, 'anthropic-5m'],
+    ['claude-haiku-4-5-20251001', 6, 'anthropic-5m'],
+  ])('of %s with %i results are %s: below its least size nothing is cached', (model, turns, name) => {
+    expect(priced(anthropicBody(anthropicMessages(turns, { lines: 40 }), { model }))).toBe(name);
+  });
+
+  it('come from the model elsewhere', () => {
+    const chat = { messages: [{ role: 'user', content: 'x '.repeat(3000) }] };
+    const api = { api: 'openai-chat' };
+    expect(priced({ ...chat, model: 'gpt-4o-mini' }, api)).toBe('gpt-4o');
+    expect(priced({ ...chat, model: 'gpt-5.6' }, api)).toBe('gpt-5.6');
+    expect(priced({ ...chat, model: 'deepseek-v4' }, api)).toBe('deepseek');
+    expect(priced({ ...chat, model: 'qwen3' }, api)).toBe('gpt-5');
+    expect(priced({ ...chat, model: 'anthropic/claude-sonnet-5' }, api)).toBe('none');
+    expect(priced({ contents: [{ role: 'user', parts: [{ text: 'x '.repeat(5000) }] }] }, { api: 'gemini' })).toBe(
+      'gemini',
+    );
+  });
+
+  it('of masking are none where no marker stands on a message, though the system prompt is cached', () => {
+    const lists: string[] = [];
+    const policy = (prices: Prices): Policy => {
+      lists.push(prices.name);
+      return breakEven({ prices });
+    };
+    const body = { ...anthropicBody([]), messages: long };
+    expect(new Desk({ policy }).ask(body).decision.prices.name).toBe('anthropic-5m');
+    expect(new Set(lists)).toEqual(new Set(['none']));
+  });
+
+  it('that change take back no mask, in this process or another', () => {
+    const desk = new Desk();
+    const recorded = [];
+    let last: Asked | undefined;
+    // Without markers at first: everything outside the window goes at once.
+    for (let turns = 1; turns <= 30; turns++) {
+      const messages = anthropicMessages(turns);
+      const body = turns < 16 ? { model: 'claude-opus-5', messages } : anthropicBody(messages);
+      const asked = desk.ask(body);
+      const masks = maskedIn(asked.out);
+      const before = last ? maskedIn(last.out) : [];
+      expect(before.every((isMasked, i) => !isMasked || masks[i])).toBe(true);
+      recorded.push(...asked.events);
+      if (turns === 20) expect(asked.decision).toMatchObject({ act: 'wait', prices: { name: 'anthropic-5m' } });
+      const memory = new ConversationMemory();
+      memory.learnEvents(asked.conversation, recorded);
+      expect(new Desk({}, memory).ask(body).out.equals(asked.out)).toBe(true);
+      last = asked;
+    }
+    expect(recorded.map(({ kind }) => kind)).toEqual(['settings', 'settings']);
+    expect(last?.decision.masked).toBeGreaterThanOrEqual(5);
+  });
+});
+
+describe('recall', () => {
+  const policy = () => slidingWindow({ turns: 2 });
+  const tools = (name: string): Json => ({ tools: [{ name, input_schema: {} }] });
+  const placeholder = (asked: Asked): string => asked.decision.newMasks[0]?.placeholder ?? '';
+
+  it.each(['recall', 'mcp__palimpsest__recall', 'palimpsest_recall'])(
+    'is written where the tools contain %s',
+    (name) => {
+      const asked = new Desk({ policy }).ask(anthropicBody(anthropicMessages(8), tools(name)));
+      expect(placeholder(asked)).toMatch(/ · recall p_[a-z2-7]{26}\]$/);
+    },
+  );
+
+  it.each(['recall_order', 'read_file', 'total_recall'])('is not written for a tool called %s', (name) => {
+    const asked = new Desk({ policy }).ask(anthropicBody(anthropicMessages(8), tools(name)));
+    expect(placeholder(asked)).toMatch(/ masked · p_[a-z2-7]{26}\]$/);
+  });
+
+  it('is found in the tools of the other providers', () => {
+    const chat = anthropicMessages(8).flatMap((_, turn): Json[] => [
+      {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: `c${turn}`, type: 'function', function: { name: 'read', arguments: '{}' } }],
+      },
+      { role: 'tool', tool_call_id: `c${turn}`, content: output(turn) },
+    ]);
+    const body = {
+      model: 'gpt-5',
+      messages: [{ role: 'user', content: 'Go' }, ...chat],
+      tools: [{ type: 'function', function: { name: 'recall' } }],
+    };
+    expect(placeholder(new Desk({ policy }).ask(body, { api: 'openai-chat' }))).toContain('recall p_');
+  });
+
+  it('that comes or goes later changes no byte that was sent, in this process or another', () => {
+    const desk = new Desk({ policy });
+    const first = desk.ask(anthropicBody(anthropicMessages(8)));
+    const body = anthropicBody(anthropicMessages(9), tools('recall'));
+    const second = desk.ask(body);
+    const contents = (asked: Asked): unknown[] => resultsIn(parsed(asked.out)).slice(0, 6);
+    expect(contents(second)).toEqual(contents(first));
+    const memory = new ConversationMemory();
+    memory.learnEvents(first.conversation, first.events);
+    expect(new Desk({ policy }, memory).ask(body).out.equals(second.out)).toBe(true);
+  });
+});

@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import { ConversationMemory } from '../../src/gateway/conversation-memory.ts';
+import type { Api } from '../../src/gateway/decide.ts';
+import { breakEven, fit, handleOf, priceLists } from '../../src/index.ts';
+import { corpusHistories, type History, hasCorpus } from '../support/corpus.ts';
+import { Desk, type Json, parsed } from './requests.test-data.ts';
+
+const LISTS: Record<Api, string> = {
+  anthropic: 'messages',
+  'openai-chat': 'messages',
+  'openai-responses': 'input',
+  gemini: 'contents',
+};
+const prices = { ...priceLists['anthropic-5m'], leastTokens: 0 };
+const apis = Object.keys(LISTS);
+
+/** The requests that a history implies: all before each reply, and the whole. */
+function requestsOf({ messages }: History): (readonly unknown[])[] {
+  const isReply = (message: unknown): boolean => {
+    const { role, type } = message as { role?: string; type?: string };
+    return role === 'assistant' || role === 'model' || type === 'function_call' || type === 'reasoning';
+  };
+  const starts = messages.flatMap((message, i) => (i > 0 && isReply(message) && !isReply(messages[i - 1]) ? [i] : []));
+  return [...starts, messages.length].map((length) => messages.slice(0, length));
+}
+
+const histories = corpusHistories().filter(
+  ({ format, messages }) => apis.includes(format) && messages.length >= 20 && messages.length < 700,
+);
+/** Every format, the longest first: all of them would take minutes. */
+const chosen = apis.flatMap((api) =>
+  histories
+    .filter(({ format }) => format === api)
+    .sort((a, b) => b.messages.length - a.messages.length)
+    .slice(0, 4),
+);
+
+describe.skipIf(!hasCorpus)('over the histories of the corpus', () => {
+  let masks = 0;
+
+  it.each(chosen.map((history) => [history.name, history] as const))('%s', (_name, history) => {
+    const api = history.format as Api;
+    const field = LISTS[api];
+    const desk = new Desk({ prices });
+    let before: Json[] = [];
+    for (const [i, messages] of requestsOf(history).entries()) {
+      const body = { model: 'x', [field]: messages };
+      const asked = desk.ask(body, { api });
+      const sent = parsed(asked.out)[field] as Json[];
+      // The masks are those of `fit`.
+      const options = { format: api, policy: breakEven({ prices }), recall: true, handleOf } as const;
+      const parsedMessages = JSON.parse(JSON.stringify(messages)) as Json[];
+      expect(sent).toEqual(fit(parsedMessages, { ...options }).messages);
+      // Between epochs the new request begins with the whole of the old one.
+      if (asked.decision.newMasks.length === 0) expect(sent.slice(0, before.length)).toEqual(before);
+      before = sent;
+      masks += asked.decision.newMasks.length;
+      if (i % 8 > 0 && messages.length < history.messages.length) continue;
+      // Another process that knows nothing sends the same bytes.
+      const other = new Desk({ prices }, new ConversationMemory()).ask(body, { api });
+      expect(Buffer.compare(other.out, asked.out)).toBe(0);
+    }
+    expect(before.length).toBe(history.messages.length);
+  });
+
+  it('masks were made', () => {
+    expect(masks).toBeGreaterThan(100);
+  });
+});

@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest';
+import type { Reason } from '../../src/gateway/decide.ts';
+import { slidingWindow } from '../../src/index.ts';
+import { anthropicBody, anthropicMessages, Desk, type Json, maskedIn, output, parsed } from './requests.test-data.ts';
+
+const policy = () => slidingWindow({ turns: 2 });
+const messages = anthropicMessages(8);
+const body = anthropicBody(messages);
+const json = JSON.stringify(body);
+
+const items = messages.flatMap((_, turn): Json[] => [
+  { type: 'function_call', call_id: `c${turn}`, name: 'read', arguments: '{}' },
+  { type: 'function_call_output', call_id: `c${turn}`, output: output(turn) },
+]);
+const responses = { model: 'gpt-5', input: [{ role: 'user', content: 'Go' }, ...items] };
+
+function reasonOf(request: unknown, more = {}): Reason | undefined {
+  const asked = new Desk({ policy }).ask(request, more);
+  if (asked.decision.reason === undefined) expect(asked.decision.masked).toBeGreaterThan(0);
+  else {
+    expect(asked.body).toBeUndefined();
+    expect(asked.decision.act).toBe('pass-through');
+    expect(asked.decision.because).not.toBe('');
+  }
+  return asked.decision.reason;
+}
+
+describe('a request passes through', () => {
+  it.each<[Reason, unknown, object]>([
+    ['empty-body', '', {}],
+    ['byte-order-mark', `\ufeff${json}`, {}],
+    ['charset', json, { headers: { 'content-type': 'application/json; charset=iso-8859-1' } }],
+    ['not-json', json.slice(0, -1), {}],
+    ['not-json', `${json}}`, {}],
+    ['not-json', json.replace('"Step 3"', '"Step \n 3"'), {}],
+    ['not-json', json.replace('"max_tokens":4096', '"max_tokens":"\\x"'), {}],
+    ['not-json', json.replace('careful', 'care\\xful'), {}],
+    ['not-json', '[]', {}],
+    ['too-deep', json.replace('"max_tokens":4096', `"x":${'['.repeat(300)}${']'.repeat(300)}`), {}],
+    ['duplicate-keys', json.replace('"max_tokens":4096', '"messages":[]'), {}],
+    ['duplicate-keys', json.replace('"tool_use_id":"toolu_0002"', '$&,"content":"x"'), {}],
+    ['duplicate-keys', json.replace('"tool_use_id":"toolu_0002"', '$&,"con\\u0074ent":"x"'), {}],
+    ['unknown-format', '{}', {}],
+    ['unknown-format', { model: 'm', messages: ['hello'] }, {}],
+    ['unknown-format', { model: 'm', messages: [] }, {}],
+    ['unknown-format', { prompt: 'Once upon a time' }, {}],
+    ['thread', { ...body, thread: { type: 'continue', id: 't' } }, {}],
+    ['compaction', { ...body, compaction: { type: 'summarize' } }, {}],
+    ['context-management', { ...body, context_management: { edits: [{ type: 'clear_tool_uses_20250919' }] } }, {}],
+    [
+      'context-management',
+      {
+        ...body,
+        context_management: {
+          edits: [{ type: 'clear_thinking_20251015', keep: { type: 'thinking_turns', value: 1 } }],
+        },
+      },
+      {},
+    ],
+    ['previous-response', { ...responses, previous_response_id: 'resp_1' }, { api: 'openai-responses' }],
+    ['conversation', { ...responses, conversation: 'conv_1' }, { api: 'openai-responses' }],
+    ['context-management', { ...responses, context_management: [{ type: 'compaction' }] }, { api: 'openai-responses' }],
+    [
+      'compaction',
+      { ...responses, input: [...responses.input, { type: 'compaction_trigger' }] },
+      { api: 'openai-responses' },
+    ],
+  ])('with the reason %s (%#)', (reason, request, more) => {
+    expect(reasonOf(request, more)).toBe(reason);
+  });
+});
+
+describe('a request is read', () => {
+  it.each<[string, unknown, object]>([
+    [
+      'as a coding agent sends it',
+      { ...body, context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] } },
+      {},
+    ],
+    ['with fields that are set to nothing', { ...body, context_management: null, thread: null, compaction: false }, {}],
+    ['with repeated keys where nothing is edited', json.replace('"path":"src/file-2.ts"', '"path":"a","path":"b"'), {}],
+    ['nested 200 deep', json.replace('"max_tokens":4096', `"x":${'['.repeat(200)}${']'.repeat(200)}`), {}],
+    ['in UTF-8 that says so', json, { headers: { 'content-type': 'application/json; charset=UTF-8' } }],
+    ['with white space around it', `\n ${json}\n`, {}],
+    ['of the Responses API', responses, { api: 'openai-responses' }],
+    ['without a previous response', { ...responses, previous_response_id: null }, { api: 'openai-responses' }],
+  ])('%s', (_name, request, more) => {
+    expect(reasonOf(request, more)).toBeUndefined();
+  });
+
+  it('without a list of items', () => {
+    const asked = new Desk({ policy }).ask({ model: 'gpt-5', input: 'Hello' }, { api: 'openai-responses' });
+    expect(asked.body).toBeUndefined();
+  });
+});
+
+describe('what cannot be read as text', () => {
+  it('is never masked, and all others are', () => {
+    const marker = 'in turn 2:';
+    const bytes = Buffer.from(json);
+    bytes.writeUInt8(0xff, bytes.indexOf(marker));
+    const asked = new Desk({ policy }).ask(bytes);
+    expect(maskedIn(asked.out)).toEqual([true, false, true, true, true, true, false, false]);
+    expect(asked.out.includes(0xff)).toBe(true);
+  });
+
+  it('a text with half a character is masked and comes back', () => {
+    const odd = anthropicBody(anthropicMessages(8, { results: (turn) => `\ud800 ${output(turn)}` }));
+    const asked = new Desk({ policy }).ask(odd);
+    expect(asked.decision.masked).toBe(6);
+    expect(asked.hidden[0]?.text).toBe(`\ud800 ${output(1)}`);
+  });
+});
+
+describe('a policy that fails', () => {
+  it('lets the original go out, and the next request is planned anew', () => {
+    let isBroken = true;
+    const desk = new Desk({
+      policy: () => ({
+        init: () => undefined,
+        step: () => {
+          if (isBroken) throw new Error('secret words of a request');
+          return { state: undefined, mask: [], because: { act: 'wait', because: 'fine' } };
+        },
+      }),
+    });
+    const failed = desk.ask(body);
+    expect(failed.body).toBeUndefined();
+    expect(failed.decision).toMatchObject({ reason: 'failed', because: 'the gateway failed to decide' });
+    isBroken = false;
+    expect(desk.ask(body).decision.because).toBe('fine');
+  });
+
+  it('is left aside where it would leave messages out', () => {
+    const desk = new Desk({
+      policy: () => ({
+        init: () => undefined,
+        step: (state) => ({ state, mask: [], summarize: 4, because: { act: 'mask', because: 'summary' } }),
+      }),
+    });
+    const asked = desk.ask(body);
+    expect(asked.body).toBeUndefined();
+    expect(asked.decision).toMatchObject({ act: 'off', reason: 'law' });
+  });
+});
+
+describe('a body of 50 MB', () => {
+  it('is read, and edited where it must be', () => {
+    const large = { ...body, metadata: { note: 'x'.repeat(50 * 1024 * 1024) } };
+    const asked = new Desk({ policy }).ask(large);
+    expect(asked.decision.masked).toBe(6);
+    expect((parsed(asked.out).metadata as { note: string }).note).toHaveLength(50 * 1024 * 1024);
+  });
+});

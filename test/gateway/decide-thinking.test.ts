@@ -1,0 +1,106 @@
+import { describe, expect, it } from 'vitest';
+import { slidingWindow } from '../../src/index.ts';
+import { anthropicBody, anthropicMessages, Desk, type Json, parsed } from './requests.test-data.ts';
+
+const policy = () => slidingWindow({ turns: 2 });
+const BETA = 'thinking-binding-controls-2026-08-01';
+const NEW = 'claude-opus-5-1';
+const OLD = 'claude-sonnet-4-5';
+
+function body(turns: number, more: Json = {}): Json {
+  const thinking = { type: 'enabled', budget_tokens: 2048 };
+  return anthropicBody(anthropicMessages(turns, { thinks: true }), { model: NEW, thinking, ...more });
+}
+
+describe('signed thinking behind a mask', () => {
+  it('makes the request opt into dropping it', () => {
+    const asked = new Desk({ policy }).ask(body(8));
+    expect(parsed(asked.out).thinking).toEqual({
+      type: 'enabled',
+      budget_tokens: 2048,
+      block_binding: { prefix_mismatch_behavior: 'drop_block' },
+    });
+    expect(asked.headers).toEqual({ 'anthropic-beta': BETA });
+    expect(asked.decision.dropsThinking).toBe(true);
+  });
+
+  it('is as it came where nothing is masked', () => {
+    const asked = new Desk({ policy }).ask(body(2));
+    expect([asked.body, asked.headers]).toEqual([undefined, {}]);
+  });
+
+  it('adds the beta to those of the client, once', () => {
+    const headers = { 'anthropic-beta': 'context-1m-2025-08-07, fine-grained-tool-streaming-2025-05-14' };
+    const asked = new Desk({ policy }).ask(body(8), { headers });
+    expect(asked.headers['anthropic-beta']).toBe(`${headers['anthropic-beta']},${BETA}`);
+    const again = new Desk({ policy }).ask(body(8), { headers: { 'anthropic-beta': `a,${BETA}` } });
+    expect(again.headers['anthropic-beta']).toBe(`a,${BETA}`);
+  });
+
+  it("leaves a client's own choice as it is", () => {
+    const own = { type: 'enabled', budget_tokens: 9, block_binding: { prefix_mismatch_behavior: 'reject' } };
+    const asked = new Desk({ policy }).ask(body(8, { thinking: own }));
+    expect(parsed(asked.out).thinking).toEqual(own);
+    expect(asked.headers).toEqual({});
+    expect(asked.decision.masked).toBe(6);
+  });
+
+  it('joins what else a client says about binding', () => {
+    const asked = new Desk({ policy }).ask(body(8, { thinking: { type: 'adaptive', block_binding: { other: 1 } } }));
+    const { block_binding } = parsed(asked.out).thinking as Json;
+    expect(block_binding).toEqual({ other: 1, prefix_mismatch_behavior: 'drop_block' });
+    const empty = new Desk({ policy }).ask(body(8, { thinking: { type: 'adaptive', block_binding: {} } }));
+    expect((parsed(empty.out).thinking as Json).block_binding).toEqual({ prefix_mismatch_behavior: 'drop_block' });
+  });
+
+  it('needs no opt-in where the model does not bind it, or nothing is signed', () => {
+    const old = new Desk({ policy }).ask(body(8, { model: OLD }));
+    expect([old.decision.masked, old.headers]).toEqual([6, {}]);
+    const plain = anthropicBody(anthropicMessages(8), { model: NEW, thinking: { type: 'adaptive' } });
+    expect(new Desk({ policy }).ask(plain).headers).toEqual({});
+  });
+
+  it('is asked for once the provider has said that it is bound', () => {
+    const desk = new Desk({ policy });
+    const asked = desk.look(body(8, { model: OLD }));
+    const text =
+      'messages.3.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation.';
+    const events = asked.refused({ status: 400, text, originalTaken: true });
+    expect(events.map(({ kind }) => kind)).toEqual(['bound-thinking']);
+    const next = desk.ask(body(9, { model: OLD }));
+    expect(next.decision).toMatchObject({ masked: 7, dropsThinking: true });
+  });
+
+  it('stays asked for in an original, once an edited request was answered', () => {
+    const desk = new Desk({ policy });
+    const first = desk.look(body(8));
+    expect(first.original.body).toBeUndefined();
+    first.stored();
+    first.answered({ now: desk.now });
+    const second = desk.look(body(9));
+    const { body: original, headers } = second.original;
+    expect(headers).toEqual({ 'anthropic-beta': BETA });
+    const sent = parsed(original ?? Buffer.alloc(0));
+    expect((sent.thinking as Json).block_binding).toEqual({ prefix_mismatch_behavior: 'drop_block' });
+    expect(sent.messages).toEqual(body(9).messages);
+    // And for good, where the conversation is left alone after it.
+    second.refused({ status: 400, text: 'no', originalTaken: true });
+    const third = desk.ask(body(10));
+    expect(third.decision).toMatchObject({ act: 'off', masked: 0, dropsThinking: true });
+    expect(parsed(third.out).messages).toEqual(body(10).messages);
+  });
+
+  it('is never behind a mask with the setting keep', () => {
+    const desk = new Desk({ policy, boundThinking: 'keep' });
+    expect(desk.ask(body(8)).decision).toMatchObject({ masked: 0, act: 'wait' });
+  });
+
+  it('differs in nothing else', () => {
+    const request = JSON.stringify(body(8));
+    const asked = new Desk({ policy }).ask(request);
+    const optIn = ',"block_binding":{"prefix_mismatch_behavior":"drop_block"}';
+    const out = asked.out.toString();
+    expect(out.indexOf(optIn)).toBe(out.indexOf('"budget_tokens":2048') + '"budget_tokens":2048'.length);
+    expect(out.split(optIn)).toHaveLength(2);
+  });
+});

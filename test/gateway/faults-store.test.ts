@@ -1,0 +1,106 @@
+import { afterEach, describe, expect, it } from 'vitest';
+import { PalimpsestError } from '../../src/errors.ts';
+import type { Status } from '../../src/gateway/index.ts';
+import { slidingWindow } from '../../src/index.ts';
+import { createMemoryStore } from '../../src/store/memory-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { changedStore, startGateway } from './gateway.ts';
+import { recordsOf } from './held.ts';
+import { anthropicBody, anthropicMessages, maskedIn } from './requests.test-data.ts';
+import { type Received, startUpstream } from './upstream.ts';
+
+const closers: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+type PutMany = Store['putMany'];
+
+/** A store whose writes go as a test says. */
+function withWrites(write: (items: Parameters<PutMany>[0], store: Store) => ReturnType<PutMany>): Store {
+  const store = createMemoryStore();
+  return changedStore(store, { putMany: (items) => write(items, store) });
+}
+
+async function start(store: Store | (() => Promise<Store>)) {
+  const upstream = await startUpstream();
+  closers.push(upstream.close);
+  const gateway = await startGateway(upstream.url, { policy: slidingWindow({ turns: 2 }), store });
+  closers.push(() => gateway.close({ graceMs: 0 }));
+  const send = async (turns: number): Promise<number> => {
+    const body = JSON.stringify(anthropicBody(anthropicMessages(turns)));
+    const headers = { 'anthropic-version': '2023-06-01' };
+    expect((await fetch(`${gateway.url}/v1/messages`, { method: 'POST', headers, body })).status).toBe(200);
+    const { body: got } = upstream.received.at(-1) as Received;
+    const masks = maskedIn(got).filter(Boolean).length;
+    if (masks === 0) expect(got.toString()).toBe(body);
+    return masks;
+  };
+  return { ...gateway, upstream, send };
+}
+
+const full = () => Promise.reject(new PalimpsestError('STORE_FAILED', 'no space left'));
+
+describe('a store', () => {
+  it('that is full masks nothing, and says so', async () => {
+    const gateway = await start(withWrites(full));
+    expect(await gateway.send(8)).toBe(0);
+    const { receipts } = await recordsOf(gateway, 1);
+    expect(receipts[0]).toMatchObject({ masked: 0, newMasks: [] });
+    expect(receipts[0]?.because).toContain('store');
+    expect((await gateway.ask<Status>('status')).store).toEqual({
+      kind: 'memory',
+      ok: false,
+      because: 'STORE_FAILED: no space left',
+    });
+    expect(gateway.logged).toContainEqual(expect.objectContaining({ level: 'warn', code: 'store-failed' }));
+  });
+
+  it('that is slow puts the epoch off, and it is taken when the store is well again', async () => {
+    let letGo = (): void => {};
+    let isSlow = true;
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    const gateway = await start(
+      withWrites(async (items, store) => {
+        if (isSlow) await held;
+        return store.putMany(items);
+      }),
+    );
+    expect(await gateway.send(8)).toBe(0);
+    // What waits already is waited for once.
+    expect(await gateway.send(9)).toBe(0);
+    const { receipts } = await recordsOf(gateway, 2);
+    expect(receipts.map(({ because }) => /store/.test(because))).toEqual([true, true]);
+    isSlow = false;
+    letGo();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(await gateway.send(10)).toBe(8);
+  });
+
+  it('that goes away keeps masked what it is known to have', async () => {
+    let isGone = false;
+    const gateway = await start(withWrites((items, store) => (isGone ? full() : store.putMany(items))));
+    expect(await gateway.send(8)).toBe(6);
+    isGone = true;
+    expect(await gateway.send(12)).toBe(6);
+    isGone = false;
+    expect(await gateway.send(13)).toBeGreaterThan(6);
+    expect((await gateway.ask<Status>('status')).store.ok).toBe(true);
+  });
+
+  it('that cannot be opened is tried again', async () => {
+    let isThere = false;
+    const store = createMemoryStore();
+    const gateway = await start(async () => {
+      if (!isThere) throw new PalimpsestError('STORE_LOCKED', 'another process writes');
+      return store;
+    });
+    expect(await gateway.send(8)).toBe(0);
+    expect(gateway.logged).toContainEqual(expect.objectContaining({ level: 'error', code: 'STORE_LOCKED' }));
+    isThere = true;
+    expect(await gateway.send(8)).toBe(6);
+  });
+});

@@ -1,0 +1,907 @@
+import { gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Fields } from './provider/json.ts';
+import {
+  ANTHROPIC,
+  type Answer,
+  CHAT,
+  GEMINI,
+  PATHS,
+  PNG,
+  post,
+  RESPONSES,
+  withChange,
+} from './provider/requests.test-data.ts';
+import { type Provider, startProvider } from './provider/start-provider.ts';
+
+const SCRIPT = [{ text: 'one' }, { text: 'two' }, { text: 'three' }];
+let provider: Provider;
+
+beforeAll(async () => {
+  provider = await startProvider({ script: SCRIPT, contextTokens: 60_000, mostBytes: 400_000 });
+});
+afterAll(() => provider.close());
+
+type Path = keyof typeof PATHS;
+
+/** What was wrong, the request, and the words of the answer. */
+type Row = readonly [name: string, body: Fields, text: string | RegExp, about?: About];
+
+interface About {
+  readonly status?: number;
+  readonly path?: Path;
+  readonly headers?: Readonly<Record<string, string | undefined>>;
+  readonly param?: string;
+  readonly code?: string;
+}
+
+const messageOf = ({ body }: Answer): string => String((body.error as Fields | undefined)?.message);
+
+function rejects(path: Path, rows: readonly Row[], check: (answer: Answer, about: About) => void): void {
+  it.each(rows.map(([name, body, text, about = {}]) => ({ name, body, text, about })))('rejects $name', async (row) => {
+    const { body, text, about } = row;
+    const answer = await post(provider.url + PATHS[about.path ?? path], body, about.headers);
+    expect(answer.status, answer.text).toBe(about.status ?? 400);
+    if (typeof text === 'string') expect(messageOf(answer)).toBe(text);
+    else expect(messageOf(answer)).toMatch(text);
+    check(answer, about);
+  });
+}
+
+const use = (id: string): Fields => ({ type: 'tool_use', id, name: 'bash', input: {} });
+const result = (id: string, content: unknown = 'x'): Fields => ({ type: 'tool_result', tool_use_id: id, content });
+const messages = (...list: Fields[]): Fields => withChange(ANTHROPIC, ['messages'], list);
+const user = (content: unknown): Fields => ({ role: 'user', content });
+const assistant = (content: unknown): Fields => ({ role: 'assistant', content });
+const long = 'many words '.repeat(30_000);
+
+describe('Anthropic Messages', () => {
+  it('takes the request that all changes begin with, and counts it', async () => {
+    expect((await post(provider.url + PATHS.anthropic, ANTHROPIC)).status).toBe(200);
+    const { max_tokens: _most, ...counted } = ANTHROPIC;
+    expect((await post(provider.url + PATHS.count, counted)).body.input_tokens).toBeGreaterThan(20);
+  });
+
+  const marked = (text: string, ttl?: string): Fields => ({
+    type: 'text',
+    text,
+    cache_control: { type: 'ephemeral', ...(ttl ? { ttl } : {}) },
+  });
+  const thinking = (value: Fields): Fields => withChange(ANTHROPIC, ['thinking'], value);
+  const NO_RESULT = (message: number, ids: string): string =>
+    `messages.${message}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${ids}. ` +
+    'Each `tool_use` block must have a corresponding `tool_result` block in the next message.';
+  const NO_CALL = (place: string, id: string): string =>
+    `${place}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. ` +
+    'Each `tool_result` block must have a corresponding `tool_use` block in the previous message.';
+
+  rejects(
+    'anthropic',
+    [
+      [
+        'a request without a key',
+        ANTHROPIC,
+        'x-api-key header is required',
+        { status: 401, headers: { 'x-api-key': undefined, authorization: undefined } },
+      ],
+      [
+        'a request without a version',
+        ANTHROPIC,
+        'anthropic-version: header is required',
+        { headers: { 'anthropic-version': undefined } },
+      ],
+      ['a model that it does not have', withChange(ANTHROPIC, ['model'], 'gpt-5'), 'model: gpt-5', { status: 404 }],
+      ['no model', withChange(ANTHROPIC, ['model'], undefined), 'model: Field required'],
+      ['no max_tokens', withChange(ANTHROPIC, ['max_tokens'], undefined), 'max_tokens: Field required'],
+      [
+        'too large a max_tokens',
+        withChange(ANTHROPIC, ['max_tokens'], 200_000),
+        'max_tokens: 200000 > 128000, which is the maximum allowed number of output tokens for claude-sonnet-4-5',
+      ],
+      ['no messages', withChange(ANTHROPIC, ['messages'], undefined), 'messages: Field required'],
+      ['an empty list of messages', messages(), 'messages: at least one message is required'],
+      ['an unknown field', withChange(ANTHROPIC, ['colour'], 1), 'colour: Extra inputs are not permitted'],
+      [
+        'max_tokens where tokens are counted',
+        ANTHROPIC,
+        'max_tokens: Extra inputs are not permitted',
+        { path: 'count' },
+      ],
+      [
+        'an unknown field of a message',
+        withChange(ANTHROPIC, ['messages', 0, 'id'], 'x'),
+        'messages.0.id: Extra inputs are not permitted',
+      ],
+      [
+        'an unknown field of a result',
+        withChange(ANTHROPIC, ['messages', 2, 'content', 0, 'tokens'], 4),
+        'messages.2.content.0.tool_result.tokens: Extra inputs are not permitted',
+      ],
+      [
+        'an unknown kind of block',
+        messages(user([{ type: 'picture' }])),
+        /^messages\.0\.content\.0: Input tag 'picture' found using 'type' does not match any of the expected tags: 'text', /,
+      ],
+      [
+        'a system message at the start',
+        messages({ role: 'system', content: 'a' }, user('b')),
+        "messages.0: use the top-level 'system' parameter for the initial system prompt",
+      ],
+      [
+        'a system message for a model that takes none',
+        messages(user('a'), { role: 'system', content: 'b' }),
+        "role 'system' is not supported on this model",
+      ],
+      [
+        'a system message behind a reply',
+        withChange(messages(user('a'), assistant('b'), { role: 'system', content: 'c' }), ['model'], 'claude-opus-5'),
+        "messages.2: role 'system' must follow a 'user' message or an 'assistant' message ending in a server tool result; " +
+          'the directive-only form (content: [] with output_config) is accepted at any position',
+      ],
+      [
+        'a system message between user messages',
+        withChange(messages(user('a'), { role: 'system', content: 'b' }, user('c')), ['model'], 'claude-opus-5'),
+        "messages.1: role 'system' must precede an 'assistant' message or end the array; " +
+          'the directive-only form (content: [] with output_config) is accepted at any position',
+      ],
+      [
+        'an unknown role',
+        messages({ role: 'tool', content: 'b' }),
+        "messages.0.role: Input should be 'user' or 'assistant'",
+      ],
+      [
+        'a conversation that the assistant begins',
+        messages(assistant('a'), user('b')),
+        'messages: first message must use the "user" role',
+      ],
+      [
+        'an empty message',
+        messages(user('a'), assistant(''), user('b')),
+        'messages.1: all messages must have non-empty content except for the optional final assistant message',
+      ],
+      [
+        'an empty text',
+        messages(user([{ type: 'text', text: '' }])),
+        'messages: text content blocks must be non-empty',
+      ],
+      [
+        'a text of blanks',
+        messages(user([{ type: 'text', text: ' \n' }])),
+        'messages: text content blocks must contain non-whitespace text',
+      ],
+      [
+        'an empty text in a result',
+        messages(user('a'), assistant([use('t1')]), user([result('t1', [{ type: 'text', text: '' }])])),
+        'messages: text content blocks must be non-empty',
+      ],
+      ['a call without a result', messages(user('a'), assistant([use('t1')]), user('b')), NO_RESULT(1, 't1')],
+      [
+        'a call without a result where tokens are counted',
+        withChange(messages(user('a'), assistant([use('t1')]), user('b')), ['max_tokens'], undefined),
+        NO_RESULT(1, 't1'),
+        { path: 'count' },
+      ],
+      [
+        'one of two parallel calls without a result',
+        messages(
+          user('a'),
+          assistant([use('t1'), use('t2')]),
+          user([result('t1')]),
+          assistant('c'),
+          user([result('t2')]),
+        ),
+        NO_RESULT(1, 't2'),
+      ],
+      [
+        'a result behind a text',
+        messages(user('a'), assistant([use('t1')]), user([{ type: 'text', text: 'b' }, result('t1')])),
+        NO_RESULT(1, 't1'),
+      ],
+      ['a call at the very end', messages(user('a'), assistant([use('t1')])), NO_RESULT(1, 't1')],
+      ['a result without a call', messages(user([result('t1')])), NO_CALL('messages.0.content.0', 't1')],
+      [
+        'a result of an older call',
+        messages(user('a'), assistant([use('t1')]), user([result('t1')]), assistant('b'), user([result('t1')])),
+        NO_CALL('messages.4.content.0', 't1'),
+      ],
+      [
+        'two results of one call',
+        messages(user('a'), assistant([use('t1')]), user([result('t1'), result('t1')])),
+        'messages.2.content.1: each tool_use must have a single result. Found multiple `tool_result` blocks with id: t1',
+      ],
+      [
+        'one id for two calls',
+        messages(user('a'), assistant([use('t1')]), user([result('t1')]), assistant([use('t1')]), user([result('t1')])),
+        'messages.3.content: `tool_use` ids must be unique',
+      ],
+      [
+        'an id with other characters',
+        messages(user('a'), assistant([use('t.1')]), user([result('t.1')])),
+        "messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
+      ],
+      [
+        'a call whose input is no object',
+        messages(user('a'), assistant([{ ...use('t1'), input: '{}' }]), user([result('t1')])),
+        'messages.1.content.0.tool_use.input: Input should be a valid dictionary',
+      ],
+      [
+        'a failed result that says nothing',
+        messages(user('a'), assistant([use('t1')]), user([{ ...result('t1', ''), is_error: true }])),
+        'messages.2.content.0.tool_result: content cannot be empty if `is_error` is true',
+      ],
+      [
+        'five cache markers',
+        withChange(messages(user(['a', 'b', 'c', 'd'].map((text) => marked(text)))), ['system'], [marked('s')]),
+        'A maximum of 4 blocks with cache_control may be provided. Found 5.',
+      ],
+      [
+        'a marker on an empty text',
+        messages(user([marked('')])),
+        'messages.0.content.0.text: cache_control cannot be set for empty text blocks',
+      ],
+      [
+        'a marker of another kind',
+        messages(user([{ type: 'text', text: 'a', cache_control: { type: 'forever' } }])),
+        "messages.0.content.0.cache_control.type: Input should be 'ephemeral'",
+      ],
+      [
+        'a marker of another lifetime',
+        messages(user([marked('a', '2h')])),
+        "messages.0.content.0.cache_control.ttl: Input should be '5m' or '1h'",
+      ],
+      [
+        'a long lifetime behind a short one',
+        messages(user([marked('a'), marked('b', '1h')])),
+        "messages.0.content.1.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. " +
+          'Note that blocks are processed in the following order: `tools`, `system`, `messages`.',
+      ],
+      [
+        'a marker on thinking',
+        messages(
+          user('a'),
+          assistant([{ type: 'thinking', thinking: 't', signature: 's', cache_control: {} }]),
+          user('b'),
+        ),
+        'messages.1.content.0.thinking.cache_control: Extra inputs are not permitted',
+      ],
+      [
+        'thinking without a signature',
+        messages(user('a'), assistant([{ type: 'thinking', thinking: 't' }]), user('b')),
+        'messages.1.content.0.thinking.signature: Field required',
+      ],
+      [
+        'a signature that nobody gave',
+        messages(user('a'), assistant([{ type: 'thinking', thinking: 't', signature: 'bm8=' }]), user('b')),
+        'messages.1.content.0: Invalid `signature` in `thinking` block',
+      ],
+      [
+        'redacted thinking that nobody gave',
+        messages(user('a'), assistant([{ type: 'redacted_thinking', data: 'bm8=' }]), user('b')),
+        'messages.1.content.0: Invalid `data` in `redacted_thinking` block',
+      ],
+      [
+        'a thread that nobody began',
+        withChange(ANTHROPIC, ['thread'], { type: 'continue', previous_message_id: 'msg_9' }),
+        'thread.continue.previous_message_id: message msg_9 not found',
+        { status: 404, headers: { 'anthropic-beta': 'message-threads-2026-08-12' } },
+      ],
+      [
+        'a thinking budget above max_tokens',
+        thinking({ type: 'enabled', budget_tokens: 9000 }),
+        '`max_tokens` must be greater than `thinking.budget_tokens`.',
+      ],
+      [
+        'a small thinking budget',
+        thinking({ type: 'enabled', budget_tokens: 10 }),
+        'thinking.enabled.budget_tokens: Input should be greater than or equal to 1024',
+      ],
+      [
+        'a thinking budget for a model that decides by itself',
+        withChange(thinking({ type: 'enabled', budget_tokens: 2000 }), ['model'], 'claude-opus-4-7'),
+        '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.',
+      ],
+      [
+        'thinking with another temperature',
+        withChange(thinking({ type: 'adaptive' }), ['temperature'], 0.2),
+        '`temperature` may only be set to 1 when thinking is enabled.',
+      ],
+      [
+        'thinking that is missing where a reply waits for its tools',
+        thinking({ type: 'enabled', budget_tokens: 2000 }),
+        /^messages\.1\.content\.0\.type: Expected `thinking` or `redacted_thinking`, but found `text`\. When `thinking` is enabled, a final `assistant` message must start with a thinking block/,
+      ],
+      [
+        'block_binding without its beta',
+        thinking({ type: 'adaptive', block_binding: {} }),
+        'thinking.adaptive.block_binding: Extra inputs are not permitted',
+      ],
+      [
+        'an unknown behavior',
+        thinking({ type: 'adaptive', block_binding: { prefix_mismatch_behavior: 'ignore' } }),
+        "thinking.adaptive.block_binding.prefix_mismatch_behavior: Input should be 'error' or 'drop_block'",
+        { headers: { 'anthropic-beta': 'thinking-binding-controls-2026-08-01' } },
+      ],
+      [
+        'block_binding with thinking between tools',
+        thinking({ type: 'between_tools', block_binding: {} }),
+        'thinking.between_tools.block_binding: Extra inputs are not permitted',
+        { headers: { 'anthropic-beta': 'thinking-binding-controls-2026-08-01' } },
+      ],
+      [
+        'context_management without its beta',
+        withChange(ANTHROPIC, ['context_management'], { edits: [] }),
+        'context_management: Extra inputs are not permitted',
+      ],
+      [
+        'two tools of one name',
+        withChange(ANTHROPIC, ['tools', 1], (ANTHROPIC.tools as Fields[])[0]),
+        'tools: Tool names must be unique.',
+      ],
+      [
+        'a tool without a schema',
+        withChange(ANTHROPIC, ['tools', 0, 'input_schema'], undefined),
+        'tools.0.custom.input_schema: Field required',
+      ],
+      [
+        'an image of another type',
+        messages(user([{ type: 'image', source: { type: 'base64', media_type: 'image/bmp', data: PNG } }])),
+        "messages.0.content.0.image.source.base64.media_type: Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'",
+      ],
+      [
+        'an image that is no base64',
+        messages(user([{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: '?' } }])),
+        'messages.0.content.0.image.source.base64: invalid base64 data',
+      ],
+      [
+        'a prefill to a model that takes none',
+        withChange(messages(user('a'), assistant('b')), ['model'], 'claude-opus-5'),
+        'This model does not support assistant message prefill. The conversation must end with a user message.',
+      ],
+      [
+        'a prefill that ends with a blank',
+        messages(user('a'), assistant('b ')),
+        'messages: final assistant content cannot end with trailing whitespace',
+      ],
+      [
+        'max_tokens that is no number',
+        withChange(ANTHROPIC, ['max_tokens'], 'many'),
+        'max_tokens: Input should be a valid integer',
+      ],
+      ['max_tokens of 0', withChange(ANTHROPIC, ['max_tokens'], 0), 'max_tokens: must be greater than or equal to 1'],
+      [
+        'messages that are no list',
+        withChange(ANTHROPIC, ['messages'], 'a'),
+        'messages: Input should be a valid array',
+      ],
+      [
+        'a message that is no object',
+        withChange(ANTHROPIC, ['messages', 0], 'a'),
+        'messages.0: Input should be an object',
+      ],
+      [
+        'a content that is no list',
+        messages(user({ type: 'text', text: 'a' })),
+        'messages.0.content: Input should be a valid array',
+      ],
+      ['a block that is no object', messages(user(['a'])), 'messages.0.content.0: Input should be an object'],
+      [
+        'a text that is none',
+        messages(user([{ type: 'text', text: 1 }])),
+        'messages.0.content.0.text.text: Input should be a valid string',
+      ],
+      ['a string of blanks', messages(user(' ')), 'messages: text content blocks must contain non-whitespace text'],
+      [
+        'a result whose id has other characters',
+        messages(user('a'), assistant([use('t1')]), user([result('t.1')])),
+        "messages.2.content.0.tool_result.tool_use_id: String should match pattern '^[a-zA-Z0-9_-]+$'",
+      ],
+      [
+        'a result whose content is no list',
+        messages(user('a'), assistant([use('t1')]), user([result('t1', { text: 'x' })])),
+        'messages.2.content.0.tool_result.content: Input should be a valid array',
+      ],
+      [
+        'thinking without a thought',
+        messages(user('a'), assistant([{ type: 'thinking', signature: 's' }]), user('b')),
+        'messages.1.content.0.thinking.thinking: Field required',
+      ],
+      [
+        'an unknown kind of thinking',
+        thinking({ type: 'deep' }),
+        /^thinking: Input tag 'deep' found using 'type' does not match any of the expected tags: 'enabled', 'adaptive'/,
+      ],
+      [
+        'an unknown field of block_binding',
+        thinking({ type: 'adaptive', block_binding: { mode: 'x' } }),
+        'thinking.adaptive.block_binding.mode: Extra inputs are not permitted',
+        { headers: { 'anthropic-beta': 'thinking-binding-controls-2026-08-01' } },
+      ],
+      [
+        'a tool with another name',
+        withChange(ANTHROPIC, ['tools', 0, 'name'], 'a b'),
+        "tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'",
+      ],
+      [
+        'an unknown field of a tool',
+        withChange(ANTHROPIC, ['tools', 0, 'colour'], 1),
+        'tools.0.custom.colour: Extra inputs are not permitted',
+      ],
+      ['a prompt that is too long', messages(user(long)), /^prompt is too long: \d+ tokens > 60000 maximum$/],
+      ['a body that is too large', messages(user(long.repeat(2))), 'Request exceeds the maximum size', { status: 413 }],
+    ],
+    ({ body, headers, status }) => {
+      const types: Record<number, string> = {
+        401: 'authentication_error',
+        404: 'not_found_error',
+        413: 'request_too_large',
+      };
+      expect(body).toEqual({
+        type: 'error',
+        error: { type: types[status] ?? 'invalid_request_error', message: expect.any(String) },
+        request_id: headers.get('request-id'),
+      });
+    },
+  );
+
+  it.each([
+    ['no JSON', '{', /^The request body is not valid JSON: /],
+    ['a list', '[]', /^The request body is not valid JSON: /],
+    [
+      'half a surrogate pair',
+      JSON.stringify(ANTHROPIC).replace('Fix', '\\ud83d'),
+      /^The request body is not valid JSON: no low surrogate in string: line 1 column \d+ \(char \d+\)$/,
+    ],
+    [
+      'bytes that are no UTF-8',
+      Uint8Array.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]),
+      /^The request body is not valid JSON: str is not valid UTF-8: surrogates not allowed/,
+    ],
+  ])('rejects %s', async (_name, body, text) => {
+    const answer = await post(provider.url + PATHS.anthropic, body);
+    expect([answer.status, messageOf(answer)]).toEqual([400, expect.stringMatching(text)]);
+  });
+
+  it('takes a whole surrogate pair, escaped', async () => {
+    const body = JSON.stringify(ANTHROPIC).replace('Fix', '\\ud83d\\ude00');
+    expect((await post(provider.url + PATHS.anthropic, body)).status).toBe(200);
+  });
+
+  it('takes a compressed body', async () => {
+    const body = Uint8Array.from(gzipSync(JSON.stringify(ANTHROPIC)));
+    expect((await post(provider.url + PATHS.anthropic, body, { 'content-encoding': 'gzip' })).status).toBe(200);
+  });
+
+  it('takes no other encoding', async () => {
+    const answer = await post(provider.url + PATHS.anthropic, ANTHROPIC, { 'content-encoding': 'zip' });
+    expect([answer.status, messageOf(answer)]).toEqual([415, 'Unsupported content-encoding: zip']);
+  });
+
+  it('has no other path and no other method', async () => {
+    const answer = await post(`${provider.url}/v1/nothing`, ANTHROPIC);
+    expect(answer.body).toMatchObject({ error: { type: 'not_found_error', message: 'Not found' } });
+    expect((await fetch(provider.url + PATHS.anthropic)).status).toBe(405);
+  });
+});
+
+describe('OpenAI Chat Completions', () => {
+  it('takes the request that all changes begin with', async () => {
+    expect((await post(provider.url + PATHS.chat, CHAT)).status).toBe(200);
+  });
+
+  const chat = (...list: Fields[]): Fields => withChange(CHAT, ['messages'], list);
+  const call = (id: string): Fields => ({ id, type: 'function', function: { name: 'bash', arguments: '{}' } });
+  const calls = (...ids: string[]): Fields => ({ role: 'assistant', content: null, tool_calls: ids.map(call) });
+  const tool = (id: string, content: unknown = 'x'): Fields => ({ role: 'tool', tool_call_id: id, content });
+  const UNANSWERED =
+    "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'. " +
+    'The following tool_call_ids did not have response messages: ';
+  const UNASKED =
+    "Invalid parameter: messages with role 'tool' must be a response to a preceeding message with 'tool_calls'.";
+
+  rejects(
+    'chat',
+    [
+      [
+        'a request without a key',
+        CHAT,
+        /^You didn't provide an API key\. /,
+        { status: 401, headers: { authorization: undefined } },
+      ],
+      ['no model', withChange(CHAT, ['model'], undefined), 'you must provide a model parameter'],
+      [
+        'a model that it does not have',
+        withChange(CHAT, ['model'], 'claude-opus-5'),
+        'The model `claude-opus-5` does not exist or you do not have access to it.',
+        { status: 404, code: 'model_not_found' },
+      ],
+      ['an unknown field', withChange(CHAT, ['colour'], 1), 'Unrecognized request argument supplied: colour'],
+      [
+        'no messages',
+        withChange(CHAT, ['messages'], undefined),
+        "Missing required parameter: 'messages'.",
+        { param: 'messages', code: 'missing_required_parameter' },
+      ],
+      [
+        'an empty list of messages',
+        chat(),
+        "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.",
+        { param: 'messages', code: 'empty_array' },
+      ],
+      [
+        'an unknown role',
+        chat({ role: 'robot', content: 'x' }),
+        "Invalid value: 'robot'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.",
+        { param: 'messages[0].role', code: 'invalid_value' },
+      ],
+      [
+        'a message without content',
+        chat(user(null)),
+        "Invalid value for 'content': expected a string, got null.",
+        { param: 'messages.[0].content' },
+      ],
+      [
+        'an unknown kind of part',
+        chat(user([{ type: 'picture' }])),
+        "Invalid value: 'picture'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal', 'audio', and 'file'.",
+        { param: 'messages[0].content[0].type', code: 'invalid_value' },
+      ],
+      [
+        'a call without a result',
+        chat(user('a'), calls('c1'), user('b')),
+        `${UNANSWERED}c1`,
+        { param: 'messages.[2].role' },
+      ],
+      [
+        'a call without a result at the end',
+        chat(user('a'), calls('c1', 'c2'), tool('c1')),
+        `${UNANSWERED}c2`,
+        { param: 'messages.[3].role' },
+      ],
+      [
+        'a message between parallel results',
+        chat(user('a'), calls('c1', 'c2'), tool('c1'), user('b'), tool('c2')),
+        `${UNANSWERED}c2`,
+        { param: 'messages.[3].role' },
+      ],
+      ['a result without a call', chat(user('a'), tool('c1')), UNASKED, { param: 'messages.[1].role' }],
+      [
+        'a result of an older call',
+        chat(user('a'), calls('c1'), tool('c1'), user('b'), tool('c1')),
+        UNASKED,
+        { param: 'messages.[4].role' },
+      ],
+      [
+        'a result that names no call',
+        chat(user('a'), calls('c1'), { role: 'tool', content: 'x' }),
+        "Missing parameter 'tool_call_id': messages with role 'tool' must have a 'tool_call_id'.",
+        { param: 'messages.[2].tool_call_id' },
+      ],
+      [
+        'an image in a result',
+        chat(user('a'), calls('c1'), tool('c1', [{ type: 'image_url', image_url: { url: 'https://x/y.png' } }])),
+        "Invalid 'messages[2]'. Image URLs are only allowed for messages with role 'user', but this message with role 'tool' contains an image URL.",
+        { param: 'messages[2]', code: 'invalid_value' },
+      ],
+      [
+        'an empty list of calls',
+        chat(user('a'), { role: 'assistant', content: 'b', tool_calls: [] }),
+        "Invalid 'messages[1].tool_calls': empty array. Expected an array with minimum length 1, but got an empty array instead.",
+        { param: 'messages[1].tool_calls', code: 'empty_array' },
+      ],
+      [
+        'a long id',
+        chat(user('a'), calls('c'.repeat(41)), tool('c'.repeat(41))),
+        "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a string with length 41 instead.",
+        { param: 'messages[1].tool_calls[0].id', code: 'string_above_max_length' },
+      ],
+      [
+        'stream_options without a stream',
+        withChange(CHAT, ['stream_options'], { include_usage: true }),
+        "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
+        { param: 'stream_options' },
+      ],
+      [
+        'max_tokens for a model that reasons',
+        withChange(CHAT, ['max_tokens'], 10),
+        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+        { param: 'max_tokens', code: 'unsupported_parameter' },
+      ],
+      [
+        'a prompt that is too long',
+        chat(user(long)),
+        /^This model's maximum context length is 60000 tokens\. However, your messages resulted in \d+ tokens\. Please reduce the length of the messages\.$/,
+        { param: 'messages', code: 'context_length_exceeded' },
+      ],
+      ['a body that is too large', chat(user(long.repeat(2))), 'Request body is too large.', { status: 413 }],
+      [
+        'a thought of DeepSeek that is missing between its calls',
+        withChange(chat(user('a'), calls('c1'), tool('c1')), ['model'], 'deepseek-reasoner'),
+        'The `reasoning_content` in the thinking mode must be passed back to the API.',
+      ],
+    ],
+    ({ body }, { param = null, code = null }) => {
+      expect(body).toEqual({ error: { message: expect.any(String), type: 'invalid_request_error', param, code } });
+    },
+  );
+
+  it('rejects no JSON', async () => {
+    const answer = await post(provider.url + PATHS.chat, '{');
+    expect([answer.status, messageOf(answer)]).toEqual([
+      400,
+      expect.stringMatching(/^We could not parse the JSON body/),
+    ]);
+  });
+
+  it('has no other path', async () => {
+    const answer = await post(`${provider.url}/v1/nothing`, CHAT, {
+      'anthropic-version': undefined,
+      'x-goog-api-key': '',
+    });
+    expect([answer.status, messageOf(answer)]).toEqual([404, 'Invalid URL (POST /v1/nothing)']);
+  });
+});
+
+describe('OpenAI Responses', () => {
+  it('takes the request that all changes begin with', async () => {
+    expect((await post(provider.url + PATHS.responses, RESPONSES)).status).toBe(200);
+  });
+
+  const input = (...items: Fields[]): Fields => withChange(RESPONSES, ['input'], items);
+  const call = (id: string): Fields => ({ type: 'function_call', call_id: id, name: 'bash', arguments: '{}' });
+  const output = (id: string): Fields => ({ type: 'function_call_output', call_id: id, output: 'x' });
+  const reasoning = { type: 'reasoning', id: 'rs_1', summary: [] };
+
+  rejects(
+    'responses',
+    [
+      [
+        'a request without a key',
+        RESPONSES,
+        /^You didn't provide an API key\. /,
+        { status: 401, headers: { authorization: undefined } },
+      ],
+      [
+        'an unknown field',
+        withChange(RESPONSES, ['messages'], []),
+        "Unknown parameter: 'messages'.",
+        { param: 'messages', code: 'unknown_parameter' },
+      ],
+      [
+        'no input',
+        withChange(RESPONSES, ['input'], undefined),
+        "Missing required parameter: 'input'.",
+        { param: 'input', code: 'missing_required_parameter' },
+      ],
+      [
+        'an unknown kind of item',
+        input({ type: 'tool_result' }),
+        /^Invalid value: 'tool_result'\. Supported values are: 'message', /,
+        { param: 'input[0].type', code: 'invalid_value' },
+      ],
+      [
+        'a call without an output',
+        input(user('a'), call('c1')),
+        'No tool output found for function call c1.',
+        { param: 'input' },
+      ],
+      [
+        'an output without a call',
+        input(user('a'), output('c1')),
+        'No tool call found for function call output with call_id c1.',
+        { param: 'input' },
+      ],
+      [
+        'a custom call without an output',
+        input(user('a'), { type: 'custom_tool_call', call_id: 'c1', name: 'x', input: 'y' }),
+        'No tool output found for custom tool call c1.',
+        { param: 'input' },
+      ],
+      [
+        'an output without a custom call',
+        input(user('a'), { type: 'custom_tool_call_output', call_id: 'c1', output: 'y' }),
+        'No tool call found for custom tool call output with call_id c1.',
+        { param: 'input' },
+      ],
+      [
+        'reasoning that nothing follows',
+        input(user('a'), reasoning),
+        "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+        { param: 'input' },
+      ],
+      [
+        'reasoning before a user message',
+        input(user('a'), reasoning, user('b')),
+        "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+        { param: 'input' },
+      ],
+      [
+        'encrypted reasoning that nobody wrote',
+        input(user('a'), { ...reasoning, encrypted_content: 'gAAAAx.y' }, call('c1'), output('c1')),
+        'The encrypted content for item rs_1 could not be verified. Reason: Encrypted content could not be decrypted or parsed.',
+        { code: 'invalid_encrypted_content' },
+      ],
+      [
+        'an item twice',
+        input(user('a'), { ...call('c1'), id: 'fc_1' }, output('c1'), { ...call('c2'), id: 'fc_1' }, output('c2')),
+        'Duplicate item found with id fc_1. Remove duplicate items from your input and try again.',
+        { param: 'input' },
+      ],
+      [
+        'a long id',
+        input(user('a'), call('c'.repeat(65)), output('c'.repeat(65))),
+        /^Invalid 'input\[1\]\.call_id': string too long\. Expected a string with maximum length 64/,
+        { param: 'input[1].call_id', code: 'string_above_max_length' },
+      ],
+      [
+        'a reference to an item that was not kept',
+        input(user('a'), { type: 'item_reference', id: 'rs_9' }),
+        "Item with id 'rs_9' not found. Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input.",
+        { status: 404, param: 'input' },
+      ],
+      [
+        'a response before it that was not kept',
+        withChange(RESPONSES, ['previous_response_id'], 'resp_9'),
+        "Previous response with id 'resp_9' not found.",
+        { param: 'previous_response_id', code: 'previous_response_not_found' },
+      ],
+      [
+        'a prompt that is too long',
+        input(user(long)),
+        'Your input exceeds the context window of this model. Please adjust your input and try again.',
+        { param: 'input', code: 'context_length_exceeded' },
+      ],
+    ],
+    ({ body }, { param = null, code = null }) => {
+      expect(body).toEqual({ error: { message: expect.any(String), type: 'invalid_request_error', param, code } });
+    },
+  );
+
+  it('rejects a call that was said after reasoning and comes back without it', async () => {
+    const thinker = await startProvider({ script: [{ thinking: 'hm', calls: [{ name: 'bash', input: {} }] }] });
+    const first = await post(thinker.url + PATHS.responses, {
+      ...input(user('a')),
+      include: ['reasoning.encrypted_content'],
+    });
+    const [thought, made] = first.body.output as Fields[];
+    const next = (...items: (Fields | undefined)[]): Promise<Answer> =>
+      post(
+        thinker.url + PATHS.responses,
+        input(user('a'), ...items.filter((item) => item !== undefined), output(String(made?.call_id))),
+      );
+    expect((await next(thought, made)).status).toBe(200);
+    expect(messageOf(await next(made))).toBe(
+      `Item '${made?.id}' of type 'function_call' was provided without its required 'reasoning' item: '${thought?.id}'.`,
+    );
+    expect(messageOf(await next({ ...thought, id: 'rs_other' }, made && { ...made, id: 'fc_other' }))).toBe(
+      'The encrypted content for item rs_other could not be verified. Reason: Encrypted content item_id did not match the target item id.',
+    );
+    await thinker.close();
+  });
+});
+
+describe('Gemini', () => {
+  it('takes the request that all changes begin with', async () => {
+    expect((await post(provider.url + PATHS.gemini, GEMINI)).status).toBe(200);
+  });
+
+  const contents = (...list: Fields[]): Fields => withChange(GEMINI, ['contents'], list);
+  const said = (text: string): Fields => ({ role: 'user', parts: [{ text }] });
+  const called = (count: number): Fields => ({
+    role: 'model',
+    parts: Array.from({ length: count }, () => ({ functionCall: { name: 'bash', args: {} } })),
+  });
+  const answered = (count: number): Fields => ({
+    role: 'user',
+    parts: Array.from({ length: count }, () => ({ functionResponse: { name: 'bash', response: { output: 'x' } } })),
+  });
+
+  rejects(
+    'gemini',
+    [
+      [
+        'a request without a key',
+        GEMINI,
+        /^Method doesn't allow unregistered callers /,
+        { status: 403, headers: { 'x-goog-api-key': undefined, authorization: undefined } },
+      ],
+      [
+        'no contents',
+        withChange(GEMINI, ['contents'], []),
+        '* GenerateContentRequest.contents: contents is not specified\n',
+      ],
+      [
+        'an unknown field',
+        withChange(GEMINI, ['colour'], 1),
+        'Invalid JSON payload received. Unknown name "colour": Cannot find field.',
+      ],
+      [
+        'an unknown field of a part',
+        contents({ role: 'user', parts: [{ text: 'a', cacheControl: {} }] }),
+        'Invalid JSON payload received. Unknown name "cacheControl" at \'contents[0].parts[0]\': Cannot find field.',
+      ],
+      [
+        'an unknown role',
+        contents({ role: 'assistant', parts: [{ text: 'a' }] }),
+        'Please use a valid role: user, model.',
+      ],
+      [
+        'a content without parts',
+        contents({ role: 'user', parts: [] }),
+        '* GenerateContentRequest.contents[0].parts: contents.parts must not be empty.\n',
+      ],
+      [
+        'a part that says nothing',
+        contents({ role: 'user', parts: [{ thought: true }] }),
+        "* GenerateContentRequest.contents[0].parts[0].data: required oneof field 'data' must have one initialized field\n",
+      ],
+      [
+        'a response without a name',
+        contents(said('a'), called(1), { role: 'user', parts: [{ functionResponse: { response: {} } }] }),
+        '* GenerateContentRequest.contents[2].parts[0].function_response.name: Name cannot be empty.\n',
+      ],
+      [
+        'a response that is no object',
+        contents(said('a'), called(1), { role: 'user', parts: [{ functionResponse: { name: 'b', response: 'x' } }] }),
+        /^Invalid value at 'contents\[2\]\.parts\[0\]\.function_response\.response'/,
+      ],
+      [
+        'another number of responses than of calls',
+        contents(said('a'), called(2), answered(1)),
+        'Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn.',
+      ],
+      [
+        'a call after a model turn',
+        contents(said('a'), { role: 'model', parts: [{ text: 'b' }] }, called(1), answered(1)),
+        'Please ensure that function call turn comes immediately after a user turn or after a function response turn.',
+      ],
+      [
+        'a response without a call',
+        contents(said('a'), answered(1)),
+        'Please ensure that function response turn comes immediately after a function call turn.',
+      ],
+      [
+        'a call without its thought signature',
+        contents(said('a'), called(1), answered(1)),
+        /^Function call is missing a thought_signature in functionCall parts\..* function call `default_api:bash` , position 2\./,
+        { path: 'gemini3' },
+      ],
+      [
+        'a thought signature that was altered',
+        contents(
+          said('a'),
+          { role: 'model', parts: [{ functionCall: { name: 'bash', args: {} }, thoughtSignature: 'bm8=' }] },
+          answered(1),
+        ),
+        'Corrupted thought signature.',
+        { path: 'gemini3' },
+      ],
+      [
+        'a prompt that is too long',
+        contents(said(long)),
+        /^The input token count \(\d+\) exceeds the maximum number of tokens allowed \(60000\)\.$/,
+      ],
+      [
+        'a body that is too large',
+        contents(said(long.repeat(2))),
+        'Request payload size exceeds the limit: 400000 bytes.',
+      ],
+    ],
+    ({ body, status }) => {
+      const names: Record<number, string> = { 400: 'INVALID_ARGUMENT', 403: 'PERMISSION_DENIED' };
+      expect(body).toEqual({ error: { code: status, message: expect.any(String), status: names[status] } });
+    },
+  );
+
+  it('has no other path', async () => {
+    const answer = await post(`${provider.url}/v1beta/nothing`, GEMINI, { 'anthropic-version': undefined });
+    expect([answer.status, messageOf(answer)]).toEqual([404, 'Requested entity was not found.']);
+  });
+
+  it('rejects a model that it does not have, and no JSON', async () => {
+    const path = '/v1beta/models/gpt-5:generateContent';
+    const answer = await post(provider.url + path, GEMINI);
+    expect(messageOf(answer)).toMatch(/^models\/gpt-5 is not found for API version v1beta/);
+    expect(answer.body).toMatchObject({ error: { code: 404, status: 'NOT_FOUND' } });
+    expect(messageOf(await post(provider.url + PATHS.gemini, '{'))).toMatch(/^Invalid JSON payload received\. /);
+  });
+});
