@@ -1,0 +1,18 @@
+import { badOption, positive } from '../options.ts';
+
+/** How many messages stay in memory where no model is known. */
+export const DEFAULT_ACTOR_MESSAGE_LIMIT = 1000;
+
+/** A message has about 200 tokens; twice as many stay as fit, so that a render can cut precisely. */
+const TOKENS_PER_MESSAGE = 200;
+const HEADROOM = 2;
+const [LEAST, MOST] = [100, 2000];
+
+/** How many messages a session keeps in memory and in its snapshot, by what its model takes in. */
+export function actorMessageLimit(maxInputTokens?: number): number {
+  if (maxInputTokens === undefined) return DEFAULT_ACTOR_MESSAGE_LIMIT;
+  if (!positive.check(maxInputTokens))
+    throw badOption('actorMessageLimit argument maxInputTokens', positive.expected, maxInputTokens);
+  const derived = Math.floor(maxInputTokens / TOKENS_PER_MESSAGE) * HEADROOM;
+  return Math.min(MOST, Math.max(LEAST, derived));
+}

@@ -1,0 +1,20 @@
+import type { Session } from './session/session.ts';
+
+/** What a run needs of a session. `openSession` gives one that survives the process, `createMemorySession` one that does not. */
+export type AgentContext<M> = Pick<
+  Session<M>,
+  | 'format'
+  | 'dialect'
+  | 'number'
+  | 'status'
+  | 'manager'
+  | 'add'
+  | 'messages'
+  | 'view'
+  | 'render'
+  | 'mask'
+  | 'restart'
+  | 'continuity'
+  | 'windDown'
+  | 'log'
+>;

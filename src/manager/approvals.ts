@@ -1,0 +1,37 @@
+import { badOption } from '../options.ts';
+import type { ToolCall, ToolResult } from './dialect.ts';
+import { failed, type PreparedCall } from './tools.ts';
+
+/** What a person decided about a call. */
+export type Decision = boolean | { readonly approved: boolean; readonly reason?: string };
+
+/** Decides about a call at once, or answers `'wait'`: then the run stops until `resumeAgent` brings the decision. */
+export type Approve = (call: ToolCall, signal: AbortSignal) => Decision | 'wait' | Promise<Decision | 'wait'>;
+
+/** A call and whether it may be made. */
+export interface JudgedCall {
+  readonly prepared: PreparedCall;
+  readonly verdict: 'run' | 'wait' | { readonly denied: string };
+  /** A person was asked. */
+  readonly isDecided: boolean;
+}
+
+/** Finds out whether a call may be made. What cannot be run needs nobody's approval: its error goes back at once. */
+export async function judge(prepared: PreparedCall, approve: Approve, signal: AbortSignal): Promise<JudgedCall> {
+  if ('refused' in prepared || !(await needsApproval(prepared))) return { prepared, verdict: 'run', isDecided: false };
+  const decision = await approve(prepared.call, signal);
+  if (decision === 'wait') return { prepared, verdict: 'wait', isDecided: false };
+  const { approved, reason } = typeof decision === 'boolean' ? { approved: decision } : { reason: '', ...decision };
+  if (typeof approved !== 'boolean') throw badOption('what approve answers', "true, false or 'wait'", decision);
+  return { prepared, verdict: approved ? 'run' : { denied: reason ?? '' }, isDecided: true };
+}
+
+async function needsApproval({ tool, args }: Extract<PreparedCall, { tool: unknown }>): Promise<boolean> {
+  const { needsApproval = false } = tool;
+  return typeof needsApproval === 'function' ? needsApproval(args) : needsApproval;
+}
+
+/** What the model reads in place of a result. */
+export function deniedResult(call: ToolCall, reason: string): ToolResult {
+  return failed(call, `the user did not approve this call${reason === '' ? '' : `: ${reason}`}`);
+}

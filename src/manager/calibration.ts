@@ -1,0 +1,53 @@
+import { badOption } from '../options.ts';
+
+/** How many of the last requests count. */
+const SPAN = 10;
+/** A provider that answers outside of this counts something else. */
+const [LEAST, MOST] = [0.25, 4];
+
+/** What was learned about one model. */
+export interface Learned {
+  readonly ratio: number;
+  readonly samples: number;
+}
+
+/** Learns, model by model, how a provider's real counts compare with our estimates: a bounded moving average. */
+export class Calibration {
+  readonly #learned = new Map<string, Learned>();
+
+  /** Goes on from what `learned` answered before. */
+  constructor(learned: Readonly<Record<string, Learned>> = {}) {
+    for (const [model, { ratio, samples }] of Object.entries(learned)) {
+      if (!isRatio(ratio) || !Number.isInteger(samples) || samples < 1)
+        throw badOption(`what Calibration learned of ${model}`, 'a ratio and a number of samples', ratio);
+      this.#learned.set(model, { ratio: bounded(ratio), samples });
+    }
+  }
+
+  /** Compares one request with what was estimated for it. Sizes that are unknown teach nothing. */
+  learn(model: string, { estimated, real }: { readonly estimated: number; readonly real: number }): void {
+    if (!(estimated > 0) || !(real > 0)) return;
+    const { ratio, samples } = this.#learned.get(model) ?? { ratio: 0, samples: 0 };
+    const next = Math.min(SPAN, samples + 1);
+    this.#learned.set(model, { ratio: ratio + (bounded(real / estimated) - ratio) / next, samples: next });
+  }
+
+  /** Real tokens for each estimated one; 1 while nothing is known. */
+  ratio(model: string): number {
+    return this.#learned.get(model)?.ratio ?? 1;
+  }
+
+  /** What an estimate means in real tokens. */
+  toReal(model: string, estimated: number): number {
+    return Math.round(estimated * this.ratio(model));
+  }
+
+  /** All of it as plain data, for a snapshot. */
+  learned(): Record<string, Learned> {
+    return Object.fromEntries(this.#learned);
+  }
+}
+
+const bounded = (ratio: number): number => Math.min(MOST, Math.max(LEAST, ratio));
+
+const isRatio = (ratio: unknown): boolean => typeof ratio === 'number' && ratio > 0 && Number.isFinite(ratio);

@@ -1,0 +1,90 @@
+import { PalimpsestError } from '../errors.ts';
+import { isNote, isPlaceholder } from '../laws/idempotent.ts';
+import type { AnyFormat, Format, FormatName } from '../message.ts';
+import { checkOptions, count, func, positive } from '../options.ts';
+import { formatRule, resolveFormat } from '../plan/fit.ts';
+import type { Ledger } from '../plan/ledger.ts';
+import type { TurnRow } from '../plan/rows.ts';
+import { removable } from '../plan/squeeze.ts';
+import { countTokens } from '../tokens/count-tokens.ts';
+import type { Counter } from '../tokens/counter.ts';
+import { cutHistory } from './cut-history.ts';
+import { isManagerNotice } from './notices.ts';
+import { leadingSystem, ledgerOf, sizeOfMessages } from './sizes.ts';
+
+/** Options of `extractCarryover`. */
+export interface CarryoverOptions<M = unknown> {
+  /** How many of the last turns go with the task; 5 if not given. */
+  readonly turns?: number;
+  /** How large all of it may be, a system prompt among the messages apart. No limit if not given. */
+  readonly maxTokens?: number;
+  readonly format?: Format<M> | AnyFormat | FormatName;
+  readonly counter?: Counter;
+}
+
+/**
+ * What a new session begins with: system prompt and task, always, and the last turns, whole, as far as the budget goes.
+ * Pairs stay together. Notices of ours and turns whose results are masked stay behind.
+ */
+export function extractCarryover<M>(messages: readonly M[], options: CarryoverOptions<M> = {}): M[] {
+  checkOptions('extractCarryover', options, { turns: count, maxTokens: positive, format: formatRule, counter: func });
+  const { turns = 5, maxTokens = Number.POSITIVE_INFINITY, counter = countTokens } = options;
+  const format = resolveFormat<M>(messages, options.format);
+  const own = withoutNotices(messages, format);
+  const ledger = ledgerOf(own, format, { counter });
+  const left = leftBehind(ledger, turns);
+  const kept = own.filter((_, i) => !left.some(({ from, to }) => from <= i && i < to));
+  const fitted = (list: readonly M[]): M[] => fitCarryover(list, { format, counter, maxTokens });
+  try {
+    return fitted(kept);
+  } catch (error) {
+    // What a model said cannot be cut: then that turn stays behind.
+    if (!(error instanceof PalimpsestError && error.code === 'BUDGET_IMPOSSIBLE')) throw error;
+    return fitted(essentials(own, format));
+  }
+}
+
+function fitCarryover<M>(
+  messages: readonly M[],
+  { format, counter, maxTokens }: { format: Format<M>; counter: Counter; maxTokens: number },
+): M[] {
+  const limit = maxTokens + sizeOfMessages(leadingSystem(messages, format), format, counter);
+  const carried = cutHistory(messages, { format, counter, maxTokens: limit, targetTokens: limit });
+  return withoutNotices(carried.messages, format);
+}
+
+/** System prompt and task, and what the user said last where that stands in a message of its own. */
+function essentials<M>(messages: readonly M[], format: Format<M>): M[] {
+  const segments = format.view(messages);
+  const isSpoken = (i: number): boolean =>
+    segments.every(({ message, kind }) => message !== i || kind === 'user' || kind === 'system');
+  const users = segments.filter(({ kind, message }) => kind === 'user' && isSpoken(message));
+  const kept = new Set([users[0]?.message, users.at(-1)?.message]);
+  const head = leadingSystem(messages, format).length;
+  return messages.filter((_, i) => i < head || kept.has(i));
+}
+
+/** Messages that say nothing but a notice or a summary of ours. */
+function withoutNotices<M>(messages: readonly M[], format: Format<M>): M[] {
+  const segments = format.view(messages);
+  const texts = new Map<number, string[]>();
+  for (const { message, kind, text } of segments) {
+    const isSaid = kind === 'system' || kind === 'user';
+    texts.set(message, [...(texts.get(message) ?? []), isSaid ? text : '']);
+  }
+  const isOurs = (text: string): boolean => isNote(text) || isManagerNotice(text);
+  return messages.filter((_, i) => !texts.has(i) || !texts.get(i)?.every(isOurs));
+}
+
+/** The turns that are too old, or masked. Of none, the newest goes too, unless it holds the task. */
+function leftBehind<M>(ledger: Ledger<M>, turns: number): readonly TurnRow[] {
+  const isLeft = (group: readonly TurnRow[]): boolean =>
+    group.some((row) => row.number <= ledger.turns - turns) || isMasked(group, ledger);
+  const rows = removable(ledger, ledger.turns).filter(isLeft).flat();
+  const { lastRow } = ledger;
+  const isAlone = lastRow.number > 0 && lastRow.linked.every((row) => rows.includes(row)) && lastRow.openCalls === 0;
+  return turns === 0 && isAlone && !lastRow.hasUser ? [...rows, lastRow] : rows;
+}
+
+const isMasked = <M>(group: readonly TurnRow[], ledger: Ledger<M>): boolean =>
+  ledger.observations.some((result) => group.includes(result.row) && isPlaceholder(result.text));

@@ -1,0 +1,72 @@
+import { policies } from '../../plan/policies/index.ts';
+import type { Policy } from '../../plan/policy.ts';
+import type { Config } from './config-schema.ts';
+
+/** The policy that a configuration names, or undefined where it leaves the choice. */
+export function policyOf({ policy, session }: Config): Policy | undefined {
+  const { tool_result_keep_first: keepFirst, tool_result_keep_last: keepLast } = session?.context ?? {};
+  const isKept = keepFirst !== undefined || keepLast !== undefined;
+  const { name = isKept && policy === undefined ? 'first-and-last' : 'break-even', ...options } = policy ?? {};
+  if (policy === undefined && !isKept) return undefined;
+  const kept = name === 'first-and-last' ? given({ keepFirst, keepLast }) : {};
+  const make = policies[name] as (options: object) => Policy;
+  return make({ ...kept, ...camelCased(options) });
+}
+
+/** What a configuration says about a session: options of `openSession`. */
+export function sessionOptionsOf(config: Config) {
+  const { model = {}, session = {}, context = {} } = config;
+  return given({
+    directory: session.directory,
+    policy: policyOf(config),
+    model: model.name,
+    contextWindows: model.context_windows,
+    maxInputTokens: model.max_input_tokens,
+    compaction: session.compaction,
+    snapshotEvery: session.snapshot_every,
+    maxToolResultTokens: session.context?.max_tool_result_tokens,
+    toolResultTruncation: session.context?.tool_result_truncation,
+    contextLimit: context.limit,
+    softThreshold: context.soft_threshold_pct,
+    hardThreshold: context.hard_threshold_pct,
+    maskBatch: context.mask_batch,
+    carryoverTurns: context.carryover_turns,
+    carryoverTokens: context.carryover_tokens,
+    maxRestarts: context.max_restarts,
+  });
+}
+
+/** What a configuration says about a run: options of `runAgent`. */
+export function agentOptionsOf({ model = {}, session = {}, context = {} }: Config) {
+  return given({
+    maxInputTokens: model.max_input_tokens,
+    maxOutputTokens: model.max_output_tokens,
+    maxHistoryTokens: session.context?.max_history_tokens,
+    maxToolIterations: session.max_tool_iterations,
+    toolTimeoutMs: session.tool_timeout_ms,
+    onDisconnect: session.on_disconnect,
+    autoRestart: context.auto_restart,
+  });
+}
+
+/** What it says about the embedded store: options of `openStore`. Undefined where it names none in a folder. */
+export function storeOptionsOf({ store = {} }: Config) {
+  const { path, tenant } = store;
+  return path === undefined ? undefined : { path, ...given({ tenant }) };
+}
+
+/** What it says about sessions that nobody uses: options of `sweepSessions`. */
+export function sweepOptionsOf({ session = {} }: Config) {
+  return given({ directory: session.directory, ttlHours: session.ttl_hours });
+}
+
+type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+function given<T extends object>(options: T): Given<T> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Given<T>;
+}
+
+function camelCased(options: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const camel = (key: string): string => key.replace(/[-_]([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  return Object.fromEntries(Object.entries(options).map(([key, value]) => [camel(key), value]));
+}

@@ -1,0 +1,164 @@
+import { z } from 'zod';
+import { policies } from '../../plan/policies/index.ts';
+import { priceLists } from '../../plan/prices.ts';
+
+/** Each message says what was expected; `readConfig` adds what was found. */
+const count = z.int('a whole number of 0 or more').min(0, 'a whole number of 0 or more');
+const positive = z.int('a whole number of 1 or more').min(1, 'a whole number of 1 or more');
+const flag = z.boolean('true or false');
+const text = z.string('a text').min(1, 'a text that is not empty');
+const SHARE = 'a number above 0 and up to 1, such as 0.7';
+const PORT = 'a port of 0 to 65535';
+const share = z.number(SHARE).gt(0, SHARE).max(1, SHARE);
+const price = z.number('a number of 0 or more').min(0, 'a number of 0 or more');
+const address = z.url({ protocol: /^https?$/, error: 'an http or https address' });
+
+const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
+  z.enum(values, `one of ${values.map((value) => `'${value}'`).join(', ')}`);
+
+const section = <const T extends z.core.$ZodLooseShape>(shape: T) =>
+  z.strictObject(shape, 'a section with fields').optional();
+
+const about = <T extends z.ZodType>(type: T, description: string, byDefault?: unknown) =>
+  type.optional().meta({ description, ...(byDefault === undefined ? {} : { default: byDefault }) });
+
+const priceNames = Object.keys(priceLists) as [string, ...string[]];
+const prices = z.union(
+  [oneOf(priceNames), z.strictObject({ read: price, write: price, name: text.optional() })],
+  `one of ${priceNames.map((name) => `'${name}'`).join(', ')}, or { read, write } as multiples of the base price`,
+);
+
+const policyNames = Object.keys(policies) as [string, ...string[]];
+
+/** Every field of `palimpsest.yaml`. All are optional. */
+export const configSchema = z
+  .strictObject(
+    {
+      model: section({
+        provider: about(text, 'Whose model it is: anthropic, openai, gemini, ollama, …'),
+        name: about(text, 'The name of the model. It tells the context window and the prices.'),
+        base_url: about(address, 'Where the model is asked, if not at its provider: http://localhost:11434/v1'),
+        max_input_tokens: about(positive, 'How large a request may be. The window of the model if not given.'),
+        max_output_tokens: about(positive, 'How long an answer may be: so much of the window is kept free.', 4096),
+        context_windows: about(
+          z.record(z.string(), positive, 'an object of windows in tokens'),
+          'The windows of models of your own, by a part of their name. They are looked at first.',
+        ),
+      }),
+      session: section({
+        directory: about(text, 'Where sessions are kept, each in a folder of its own.'),
+        on_disconnect: about(
+          oneOf(['pause', 'continue']),
+          'When whoever asked is gone: stop before the next request, or go on to the end.',
+          'pause',
+        ),
+        max_tool_iterations: about(positive, 'After so many requests a run stops.', 25),
+        tool_timeout_ms: about(count, 'How long a tool may take. 0 is no limit.', 120_000),
+        compaction: about(
+          oneOf(['archive', 'discard', 'off']),
+          'What becomes of events that are no longer needed.',
+          'archive',
+        ),
+        snapshot_every: about(positive, 'A snapshot is written after so many events.', 50),
+        ttl_hours: about(count, 'A sweep removes sessions that were not used for so long. 0 keeps them.', 168),
+        context: section({
+          max_history_tokens: about(
+            count,
+            'How much of a request the conversation before the run may take. 0 is no cap.',
+            20_000,
+          ),
+          max_tool_result_tokens: about(
+            positive,
+            'A result is cut to this size when it arrives. The log has it whole.',
+            8000,
+          ),
+          tool_result_truncation: about(
+            oneOf(['head', 'tail', 'both']),
+            'Which part of such a result is kept.',
+            'head',
+          ),
+          tool_result_keep_first: about(
+            count,
+            'How many of the first results stay whole. Chooses the policy first-and-last if no other is named.',
+            2,
+          ),
+          tool_result_keep_last: about(count, 'How many of the last results stay whole. Both 0: none is masked.', 5),
+        }),
+      }),
+      context: section({
+        limit: about(positive, 'The context window in tokens. That of the model if not given.'),
+        soft_threshold_pct: about(share, 'From this share of the window on, results are masked.', 0.7),
+        hard_threshold_pct: about(share, 'At this share the model is told to wrap up, then the session restarts.', 0.9),
+        mask_batch: about(positive, 'How many results are masked at least, once there is reason to.', 3),
+        carryover_turns: about(count, 'How many turns a restart takes along, beside the task.', 5),
+        carryover_tokens: about(positive, 'How large they may be together.'),
+        auto_restart: about(flag, 'Restart by itself; else the run ends with the status context-full.', true),
+        max_restarts: about(count, 'After so many restarts the run ends.', 20),
+      }),
+      policy: z
+        .looseObject({
+          name: about(oneOf(policyNames), 'What decides which results are masked, and when.', 'break-even'),
+        })
+        .extend({
+          prices: about(prices, 'A price list by its name, or { read, write } as multiples of the base price.'),
+          window: about(count, 'How many turns stay whole.', 10),
+        })
+        .optional()
+        .meta({ description: 'The policy and its options, which are those of docs/policies.md in snake_case.' }),
+      store: section({
+        path: about(text, 'The folder of the store. ~/.palimpsest/store if not given.'),
+        postgres: about(
+          z.string('a postgres:// address').regex(/^postgres(ql)?:\/\//, 'a postgres:// address'),
+          'Or the database that several machines share.',
+        ),
+        tenant: about(text, 'What one tenant stores, no other can have.', 'default'),
+      }),
+      gateway: section({
+        port: about(z.int(PORT).min(0, PORT).max(65_535, PORT), 'Where it listens. 0 picks a free port.', 8787),
+        host: about(text, 'The address it listens on.', '127.0.0.1'),
+        allowed_hosts: about(
+          z.array(text, 'a list of host names'),
+          'Names by which it may be called, beside loopback.',
+        ),
+        upstreams: section({
+          anthropic: about(address, 'In place of the official host.'),
+          openai: about(address, 'In place of the official host.'),
+          gemini: about(address, 'In place of the official host.'),
+        }),
+        tokens: about(
+          z.record(z.string(), text, 'an object of tokens by tenant'),
+          'The token of each tenant, where it listens for other machines.',
+        ),
+        max_tokens: about(positive, 'The budget of a request. The window of its model if not given.'),
+        prices: about(prices, 'The prices in place of those the request tells.'),
+        bound_thinking: about(oneOf(['opt-in', 'keep']), 'What may stand before signed thinking.', 'opt-in'),
+      }),
+    },
+    'sections with fields',
+  )
+  .check(thresholds)
+  .meta({ title: 'palimpsest.yaml', description: 'Settings of Palimpsest. Every field is optional.' });
+
+type Thresholds = {
+  context?: { soft_threshold_pct?: number | undefined; hard_threshold_pct?: number | undefined } | undefined;
+};
+
+function thresholds({ value, issues }: z.core.ParsePayload<Thresholds>): void {
+  const { soft_threshold_pct: soft = 0.7, hard_threshold_pct: hard = 0.9 } = value.context ?? {};
+  if (soft < hard || issues.length > 0) return;
+  const path = [
+    'context',
+    value.context?.soft_threshold_pct === undefined ? 'hard_threshold_pct' : 'soft_threshold_pct',
+  ];
+  const message =
+    path[1] === 'soft_threshold_pct' ? `below hard_threshold_pct (${hard})` : `above soft_threshold_pct (${soft})`;
+  issues.push({ code: 'custom', input: path[1] === 'soft_threshold_pct' ? soft : hard, path, message });
+}
+
+/** What `palimpsest.yaml` says, or the same object in code. */
+export type Config = z.input<typeof configSchema>;
+
+/** The schema that editors read: published as `palimpsest.schema.json`. */
+export function configJsonSchema(): object {
+  return z.toJSONSchema(configSchema, { io: 'input', target: 'draft-2020-12' });
+}

@@ -1,0 +1,224 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { agentOptionsOf, policyOf, sessionOptionsOf, storeOptionsOf, sweepOptionsOf } from './config-options.ts';
+import { configJsonSchema, configSchema } from './config-schema.ts';
+import { checkConfig, loadConfig, readConfig, showProblem } from './read-config.ts';
+
+const problemsOf = (yaml: string): string[] => readConfig(yaml).problems.map(showProblem);
+
+/** Every field there is. */
+const whole = `
+model:   { provider: anthropic, name: claude-sonnet-5, base_url: https://api.anthropic.com,
+           max_input_tokens: 150000, max_output_tokens: 8192, context_windows: { my-model: 32768 } }
+session:
+  directory: .palimpsest/sessions
+  on_disconnect: pause                  # or continue
+  max_tool_iterations: 25
+  tool_timeout_ms: 0
+  compaction: archive
+  snapshot_every: 50
+  ttl_hours: 168
+  context: { max_history_tokens: 20000, max_tool_result_tokens: 8000, tool_result_truncation: head,
+             tool_result_keep_first: 2, tool_result_keep_last: 5 }
+context: { limit: 200000, soft_threshold_pct: 0.70, hard_threshold_pct: 0.90, carryover_turns: 5, carryover_tokens: 9000,
+           mask_batch: 3, auto_restart: true, max_restarts: 20 }
+policy:  { name: break-even, prices: anthropic-5m, window: 10 }
+store:   { path: .palimpsest }
+gateway: { port: 8787, host: 127.0.0.1, upstreams: { anthropic: "https://api.anthropic.com" }, tokens: { team: secret },
+           allowed_hosts: [gateway.local], max_tokens: 150000, prices: { read: 0.1, write: 1.25 }, bound_thinking: keep }
+`;
+
+describe('readConfig', () => {
+  it('knows every field', () => {
+    const { config, problems } = readConfig(whole);
+    expect(problems).toEqual([]);
+    expect(config.session?.context?.max_history_tokens).toBe(20_000);
+    expect(config.gateway?.upstreams?.anthropic).toBe('https://api.anthropic.com');
+  });
+
+  it('takes an empty file, empty sections and JSON', () => {
+    for (const yaml of ['', '# nothing yet\n', 'session:\nmodel:\n', '{}', '{"context": {"limit": 1000}}'])
+      expect(problemsOf(yaml)).toEqual([]);
+  });
+
+  it.each([
+    ['sesion: {}', 'line 1: sesion: Expected a known field but found sesion; did you mean session?'],
+    [
+      'session:\n  context:\n    max_tool_result_token: 1',
+      'line 3: session.context.max_tool_result_token: Expected a known field but found max_tool_result_token; did you mean max_tool_result_tokens?',
+    ],
+    [
+      'session: { soft_threshold_pct: 0.5 }',
+      'line 1: session.soft_threshold_pct: Expected a known field but found soft_threshold_pct; did you mean context.soft_threshold_pct?',
+    ],
+    [
+      'store: { colour: red }',
+      'line 1: store.colour: Expected a known field but found colour; there is path, postgres, tenant',
+    ],
+  ])('finds unknown fields, and the right ones: %s', (yaml, problem) => {
+    expect(problemsOf(yaml)).toEqual([problem]);
+  });
+
+  it.each([
+    ['session: { context: { max_tool_result_tokens: 0 } }', 'a whole number of 1 or more but found 0'],
+    ['session: { context: { max_history_tokens: -1 } }', 'a whole number of 0 or more but found -1'],
+    ['session: { context: { tool_result_truncation: middle } }', `one of 'head', 'tail', 'both' but found "middle"`],
+    ['session: { max_tool_iterations: 2.5 }', 'a whole number of 1 or more but found 2.5'],
+    ['session: { on_disconnect: yes }', `one of 'pause', 'continue' but found "yes"`],
+    ['model: { max_input_tokens: lots }', 'a whole number of 1 or more but found "lots"'],
+    ['model: 5', 'a section with fields but found 5'],
+    ['context: { soft_threshold_pct: 70 }', 'a number above 0 and up to 1, such as 0.7 but found 70'],
+    ['context: { soft_threshold_pct: 0.95 }', 'below hard_threshold_pct (0.9) but found 0.95'],
+    ['context: { hard_threshold_pct: 0.5 }', 'above soft_threshold_pct (0.7) but found 0.5'],
+    ['context: { auto_restart: 1 }', 'true or false but found 1'],
+    ['store: { postgres: "mysql://x" }', 'a postgres:// address but found "mysql://x"'],
+    ['gateway: { port: 70000 }', 'a port of 0 to 65535 but found 70000'],
+    ['gateway: { upstreams: { openai: "file:///etc" } }', 'an http or https address but found "file:///etc"'],
+    ['[]', 'sections with fields but found []'],
+  ])('says what was expected and found: %s', (yaml, said) => {
+    const [problem = '', ...more] = problemsOf(yaml);
+    expect(problem).toContain(`Expected ${said}`);
+    expect(more).toEqual([]);
+  });
+
+  it('lets the policy say what its options are', () => {
+    expect(problemsOf('policy: { name: sliding-widow }')[0]).toContain("one of 'sliding-window'");
+    expect(problemsOf('\npolicy: { name: polling, tuns: 3 }')).toEqual([
+      'line 2: policy: Expected an option of polling but found tuns; did you mean turns?',
+    ]);
+    expect(problemsOf('policy: { prices: gpt-7 }')[0]).toContain("policy.prices: Expected one of 'anthropic-5m'");
+  });
+
+  it('tells the line in which YAML is broken', () => {
+    expect(problemsOf('model:\n  name: "x\n')[0]).toMatch(/^line \d: /);
+    expect(problemsOf('model: {}\nmodel: {}')[0]).toMatch(/^line 2: .*unique/i);
+  });
+
+  it('leaves out what is wrong, and only that', () => {
+    const { config, problems } = readConfig('context: { limit: 0, max_restarts: 3 }\nstore: { path: x }');
+    expect(problems).toHaveLength(1);
+    expect(config).toEqual({ context: { max_restarts: 3 }, store: { path: 'x' } });
+  });
+
+  it('does not change the object it checks', () => {
+    const given = { context: { limit: 0 }, store: null };
+    checkConfig(given);
+    expect(given).toEqual({ context: { limit: 0 }, store: null });
+  });
+});
+
+describe('docs/configuration.md', () => {
+  const page = readFileSync(new URL('../../../docs/configuration.md', import.meta.url), 'utf8');
+  const [, yaml = ''] = /```yaml\n([\s\S]*?)```/.exec(page) ?? [];
+
+  it('shows every field, and nothing that is wrong', () => {
+    const { config, problems } = readConfig(yaml);
+    expect(problems).toEqual([]);
+    expect(missing(configSchema.shape, config)).toEqual([]);
+  });
+
+  it('shows the defaults that the schema tells', () => {
+    expect(otherDefaults(configJsonSchema() as Property, readConfig(yaml).config)).toEqual([]);
+  });
+});
+
+interface Property {
+  readonly default?: unknown;
+  readonly properties?: Readonly<Record<string, Property>>;
+}
+
+function otherDefaults({ properties = {}, default: byDefault }: Property, shown: unknown, path = ''): string[] {
+  const inner = Object.entries(properties).flatMap(([name, property]) =>
+    otherDefaults(property, (shown as Record<string, unknown> | undefined)?.[name], `${path}.${name}`),
+  );
+  return byDefault === undefined || byDefault === shown ? inner : [...inner, path];
+}
+
+function missing(shape: object, shown: unknown, path = ''): string[] {
+  return Object.entries(shape).flatMap(([name, type]) => {
+    const found = (shown as Record<string, unknown> | undefined)?.[name];
+    const inner = (type as { unwrap(): { shape?: object } }).unwrap().shape;
+    if (found === undefined) return [`${path}${name}`];
+    return inner ? missing(inner, found, `${path}${name}.`) : [];
+  });
+}
+
+describe('loadConfig', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'palimpsest-config-'));
+
+  it('reads a file', async () => {
+    const path = join(folder, 'good.yaml');
+    writeFileSync(path, whole);
+    expect((await loadConfig(path)).model?.name).toBe('claude-sonnet-5');
+  });
+
+  it('throws everything that is wrong with it at once', async () => {
+    const path = join(folder, 'bad.yaml');
+    writeFileSync(path, 'model: { nam: x }\ncontext: { limit: 0 }');
+    await expect(loadConfig(path)).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+      message: expect.stringMatching(/model\.nam: .*\n.*context\.limit: /),
+    });
+  });
+
+  it('says where it looked', async () => {
+    await expect(loadConfig(join(folder, 'none.yaml'))).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+});
+
+describe('a configuration becomes options', () => {
+  const { config } = readConfig(whole);
+
+  it('of a session', () => {
+    expect(sessionOptionsOf(config)).toMatchObject({
+      directory: '.palimpsest/sessions',
+      model: 'claude-sonnet-5',
+      maxInputTokens: 150_000,
+      contextLimit: 200_000,
+      softThreshold: 0.7,
+      hardThreshold: 0.9,
+      maskBatch: 3,
+      carryoverTurns: 5,
+      carryoverTokens: 9000,
+      maxRestarts: 20,
+      maxToolResultTokens: 8000,
+      toolResultTruncation: 'head',
+      compaction: 'archive',
+      snapshotEvery: 50,
+    });
+  });
+
+  it('of a run', () => {
+    expect(agentOptionsOf(config)).toEqual({
+      maxInputTokens: 150_000,
+      maxOutputTokens: 8192,
+      maxHistoryTokens: 20_000,
+      maxToolIterations: 25,
+      toolTimeoutMs: 0,
+      onDisconnect: 'pause',
+      autoRestart: true,
+    });
+  });
+
+  it('of a store and of a sweep', () => {
+    expect(storeOptionsOf(config)).toEqual({ path: '.palimpsest' });
+    expect(storeOptionsOf({ store: { path: 'x', tenant: 'a' } })).toEqual({ path: 'x', tenant: 'a' });
+    expect(storeOptionsOf({ store: { postgres: 'postgres://x' } })).toBeUndefined();
+    expect(sweepOptionsOf(config)).toEqual({ directory: '.palimpsest/sessions', ttlHours: 168 });
+  });
+
+  it('leaves to its default what it does not say', () => {
+    expect(sessionOptionsOf({})).toEqual({});
+    expect(agentOptionsOf({})).toEqual({});
+  });
+
+  it('keep_first and keep_last choose the policy first-and-last, unless another is named', () => {
+    const context = { tool_result_keep_first: 1, tool_result_keep_last: 3 };
+    expect(policyOf({})).toBeUndefined();
+    expect(policyOf({ session: { context } })?.name).toBe('first-and-last');
+    expect(policyOf({ session: { context: { tool_result_keep_last: 3 } } })?.name).toBe('first-and-last');
+    expect(policyOf({ session: { context }, policy: { name: 'polling', turns: 4 } })?.name).toBe('polling');
+  });
+});

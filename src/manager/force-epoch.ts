@@ -1,0 +1,78 @@
+import type { Format } from '../message.ts';
+import { createPlanner, type FitOptions } from '../plan/fit.ts';
+import type { Hidden } from '../plan/ledger.ts';
+import type { Planner } from '../plan/planner.ts';
+import type { EpochRecord, Policy } from '../plan/policy.ts';
+
+/** How much a forced epoch should mask: exactly `count` results, or `least` and as many as save more than `saveTokens`. */
+export type EpochGoal = { readonly count: number } | { readonly least: number; readonly saveTokens: number };
+
+/** What a forced epoch did. */
+export interface ForcedEpoch<M> {
+  readonly messages: M[];
+  /** How many results it masked. */
+  readonly masked: number;
+  /** Estimated, before and after. */
+  readonly tokens: { readonly before: number; readonly after: number };
+  /** All that the messages hide, this epoch's results last. */
+  readonly hidden: readonly Hidden[];
+  /** Given again in `facts.epochs` from now on, it is taken again; undefined where nothing could be masked. */
+  readonly record: EpochRecord | undefined;
+}
+
+/** Masks the oldest results that a policy lets go now, whatever it would wait for. What it decides is data: see `record`. */
+export function forceEpoch<M>(
+  messages: readonly M[],
+  goal: EpochGoal,
+  { format, ...options }: Omit<FitOptions, 'format'> & { readonly format: Format<M> },
+): ForcedEpoch<M> {
+  const before = plan(messages, format, options);
+  const chosen = chooseResults(before, goal);
+  const last = chosen[chosen.length - 1];
+  if (!last) return { ...resultOf(before, before), masked: 0, record: undefined };
+  const { turns } = before.ledger;
+  const record = { turns, messages: messages.length, before: last.segment + 1 };
+  const epochs = [...(options.facts?.epochs ?? []), record];
+  const after = plan(messages, format, { ...options, facts: { ...options.facts, epochs } });
+  return { ...resultOf(before, after), masked: chosen.length, record };
+}
+
+/** What it would do: how many results it would mask, and what that would save by estimate. */
+export function previewEpoch<M>(
+  messages: readonly M[],
+  goal: EpochGoal,
+  { format, ...options }: Omit<FitOptions, 'format'> & { readonly format: Format<M> },
+): { readonly count: number; readonly savedTokens: number } {
+  const chosen = chooseResults(plan(messages, format, options), goal);
+  return { count: chosen.length, savedTokens: chosen.reduce((sum, { gain }) => sum + gain, 0) };
+}
+
+function plan<M>(messages: readonly M[], format: Format<M>, options: FitOptions): Planner<M> {
+  const planner = createPlanner(format, options);
+  planner.take(messages);
+  return planner;
+}
+
+function resultOf<M>(before: Planner<M>, after: Planner<M>): Pick<ForcedEpoch<M>, 'messages' | 'tokens' | 'hidden'> {
+  return {
+    messages: after.messages(),
+    tokens: { before: before.tokens, after: after.tokens },
+    hidden: after.hidden.slice(),
+  };
+}
+
+function chooseResults<M>(planner: Planner<M>, goal: EpochGoal): ReturnType<Planner<M>['forceable']> {
+  const results = planner.forceable();
+  if ('count' in goal) return results.slice(0, goal.count);
+  let [next, saved] = [0, 0];
+  for (; next < results.length && (next < goal.least || saved <= goal.saveTokens); next++)
+    saved += results[next]?.gain ?? 0;
+  return results.slice(0, next);
+}
+
+/** A policy that masks nothing by itself: it only says what may go when an epoch is forced. */
+export function onlyForced({ limit: _limit, maxResultTokens: _max, ...policy }: Policy): Policy {
+  return { ...policy, init: () => undefined, step: (state) => ({ state, mask: [], because: WAITS }) };
+}
+
+const WAITS = { act: 'wait', because: 'only what is forced is masked' } as const;

@@ -1,0 +1,72 @@
+export type { Truncation } from '../plan/policy.ts';
+export { actorMessageLimit, DEFAULT_ACTOR_MESSAGE_LIMIT } from './actor-message-limit.ts';
+export type { AgentContext } from './agent-context.ts';
+export type { AgentEvent } from './agent-event.ts';
+export type { Approve, Decision } from './approvals.ts';
+export { Calibration, type Learned } from './calibration.ts';
+export { type CarryoverOptions, extractCarryover } from './carryover.ts';
+export { agentOptionsOf, policyOf, sessionOptionsOf, storeOptionsOf, sweepOptionsOf } from './config/config-options.ts';
+export type { Config } from './config/config-schema.ts';
+export { type CheckedConfig, type ConfigProblem, checkConfig, loadConfig, readConfig } from './config/read-config.ts';
+export { type ContextGauge, contextGauge } from './context-gauge.ts';
+export {
+  type Beside,
+  type ContextAction,
+  ContextManager,
+  type ContextManagerOptions,
+  type ContextSource,
+  type ManagerState,
+  type MaskResult,
+  type Preflight,
+  type Restart,
+} from './context-manager.ts';
+export type { Cut, CutStep } from './cut-history.ts';
+export {
+  aiSdkDialect,
+  anthropicDialect,
+  chatDialect,
+  type Dialect,
+  dialectOf,
+  geminiDialect,
+  langchainDialect,
+  openaiAgentsDialect,
+  openaiChatDialect,
+  openaiResponsesDialect,
+  type ToolCall,
+  type ToolResult,
+} from './dialect.ts';
+export { type EpochGoal, type ForcedEpoch, forceEpoch } from './force-epoch.ts';
+export { type LoopBudgetOptions, type LoopPolicyOptions, loopBudget, loopPolicy } from './loop-budget.ts';
+export { createMemorySession, type MemorySessionOptions } from './memory-session.ts';
+export type { Model, ModelRequest, Reply, Stop, ToolDefinition } from './model.ts';
+export { compressedNotice, isManagerNotice, restartNotice, sessionContinuity, windDownNotice } from './notices.ts';
+export { openSession } from './open-session.ts';
+export { isOverflow, type OverflowWords, overflowTable } from './overflow.ts';
+export { recallTool } from './recall-tool.ts';
+export { type Rendered, type RenderOptions, type RenderReport, renderWithBudget } from './render-with-budget.ts';
+export {
+  type AgentOptions,
+  type AgentResult,
+  type AgentStatus,
+  type ResumeOptions,
+  resumeAgent,
+  runAgent,
+} from './run-agent.ts';
+export { deleteSession } from './session/delete-session.ts';
+export { listSessions, type SessionInfo } from './session/list-sessions.ts';
+export { readSessionEvents } from './session/read-session-events.ts';
+export type {
+  EventOptions,
+  LoggedEvent,
+  MaskReport,
+  Recovery,
+  Session,
+  SessionEvent,
+  SessionOptions,
+  SessionStatus,
+} from './session/session.ts';
+export { type SweepOptions, type Swept, sweepSessions } from './session/sweep-sessions.ts';
+export { createSteering, type Steering, type SteeringQueue } from './steering.ts';
+export { defineTool, type StandardSchema, type Tool, type ToolContext } from './tools.ts';
+export { type Trimmed, type TrimOptions, trimMessages } from './trim-messages.ts';
+export { addUsage, readUsage, type Usage } from './usage.ts';

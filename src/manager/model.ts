@@ -1,0 +1,65 @@
+import type { Requirement } from '../plan/report.ts';
+import type { Dialect, ToolCall } from './dialect.ts';
+import { readUsage, type Usage } from './usage.ts';
+
+/** A tool as a model is told of it. */
+export interface ToolDefinition {
+  readonly name: string;
+  readonly description: string;
+  /** A JSON schema of an object. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+}
+
+/** What a model is asked. */
+export interface ModelRequest<M> {
+  readonly messages: readonly M[];
+  readonly system?: string;
+  readonly tools: readonly ToolDefinition[];
+  /** How long the answer may be. */
+  readonly maxOutputTokens?: number;
+  /** What the request must carry since its history was edited: signed thinking is bound to what stood before it. */
+  readonly requires?: readonly Requirement[];
+  /** Messages before which a cache marker lets the unedited prefix be found. */
+  readonly cacheMarkers?: readonly number[];
+  /** Gets the text of the answer as it comes. Without it, the answer need not be streamed. */
+  readonly onText?: (delta: string) => void;
+}
+
+/** Why a reply ended: by itself or for calls, cut by a limit, interrupted to be gone on with, or refused. */
+export type Stop = 'end' | 'length' | 'pause' | 'refusal' | 'context-full';
+
+/** What a model answered. */
+export interface Reply<M> {
+  /** In the format of the request, as the provider gave them. None where it said nothing. */
+  readonly messages: readonly M[];
+  readonly calls: readonly ToolCall[];
+  readonly text: string;
+  readonly usage?: Usage;
+  /** `'end'` if not given. */
+  readonly stop?: Stop;
+}
+
+/** Any model: a function, and the dialect of its messages (`chat` if it names none). */
+export interface Model<M> {
+  (request: ModelRequest<M>, signal: AbortSignal): Promise<Reply<M>>;
+  readonly dialect?: Dialect<M>;
+  /** For its context window and prices. */
+  readonly model?: string;
+}
+
+/** Reads the arguments of a call, which most providers send as a text. */
+export function readCall(call: { readonly id: string; readonly name: string; readonly arguments: unknown }): ToolCall {
+  if (typeof call.arguments !== 'string') return { ...call, arguments: call.arguments ?? {} };
+  if (call.arguments.trim() === '') return { ...call, arguments: {} };
+  try {
+    return { ...call, arguments: JSON.parse(call.arguments) };
+  } catch (error) {
+    return { ...call, malformed: (error as Error).message };
+  }
+}
+
+/** The usage of a reply, where the provider told it. */
+export function usageOf(response: unknown): { readonly usage?: Usage } {
+  const usage = readUsage(response);
+  return usage ? { usage } : {};
+}

@@ -1,0 +1,39 @@
+/** Told after results were masked: how many now, how many in all, and what share of the window that freed. */
+export function compressedNotice(about: { masked: number; total: number; reclaimedPct: number }): string {
+  const { masked, total, reclaimedPct } = about;
+  const share = Math.round(reclaimedPct);
+  return `[Context compressed: ${masked} observations masked this round, ${total} total, ~${share}% context reclaimed]`;
+}
+
+/** Told when the window is nearly full, before a restart. */
+export function windDownNotice(usagePct: number): string {
+  const share = Math.round(usagePct);
+  return `[Context window ${share}% full. Please wrap up your current task and write any important state to workspace files. The session will restart shortly.]`;
+}
+
+/** Told first thing after a restart. */
+export function restartNotice(sessionNumber: number): string {
+  return `[Session restarted. Session #${sessionNumber}. Previous session context was full. Check your workspace files for progress state.]`;
+}
+
+/** What a restarted session adds to its system prompt; nothing in the first. */
+export function sessionContinuity(sessionNumber: number): string {
+  if (sessionNumber <= 1) return '';
+  return [
+    '## Session Continuity',
+    '',
+    `This is session #${sessionNumber}. You have been restarted due to context window limits.`,
+    'Of the earlier conversation only the task and the latest turns are here. Before you go on, check your workspace',
+    'files for the state you saved, and do not repeat work that is already done.',
+  ].join('\n');
+}
+
+const NOTICES: readonly RegExp[] = [
+  /^\[Context compressed: \d+ observations masked this round, \d+ total, ~\d+% context reclaimed\]$/,
+  /^\[Context window \d+% full\. Please wrap up your current task .* The session will restart shortly\.\]$/,
+  /^\[Session restarted\. Session #\d+\. Previous session context was full\. .*\]$/,
+];
+
+/** Whether a text is one of these notices, to the letter. */
+export const isManagerNotice = (text: string): boolean =>
+  text.length < 300 && NOTICES.some((notice) => notice.test(text));

@@ -1,0 +1,147 @@
+import { defaultContextWindow, UNKNOWN_MODEL_WINDOW } from '../budget.ts';
+import { PalimpsestError } from '../errors.ts';
+import type { AnyFormat, Format, FormatName } from '../message.ts';
+import { anything, checkOptions, count, flag, func, given, positive, rule, text } from '../options.ts';
+import { formatRule, hasRecallTool, resolveFormat } from '../plan/fit.ts';
+import type { Hidden } from '../plan/ledger.ts';
+import { handleOf } from '../store/handle.ts';
+import { countTokens } from '../tokens/count-tokens.ts';
+import type { Counter } from '../tokens/counter.ts';
+import { type Cut, cutHistory, isCut } from './cut-history.ts';
+import { leadingSystem, sizeOfMessages, sizeOfValue } from './sizes.ts';
+
+/** Options of `renderWithBudget`. */
+export interface RenderOptions<M = unknown> {
+  /** Detected if not given. */
+  readonly format?: Format<M> | AnyFormat | FormatName;
+  /** Where they do not stand among the messages: they count too. */
+  readonly system?: unknown;
+  readonly directives?: unknown;
+  readonly tools?: unknown;
+  /** The window in tokens (`max_input_tokens`). That of the model if not given, 128,000 where no model is known. */
+  readonly window?: number;
+  readonly model?: string;
+  readonly contextWindows?: Readonly<Record<string, number>>;
+  /** Reserved for the reply; 4,096 if not given. */
+  readonly maxOutputTokens?: number;
+  /** What history may take of the window; 20,000 if not given, 0 for all that is left. */
+  readonly maxHistoryTokens?: number;
+  /** What the last render of this conversation answered: it holds until history overflows again. */
+  readonly cut?: Cut | undefined;
+  readonly counter?: Counter;
+  /** Shows the handle of what was omitted in the notice: where what is hidden is stored. */
+  readonly recall?: boolean;
+}
+
+/** What `renderWithBudget` answers. */
+export interface Rendered<M> {
+  readonly messages: M[];
+  /** How many older messages were omitted. */
+  readonly omitted: number;
+  /** What the model is told of that, where anything was. It stands among the messages. */
+  readonly notice?: string;
+  /** To be given to the next render, so that the cut holds still; undefined where nothing was cut. */
+  readonly cut: Cut | undefined;
+  /** What was taken out, each with its handle. */
+  readonly hidden: readonly Hidden[];
+  readonly report: RenderReport;
+}
+
+/** Where the tokens of a request go. */
+export interface RenderReport {
+  readonly windowTokens: number;
+  readonly systemTokens: number;
+  readonly toolTokens: number;
+  readonly outputTokens: number;
+  readonly marginTokens: number;
+  /** What is left of the window for history. */
+  readonly availableTokens: number;
+  /** What history may take: that, or `maxHistoryTokens` where that is less. */
+  readonly historyBudgetTokens: number;
+  readonly historyTokens: { readonly before: number; readonly after: number };
+  /** System prompt, tools and history. */
+  readonly requestTokens: number;
+  readonly omitted: number;
+  /** How many results and messages were shortened. */
+  readonly clipped: number;
+  /** All of it fits, an earlier cut is held, or a new one was made. */
+  readonly decision: 'fits' | 'held' | 'cut';
+}
+
+const RULES = {
+  format: formatRule,
+  system: anything,
+  directives: anything,
+  tools: anything,
+  window: positive,
+  model: text,
+  contextWindows: anything,
+  maxOutputTokens: count,
+  maxHistoryTokens: count,
+  cut: rule('what an earlier render answered as cut', isCut),
+  counter: func,
+  recall: flag,
+};
+
+/** A cut goes down to this share of the budget, and holds until history overflows again. */
+const ROOM = 0.75;
+
+/**
+ * Fits a conversation into what a request leaves for it: newest turns first, whole, with a notice where older ones are
+ * omitted. A cut holds still between overflows, so that the provider's cache is not written anew on every render.
+ */
+export function renderWithBudget<M>(messages: readonly M[], options: RenderOptions<M> = {}): Rendered<M> {
+  checkOptions('renderWithBudget', given('renderWithBudget', options), RULES);
+  const { counter = countTokens, recall = false, cut } = options;
+  const format = resolveFormat<M>(messages, options.format);
+  const head = sizeOfMessages(leadingSystem(messages, format), format, counter);
+  const budget = budgetOf(options, head, counter);
+  const result = cutHistory(messages, {
+    format,
+    counter,
+    cut,
+    maxTokens: head + budget.historyBudgetTokens,
+    targetTokens: head + Math.floor(ROOM * budget.historyBudgetTokens),
+    handleOf,
+    show: recall ? (hasRecallTool(options.tools) ? 'recall' : 'handle') : 'nothing',
+  });
+  const { notice, hidden, omitted, clipped, decision } = result;
+  const historyTokens = { before: result.tokens.before - head, after: result.tokens.after - head };
+  const requestTokens = budget.systemTokens + budget.toolTokens + historyTokens.after;
+  return {
+    messages: result.messages,
+    omitted,
+    ...(notice === undefined ? {} : { notice }),
+    cut: result.cut,
+    hidden,
+    report: { ...budget, historyTokens, requestTokens, omitted, clipped, decision },
+  };
+}
+
+type Budget = Omit<RenderReport, 'historyTokens' | 'requestTokens' | 'omitted' | 'clipped' | 'decision'>;
+
+/** `available = window - system and directives - tools - output - 10 %`, of which history gets at most its cap. */
+function budgetOf<M>(options: RenderOptions<M>, headTokens: number, counter: Counter): Budget {
+  const { system, directives, tools, model, contextWindows, maxHistoryTokens = 20_000 } = options;
+  const known = model === undefined ? UNKNOWN_MODEL_WINDOW : defaultContextWindow(model, contextWindows);
+  const windowTokens = options.window ?? known;
+  const systemTokens = headTokens + sizeOfValue(system, counter) + sizeOfValue(directives, counter);
+  const toolTokens = sizeOfValue(tools, counter);
+  const outputTokens = options.maxOutputTokens ?? 4096;
+  const marginTokens = Math.floor(windowTokens / 10);
+  const availableTokens = windowTokens - systemTokens - toolTokens - outputTokens - marginTokens;
+  const parts = { windowTokens, systemTokens, toolTokens, outputTokens, marginTokens, availableTokens };
+  if (availableTokens < 1) throw noRoom(parts);
+  const historyBudgetTokens = maxHistoryTokens === 0 ? availableTokens : Math.min(availableTokens, maxHistoryTokens);
+  return { ...parts, historyBudgetTokens };
+}
+
+function noRoom(parts: Omit<Budget, 'historyBudgetTokens'>): PalimpsestError {
+  const { windowTokens, systemTokens, toolTokens, outputTokens, marginTokens } = parts;
+  return new PalimpsestError(
+    'BUDGET_IMPOSSIBLE',
+    `Expected room for history in a window of ${windowTokens} tokens but system prompt and directives take ` +
+      `${systemTokens}, tools ${toolTokens}, the reply ${outputTokens} and the margin ${marginTokens}; raise window, or ` +
+      'shorten what only you can shorten',
+  );
+}

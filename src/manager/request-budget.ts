@@ -1,0 +1,157 @@
+import { PalimpsestError } from '../errors.ts';
+import { countTokens } from '../tokens/count-tokens.ts';
+import type { AgentContext } from './agent-context.ts';
+import type { AgentEvent } from './agent-event.ts';
+import { windDownNotice } from './notices.ts';
+import type { Rendered, RenderOptions } from './render-with-budget.ts';
+import { sizeOfMessages } from './sizes.ts';
+
+interface BudgetOptions<M> {
+  readonly context: AgentContext<M>;
+  readonly maxInputTokens?: number | undefined;
+  readonly maxOutputTokens?: number | undefined;
+  readonly autoRestart?: boolean | undefined;
+  readonly emit: (event: AgentEvent) => void;
+}
+
+/** The last request by estimate, what one may hold, and how many messages of the view it saw. */
+interface Sent {
+  readonly requestTokens: number;
+  readonly budgetTokens: number;
+  readonly viewLength: number;
+}
+
+const NOTHING_SENT: Sent = { requestTokens: 0, budgetTokens: Number.POSITIVE_INFINITY, viewLength: 0 };
+
+/** What was refused is asked again at this share of its size. */
+const REDUCED = 0.7;
+
+/** Keeps the requests of one run within their budget: renders them, and makes room for the next. */
+export class RequestBudget<M> {
+  readonly #options: BudgetOptions<M>;
+  readonly #context: AgentContext<M>;
+  /** How large a request may be: less than was thought, once a provider has refused one. */
+  #windowTokens: number;
+  #sent: Sent = NOTHING_SENT;
+  #isWindingDown = false;
+  /** Turns were left out since then: that there is room now does not mean that the conversation has become small. */
+  #hasCut = false;
+  #restarts = 0;
+
+  constructor(options: BudgetOptions<M>) {
+    this.#options = options;
+    this.#context = options.context;
+    this.#windowTokens = options.maxInputTokens ?? options.context.manager.contextLimit;
+  }
+
+  get restarts(): number {
+    return this.#restarts;
+  }
+
+  /** The next request. */
+  async render(about: Pick<RenderOptions<M>, 'system' | 'tools' | 'maxHistoryTokens'>): Promise<Rendered<M>> {
+    const { maxOutputTokens } = this.#options;
+    const output = maxOutputTokens === undefined ? {} : { maxOutputTokens };
+    const rendered = await this.#context.render({ ...about, ...output, window: this.#windowTokens });
+    const { windowTokens, outputTokens, marginTokens, requestTokens } = rendered.report;
+    const budgetTokens = windowTokens - outputTokens - marginTokens;
+    this.#sent = { requestTokens, budgetTokens, viewLength: this.#context.view().length };
+    if (rendered.report.decision === 'cut') this.#hasCut = true;
+    return rendered;
+  }
+
+  /** The one answer to a refusal: masks what can be masked, and lets the next request be smaller than that one. */
+  async reduce({ report }: Rendered<M>): Promise<void> {
+    await this.#mask();
+    const { requestTokens, outputTokens } = report;
+    this.#windowTokens = Math.max(1, Math.floor((REDUCED * requestTokens + outputTokens) / 0.9));
+  }
+
+  /** Does what the manager says, so that the next request fits. Answers why the run must end, if it must. */
+  async makeRoom(): Promise<string | undefined> {
+    const { manager } = this.#context;
+    this.#calmDown();
+    let action = manager.evaluate();
+    if (action.type === 'mask') {
+      await this.#mask(action.count);
+      const isHard = manager.promptTokens >= manager.hardThreshold * manager.contextLimit;
+      action = isHard ? manager.evaluate() : { type: 'continue' };
+    }
+    if (action.type === 'context-full') return action.because;
+    if (action.type === 'restart' && !(await this.#restart())) return 'autoRestart is off';
+    if (action.type === 'wind-down') await this.#wrapUp(action.notice);
+    if (action.type === 'continue') await this.#relieve();
+    return undefined;
+  }
+
+  #calmDown(): void {
+    const { softThreshold, hardThreshold } = this.#context.manager;
+    const isCalm = this.#sent.requestTokens < (softThreshold / hardThreshold) * this.#sent.budgetTokens;
+    if (isCalm && !this.#hasCut) this.#isWindingDown = false;
+  }
+
+  /**
+   * A provider counts only what was sent. Where the results since then do not fit beside it, the oldest iterations would
+   * have to go: before that, mask; if that is not enough, wind down; and the second time, restart.
+   */
+  async #relieve(): Promise<void> {
+    if (!this.#wouldOverflow()) return;
+    await this.#mask();
+    if (!this.#wouldOverflow()) return;
+    await this.#wrapUp(windDownNotice(this.#nextPct()));
+  }
+
+  /** The first time the model is told; the second time the session restarts, or, where it may not, turns are left out. */
+  async #wrapUp(notice: string): Promise<void> {
+    if (this.#isWindingDown) await this.#restart();
+    else await this.#windDown(notice);
+  }
+
+  #wouldOverflow(): boolean {
+    return this.#nextTokens() > this.#sent.budgetTokens;
+  }
+
+  /** The last request, and what came since. */
+  #nextTokens(): number {
+    const { requestTokens, viewLength } = this.#sent;
+    const added = this.#context.view().slice(viewLength);
+    return requestTokens + sizeOfMessages(added, this.#context.format, countTokens);
+  }
+
+  #nextPct(): number {
+    return Math.min(100, (100 * this.#nextTokens()) / this.#windowTokens);
+  }
+
+  async #mask(count?: number): Promise<void> {
+    const { masked, total, reclaimedPct, notice } = await this.#context.mask(count);
+    if (masked === 0) return;
+    const saved = (reclaimedPct / 100) * this.#context.manager.contextLimit;
+    this.#sent = { ...this.#sent, requestTokens: Math.max(0, this.#sent.requestTokens - saved) };
+    if (notice !== undefined) await this.#context.add(this.#context.dialect.notice(notice));
+    this.#options.emit({ type: 'masked', masked, total, reclaimedPct });
+  }
+
+  async #windDown(notice: string): Promise<void> {
+    this.#isWindingDown = true;
+    this.#hasCut = false;
+    this.#options.emit({ type: 'wind-down', usagePct: this.#nextPct() });
+    await this.#context.add(this.#context.dialect.notice(notice));
+    await this.#context.windDown();
+  }
+
+  /** Answers whether it could. */
+  async #restart(): Promise<boolean> {
+    if (this.#options.autoRestart === false) return false;
+    try {
+      await this.#context.restart('hard_threshold_exceeded');
+    } catch (error) {
+      if (error instanceof PalimpsestError && error.code === 'RESTART_LIMIT') return false;
+      throw error;
+    }
+    this.#restarts += 1;
+    this.#isWindingDown = false;
+    this.#sent = NOTHING_SENT;
+    this.#options.emit({ type: 'restarted', number: this.#context.number });
+    return true;
+  }
+}

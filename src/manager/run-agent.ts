@@ -1,0 +1,159 @@
+import { anything, badOption, checkOptions, count, func, oneOf, positive, rule, text } from '../options.ts';
+import type { AgentContext } from './agent-context.ts';
+import type { AgentEvent } from './agent-event.ts';
+import { AgentRun } from './agent-run.ts';
+import type { Approve, Decision } from './approvals.ts';
+import { chatDialect, type Dialect, type ToolCall } from './dialect.ts';
+import { createMemorySession } from './memory-session.ts';
+import type { Model } from './model.ts';
+import type { Steering } from './steering.ts';
+import { createToolbox, type Tool } from './tools.ts';
+import type { Usage } from './usage.ts';
+
+/** Options of `runAgent`. */
+export interface AgentOptions<M> {
+  readonly model: Model<M>;
+  readonly tools?: readonly Tool[];
+  /** The session it runs in. Without one the conversation is in memory only, and in the result. */
+  readonly context?: AgentContext<M>;
+  /** What to do: a text, or messages. Without it the run goes on where the conversation stands. */
+  readonly task?: string | readonly M[];
+  /** Told with every request, apart from the conversation. */
+  readonly system?: string;
+  /** After so many requests the run stops; 25 if not given. */
+  readonly maxToolIterations?: number;
+  /** How large a request may be. The context limit of the session, else the window of the model, if not given. */
+  readonly maxInputTokens?: number;
+  /** How long an answer may be: so much of the window is kept free; 4,096 if not given. */
+  readonly maxOutputTokens?: number;
+  /** How much of a request the conversation before this run may take; 20,000 if not given, 0 for no cap. */
+  readonly maxHistoryTokens?: number;
+  /** How long a tool may take; 120,000 if not given, 0 for no limit. */
+  readonly toolTimeoutMs?: number;
+  /** Asked about calls of tools that need approval. Without it the run stops at such a call. */
+  readonly approve?: Approve;
+  /** Messages for the model while it runs. */
+  readonly steering?: Steering;
+  /** Ends the run at once: running tools are told, and every call is answered. */
+  readonly signal?: AbortSignal;
+  /** Whoever asked is gone. */
+  readonly disconnected?: AbortSignal;
+  /** What to do then: stop before the next request (default), or go on to the end. */
+  readonly onDisconnect?: 'pause' | 'continue';
+  /** Restart the session by itself when its window is full (default), or end with `context-full`. */
+  readonly autoRestart?: boolean;
+  /** Gets the model's words as they come: answers are streamed then. */
+  readonly onText?: (delta: string) => void;
+  readonly onEvent?: (event: AgentEvent) => void;
+}
+
+/** Options of `resumeAgent`. */
+export interface ResumeOptions<M> extends Omit<AgentOptions<M>, 'task'> {
+  /** What was decided about each call that waits, by its id. */
+  readonly decisions: Readonly<Record<string, Decision>>;
+  /** Without a session: the messages of the result that is resumed. */
+  readonly messages?: readonly M[];
+}
+
+/** How a run ended. */
+export type AgentStatus = 'complete' | 'awaiting-approval' | 'max-iterations' | 'paused' | 'aborted' | 'context-full';
+
+/** What came of a run. */
+export interface AgentResult<M> {
+  readonly status: AgentStatus;
+  /** What the model said last. */
+  readonly text: string;
+  /** The conversation since the last restart, results whole. */
+  readonly messages: readonly M[];
+  /** The sum over all requests, where the provider told it. */
+  readonly usage?: Usage;
+  /** How many requests were answered. */
+  readonly iterations: number;
+  /** How often the session was restarted. */
+  readonly restarts: number;
+  /** The calls that wait for a decision. */
+  readonly pending: readonly ToolCall[];
+  /** Why, where the status alone does not tell. */
+  readonly because?: string;
+}
+
+/**
+ * Runs an agent: asks the model, runs the tools it calls, tells it the results, until it calls no more. Full results go to
+ * the session first; what the model is sent is kept within its budget before every request.
+ */
+export async function runAgent<M>(options: AgentOptions<M>): Promise<AgentResult<M>> {
+  checkOptions('runAgent', options, RULES);
+  const { run, context, dialect } = prepare(options);
+  await run.begin();
+  await run.skipOpenCalls();
+  await context.add(...taskOf(options.task, dialect));
+  return run.toEnd({ isResumed: options.task === undefined });
+}
+
+/** Goes on where a run stopped for approval, with what was decided. */
+export async function resumeAgent<M>(options: ResumeOptions<M>): Promise<AgentResult<M>> {
+  checkOptions('resumeAgent', options, {
+    ...RULES,
+    decisions: rule('an object of decisions', isObject),
+    messages: list,
+  });
+  const { decisions, messages = [], ...rest } = options;
+  const { run, context } = prepare(rest);
+  await run.begin();
+  await context.add(...messages);
+  const result = await run.answerOpenCalls(decisions);
+  return result ?? run.toEnd({ isResumed: true });
+}
+
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
+const list = rule('a list of messages', Array.isArray);
+
+const RULES = {
+  model: func,
+  tools: rule('a list of tools', Array.isArray),
+  context: rule('a session', (v) => typeof (v as AgentContext<unknown> | null)?.render === 'function'),
+  task: rule('a text or a list of messages', (v) => typeof v === 'string' || Array.isArray(v)),
+  system: text,
+  maxToolIterations: positive,
+  maxInputTokens: positive,
+  maxOutputTokens: positive,
+  maxHistoryTokens: count,
+  toolTimeoutMs: count,
+  approve: func,
+  steering: rule('a queue, such as createSteering()', (v) => typeof (v as Steering | null)?.drain === 'function'),
+  signal: rule('an AbortSignal', (v) => v instanceof AbortSignal),
+  disconnected: rule('an AbortSignal', (v) => v instanceof AbortSignal),
+  onDisconnect: oneOf('pause', 'continue'),
+  autoRestart: rule('true or false', (v) => typeof v === 'boolean'),
+  onText: func,
+  onEvent: func,
+  messages: anything,
+};
+
+function prepare<M>(options: AgentOptions<M>) {
+  const { model } = options;
+  if (typeof model !== 'function') throw badOption('runAgent option model', 'a function', model);
+  const toolbox = createToolbox(options.tools ?? []);
+  const context = options.context ?? createMemorySession<M>(memoryOptions(options));
+  const { dialect } = context;
+  const spoken = model.dialect?.format.name ?? dialect.format.name;
+  if (spoken !== dialect.format.name)
+    throw badOption(
+      'the format of the session',
+      `that of the model; open it with { dialect: '${spoken}' }`,
+      dialect.format.name,
+    );
+  return { run: new AgentRun({ ...options, context, toolbox }), context, dialect };
+}
+
+function memoryOptions<M>({ model, maxInputTokens }: AgentOptions<M>) {
+  return {
+    dialect: model.dialect ?? (chatDialect as unknown as Dialect<M>),
+    ...(model.model === undefined ? {} : { model: model.model }),
+    ...(maxInputTokens === undefined ? {} : { contextLimit: maxInputTokens, maxInputTokens }),
+  };
+}
+
+function taskOf<M>(task: AgentOptions<M>['task'], dialect: Dialect<M>): readonly M[] {
+  return typeof task === 'string' ? [dialect.user(task)] : (task ?? []);
+}

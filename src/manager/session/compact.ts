@@ -1,0 +1,117 @@
+import { join } from 'node:path';
+import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
+import { lastLine, type Place, readAt, readLines } from './lines.ts';
+import { EVENTS } from './recover.ts';
+
+export const ARCHIVE = 'events.archive.jsonl';
+const DRAFT = 'events.jsonl.new';
+const WRITE_BYTES = 1 << 18;
+
+/**
+ * Appends to the archive every event that it does not have yet. Durable when it resolves; answers how long it is then.
+ * Only so many bytes as the last checkpoint tells of are known to be sound: more was left by a crash.
+ */
+export async function archiveEvents(
+  disk: Disk,
+  folder: string,
+  { events, soundBytes }: { readonly events: DiskFile; readonly soundBytes: number },
+): Promise<number> {
+  const path = join(folder, ARCHIVE);
+  const isNew = !disk.exists(path);
+  const archive = disk.open(path, isNew ? 'create' : 'write');
+  let size: number;
+  try {
+    const { position, seq } = archiveEnd(archive, soundBytes);
+    archive.truncate(position);
+    try {
+      size = writeAll(archive, position, linesAfter(events, seq));
+      await archive.sync();
+    } catch (error) {
+      // Half a batch would be half a line.
+      archive.truncate(position);
+      throw error;
+    }
+  } finally {
+    archive.close();
+  }
+  if (isNew) await disk.syncFolder(folder);
+  return size;
+}
+
+/** Where the last sound line of an archive ends, and which event it is. */
+function archiveEnd(archive: DiskFile, soundBytes: number): { readonly position: number; readonly seq: number } {
+  for (let position = Math.min(archive.size(), soundBytes); position > 0; ) {
+    const line = lastLine(archive, position);
+    if (!line) break;
+    const seq = line.isWhole ? seqOf(line.text) : undefined;
+    if (seq !== undefined) return { position: line.offset + line.bytes, seq };
+    position = line.offset;
+  }
+  return { position: 0, seq: 0 };
+}
+
+function* linesAfter(events: DiskFile, seq: number): Generator<Buffer> {
+  for (const line of readLines(events, 0))
+    if ((seqOf(line.text) ?? Number.POSITIVE_INFINITY) > seq) yield readAt(events, line);
+}
+
+/** It stands first in every line. */
+function seqOf(line: string): number | undefined {
+  const found = /^\{"seq":(\d+),/.exec(line)?.[1];
+  return found === undefined ? undefined : Number(found);
+}
+
+/** Writes a log with only these lines, and one more, and puts it in the place of the old one. Answers where all stand now. */
+export async function rewriteEvents(
+  disk: Disk,
+  folder: string,
+  { events, kept, last }: { readonly events: DiskFile; readonly kept: readonly Place[]; readonly last: string },
+): Promise<{ readonly places: ReadonlyMap<number, Place>; readonly size: number }> {
+  const draft = join(folder, DRAFT);
+  disk.remove(draft);
+  const file = disk.open(draft, 'create');
+  const places = new Map<number, Place>();
+  try {
+    const moved = movedTo(events, kept, places);
+    const size = writeAll(file, 0, moved);
+    file.write(Buffer.from(last), size);
+    await file.sync();
+  } catch (error) {
+    disk.remove(draft);
+    throw error;
+  } finally {
+    file.close();
+  }
+  await disk.rename(draft, join(folder, EVENTS));
+  const size = [...places.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+  return { places, size: size + Buffer.byteLength(last) };
+}
+
+function* movedTo(events: DiskFile, kept: readonly Place[], places: Map<number, Place>): Generator<Buffer> {
+  let offset = 0;
+  for (const place of kept) {
+    places.set(place.offset, { offset, bytes: place.bytes });
+    offset += place.bytes;
+    yield readAt(events, place);
+  }
+}
+
+/** Answers where it ends. */
+function writeAll(file: DiskFile, from: number, pieces: Iterable<Buffer>): number {
+  let position = from;
+  let waiting: Buffer[] = [];
+  let bytes = 0;
+  const flush = (): void => {
+    file.write(Buffer.concat(waiting), position);
+    position += bytes;
+    waiting = [];
+    bytes = 0;
+  };
+  for (const piece of pieces) {
+    waiting.push(piece);
+    bytes += piece.length;
+    if (bytes >= WRITE_BYTES) flush();
+  }
+  if (bytes > 0) flush();
+  return position;
+}

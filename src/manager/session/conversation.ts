@@ -1,0 +1,281 @@
+import type { Format } from '../../message.ts';
+import type { ToolCall } from '../dialect.ts';
+import { openCallsOf } from '../open-calls.ts';
+import { leadingSystem, sizeOfMessages } from '../sizes.ts';
+import { trimMessages } from '../trim-messages.ts';
+import type { Place } from './lines.ts';
+import type { EventBody, Mask, SessionEvent, SessionStatus } from './session-event.ts';
+import { SessionView, type ViewOptions } from './session-view.ts';
+
+/** A message, and the event it came with: `12`, or `12.0` for the first of several in one event. */
+export interface Entry<M> {
+  readonly key: string;
+  readonly message: M;
+}
+
+/** What was counted last, for a view of that size; completions are the sum since the last restart. */
+export interface KnownUsage {
+  readonly prompt_tokens: number;
+  readonly view_tokens?: number | undefined;
+  readonly completion_tokens: number;
+}
+
+export interface Approval {
+  readonly tool: string;
+  readonly arguments?: unknown;
+}
+
+/** All that the events amount to, as data; the messages by their keys. */
+export interface ConversationState<M> {
+  readonly number: number;
+  readonly status: SessionStatus;
+  readonly turns: number;
+  readonly total_masked: number;
+  readonly winding_down: boolean;
+  readonly usage?: KnownUsage;
+  readonly cut?: unknown;
+  readonly approvals: Readonly<Record<string, Approval>>;
+  readonly skipped: Readonly<Record<string, string>>;
+  readonly messages: readonly string[];
+  /** Messages that the policy left out of what is sent. */
+  readonly left_out: readonly string[];
+  readonly masks: readonly Mask[];
+  readonly notes: readonly { readonly before?: string; readonly note: M }[];
+}
+
+export interface ConversationOptions<M> extends ViewOptions<M> {
+  /** The most messages in memory. */
+  readonly limit: number;
+}
+
+type Folds<M> = {
+  readonly [T in EventBody<M>['type']]?: (event: Extract<SessionEvent<M>, { readonly type: T }>, place: Place) => void;
+};
+
+/** The fold of a session's events: the messages since the last restart, and what would be sent of them. */
+export class Conversation<M> {
+  readonly #options: ConversationOptions<M>;
+  readonly #places = new Map<string, Place>();
+  #entries: Entry<M>[] = [];
+  #messages: readonly M[] | undefined;
+  #view: SessionView<M>;
+  #approvals = new Map<string, Approval>();
+  #skipped = new Map<string, string>();
+  number = 1;
+  status: SessionStatus = 'active';
+  turns = 0;
+  totalMasked = 0;
+  usage: KnownUsage | undefined;
+  isWindingDown = false;
+  cut: unknown;
+
+  constructor(options: ConversationOptions<M>) {
+    this.#options = options;
+    this.#view = new SessionView(options);
+  }
+
+  get view(): SessionView<M> {
+    return this.#view;
+  }
+
+  messages(): readonly M[] {
+    this.#messages ??= Object.freeze(this.#entries.map(({ message }) => message));
+    return this.#messages;
+  }
+
+  /** Where the events stand that hold the messages in memory, oldest first. */
+  places(): readonly (readonly [key: string, place: Place])[] {
+    return this.#entries.flatMap(({ key }) => {
+      const place = this.#places.get(key);
+      return place ? [[key, place] as const] : [];
+    });
+  }
+
+  /** The same events stand elsewhere now. */
+  moved(to: (place: Place) => Place): void {
+    for (const [key, place] of this.#places) this.#places.set(key, to(place));
+  }
+
+  apply(event: SessionEvent<M>, place: Place): void {
+    const fold = this.#folds[event.type] as ((event: SessionEvent<M>, place: Place) => void) | undefined;
+    fold?.(event, place);
+  }
+
+  readonly #folds: Folds<M> = {
+    message: ({ seq, message }, place) => {
+      if (this.status === 'completed') this.status = 'active';
+      this.#add(String(seq), message, place);
+      this.#trim();
+    },
+    token_usage: ({ prompt_tokens, completion_tokens, view_tokens, winding_down = false }) => {
+      const before = this.usage?.completion_tokens ?? 0;
+      this.usage = { prompt_tokens, view_tokens, completion_tokens: before + completion_tokens };
+      this.isWindingDown = winding_down;
+    },
+    context_mask: ({ masks, observations_masked, prompt_tokens, view_tokens }) => {
+      this.#view.mask(masks);
+      this.totalMasked += observations_masked;
+      if (this.usage && prompt_tokens !== undefined) this.usage = { ...this.usage, prompt_tokens, view_tokens };
+    },
+    context_cut: ({ cut }) => {
+      this.cut = cut ?? undefined;
+    },
+    wind_down: () => {
+      this.isWindingDown = true;
+    },
+    session_restart: ({ seq, session_number, messages }, place) => {
+      this.#clear();
+      this.number = session_number;
+      for (const [i, message] of messages.entries()) this.#add(`${seq}.${i}`, message, place);
+    },
+    reset: () => {
+      this.#clear();
+      this.number = 1;
+      this.status = 'active';
+    },
+    session_end: () => {
+      this.status = 'completed';
+    },
+    status_change: ({ to }) => {
+      this.status = to;
+    },
+    approval_required: ({ call_id, tool, ...rest }) => {
+      this.#approvals.set(call_id, 'arguments' in rest ? { tool, arguments: rest.arguments } : { tool });
+    },
+    approval_decision: ({ call_id }) => {
+      this.#approvals.delete(call_id);
+    },
+    tools_skipped: ({ call_ids, reason }) => {
+      for (const id of call_ids) this.#skipped.set(id, reason);
+    },
+  };
+
+  /** The size of what would be sent now, estimated. */
+  viewTokens(): number {
+    return sizeOfMessages(this.#view.messages(), this.#options.format, this.#options.counter);
+  }
+
+  /** What a provider would count now; undefined where none ever told. */
+  promptTokens(): number | undefined {
+    const { prompt_tokens = 0, view_tokens } = this.usage ?? {};
+    if (prompt_tokens <= 0) return undefined;
+    return view_tokens === undefined ? prompt_tokens : Math.max(1, prompt_tokens + this.viewTokens() - view_tokens);
+  }
+
+  /** The calls that got no result. */
+  openCalls(): ToolCall[] {
+    return openCallsOf(this.#options.format, this.messages());
+  }
+
+  /** Those that wait for a person. */
+  approvals(): ReadonlyMap<string, Approval> {
+    return this.#ofOpen(this.#approvals);
+  }
+
+  /** Those that will not be made, and why. */
+  skipped(): ReadonlyMap<string, string> {
+    return this.#ofOpen(this.#skipped);
+  }
+
+  dump(): ConversationState<M> {
+    const { keys, masks, notes } = this.#view.dump();
+    const sent = new Set(keys);
+    const messages = this.#entries.map(({ key }) => key);
+    return {
+      number: this.number,
+      status: this.status,
+      turns: this.turns,
+      total_masked: this.totalMasked,
+      winding_down: this.isWindingDown,
+      ...(this.usage === undefined ? {} : { usage: this.usage }),
+      ...(this.cut === undefined ? {} : { cut: this.cut }),
+      approvals: Object.fromEntries(this.approvals()),
+      skipped: Object.fromEntries(this.skipped()),
+      messages,
+      left_out: messages.filter((key) => !sent.has(key)),
+      masks,
+      notes,
+    };
+  }
+
+  /** Begins from what `dump` wrote. Answers the keys of messages that could not be found. */
+  load(state: ConversationState<M>, find: (key: string) => { message: M; place: Place } | undefined): string[] {
+    this.#clear();
+    for (const key of state.messages) {
+      const found = find(key);
+      if (!found) continue;
+      this.#entries.push({ key, message: found.message });
+      this.#places.set(key, found.place);
+    }
+    const byKey = new Map(this.#entries.map(({ key, message }) => [key, message]));
+    const leftOut = new Set(state.left_out);
+    const keys = state.messages.filter((key) => !leftOut.has(key));
+    this.#view.load({ keys, masks: state.masks, notes: state.notes }, (key) => byKey.get(key));
+    this.number = state.number;
+    this.status = state.status;
+    this.turns = state.turns;
+    this.totalMasked = state.total_masked;
+    this.isWindingDown = state.winding_down;
+    this.usage = state.usage;
+    this.cut = state.cut;
+    this.#approvals = new Map(Object.entries(state.approvals));
+    this.#skipped = new Map(Object.entries(state.skipped));
+    return state.messages.filter((key) => !byKey.has(key));
+  }
+
+  #ofOpen<T>(known: ReadonlyMap<string, T>): ReadonlyMap<string, T> {
+    if (known.size === 0) return known;
+    const ids = new Set(this.openCalls().map(({ id }) => id));
+    return new Map([...known].filter(([id]) => ids.has(id)));
+  }
+
+  #add(key: string, message: M, place: Place): void {
+    this.#entries.push({ key, message });
+    this.#places.set(key, place);
+    this.#messages = undefined;
+    if (this.#view.add(message, key)) this.turns += 1;
+  }
+
+  #trim(): void {
+    const { limit, format } = this.#options;
+    if (this.#entries.length <= limit) return;
+    const kept = new Set(leftInMemory(this.messages(), limit, format));
+    const dropped = this.#entries.filter(({ message }) => !kept.has(message));
+    if (dropped.length === 0) return;
+    this.#entries = this.#entries.filter(({ message }) => kept.has(message));
+    this.#messages = undefined;
+    const keys = new Set(dropped.map(({ key }) => key));
+    for (const key of keys) this.#places.delete(key);
+    this.#view.drop(
+      keys,
+      dropped.map(({ message }) => message),
+    );
+    // It counts messages, and these are others now.
+    this.cut = undefined;
+  }
+
+  #clear(): void {
+    this.#entries = [];
+    this.#messages = undefined;
+    this.#places.clear();
+    this.#view = this.#view.next();
+    this.#approvals.clear();
+    this.#skipped.clear();
+    this.turns = 0;
+    this.totalMasked = 0;
+    this.isWindingDown = false;
+    this.usage = undefined;
+    this.cut = undefined;
+  }
+}
+
+/** Whole turns go. Where there are none, since nobody ever replied, the oldest messages behind the task. */
+function leftInMemory<M>(messages: readonly M[], maxMessages: number, format: Format<M>): readonly M[] {
+  const trimmed = trimMessages(messages, { maxMessages, format });
+  if (trimmed.dropped > 0 || format.view(messages).some(({ turn }) => turn > 0)) return trimmed.messages;
+  const head = leadingSystem(messages, format).length + 1;
+  const newest = Math.max(1, Math.floor(maxMessages * UNANSWERED) - head);
+  return [...messages.slice(0, head), ...messages.slice(head).slice(-newest)];
+}
+
+const UNANSWERED = 0.75;

@@ -1,0 +1,108 @@
+import { describe, expect, it } from 'vitest';
+import { RecordingDisk } from '../../../test/store/support/recording-disk.ts';
+import { EventLog } from './event-log.ts';
+import type { SessionEvent } from './session-event.ts';
+
+const PATH = '/log';
+const error = (message: string) => ({ type: 'error', message }) as const;
+
+function openLog() {
+  const disk = new RecordingDisk();
+  const durable: SessionEvent<string>[] = [];
+  const problems: Error[] = [];
+  const log = new EventLog<string>({
+    file: disk.open(PATH, 'create'),
+    end: { position: 0, seq: 0, time: '' },
+    now: () => 0,
+    mayWrite: () => {},
+    onDurable: (event) => durable.push(event),
+    afterBatch: async () => {},
+    onProblem: (problem) => problems.push(problem),
+  });
+  const lines = (): string[] => (disk.files.get(PATH)?.toString() ?? '').split('\n').slice(0, -1);
+  return { disk, durable, problems, log, lines };
+}
+
+describe('the log', () => {
+  it('syncs an event before its promise resolves', async () => {
+    const { disk, log, lines } = openLog();
+    await log.append([error('a')]);
+    expect(disk.syncs).toBe(1);
+    expect(lines()).toHaveLength(1);
+  });
+
+  it('shares one sync among all that came while the last one was under way', async () => {
+    const { disk, log, durable } = openLog();
+    const first = log.append([error('first')]);
+    await Promise.resolve();
+    const others = Array.from({ length: 100 }, (_, i) => log.append([error(String(i))]));
+    await Promise.all([first, ...others]);
+    expect(disk.syncs).toBe(2);
+    expect(durable.map(({ seq }) => seq)).toEqual(Array.from({ length: 101 }, (_, i) => i + 1));
+  });
+
+  it('tells of no event before it is durable', async () => {
+    const { disk, log, durable } = openLog();
+    disk.onSync = () => {
+      expect(durable).toEqual([]);
+    };
+    await log.append([error('a'), error('b')]);
+    expect(durable).toHaveLength(2);
+  });
+
+  it('writes what nobody awaits at the tenth, and not before', async () => {
+    const { disk, log } = openLog();
+    for (let i = 0; i < 9; i++) log.record(error(String(i)));
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(disk.syncs).toBe(0);
+    log.record(error('9'));
+    await log.flush();
+    expect(disk.syncs).toBe(1);
+  });
+
+  it('writes what nobody awaits by itself after a while', async () => {
+    const { log, durable } = openLog();
+    log.record(error('a'));
+    while (durable.length === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(durable).toMatchObject([{ seq: 1, message: 'a' }]);
+  });
+
+  it('writes what nobody awaits before what is added after it', async () => {
+    const { log, durable } = openLog();
+    log.record(error('a'));
+    await log.append([error('b')]);
+    expect(durable.map((event) => (event.type === 'error' ? event.message : ''))).toEqual(['a', 'b']);
+  });
+
+  it('refuses only what cannot be written as JSON, and that at once', async () => {
+    const { log, durable } = openLog();
+    const bad = log.append([{ type: 'message', message: (() => {}) as never }]);
+    const good = log.append([error('b')]);
+    await expect(bad).rejects.toMatchObject({ code: 'BAD_INPUT' });
+    await good;
+    expect(durable.map(({ seq }) => seq)).toEqual([1]);
+  });
+
+  it('does other work between two batches, and takes what is added meanwhile after it', async () => {
+    const { log, durable } = openLog();
+    const order: string[] = [];
+    const work = log.exclusively(async () => {
+      order.push('begun');
+      await new Promise((resolve) => setImmediate(resolve));
+      order.push(`ended with ${durable.length}`);
+    });
+    const added = log.append([error('a')]).then(() => order.push('added'));
+    await Promise.all([work, added]);
+    expect(order).toEqual(['begun', 'ended with 0', 'added']);
+    await expect(log.exclusively(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
+    await log.append([error('b')]);
+  });
+
+  it('that is closed takes nothing more', async () => {
+    const { log } = openLog();
+    log.close();
+    await expect(log.append([error('a')])).rejects.toMatchObject({ code: 'STORE_CLOSED' });
+    expect(() => log.record(error('a'))).toThrow('closed');
+    await expect(log.exclusively(async () => {})).rejects.toMatchObject({ code: 'STORE_CLOSED' });
+  });
+});

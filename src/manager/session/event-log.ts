@@ -1,0 +1,233 @@
+import { PalimpsestError } from '../../errors.ts';
+import type { DiskFile } from '../../store/embedded/disk.ts';
+import { encodeBody, readEvent, writeLine } from './event-line.ts';
+import type { Place } from './lines.ts';
+import type { EventBody, SessionEvent } from './session-event.ts';
+
+/** Where a log ends. */
+export interface LogEnd {
+  readonly position: number;
+  readonly seq: number;
+  readonly time: string;
+}
+
+export interface EventLogOptions<M> {
+  readonly file: DiskFile;
+  readonly end: LogEnd;
+  readonly now: () => number;
+  /** Throws where another process has taken over. */
+  readonly mayWrite: () => void;
+  /** Told of each event once it is durable, in order. */
+  readonly onDurable: (event: SessionEvent<M>, place: Place) => void;
+  /** Called when a batch is durable, before the next is begun. */
+  readonly afterBatch: () => Promise<void>;
+  /** Told of what nobody awaits and could not be written. It is tried again with the next. */
+  readonly onProblem: (problem: Error) => void;
+}
+
+/** So many events that nobody awaits are written at once, */
+const MOST_WAITING = 10;
+/** or so long after the first of them. */
+const LONGEST_WAIT_MS = 100;
+
+interface Waiting {
+  readonly bodies: readonly string[];
+  readonly resolve?: () => void;
+  readonly reject?: (error: Error) => void;
+}
+
+/** Something to be done while nothing is written. */
+interface Work {
+  readonly run: () => Promise<void>;
+  readonly resolve: () => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * Appends events. Whatever comes while a batch is written and synced shares the next, so nobody waits for a timer; an event
+ * exists once it is durable, and not before.
+ */
+export class EventLog<M> {
+  #file: DiskFile;
+  #end: LogEnd;
+  readonly #options: EventLogOptions<M>;
+  #waiting: Waiting[] = [];
+  #work: Work[] = [];
+  #flushing: Promise<void> | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #failure: Error | undefined;
+
+  constructor(options: EventLogOptions<M>) {
+    this.#options = options;
+    this.#file = options.file;
+    this.#end = options.end;
+  }
+
+  get end(): LogEnd {
+    return this.#end;
+  }
+
+  get file(): DiskFile {
+    return this.#file;
+  }
+
+  /** Durable when it resolves. */
+  append(bodies: readonly EventBody<M>[]): Promise<void> {
+    if (this.#failure) return Promise.reject(this.#failure);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ bodies: bodies.map(encodeBody), resolve, reject });
+      this.#start();
+    });
+  }
+
+  /** Durable a little later. */
+  record(body: EventBody<M>): void {
+    if (this.#failure) throw this.#failure;
+    this.#waiting.push({ bodies: [encodeBody(body)] });
+    if (this.#waiting.length >= MOST_WAITING) this.#start();
+    else this.#timer ??= setTimeout(() => this.#start(), LONGEST_WAIT_MS);
+  }
+
+  /** Writes what is waiting. */
+  async flush(): Promise<void> {
+    if (this.#waiting.length > 0) this.#start();
+    await this.#flushing;
+    if (this.#failure) throw this.#failure;
+    if (this.#waiting.length > 0) throw this.#unwritten();
+  }
+
+  /** Does something between two batches. */
+  exclusively(run: () => Promise<void>): Promise<void> {
+    if (this.#failure) return Promise.reject(this.#failure);
+    return new Promise((resolve, reject) => {
+      this.#work.push({ run, resolve, reject });
+      this.#start();
+    });
+  }
+
+  /** Goes on in another file, which says the same. Only between two batches. */
+  moveTo(file: DiskFile, end: LogEnd): void {
+    this.#file.close();
+    this.#file = file;
+    this.#end = end;
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#failure ??= new PalimpsestError('STORE_CLOSED', 'Expected an open session but it was closed; open it again');
+    this.#file.close();
+  }
+
+  #start(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#flushing ??= this.#writeAll();
+  }
+
+  async #writeAll(): Promise<void> {
+    // Not at once: what is added in the same moment shares the batch.
+    await undefined;
+    while (this.#waiting.length + this.#work.length > 0 && !this.#failure) {
+      const work = this.#work.shift();
+      if (work) await work.run().then(work.resolve, work.reject);
+      const batch = this.#waiting;
+      this.#waiting = [];
+      try {
+        await this.#write(batch.flatMap(({ bodies }) => bodies));
+      } catch (error) {
+        this.#refuse(batch, error as Error);
+        // What nobody awaits would be tried again and again.
+        if (!this.#waiting.some(({ reject }) => reject)) break;
+        continue;
+      }
+      for (const { resolve } of batch) resolve?.();
+      if (batch.length > 0) await this.#options.afterBatch();
+    }
+    // At once, and not when somebody hears of it: what comes between the two would wait for ever.
+    this.#flushing = undefined;
+    for (const { reject } of this.#work.splice(0)) reject(this.#failure ?? this.#unwritten());
+  }
+
+  async #write(bodies: readonly string[]): Promise<void> {
+    if (bodies.length === 0) return;
+    this.#check();
+    const { position, seq } = this.#end;
+    const time = this.#nextTime();
+    const lines = bodies.map((body, i) => writeLine(body, { seq: seq + 1 + i, time, batch: seq + 1 }));
+    this.#put(Buffer.from(lines.join('')), position);
+    await this.#sync();
+    let offset = position;
+    for (const line of lines) {
+      const place = { offset, bytes: Buffer.byteLength(line) };
+      const read = readEvent<M>(line);
+      if (read) this.#options.onDurable(read.event, place);
+      offset += place.bytes;
+    }
+    this.#end = { position: offset, seq: seq + lines.length, time };
+  }
+
+  #check(): void {
+    try {
+      this.#options.mayWrite();
+    } catch (error) {
+      throw this.#fail(error as Error);
+    }
+  }
+
+  /** A clock may be set back; events stay in order. */
+  #nextTime(): string {
+    const now = new Date(this.#options.now()).toISOString();
+    return now > this.#end.time ? now : this.#end.time;
+  }
+
+  /** Of a write that fails nothing stays. */
+  #put(bytes: Buffer, position: number): void {
+    try {
+      this.#file.write(bytes, position);
+    } catch (error) {
+      const refused = notWritten(error as Error);
+      try {
+        this.#file.truncate(position);
+      } catch {
+        throw this.#fail(refused);
+      }
+      throw refused;
+    }
+  }
+
+  /** Nobody knows what is on disk after a sync that failed, and to try again would be told that all is well. */
+  async #sync(): Promise<void> {
+    try {
+      await this.#file.sync();
+    } catch (error) {
+      const text =
+        'Expected the events to reach the disk but the sync failed; open the session again to see what it holds';
+      throw this.#fail(new PalimpsestError('STORE_FAILED', text, { cause: error }));
+    }
+  }
+
+  #fail(error: Error): Error {
+    this.#failure ??= error;
+    return error;
+  }
+
+  #refuse(batch: readonly Waiting[], error: Error): void {
+    for (const { reject } of batch) reject?.(error);
+    const unawaited = batch.filter(({ reject }) => !reject);
+    if (unawaited.length > 0) this.#options.onProblem(error);
+    this.#waiting = [...unawaited, ...this.#waiting];
+    if (!this.#failure) return;
+    for (const { reject } of this.#waiting) reject?.(this.#failure);
+    this.#waiting = [];
+  }
+
+  #unwritten(): PalimpsestError {
+    const text = `Expected all events to be written but ${this.#waiting.length} could not be; free some space and try again`;
+    return new PalimpsestError('STORE_FAILED', text);
+  }
+}
+
+function notWritten(cause: Error): PalimpsestError {
+  const text = `Expected to write to the log of the session but found: ${cause.message}; nothing was added, add it again`;
+  return new PalimpsestError('STORE_FAILED', text, { cause });
+}

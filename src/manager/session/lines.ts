@@ -1,0 +1,68 @@
+import { isUtf8 } from 'node:buffer';
+import type { DiskFile } from '../../store/embedded/disk.ts';
+
+/** Where a line stands in a file, its newline included. */
+export interface Place {
+  readonly offset: number;
+  readonly bytes: number;
+}
+
+/** A line of a file. */
+export interface Line extends Place {
+  /** Without the newline. Empty where it is no UTF-8. */
+  readonly text: string;
+  /** The last one may have no end. */
+  readonly isWhole: boolean;
+}
+
+const CHUNK = 1 << 18;
+const NEWLINE = 10;
+
+/** The lines from a position on, a piece of the file at a time. */
+export function* readLines(file: DiskFile, from: number, to: number = file.size()): Generator<Line> {
+  let rest: Buffer[] = [];
+  let offset = from;
+  for (let position = from; position < to; ) {
+    const chunk = readAt(file, { offset: position, bytes: Math.min(CHUNK, to - position) });
+    if (chunk.length === 0) break;
+    let start = 0;
+    for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
+      const text = Buffer.concat([...rest, chunk.subarray(start, end)]);
+      yield { offset, bytes: text.length + 1, text: textOf(text), isWhole: true };
+      offset += text.length + 1;
+      rest = [];
+      start = end + 1;
+    }
+    if (start < chunk.length) rest.push(chunk.subarray(start));
+    position += chunk.length;
+  }
+  const text = Buffer.concat(rest);
+  if (text.length > 0) yield { offset, bytes: text.length, text: textOf(text), isWhole: false };
+}
+
+/** The last line that ends before a position; undefined where there is none. */
+export function lastLine(file: DiskFile, end: number): Line | undefined {
+  if (end <= 0) return undefined;
+  let found = Buffer.alloc(0);
+  for (let position = end; position > 0; ) {
+    const bytes = Math.min(Math.max(1 << 12, found.length), position);
+    position -= bytes;
+    found = Buffer.concat([readAt(file, { offset: position, bytes }), found]);
+    const start = found.lastIndexOf(NEWLINE, found.length - 2);
+    if (found.length > 1 && start >= 0) return lineAt(found.subarray(start + 1), position + start + 1);
+  }
+  return lineAt(found, 0);
+}
+
+function lineAt(bytes: Buffer, offset: number): Line {
+  const isWhole = bytes.at(-1) === NEWLINE;
+  return { offset, bytes: bytes.length, text: textOf(isWhole ? bytes.subarray(0, -1) : bytes), isWhole };
+}
+
+const textOf = (bytes: Buffer): string => (isUtf8(bytes) ? bytes.toString('utf8') : '');
+
+/** As many bytes as there are. */
+export function readAt(file: DiskFile, { offset, bytes }: Place): Buffer {
+  const into = Buffer.allocUnsafe(bytes);
+  return into.subarray(0, file.read(into, offset));
+}

@@ -1,0 +1,144 @@
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { deleteSession } from './delete-session.ts';
+import { listSessions } from './list-sessions.ts';
+import { readSessionEvents } from './read-session-events.ts';
+import { call, eventsOf, openChat, temporaryFolders, user } from './session.test-data.ts';
+import { sweepSessions } from './sweep-sessions.ts';
+
+const freshFolder = temporaryFolders();
+const DAY = 86_400_000;
+
+async function directoryWith(...ids: string[]): Promise<string> {
+  const directory = freshFolder();
+  for (const [i, id] of ids.entries()) {
+    const session = await openChat({ directory, id, now: () => i * DAY });
+    await session.add(user(`in ${id}`));
+    await session.close();
+  }
+  return directory;
+}
+
+describe('listSessions', () => {
+  it('answers every session by its id, and nothing else', async () => {
+    const directory = await directoryWith('b', 'a');
+    mkdirSync(join(directory, 'empty'));
+    writeFileSync(join(directory, 'file'), '');
+    expect(listSessions(directory)).toEqual([
+      { id: 'a', format: 'chat', status: 'active', number: 1, events: 2, lastActive: '1970-01-02T00:00:00.000Z' },
+      { id: 'b', format: 'chat', status: 'active', number: 1, events: 2, lastActive: '1970-01-01T00:00:00.000Z' },
+    ]);
+  });
+
+  it('answers nothing for a directory that is not there', () => {
+    expect(listSessions(freshFolder())).toEqual([]);
+  });
+
+  it('knows what came after the snapshot, also of a session that is open', async () => {
+    const directory = await directoryWith('a');
+    const session = await openChat({ directory, id: 'a' });
+    await session.restart();
+    await session.log({ type: 'status_change', from: 'active', to: 'paused' });
+    expect(listSessions(directory)).toMatchObject([{ id: 'a', status: 'paused', number: 2, events: 4 }]);
+    await session.compact();
+    writeFileSync(join(directory, 'a/state.yaml'), 'damaged');
+    expect(listSessions(directory)).toMatchObject([{ id: 'a', status: 'paused', number: 2, events: 5 }]);
+    await session.close();
+  });
+});
+
+describe('readSessionEvents', () => {
+  it('reads the log of a session that is open elsewhere, archive included', async () => {
+    const directory = freshFolder();
+    const session = await openChat({ directory, id: 'a' });
+    await session.add(user('one'), user('two'));
+    await session.reset();
+    await session.compact();
+    await session.add(user('three'));
+    const seen: unknown[] = [];
+    for await (const event of readSessionEvents({ directory, id: 'a' }, { types: ['message'], afterSeq: 2 }))
+      seen.push(event);
+    expect(seen).toMatchObject([{ message: user('two') }, { message: user('three') }]);
+    await session.close();
+  });
+});
+
+describe('deleteSession', () => {
+  it('removes a session, and answers whether there was one', async () => {
+    const directory = await directoryWith('a', 'b');
+    expect(await deleteSession({ directory, id: 'a' })).toBe(true);
+    expect(existsSync(join(directory, 'a'))).toBe(false);
+    expect(await deleteSession({ directory, id: 'a' })).toBe(false);
+    expect(listSessions(directory).map(({ id }) => id)).toEqual(['b']);
+  });
+
+  it('removes none that is open, and nothing outside of its directory', async () => {
+    const directory = await directoryWith('a');
+    const session = await openChat({ directory, id: 'a' });
+    await expect(deleteSession({ directory, id: 'a' })).rejects.toMatchObject({ code: 'STORE_LOCKED' });
+    await session.close();
+    await expect(deleteSession({ directory: join(directory, 'a'), id: '..' })).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+    });
+    expect(existsSync(join(directory, 'a/events.jsonl'))).toBe(true);
+  });
+});
+
+describe('sweepSessions', () => {
+  const now = (): number => 8 * DAY;
+
+  it('ends what is older than 168 hours, and leaves it on disk', async () => {
+    const directory = await directoryWith('old', 'young');
+    expect(await sweepSessions({ directory, now })).toEqual({ expired: ['old'], removed: [], open: [] });
+    expect(listSessions(directory)).toMatchObject([
+      { id: 'old', status: 'completed' },
+      { id: 'young', status: 'active' },
+    ]);
+    expect(readFileSync(join(directory, 'old/events.jsonl'), 'utf8')).toContain('"reason":"expired"');
+    expect((await sweepSessions({ directory, now })).expired).toEqual([]);
+  });
+
+  it('that were ended go on when a message is added', async () => {
+    const directory = await directoryWith('old');
+    await sweepSessions({ directory, now });
+    const session = await openChat({ directory, id: 'old' });
+    expect(session.status).toBe('completed');
+    await session.add(user('again'));
+    expect(session.status).toBe('active');
+    expect(session.messages()).toEqual([user('in old'), user('again')]);
+    await session.close();
+  });
+
+  it('removes them where it is asked to', async () => {
+    const directory = await directoryWith('old', 'young');
+    expect(await sweepSessions({ directory, now, remove: true })).toEqual({ expired: [], removed: ['old'], open: [] });
+    expect(listSessions(directory).map(({ id }) => id)).toEqual(['young']);
+  });
+
+  it('leaves a session alone that is open, and all of them for 0 hours', async () => {
+    const directory = await directoryWith('old');
+    expect(await sweepSessions({ directory, now, ttlHours: 0 })).toEqual({ expired: [], removed: [], open: [] });
+    const session = await openChat({ directory, id: 'old' });
+    expect(await sweepSessions({ directory, now })).toEqual({ expired: [], removed: [], open: ['old'] });
+    await session.close();
+  });
+
+  it('leaves open calls as they are: somebody may come back for them', async () => {
+    const directory = freshFolder();
+    const session = await openChat({ directory, id: 'a', now: () => 0 });
+    await session.add(user('the task'), call('c1'));
+    await session.close();
+    await sweepSessions({ directory, now });
+    const again = await openChat({ directory, id: 'a', openCalls: 'keep' });
+    expect(again.messages()).toHaveLength(2);
+    expect((await eventsOf(again)).at(-1)).toMatchObject({ type: 'session_end', reason: 'expired', total_turns: 1 });
+    await again.close();
+  });
+
+  it('refuses hours that are none', async () => {
+    await expect(sweepSessions({ directory: freshFolder(), ttlHours: -1 })).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+    });
+  });
+});

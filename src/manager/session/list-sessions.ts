@@ -1,0 +1,88 @@
+import { readdirSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { type Disk, nodeDisk } from '../../store/embedded/disk.ts';
+import { readEvent } from './event-line.ts';
+import { lastLine, readLines } from './lines.ts';
+import { EVENTS } from './recover.ts';
+import type { SessionEvent, SessionStatus } from './session-event.ts';
+import { readSnapshot } from './snapshot.ts';
+
+/** What is known of a session without opening it. */
+export interface SessionInfo {
+  readonly id: string;
+  readonly format: string;
+  readonly status: SessionStatus;
+  /** 1, and one more with each restart. */
+  readonly number: number;
+  /** How many events it has had. */
+  readonly events: number;
+  /** When the last of them was written. */
+  readonly lastActive: string;
+}
+
+/** The sessions in a directory, by their ids. What is no session is left out. */
+export function listSessions(directory: string): SessionInfo[] {
+  const folder = resolve(directory);
+  if (!nodeDisk.exists(folder)) return [];
+  return readdirSync(folder, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
+    .sort()
+    .flatMap((id) => readInfo(nodeDisk, join(folder, id), id) ?? []);
+}
+
+/** Reads only what came after the snapshot. */
+function readInfo(disk: Disk, folder: string, id: string): SessionInfo | undefined {
+  const path = join(folder, EVENTS);
+  if (!disk.exists(path)) return undefined;
+  const file = disk.open(path, 'read');
+  try {
+    const start = knownInfo(disk, folder, id);
+    const isSound = start.offset <= file.size() && seqAt(lastLine(file, start.offset)?.text) === start.info.events;
+    const { offset, info } = isSound ? start : { offset: 0, info: nothingKnown(id) };
+    let found = info;
+    for (const { text, isWhole } of readLines(file, offset)) {
+      const event = isWhole ? readEvent<unknown>(text)?.event : undefined;
+      if (event && event.seq > found.events)
+        found = { ...found, ...changesBy(event), events: event.seq, lastActive: event.time };
+    }
+    return found.events > 0 ? found : undefined;
+  } finally {
+    file.close();
+  }
+}
+
+const seqAt = (line: string | undefined): number => readEvent(line ?? '')?.event.seq ?? 0;
+
+const nothingKnown = (id: string): SessionInfo => ({
+  id,
+  format: 'chat',
+  status: 'active',
+  number: 1,
+  events: 0,
+  lastActive: '',
+});
+
+function knownInfo(disk: Disk, folder: string, id: string): { offset: number; info: SessionInfo } {
+  try {
+    const snapshot = readSnapshot(disk, folder);
+    if (!snapshot) return { offset: 0, info: nothingKnown(id) };
+    const { format, seq, time, offset, state } = snapshot;
+    return { offset, info: { id, format, status: state.status, number: state.number, events: seq, lastActive: time } };
+  } catch {
+    return { offset: 0, info: nothingKnown(id) };
+  }
+}
+
+function changesBy(event: SessionEvent): Partial<SessionInfo> {
+  if (event.type === 'session_start') return { format: event.format };
+  if (event.type === 'session_end') return { status: 'completed' };
+  if (event.type === 'status_change') return { status: event.to };
+  if (event.type === 'session_restart') return { number: event.session_number };
+  if (event.type === 'reset') return { number: 1, status: 'active' };
+  if (event.type === 'checkpoint') {
+    const { format, status, number } = event.state as SessionInfo;
+    return { format, status, number };
+  }
+  return event.type === 'message' ? { status: 'active' } : {};
+}

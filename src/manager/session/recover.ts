@@ -1,0 +1,249 @@
+import { join } from 'node:path';
+import { PalimpsestError } from '../../errors.ts';
+import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
+import type { Conversation, ConversationState } from './conversation.ts';
+import { type ReadEvent, readEvent } from './event-line.ts';
+import type { LogEnd } from './event-log.ts';
+import { type Line, lastLine, type Place, readAt, readLines } from './lines.ts';
+import type { Recovery } from './session.ts';
+import type { Checkpoint, SessionEvent } from './session-event.ts';
+import { readSnapshot, type Snapshot } from './snapshot.ts';
+
+export const EVENTS = 'events.jsonl';
+/** Lines that were cut off although they had an end: somebody may want to see what was in them. */
+export const TORN = 'events.torn.jsonl';
+
+export interface RecoverOptions<M> {
+  readonly disk: Disk;
+  readonly folder: string;
+  readonly file: DiskFile;
+  /** Empty when this begins. */
+  readonly conversation: Conversation<M>;
+  /** Called between events, so that what they hide can be stored before there is too much of it. */
+  readonly between: () => Promise<void>;
+}
+
+export interface Recovered {
+  readonly end: LogEnd;
+  readonly recovery: Omit<Recovery, 'answeredCalls'>;
+  /** What the log says it holds; undefined for a new one. */
+  readonly format: string | undefined;
+  /** How much of the archive is known to be sound. */
+  readonly archiveBytes: number;
+}
+
+/** Brings a conversation to where its log ends: from the snapshot if that is sound, else from the events alone. */
+export async function recover<M>(options: RecoverOptions<M>): Promise<Recovered> {
+  const { snapshot, problem } = loadSnapshot(options);
+  const replay = new Replay(options, snapshot);
+  await replay.run();
+  return replay.result(problem);
+}
+
+function loadSnapshot<M>({ disk, folder, file, conversation }: RecoverOptions<M>): {
+  snapshot?: Snapshot<M>;
+  problem?: string;
+} {
+  try {
+    const snapshot = readSnapshot<M>(disk, folder);
+    if (!snapshot) return {};
+    const found = findMessages(file, snapshot);
+    const state = { ...snapshot.state, messages: snapshot.messages.map(([key]) => key) };
+    conversation.load(state, (key) => found.get(key));
+    return { snapshot };
+  } catch (error) {
+    return { problem: `state.yaml cannot be used: ${(error as Error).message}` };
+  }
+}
+
+/** The messages that a snapshot names. Throws where the log is not the one it was made of. */
+function findMessages<M>(
+  file: DiskFile,
+  { seq, offset, messages }: Snapshot<M>,
+): Map<string, { message: M; place: Place }> {
+  const last = offset <= file.size() ? lastLine(file, offset) : undefined;
+  if (!last?.isWhole || readEvent(last.text)?.event.seq !== seq)
+    throw new Error(`expected event ${seq} to end at byte ${offset} of ${EVENTS}, but it does not`);
+  const read = new Map<number, SessionEvent<M> | undefined>();
+  return new Map(
+    messages.map(([key, place]) => {
+      if (!read.has(place.offset)) read.set(place.offset, readEvent<M>(readAt(file, place).toString('utf8'))?.event);
+      const message = messagesOf(read.get(place.offset)).find((found) => found.key === key)?.message;
+      if (message === undefined) throw new Error(`expected message ${key} at byte ${place.offset} of ${EVENTS}`);
+      return [key, { message, place }] as const;
+    }),
+  );
+}
+
+function messagesOf<M>(event: SessionEvent<M> | undefined): { key: string; message: M }[] {
+  if (event?.type === 'message') return [{ key: String(event.seq), message: event.message }];
+  if (event?.type !== 'session_restart') return [];
+  return event.messages.map((message, i) => ({ key: `${event.seq}.${i}`, message }));
+}
+
+interface Located<M> extends ReadEvent<M> {
+  readonly place: Place;
+}
+
+/** Something that is no event. Until it is known whether it was ever synced, what follows waits. */
+interface Damage<M> {
+  readonly offset: number;
+  readonly expected: number;
+  readonly lines: number;
+  readonly followers: Located<M>[];
+}
+
+class Replay<M> {
+  readonly #options: RecoverOptions<M>;
+  readonly #snapshot: Snapshot<M> | undefined;
+  #end: LogEnd;
+  #format: string | undefined;
+  #archiveBytes: number;
+  #events = 0;
+  #damagedLines = 0;
+  #tornBytes = 0;
+  readonly #missing: number[] = [];
+  #damage: Damage<M> | undefined;
+  /** What stands before the checkpoint in a compacted log: messages to which it refers. */
+  #prologue: Located<M>[] | undefined;
+
+  constructor(options: RecoverOptions<M>, snapshot: Snapshot<M> | undefined) {
+    this.#options = options;
+    this.#snapshot = snapshot;
+    this.#format = snapshot?.format;
+    this.#archiveBytes = snapshot?.archive_bytes ?? 0;
+    this.#end = { position: snapshot?.offset ?? 0, seq: snapshot?.seq ?? 0, time: snapshot?.time ?? '' };
+  }
+
+  async run(): Promise<void> {
+    for (const line of readLines(this.#options.file, this.#end.position)) {
+      this.#take(line);
+      await this.#options.between();
+    }
+    if (this.#damage) this.#cutOff(this.#damage.offset);
+    for (const located of this.#prologue ?? []) this.#fold(located);
+  }
+
+  result(problem: string | undefined): Recovered {
+    const from = this.#snapshot ? 'snapshot' : this.#events > 0 ? 'events' : 'nothing';
+    return {
+      end: this.#end,
+      format: this.#format,
+      archiveBytes: this.#archiveBytes,
+      recovery: {
+        from,
+        events: this.#events,
+        tornBytes: this.#tornBytes,
+        damagedLines: this.#damagedLines,
+        missing: this.#missing,
+        ...(problem === undefined ? {} : { snapshotProblem: problem }),
+      },
+    };
+  }
+
+  #take(line: Line): void {
+    const read = line.isWhole ? readEvent<M>(line.text) : undefined;
+    if (read) this.#takeEvent({ ...read, place: line });
+    else if (isBlank(line)) this.#pass(line);
+    else this.#takeDamage(line);
+  }
+
+  #takeEvent(located: Located<M>): void {
+    if (!this.#damage) {
+      this.#accept(located);
+      return;
+    }
+    this.#damage.followers.push(located);
+    // Written after the batch of the damaged line was synced: that was an event, and it is lost.
+    if (located.batch > this.#damage.expected) this.#acceptDamage(this.#damage);
+  }
+
+  #takeDamage(line: Line): void {
+    const { offset = line.offset, lines = 0, followers = [], expected = this.#end.seq + 1 } = this.#damage ?? {};
+    this.#damage = { offset, expected, lines: lines + (line.isWhole ? 1 : 0), followers };
+  }
+
+  #pass({ offset, bytes }: Place): void {
+    if (!this.#damage) this.#end = { ...this.#end, position: offset + bytes };
+  }
+
+  #acceptDamage({ expected, lines, followers }: Damage<M>): void {
+    this.#damage = undefined;
+    this.#damagedLines += lines;
+    let next = expected;
+    for (const located of followers) {
+      for (; next < located.event.seq && this.#missing.length < MOST_MISSING; next++) this.#missing.push(next);
+      next = located.event.seq + 1;
+      this.#accept(located);
+    }
+  }
+
+  #accept(located: Located<M>): void {
+    const { event, place } = located;
+    this.#events += 1;
+    if (event.seq <= this.#end.seq) {
+      // It is there already.
+      this.#damagedLines += 1;
+      this.#pass(place);
+      return;
+    }
+    const isFirst = this.#end.seq === 0;
+    this.#end = { position: place.offset + place.bytes, seq: event.seq, time: event.time };
+    if (isFirst && event.type !== 'session_start') this.#prologue = [];
+    if (event.type === 'checkpoint') this.#fromCheckpoint(event);
+    else if (this.#prologue) this.#prologue.push(located);
+    else this.#fold(located);
+  }
+
+  #fold({ event, place }: Located<M>): void {
+    if (event.type === 'session_start') this.#format = event.format;
+    this.#options.conversation.apply(event, place);
+  }
+
+  #fromCheckpoint(event: Checkpoint): void {
+    const { format, ...state } = event.state as ConversationState<M> & { format: string };
+    this.#archiveBytes = event.archive_bytes;
+    if (!this.#prologue) return;
+    const found = new Map<string, { message: M; place: Place }>();
+    for (const { event, place } of this.#prologue)
+      for (const { key, message } of messagesOf(event)) found.set(key, { message, place });
+    const lost = this.#options.conversation.load(state, (key) => found.get(key));
+    this.#missing.push(...lost.map((key) => Number.parseInt(key, 10)));
+    this.#format = format;
+    this.#prologue = undefined;
+  }
+
+  /** What a crash left unfinished was never acknowledged. */
+  #cutOff(offset: number): void {
+    const { file, disk, folder } = this.#options;
+    const bytes = readAt(file, { offset, bytes: file.size() - offset });
+    const hasLines = bytes.includes('\n');
+    if (hasLines && this.#end.seq === 0) throw noEvents(folder);
+    if (hasLines) keepTorn(disk, folder, bytes);
+    file.truncate(offset);
+    this.#tornBytes = bytes.length;
+    this.#damagedLines += this.#damage?.lines ?? 0;
+  }
+}
+
+const MOST_MISSING = 1000;
+
+/** Not what is no UTF-8 and has no text for that reason. */
+const isBlank = ({ isWhole, text, bytes }: Line): boolean => isWhole && text.trim() === '' && bytes === text.length + 1;
+
+function keepTorn(disk: Disk, folder: string, bytes: Buffer): void {
+  const path = join(folder, TORN);
+  const file = disk.open(path, disk.exists(path) ? 'write' : 'create');
+  try {
+    file.write(bytes, file.size());
+  } finally {
+    file.close();
+  }
+}
+
+function noEvents(folder: string): PalimpsestError {
+  return new PalimpsestError(
+    'STORE_DAMAGED',
+    `Expected events in ${join(folder, EVENTS)} but found none that can be read; put it right, or move it away to begin anew`,
+  );
+}

@@ -1,0 +1,169 @@
+/** Whether a session is being worked in, waits for somebody, or is over. */
+export type SessionStatus = 'active' | 'paused' | 'completed';
+
+interface Stamp {
+  /** Counts from 1; no two events have the same. */
+  readonly seq: number;
+  /** ISO 8601; never before that of the event before it, whatever the clock does. */
+  readonly time: string;
+}
+
+/** The first event of a session. */
+export interface SessionStart {
+  readonly type: 'session_start';
+  readonly id: string;
+  readonly format: string;
+}
+
+/** A message in full, as it was added. */
+export interface MessageEvent<M> {
+  readonly type: 'message';
+  readonly message: M;
+  /** Written by recovery: it answers a call that a crash left open. */
+  readonly recovered?: boolean;
+}
+
+/** What a provider reported for one request. */
+export interface TokenUsage {
+  readonly type: 'token_usage';
+  readonly turn: number;
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly total_tokens: number;
+  readonly cached_tokens?: number;
+  readonly cache_write_tokens?: number;
+  /** A share of the context limit, 0.5 for half of it. */
+  readonly context_used_pct: number;
+  /** What would have been sent then, estimated: what comes later is more than was counted. */
+  readonly view_tokens?: number;
+  readonly winding_down?: boolean;
+}
+
+/** One result that was masked: which message, which of its segments, and what stands there now. */
+export interface Mask {
+  readonly message: string;
+  readonly segment: number;
+  readonly text: string;
+}
+
+/** Results that were masked because the context was full. */
+export interface ContextMask {
+  readonly type: 'context_mask';
+  readonly observations_masked: number;
+  readonly total_masked: number;
+  /** In percent. */
+  readonly context_reclaimed_pct: number;
+  /** What is left of the last count, where there was one, and what would have been sent then, estimated. */
+  readonly prompt_tokens?: number;
+  readonly view_tokens?: number;
+  readonly masks: readonly Mask[];
+}
+
+/** The model was told to save its state, since the context is nearly full. */
+export interface WindDown {
+  readonly type: 'wind_down';
+  readonly notice: string;
+}
+
+/** From here on the conversation is `messages`: what was carried over, and the notice. */
+export interface SessionRestart<M> {
+  readonly type: 'session_restart';
+  readonly session_number: number;
+  readonly previous_turns: number;
+  readonly carryover_messages: number;
+  readonly reason: string;
+  readonly messages: readonly M[];
+}
+
+/** A render had to cut: the cut holds until it must be moved. */
+export interface ContextCut {
+  readonly type: 'context_cut';
+  /** Null where it was lifted. */
+  readonly cut: unknown;
+  readonly omitted: number;
+}
+
+/** The session is over. It goes on if a message is added. */
+export interface SessionEnd {
+  readonly type: 'session_end';
+  readonly reason: string;
+  readonly total_turns: number;
+}
+
+export interface StatusChange {
+  readonly type: 'status_change';
+  readonly from: SessionStatus;
+  readonly to: SessionStatus;
+}
+
+/** A call that waits for a person. Recovery leaves it open. */
+export interface ApprovalRequired {
+  readonly type: 'approval_required';
+  readonly call_id: string;
+  readonly tool: string;
+  readonly arguments?: unknown;
+}
+
+export interface ApprovalDecision {
+  readonly type: 'approval_decision';
+  readonly call_id: string;
+  readonly decision: 'approved' | 'denied';
+  readonly reason?: string;
+}
+
+/** Calls that are not made. Recovery answers those that got no result with the reason. */
+export interface ToolsSkipped {
+  readonly type: 'tools_skipped';
+  readonly call_ids: readonly string[];
+  readonly reason: string;
+}
+
+export interface ErrorEvent {
+  readonly type: 'error';
+  readonly message: string;
+}
+
+/** The conversation begins anew; the log goes on. */
+export interface Reset {
+  readonly type: 'reset';
+}
+
+/** All that the events before it amount to: written by a compaction, which keeps only those that are still needed. */
+export interface Checkpoint {
+  readonly type: 'checkpoint';
+  /** So much of the archive was synced before. */
+  readonly archive_bytes: number;
+  readonly state: unknown;
+}
+
+/** What `session.log` takes. */
+export type LoggedEvent =
+  | TokenUsage
+  | SessionEnd
+  | StatusChange
+  | ApprovalRequired
+  | ApprovalDecision
+  | ToolsSkipped
+  | ErrorEvent
+  | CustomEvent;
+
+/** An event of one's own: `x_` and a name. */
+export interface CustomEvent {
+  readonly type: `x_${string}`;
+  readonly [field: string]: unknown;
+}
+
+/** What happened, without when. */
+export type EventBody<M> =
+  | SessionStart
+  | MessageEvent<M>
+  | ContextMask
+  | ContextCut
+  | WindDown
+  | SessionRestart<M>
+  | Reset
+  | Checkpoint
+  | LoggedEvent;
+
+/** One line of `events.jsonl`, as it stands there. */
+export type SessionEvent<M = unknown> = Stamp & EventBody<M>;

@@ -1,0 +1,294 @@
+import { readNotice } from '../../laws/idempotent.ts';
+import type { Edit, Format, Segment, Viewer } from '../../message.ts';
+import { createPlanner } from '../../plan/fit.ts';
+import { showHandle } from '../../plan/handles.ts';
+import type { Hidden } from '../../plan/ledger.ts';
+import { writeNotice } from '../../plan/notes.ts';
+import type { Planner } from '../../plan/planner.ts';
+import type { Policy } from '../../plan/policy.ts';
+import { type TruncateOptions, truncateResult } from '../../plan/truncate-result.ts';
+import { handleOf } from '../../store/handle.ts';
+import type { Counter } from '../../tokens/counter.ts';
+import { encodeValue } from './encode-value.ts';
+import type { Mask } from './session-event.ts';
+
+export interface ViewOptions<M> {
+  readonly format: Format<M>;
+  readonly policy: Policy;
+  readonly counter: Counter;
+  /** Handles are shown where there is a store, and named `recall` where the model has that tool. */
+  readonly show: 'nothing' | 'handle' | 'recall';
+  readonly maxResultTokens: number;
+  readonly truncation: NonNullable<TruncateOptions['strategy']>;
+}
+
+/** A message as it goes out; a note of ours has no key. */
+export interface Item<M> {
+  readonly key?: string;
+  /** As it stood when it arrived: large results cut. */
+  readonly arrived: M;
+  readonly message: M;
+}
+
+/** How what goes out differs from what arrived, as data. */
+export interface SentState<M> {
+  /** The messages that go out. */
+  readonly keys: readonly string[];
+  readonly masks: readonly Mask[];
+  /** Notes of ours: each stands before that message, or at the end. */
+  readonly notes: readonly { readonly before?: string; readonly note: M }[];
+}
+
+/** What would be sent now: results cut when they arrive, then masked by the policy, or because somebody said so. */
+export class SessionView<M> {
+  readonly #options: ViewOptions<M>;
+  #items: Item<M>[] = [];
+  #planner: Planner<M>;
+  #viewer: Viewer<M>;
+  /** What was hidden before the planner that is there now. */
+  #hidden: Hidden[] = [];
+  #sent: readonly Item<M>[] | undefined;
+  #messages: readonly M[] | undefined;
+
+  constructor(options: ViewOptions<M>) {
+    this.#options = options;
+    this.#planner = this.#newPlanner();
+    this.#viewer = options.format.viewer();
+  }
+
+  /** Answers whether the message begins a reply. */
+  add(message: M, key?: string): boolean {
+    const { turn } = this.#viewer;
+    const arrived = this.#arrive(message, this.#viewer);
+    this.#take({ ...(key === undefined ? {} : { key }), arrived, message: arrived });
+    return this.#viewer.turn > turn;
+  }
+
+  /** As they go out. */
+  items(): readonly Item<M>[] {
+    this.#sent ??= this.#align();
+    return this.#sent;
+  }
+
+  messages(): readonly M[] {
+    this.#messages ??= Object.freeze(this.items().map(({ message }) => message));
+    return this.#messages;
+  }
+
+  /** From now on these stand there. */
+  mask(masks: readonly Mask[]): void {
+    const masksOf = groupMasks(masks);
+    const hidden: Hidden[] = [];
+    const items = this.items().map((item) => {
+      const own = this.#newMasks(item.message, masksOf.get(item.key ?? ''));
+      for (const { segment } of own) hidden.push(...this.#hide(item.message, segment));
+      return own.length === 0 ? item : { ...item, message: this.#applyMasks(item.message, own) };
+    });
+    if (hidden.length === 0) return;
+    this.#rebase(items);
+    this.#hidden.push(...hidden);
+  }
+
+  #newMasks(message: M, masks: readonly Mask[] = []): readonly Mask[] {
+    const segments = masks.length > 0 ? this.#segments(message) : [];
+    return masks.filter(({ segment, text }) => segments[segment] !== undefined && segments[segment]?.text !== text);
+  }
+
+  #hide(message: M, index: number): Hidden[] {
+    const segment = this.#segments(message)[index];
+    const text = segment && this.#options.format.original(message, segment);
+    if (!segment || text === undefined) return [];
+    return [{ handle: handleOf(text), text, why: 'mask', turn: segment.turn, tool: segment.tool }];
+  }
+
+  /** Leaves messages out and says so, behind what came before the first reply. */
+  drop(keys: ReadonlySet<string>, dropped: readonly M[]): void {
+    const earlier = this.items().filter((item) => this.#omitted(item) !== undefined);
+    const notices = earlier.flatMap((item) => this.#segments(item.message).map(({ text }) => text));
+    const text = [...notices, ...dropped.map(encodeValue)].join('\n');
+    const handle = handleOf(text);
+    const omitted = dropped.length + earlier.reduce((sum, item) => sum + (this.#omitted(item) ?? 0), 0);
+    const left = this.items().filter((item) => !earlier.includes(item) && !keys.has(item.key ?? ''));
+    const note = this.#note(writeNotice({ omitted, handle: showHandle(handle, this.#options) }));
+    const head = this.#headLength(left);
+    this.#rebase([...left.slice(0, head), { arrived: note, message: note }, ...left.slice(head)]);
+    this.#hidden.push({ handle, text, why: 'drop', turn: 1 });
+  }
+
+  /** As data, from which `load` makes it again. */
+  dump(): SentState<M> {
+    const items = this.items();
+    const nextKey = (i: number): string | undefined => items.slice(i).find(({ key }) => key !== undefined)?.key;
+    return {
+      keys: items.flatMap(({ key }) => key ?? []),
+      masks: items.flatMap(({ key, arrived, message }) =>
+        key === undefined ? [] : this.#masksOf(key, arrived, message),
+      ),
+      notes: items.flatMap(({ key, message }, i) => {
+        const before = key === undefined ? nextKey(i) : undefined;
+        return key === undefined ? [{ ...(before === undefined ? {} : { before }), note: message }] : [];
+      }),
+    };
+  }
+
+  load({ keys, masks, notes }: SentState<M>, messageOf: (key: string) => M | undefined): void {
+    const viewer = this.#options.format.viewer();
+    const notesBefore = (key: string | undefined): Item<M>[] =>
+      notes.filter(({ before }) => before === key).map(({ note }) => ({ arrived: note, message: note }));
+    const masksOf = groupMasks(masks);
+    const items = keys.flatMap((key): Item<M>[] => {
+      const message = messageOf(key);
+      if (message === undefined) return notesBefore(key);
+      const arrived = this.#arrive(message, viewer);
+      return [...notesBefore(key), { key, arrived, message: this.#applyMasks(arrived, masksOf.get(key)) }];
+    });
+    this.#rebase([...items, ...notesBefore(undefined)]);
+    // What was written down was stored before.
+    this.#hidden = [];
+  }
+
+  /** What was hidden: by this planner, and before it as far as it is not stored. */
+  get hidden(): readonly Hidden[] {
+    return [...this.#hidden, ...this.#planner.hidden];
+  }
+
+  forgetHidden(isStored: (hidden: Hidden) => boolean): void {
+    this.#hidden = this.#hidden.filter((hidden) => !isStored(hidden));
+  }
+
+  /** An empty one. What this one hid is still to be stored. */
+  next(): SessionView<M> {
+    const next = new SessionView(this.#options);
+    next.#hidden = this.hidden.slice();
+    return next;
+  }
+
+  /** The masks that make of what goes out the other list. */
+  masksTo(after: readonly M[]): Mask[] {
+    return this.items().flatMap(({ key, message }, i) => {
+      const other = after[i];
+      return key === undefined || other === undefined ? [] : this.#masksOf(key, message, other);
+    });
+  }
+
+  #masksOf(key: string, before: M, after: M): Mask[] {
+    if (before === after) return [];
+    const was = this.#segments(before);
+    return this.#segments(after).flatMap(({ text }, segment) =>
+      text === was[segment]?.text ? [] : [{ message: key, segment, text }],
+    );
+  }
+
+  #applyMasks(message: M, masks: readonly Mask[] = []): M {
+    const segments = masks.length > 0 ? this.#segments(message) : [];
+    return masks.reduce((edited, { segment, text }) => {
+      const found = segments[segment];
+      return found ? this.#options.format.edit(edited, found, text) : edited;
+    }, message);
+  }
+
+  #segments(message: M): readonly Segment[] {
+    return this.#options.format.view([message]);
+  }
+
+  /** Large results are cut before they are ever sent. */
+  #arrive(message: M, viewer: Viewer<M>): M {
+    const segments: Segment[] = [];
+    viewer.add(message, segments);
+    return segments.reduce((edited, segment) => this.#cut(edited, segment, message), message);
+  }
+
+  #cut(edited: M, segment: Segment, message: M): M {
+    const { format, counter, maxResultTokens, truncation } = this.#options;
+    const { kind, turn, tool, callId, text } = segment;
+    const isFree = kind === 'observation' && callId !== undefined && !segment.bound;
+    if (!isFree || counter(text) <= maxResultTokens) return edited;
+    const original = format.original(message, segment);
+    if (original === undefined) return edited;
+    const handle = handleOf(original);
+    this.#hidden.push({ handle, text: original, why: 'truncate', turn, tool, callId });
+    const shown = showHandle(handle, this.#options);
+    const cut = truncateResult(text, { maxTokens: maxResultTokens, strategy: truncation, counter, handle: shown });
+    return format.edit(edited, segment, cut);
+  }
+
+  #take(item: Item<M>): void {
+    this.#items.push(item);
+    this.#planner.take([item.message]);
+    this.#sent = undefined;
+    this.#messages = undefined;
+  }
+
+  /** Begins again with what went out: all that a decision depends on can be read there. */
+  #rebase(items: readonly Item<M>[]): void {
+    this.#hidden = this.hidden.slice();
+    this.#planner = this.#newPlanner();
+    this.#viewer = this.#options.format.viewer();
+    this.#items = [];
+    this.#sent = undefined;
+    this.#messages = undefined;
+    for (const item of items) {
+      this.#viewer.add(item.message, []);
+      this.#take(item);
+    }
+  }
+
+  #newPlanner(): Planner<M> {
+    const { format, policy, counter, show } = this.#options;
+    const tools = show === 'recall' ? { tools: { recall: {} } } : {};
+    return createPlanner(format, { policy, counter, handleOf, recall: show !== 'nothing', ...tools });
+  }
+
+  #align(): Item<M>[] {
+    const { edits } = this.#planner.plan();
+    const messages = this.#planner.messages();
+    const items = align(this.#items, edits);
+    return messages.map((message, i) => {
+      const item = items[i];
+      return item ? { ...item, message } : { arrived: message, message };
+    });
+  }
+
+  #note(text: string): M {
+    const { format } = this.#options;
+    return format.note(
+      format.noteRole,
+      text,
+      this.#items.map(({ arrived }) => arrived),
+    );
+  }
+
+  #omitted({ key, message }: Item<M>): number | undefined {
+    if (key !== undefined) return undefined;
+    const [segment] = this.#segments(message);
+    return segment && readNotice(segment.text)?.omitted;
+  }
+
+  /** How many stand before the first reply. */
+  #headLength(items: readonly Item<M>[]): number {
+    const viewer = this.#options.format.viewer();
+    const length = items.findIndex(({ message }) => {
+      viewer.add(message, []);
+      return viewer.turn > 0;
+    });
+    return length < 0 ? items.length : length;
+  }
+}
+
+function groupMasks(masks: readonly Mask[]): Map<string, Mask[]> {
+  const groups = new Map<string, Mask[]>();
+  for (const mask of masks) groups.set(mask.message, [...(groups.get(mask.message) ?? []), mask]);
+  return groups;
+}
+
+/** The items that a plan leaves, with a hole where it puts a note. */
+function align<M>(items: readonly Item<M>[], edits: readonly Edit[]): (Item<M> | undefined)[] {
+  const inserted = edits.filter((edit) => edit.kind === 'insert').map(({ before }) => before);
+  const dropped = edits.filter((edit) => edit.kind === 'drop');
+  if (inserted.length === 0 && dropped.length === 0) return [...items];
+  return [...items, undefined].flatMap((item, i) => {
+    const notes = inserted.filter((before) => before === i).map(() => undefined);
+    const isLeft = i < items.length && !dropped.some(({ from, to }) => from <= i && i < to);
+    return isLeft ? [...notes, item] : notes;
+  });
+}

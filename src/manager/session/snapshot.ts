@@ -1,0 +1,111 @@
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import type { Disk } from '../../store/embedded/disk.ts';
+import type { ConversationState } from './conversation.ts';
+import { decodeValue, encodeValue } from './encode-value.ts';
+import { type Place, readAt } from './lines.ts';
+
+/** What the events up to one of them amount to, and where the messages stand. */
+export interface Snapshot<M> {
+  readonly id: string;
+  readonly format: string;
+  /** The last event it covers, its time, and where it ends in `events.jsonl`. */
+  readonly seq: number;
+  readonly time: string;
+  readonly offset: number;
+  readonly archive_bytes: number;
+  readonly state: Omit<ConversationState<M>, 'messages'>;
+  readonly messages: readonly (readonly [key: string, place: Place])[];
+}
+
+export const SNAPSHOT = 'state.yaml';
+const DRAFT = 'state.yaml.new';
+const VERSION = 1;
+const HEAD =
+  '# Written by Palimpsest, to open the session quickly. events.jsonl is the truth, and enough without this.\n';
+
+/** Replaces the snapshot: whoever reads it finds the old one or the new one, also after a crash. */
+export async function writeSnapshot<M>(disk: Disk, folder: string, snapshot: Snapshot<M>): Promise<void> {
+  const draft = join(folder, DRAFT);
+  disk.remove(draft);
+  const file = disk.open(draft, 'create');
+  try {
+    file.write(Buffer.from(toYaml(snapshot)), 0);
+    await file.sync();
+  } finally {
+    file.close();
+  }
+  await disk.rename(draft, join(folder, SNAPSHOT));
+}
+
+/** Undefined where there is none. Throws for one that cannot be read. */
+export function readSnapshot<M>(disk: Disk, folder: string): Snapshot<M> | undefined {
+  const path = join(folder, SNAPSHOT);
+  if (!disk.exists(path)) return undefined;
+  const file = disk.open(path, 'read');
+  try {
+    return fromYaml(readAt(file, { offset: 0, bytes: file.size() }).toString('utf8'));
+  } finally {
+    file.close();
+  }
+}
+
+/** By hand: JSON is YAML, and what is long stands in blocks of lines, which are quick to write and to read. */
+function toYaml<M>({ state, messages, ...about }: Snapshot<M>): string {
+  const { masks, notes, left_out, ...counts } = state;
+  const field = ([name, value]: [string, unknown]): string => `${name}: ${encodeValue(value)}\n`;
+  const block = (name: string, lines: readonly string[]): string =>
+    lines.length === 0 ? `${name}: ''\n` : `${name}: |\n${lines.map((line) => `  ${line}\n`).join('')}`;
+  return [
+    HEAD,
+    ...Object.entries({ version: VERSION, ...about, ...counts }).map(field),
+    block('left_out', left_out),
+    block('masks', masks.map(encodeValue)),
+    block('notes', notes.map(encodeValue)),
+    '# event, and the place of its line in events.jsonl\n',
+    block(
+      'messages',
+      messages.map(([key, { offset, bytes }]) => `${key} ${offset} ${bytes}`),
+    ),
+  ].join('');
+}
+
+const BLOCKS = ['left_out', 'masks', 'notes', 'messages'] as const;
+
+function fromYaml<M>(text: string): Snapshot<M> {
+  const found = parse(text) as Record<string, unknown> | null;
+  if (found?.version !== VERSION) throw new Error(`expected version ${VERSION} but found ${String(found?.version)}`);
+  if (!BLOCKS.every((name) => typeof found[name] === 'string')) throw new Error('expected more fields');
+  const [leftOut = [], masks = [], notes = [], places = []] = BLOCKS.map((name) => linesOf(found[name] as string));
+  const {
+    version: _version,
+    id,
+    format,
+    seq,
+    time,
+    offset,
+    archive_bytes,
+    messages: _messages,
+    ...counts
+  } = decodeValue(JSON.stringify(found)) as { version: number } & Snapshot<M>;
+  const state = { ...counts, left_out: leftOut, masks: masks.map(decodeValue), notes: notes.map(decodeValue) };
+  const areTexts = [id, format, time].every((value) => typeof value === 'string');
+  if (!areTexts || ![seq, offset, archive_bytes].every(Number.isSafeInteger) || !isState(state))
+    throw new Error('expected more fields');
+  const messages = places.map(readPlace);
+  return { id, format, seq, time, offset, archive_bytes, state: state as unknown as Snapshot<M>['state'], messages };
+}
+
+const linesOf = (block: string): string[] => block.split('\n').filter((line) => line !== '');
+
+function isState(state: object): boolean {
+  const { number, approvals, skipped } = state as Partial<ConversationState<unknown>>;
+  return Number.isSafeInteger(number) && [approvals, skipped].every((v) => typeof v === 'object' && v !== null);
+}
+
+function readPlace(line: string): readonly [string, Place] {
+  const [key = '', offset, bytes] = line.split(' ');
+  const place = { offset: Number(offset), bytes: Number(bytes) };
+  if (![place.offset, place.bytes].every(Number.isSafeInteger)) throw new Error(`expected a place but found ${line}`);
+  return [key, place];
+}

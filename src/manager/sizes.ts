@@ -1,0 +1,41 @@
+import type { Format } from '../message.ts';
+import { badOption } from '../options.ts';
+import { Ledger } from '../plan/ledger.ts';
+import type { Counter } from '../tokens/counter.ts';
+
+/** The messages before all others that only hold a system prompt. */
+export function leadingSystem<M>(messages: readonly M[], format: Format<M>): readonly M[] {
+  const viewer = format.viewer();
+  const end = messages.findIndex((message) => {
+    const segments: Parameters<typeof viewer.add>[1] = [];
+    viewer.add(message, segments);
+    return segments.length === 0 || segments.some(({ kind }) => kind !== 'system');
+  });
+  return end < 0 ? messages : messages.slice(0, end);
+}
+
+/** The size of messages as a provider counts them: texts, names, ids, arguments, framing. */
+export function sizeOfMessages<M>(messages: readonly M[], format: Format<M>, counter: Counter): number {
+  return ledgerOf(messages, format, { counter }).tokens;
+}
+
+/** A ledger that has taken in all of these messages. */
+export function ledgerOf<M>(
+  messages: readonly M[],
+  format: Format<M>,
+  options: ConstructorParameters<typeof Ledger<M>>[1],
+): Ledger<M> {
+  const ledger = new Ledger<M>(format, options);
+  for (const message of messages) ledger.take(message, ledger.read(message));
+  return ledger;
+}
+
+/** The size of a system prompt or of tools: a text, or what can be written as JSON. */
+export function sizeOfValue(value: unknown, counter: Counter): number {
+  if (value === undefined || value === null) return 0;
+  try {
+    return counter(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
+  } catch {
+    throw badOption('system prompt, directives or tools', 'a text or what can be written as JSON', value);
+  }
+}

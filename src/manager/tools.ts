@@ -1,0 +1,179 @@
+import { isRecord } from '../formats/lens.ts';
+import { badOption, nearest } from '../options.ts';
+import type { ToolCall, ToolResult } from './dialect.ts';
+import type { ToolDefinition } from './model.ts';
+
+/** A schema of a library such as zod, valibot or arktype: https://standardschema.dev */
+export interface StandardSchema<A> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    validate(value: unknown): SchemaResult<A> | Promise<SchemaResult<A>>;
+    readonly types?: { readonly input: unknown; readonly output: A } | undefined;
+    readonly jsonSchema?: { input(options: { readonly target: 'draft-2020-12' }): Record<string, unknown> };
+  };
+}
+
+type SchemaResult<A> =
+  | { readonly value: A; readonly issues?: undefined }
+  | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] };
+
+/** What a tool is given besides its arguments. */
+export interface ToolContext {
+  readonly callId: string;
+  /** Aborted when the run is, or when the tool has taken too long. */
+  readonly signal: AbortSignal;
+}
+
+/** Something the model may call. What `run` throws becomes an error result: the model reads it and goes on. */
+export interface Tool<A = unknown> {
+  readonly name: string;
+  readonly description?: string;
+  /** A schema that checks the arguments (zod and others), or a plain JSON schema, which only tells the model. */
+  readonly parameters?: StandardSchema<A> | Readonly<Record<string, unknown>>;
+  /** Whether a person must approve a call first. */
+  readonly needsApproval?: boolean | NeedsApproval<A>;
+  /** In place of the run's own limit; 0 is none. */
+  readonly timeoutMs?: number;
+  /** Answers a text, or anything that can be written as JSON. */
+  run(args: A, context: ToolContext): unknown;
+}
+
+/** Written as a method, so that tools of different arguments fit into one list. */
+type NeedsApproval<A> = { ask(args: A): boolean | Promise<boolean> }['ask'];
+
+/** Writes down a tool, with the type of its arguments taken from its schema. */
+export function defineTool<A>(tool: Tool<A>): Tool {
+  return tool as unknown as Tool;
+}
+
+/** The tools of a run by name, and what the model is told of them. */
+export interface Toolbox {
+  readonly tools: ReadonlyMap<string, Tool>;
+  readonly definitions: readonly ToolDefinition[];
+}
+
+/** Checks the tools once, so that no provider has to refuse them. */
+export function createToolbox(list: readonly Tool[]): Toolbox {
+  if (!Array.isArray(list)) throw badOption('runAgent option tools', 'a list of tools', list);
+  const tools = new Map<string, Tool>();
+  for (const tool of list) {
+    if (!NAME.test(tool?.name ?? ''))
+      throw badOption('the name of a tool', '1 to 64 letters, digits, _ and -', tool?.name);
+    if (typeof tool.run !== 'function') throw badOption(`run of the tool ${tool.name}`, 'a function', tool.run);
+    if (tools.has(tool.name)) throw badOption('the name of each tool', 'its own', tool.name);
+    tools.set(tool.name, tool);
+  }
+  return { tools, definitions: list.map(definitionOf) };
+}
+
+const NAME = /^[A-Za-z0-9_-]{1,64}$/;
+
+function definitionOf({ name, description = '', parameters }: Tool): ToolDefinition {
+  return { name, description, parameters: jsonSchemaOf(name, parameters) };
+}
+
+function jsonSchemaOf(name: string, parameters: Tool['parameters']): Readonly<Record<string, unknown>> {
+  if (parameters === undefined) return { type: 'object', properties: {} };
+  if (!isStandard(parameters)) return parameters;
+  const write = parameters['~standard'].jsonSchema;
+  if (!write) {
+    const expected = 'a schema that can write itself as JSON schema, or a JSON schema';
+    throw badOption(`parameters of the tool ${name}`, expected, parameters['~standard'].vendor);
+  }
+  const { $schema: _dialect, ...schema } = write.input({ target: 'draft-2020-12' });
+  return schema;
+}
+
+function isStandard(schema: unknown): schema is StandardSchema<unknown> {
+  return (
+    (isRecord(schema) || typeof schema === 'function') && isRecord((schema as Record<string, unknown>)['~standard'])
+  );
+}
+
+/** A call that can be run, or why it cannot. */
+export type PreparedCall =
+  | { readonly call: ToolCall; readonly tool: Tool; readonly args: unknown }
+  | { readonly call: ToolCall; readonly refused: ToolResult };
+
+/** Finds the tool of a call and checks its arguments. */
+export async function prepareCall({ tools }: Toolbox, call: ToolCall): Promise<PreparedCall> {
+  const tool = tools.get(call.name);
+  if (!tool) return { call, refused: failed(call, unknownTool(call.name, [...tools.keys()])) };
+  if (call.malformed !== undefined) {
+    return {
+      call,
+      refused: failed(call, `expected the arguments of ${call.name} as JSON but found: ${call.malformed}`),
+    };
+  }
+  if (!isStandard(tool.parameters)) return { call, tool, args: call.arguments };
+  const checked = await tool.parameters['~standard'].validate(call.arguments);
+  if (!checked.issues) return { call, tool, args: checked.value };
+  const issues = checked.issues.map(({ path = [], message }) => `${pathText(path)}${message}`).join('; ');
+  return { call, refused: failed(call, `the arguments of ${call.name} are not what it takes: ${issues}`) };
+}
+
+function unknownTool(name: string, known: readonly string[]): string {
+  const near = nearest(name, known);
+  return `there is no tool ${name}; ${near ? `did you mean ${near}?` : `there are ${known.join(', ') || 'none'}`}`;
+}
+
+function pathText(path: readonly unknown[]): string {
+  const keys = path.map((key) => String(isRecord(key) ? key.key : key));
+  return keys.length > 0 ? `${keys.join('.')}: ` : '';
+}
+
+/** How a call is run. */
+export interface RunCallOptions {
+  readonly signal: AbortSignal;
+  /** 0 is no limit. */
+  readonly timeoutMs: number;
+}
+
+/** Runs a call to its end, its time limit or the end of the run, whichever comes first. It never throws. */
+export async function runCall(prepared: PreparedCall, { signal, timeoutMs }: RunCallOptions): Promise<ToolResult> {
+  if ('refused' in prepared) return prepared.refused;
+  const { call, tool, args } = prepared;
+  if (signal.aborted) return failed(call, ABORTED);
+  const limitMs = tool.timeoutMs ?? timeoutMs;
+  const stop = new AbortController();
+  let end = (_result: ToolResult): void => {};
+  const ended = new Promise<ToolResult>((resolve) => {
+    end = (result) => {
+      stop.abort();
+      resolve(result);
+    };
+  });
+  const abort = (): void => end(failed(call, ABORTED));
+  signal.addEventListener('abort', abort, { once: true });
+  const late = (): void => end(failed(call, `${call.name} did not finish within ${limitMs} ms and was stopped`));
+  const timer = limitMs > 0 ? setTimeout(late, limitMs) : undefined;
+  try {
+    return await Promise.race([finished(tool, { call, args, signal: stop.signal }), ended]);
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+const ABORTED = 'the run was aborted before this call had finished';
+
+async function finished(
+  tool: Tool,
+  { call, args, signal }: { readonly call: ToolCall; readonly args: unknown; readonly signal: AbortSignal },
+): Promise<ToolResult> {
+  try {
+    const value = await tool.run(args, { callId: call.id, signal });
+    return { call, text: resultText(value), isError: false };
+  } catch (error) {
+    return failed(call, error instanceof Error ? error.message : String(error));
+  }
+}
+
+function resultText(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return value === undefined ? '' : (JSON.stringify(value) ?? String(value));
+}
+
+/** Formats without an error flag have only the text to tell. */
+export const failed = (call: ToolCall, why: string): ToolResult => ({ call, text: `Error: ${why}`, isError: true });

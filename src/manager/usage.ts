@@ -1,0 +1,143 @@
+import { isRecord } from '../formats/lens.ts';
+
+/** What a provider counted. `promptTokens` is the whole prompt, whatever of it was cached; 0 where it was not told. */
+export interface Usage {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  /** Of the prompt: read from the cache. */
+  readonly cachedTokens: number;
+  /** Of the prompt: written to the cache. */
+  readonly cacheWriteTokens: number;
+}
+
+type Fields = Record<string, unknown>;
+
+/**
+ * Reads usage from a provider's response, an event of its stream, or the usage object itself: Ollama, OpenAI (both APIs)
+ * and what speaks like it, Anthropic, Bedrock, Gemini, the AI SDK, LangChain. Undefined where there is none.
+ */
+export function readUsage(value: unknown): Usage | undefined {
+  const usage = findUsage(value, 0);
+  if (!usage) return undefined;
+  const read = READERS.find(([field]) => usage[field] !== undefined);
+  return read?.[1](usage);
+}
+
+/** The sum over several requests; undefined where none was told. */
+export function addUsage(a: Usage | undefined, b: Usage | undefined): Usage | undefined {
+  if (!a || !b) return a ?? b;
+  return {
+    promptTokens: a.promptTokens + b.promptTokens,
+    completionTokens: a.completionTokens + b.completionTokens,
+    cachedTokens: a.cachedTokens + b.cachedTokens,
+    cacheWriteTokens: a.cacheWriteTokens + b.cacheWriteTokens,
+  };
+}
+
+/** Where a response or an event keeps its usage, from the outside in. */
+const PLACES = ['usage', 'totalUsage', 'usageMetadata', 'usage_metadata', 'message', 'response', 'tokenUsage'];
+const DEEPEST = 3;
+
+function findUsage(value: unknown, depth: number): Fields | undefined {
+  if (!isRecord(value) || Array.isArray(value)) return undefined;
+  if (READERS.some(([field]) => value[field] !== undefined && isCountOrParts(value[field]))) return value;
+  if (depth === DEEPEST) return undefined;
+  for (const place of PLACES) {
+    const found = findUsage(value[place], depth + 1);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+const isCountOrParts = (value: unknown): boolean => typeof value === 'number' || isRecord(value);
+
+/** The field by which each way of counting is known, and how it is read. The first that is there decides. */
+const READERS: readonly (readonly [field: string, read: (usage: Fields) => Usage])[] = [
+  ['promptTokenCount', fromGemini],
+  ['prompt_eval_count', fromOllama],
+  ['eval_count', fromOllama],
+  ['input_token_details', fromLangChain],
+  ['prompt_tokens', fromOpenAIChat],
+  ['input_tokens', fromInputTokens],
+  ['inputTokens', fromAiSdk],
+  ['promptTokens', fromOwn],
+  ['output_tokens', fromInputTokens],
+  ['outputTokens', fromAiSdk],
+  ['candidatesTokenCount', fromGemini],
+];
+
+const count = (value: unknown): number =>
+  typeof value === 'number' && Number.isFinite(value) && value > 0 ? value : 0;
+const part = (value: unknown, name: string): number => (isRecord(value) ? count(value[name]) : 0);
+
+function fromOllama(usage: Fields): Usage {
+  return {
+    promptTokens: count(usage.prompt_eval_count),
+    completionTokens: count(usage.eval_count),
+    cachedTokens: 0,
+    cacheWriteTokens: 0,
+  };
+}
+
+/** `prompt_tokens` holds what was cached. DeepSeek tells that part under a name of its own. */
+function fromOpenAIChat(usage: Fields): Usage {
+  const details = usage.prompt_tokens_details;
+  return {
+    promptTokens: count(usage.prompt_tokens),
+    completionTokens: count(usage.completion_tokens),
+    cachedTokens: part(details, 'cached_tokens') || count(usage.prompt_cache_hit_tokens),
+    cacheWriteTokens: part(details, 'cache_write_tokens'),
+  };
+}
+
+/** Anthropic counts cached tokens beside `input_tokens`, the Responses API among them. */
+function fromInputTokens(usage: Fields): Usage {
+  const [read, written] = [count(usage.cache_read_input_tokens), count(usage.cache_creation_input_tokens)];
+  return {
+    promptTokens: count(usage.input_tokens) + read + written,
+    completionTokens: count(usage.output_tokens),
+    cachedTokens: read || part(usage.input_tokens_details, 'cached_tokens'),
+    cacheWriteTokens: written || part(usage.input_tokens_details, 'cache_write_tokens'),
+  };
+}
+
+function fromLangChain(usage: Fields): Usage {
+  return {
+    promptTokens: count(usage.input_tokens),
+    completionTokens: count(usage.output_tokens),
+    cachedTokens: part(usage.input_token_details, 'cache_read'),
+    cacheWriteTokens: part(usage.input_token_details, 'cache_creation'),
+  };
+}
+
+/** The result of the AI SDK counts in numbers, its providers in parts; Bedrock, under the same names, apart from the cache. */
+function fromAiSdk(usage: Fields): Usage {
+  const { inputTokens, outputTokens, inputTokenDetails: details } = usage;
+  const [read, written] = [count(usage.cacheReadInputTokens), count(usage.cacheWriteInputTokens)];
+  return {
+    promptTokens: (count(inputTokens) || part(inputTokens, 'total')) + read + written,
+    completionTokens: count(outputTokens) || part(outputTokens, 'total'),
+    cachedTokens:
+      read || part(inputTokens, 'cacheRead') || part(details, 'cacheReadTokens') || count(usage.cachedInputTokens),
+    cacheWriteTokens: written || part(inputTokens, 'cacheWrite') || part(details, 'cacheWriteTokens'),
+  };
+}
+
+/** Thoughts are output, and what a tool of Google's put into the prompt is prompt. */
+function fromGemini(usage: Fields): Usage {
+  return {
+    promptTokens: count(usage.promptTokenCount) + count(usage.toolUsePromptTokenCount),
+    completionTokens: count(usage.candidatesTokenCount) + count(usage.thoughtsTokenCount),
+    cachedTokens: count(usage.cachedContentTokenCount),
+    cacheWriteTokens: 0,
+  };
+}
+
+function fromOwn(usage: Fields): Usage {
+  return {
+    promptTokens: count(usage.promptTokens),
+    completionTokens: count(usage.completionTokens),
+    cachedTokens: count(usage.cachedTokens),
+    cacheWriteTokens: count(usage.cacheWriteTokens),
+  };
+}

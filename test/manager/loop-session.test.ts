@@ -1,0 +1,152 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { formats } from '../../src/formats/detect-format.ts';
+import { dialectOf, type ToolCall } from '../../src/manager/dialect.ts';
+import { createMemorySession } from '../../src/manager/memory-session.ts';
+import type { Model, ModelRequest } from '../../src/manager/model.ts';
+import { openSession } from '../../src/manager/open-session.ts';
+import { replyIn } from '../../src/manager/reply-in.test-data.ts';
+import { resumeAgent, runAgent } from '../../src/manager/run-agent.ts';
+import { call, say, scripted, usage } from '../../src/manager/scripted-model.test-data.ts';
+import type { Session, SessionEvent } from '../../src/manager/session/session.ts';
+import type { Tool } from '../../src/manager/tools.ts';
+import type { ChatMessage, FormatName } from '../../src/message.ts';
+
+const directory = mkdtempSync(join(tmpdir(), 'palimpsest-loop-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+let opened = 0;
+const newId = (): string => `s${++opened}`;
+const open = (id: string, more: object = {}): Promise<Session<ChatMessage>> => openSession({ directory, id, ...more });
+
+async function eventsOf(session: Session<ChatMessage>): Promise<SessionEvent<ChatMessage>[]> {
+  const events: SessionEvent<ChatMessage>[] = [];
+  for await (const event of session.events()) events.push(event);
+  return events;
+}
+
+const long: Tool = { name: 'long', run: () => 'a line of output\n'.repeat(5000) };
+const remove: Tool = { name: 'remove', needsApproval: true, run: () => 'removed' };
+
+describe('a run in a session', () => {
+  it('has its results in full in the log before anything is cut', async () => {
+    const session = await open(newId());
+    const model = scripted(call(['long']), say('Read.'));
+    await runAgent({ model, context: session, tools: [long], task: 'Read.' });
+    const [result] = (await eventsOf(session)).flatMap((event) =>
+      event.type === 'message' && event.message.role === 'tool' ? [event.message] : [],
+    );
+    expect(result?.content).toHaveLength(17 * 5000);
+    expect(JSON.stringify(model.requests[1]).length).toBeLessThan(17 * 5000);
+    await session.close();
+  });
+
+  it('logs what the provider counted, not a sum', async () => {
+    const session = await open(newId());
+    const first = { ...call(['long']), usage: usage(900, 20) };
+    await runAgent({
+      model: scripted(first, say('Read.', { usage: usage(9000, 30) })),
+      context: session,
+      tools: [long],
+      task: 'x',
+    });
+    const counted = (await eventsOf(session)).filter((event) => event.type === 'token_usage');
+    expect(counted).toMatchObject([
+      { prompt_tokens: 900, completion_tokens: 20 },
+      { prompt_tokens: 9000, completion_tokens: 30 },
+    ]);
+    await session.close();
+  });
+
+  it('logs why it failed, and goes on from there when it is called again', async () => {
+    const session = await open(newId());
+    const model = scripted(call(['long']), new Error('connection reset'), say('Read.'));
+    const options = { model, context: session, tools: [long] };
+    await expect(runAgent({ ...options, task: 'Read.' })).rejects.toThrow('connection reset');
+    expect(await eventsOf(session)).toContainEqual(
+      expect.objectContaining({ type: 'error', message: 'connection reset' }),
+    );
+    expect(await runAgent(options)).toMatchObject({ status: 'complete', text: 'Read.' });
+    await session.close();
+  });
+
+  it('waits for an approval across processes', async () => {
+    const id = newId();
+    const session = await open(id);
+    const model = scripted(call(['remove']), say('It is gone.'));
+    const { pending } = await runAgent({ model, context: session, tools: [remove], task: 'Remove it.' });
+    expect(session.status).toBe('paused');
+    await session.close();
+
+    const again = await open(id);
+    expect(again.pendingApprovals().map(({ tool }) => tool)).toEqual(['remove']);
+    const decisions = { [pending[0]?.id ?? '']: true };
+    const result = await resumeAgent({ model, context: again, tools: [remove], decisions });
+    expect(result).toMatchObject({ status: 'complete', text: 'It is gone.' });
+    expect(again.messages().map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'assistant']);
+    expect(again.pendingApprovals()).toEqual([]);
+    expect(again.status).toBe('active');
+    expect(await eventsOf(again)).toContainEqual(
+      expect.objectContaining({ type: 'approval_decision', decision: 'approved' }),
+    );
+    await again.close();
+  });
+
+  it('that was paused is taken up again', async () => {
+    const controller = new AbortController();
+    const leave: Tool = { name: 'leave', run: () => controller.abort() };
+    const session = await open(newId());
+    const model = scripted(call(['leave']), say('Done.'));
+    const options = { model, context: session, tools: [leave] };
+    expect((await runAgent({ ...options, task: 'Go.', disconnected: controller.signal })).status).toBe('paused');
+    expect(session.status).toBe('paused');
+    expect(await runAgent(options)).toMatchObject({ status: 'complete' });
+    expect(session.status).toBe('active');
+    await session.close();
+  });
+
+  it('that died in a tool finds its calls answered', async () => {
+    const id = newId();
+    const session = await open(id);
+    await session.add({ role: 'user', content: 'Go.' }, ...call(['long']).messages);
+    await session.close();
+    const again = await open(id);
+    const model = scripted(say('I see that it was interrupted.'));
+    const result = await runAgent({ model, context: again, tools: [long] });
+    expect(result.status).toBe('complete');
+    expect(again.format.check(model.requests[0]?.messages ?? [])).toEqual([]);
+    expect(model.requests[0]?.messages.at(-1)?.content).toMatch(/interrupted/);
+    await again.close();
+  });
+});
+
+describe.each(Object.keys(formats) as FormatName[])('a run in the format %s', (format) => {
+  it('sends what its provider takes, with parallel calls, failures, steering, notices and a restart', async () => {
+    const requests: ModelRequest<unknown>[] = [];
+    const dialect = dialectOf(format);
+    const ask = async (request: ModelRequest<unknown>) => {
+      requests.push(request);
+      const number = requests.length;
+      const calls: ToolCall[] = number > 8 ? [] : [toCall('long', `${number}a`), toCall('fail', `${number}b`)];
+      const text = number > 8 ? 'Done.' : 'I go on.';
+      return {
+        messages: replyIn(format, { text, calls }),
+        calls,
+        text,
+        usage: usage(number > 3 && number < 7 ? 9500 : 2000),
+      };
+    };
+    const model: Model<unknown> = Object.assign(ask, { dialect });
+    const fail: Tool = { name: 'fail', run: () => Promise.reject(new Error('no')) };
+    const steering = { drain: () => (requests.length === 3 ? ['Hurry.'] : []) };
+    const context = createMemorySession<unknown>({ dialect, contextLimit: 10_000, maxToolResultTokens: 400 });
+    const result = await runAgent({ model, context, tools: [long, fail], task: 'Go.', steering, maxHistoryTokens: 0 });
+    expect(result).toMatchObject({ status: 'complete', restarts: 1 });
+    expect(requests.flatMap(({ messages }) => dialect.format.check(messages))).toEqual([]);
+    expect(requests).toHaveLength(9);
+  });
+});
+
+const toCall = (name: string, id: string): ToolCall => ({ id: `call_${id}`, name, arguments: {} });

@@ -1,0 +1,88 @@
+import { describe, expect, it } from 'vitest';
+import { chat } from '../../src/formats/chat.ts';
+import { call, eventsOf, openChat, result, user } from '../../src/manager/session/session.test-data.ts';
+import type { Session } from '../../src/manager/session/session.ts';
+import type { ChatMessage } from '../../src/message.ts';
+import { slidingWindow } from '../../src/plan/policies/sliding-window.ts';
+import { type Files, RecordingDisk, randomFrom } from '../store/support/recording-disk.ts';
+
+const RUNS = Number(process.env.PALIMPSEST_RUNS ?? 40);
+
+const open = (
+  disk: RecordingDisk,
+  compaction: 'archive' | 'discard' | 'off' = 'archive',
+): Promise<Session<ChatMessage>> =>
+  openChat({
+    directory: '/s',
+    id: 'chat',
+    disk,
+    compaction,
+    snapshotEvery: 3,
+    compactAfterBytes: 1500,
+    maxInputTokens: 1000,
+    policy: slidingWindow({ turns: 3 }),
+    onProblem: () => {},
+  });
+
+/** What was done, and after how many operations of the disk it was acknowledged. */
+interface Done {
+  readonly text: string;
+  readonly at: number;
+}
+
+/** Adds, masks, restarts and compacts at random. */
+async function work(disk: RecordingDisk, random: () => number): Promise<{ begun: string[]; done: Done[] }> {
+  const session = await open(disk);
+  const begun: string[] = [];
+  const done: Done[] = [];
+  let number = 0;
+  const add = async (...messages: ChatMessage[]): Promise<void> => {
+    const texts = messages.map(({ content }) => content);
+    begun.push(...texts);
+    await session.add(...messages);
+    for (const text of texts) done.push({ text, at: disk.operations.length });
+  };
+  const text = (): string => `<${number++}>${'more of it '.repeat(Math.floor(random() ** 3 * 150))}`;
+  for (let step = 0; step < 40; step++) {
+    const dice = random();
+    if (dice < 0.4) {
+      const id = `c${number}`;
+      await add({ ...call(id), content: text() });
+      await add(result(id, text()));
+    } else if (dice < 0.6) await Promise.all([add(user(text())), add(user(text()), user(text())), add(user(text()))]);
+    else if (dice < 0.75) await add(user(text()));
+    else if (dice < 0.82) await session.mask(1);
+    else if (dice < 0.92) await session.compact();
+    else await session.restart();
+  }
+  return { begun, done };
+}
+
+async function textsIn(files: Files): Promise<{ texts: string[]; session: Session<ChatMessage> }> {
+  const session = await open(new RecordingDisk(files));
+  const events = await eventsOf(session);
+  const texts = events.flatMap((event) =>
+    event.type === 'message' && !event.recovered ? [event.message.content] : [],
+  );
+  expect(events.map(({ seq }) => seq)).toEqual([...new Set(events.map(({ seq }) => seq))].sort((a, b) => a - b));
+  return { texts, session };
+}
+
+describe('a disk whose power is cut', () => {
+  it(`at any of its operations, ${RUNS} times, has every acknowledged message once and in order, and nothing from the middle is missing`, async () => {
+    for (let seed = 1; seed <= RUNS; seed++) {
+      const random = randomFrom(seed);
+      const disk = new RecordingDisk();
+      const { begun, done } = await work(disk, random);
+      for (let cut = 0; cut < 12; cut++) {
+        const length = Math.floor(random() * (disk.operations.length + 1));
+        const { texts, session } = await textsIn(disk.afterPowerLoss(length, { choose: random }));
+        const acknowledged = done.filter(({ at }) => at <= length).length;
+        expect(texts, `seed ${seed}, ${length} operations`).toEqual(begun.slice(0, texts.length));
+        expect(texts.length).toBeGreaterThanOrEqual(acknowledged);
+        expect(session.recovery.missing).toEqual([]);
+        expect(chat.check([...session.view(), user('next')])).toEqual([]);
+      }
+    }
+  }, 120_000);
+});
