@@ -1,5 +1,10 @@
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
-  test: { include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'web/**/*.test.ts'], testTimeout: 120_000 },
+  test: {
+    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'web/**/*.test.ts'],
+    testTimeout: 120_000,
+    // A build, a database or a browser is started in some.
+    hookTimeout: 120_000,
+  },
 });

@@ -47,7 +47,7 @@ describe('the examples', () => {
     const text = readFileSync(join(ROOT, 'examples', name), 'utf8');
     expect(text).toMatch(/^(\/\/ .+\n){2}import assert from 'node:assert\/strict';\n/);
     const foreign = importsOf({ path: name, text }).filter(
-      ({ specifier }) => !/^(?:palimpsest|node:.+)$/.test(specifier ?? ''),
+      ({ specifier }) => !/^(?:palimpsest(?:\/.+)?|node:.+)$/.test(specifier ?? ''),
     );
     expect(foreign).toEqual([]);
   });

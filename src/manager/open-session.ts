@@ -13,6 +13,7 @@ import { Lock } from '../store/embedded/lock.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import { actorMessageLimit } from './actor-message-limit.ts';
 import { type Dialect, toDialect } from './dialect.ts';
+import { rememberingCounter } from './remembering-counter.ts';
 import type { ConversationOptions } from './session/conversation.ts';
 import { type DurableOptions, DurableSession } from './session/durable-session.ts';
 import type { Session, SessionOptions } from './session/session.ts';
@@ -71,7 +72,9 @@ export async function openSession<M = ChatMessage>(options: SessionOptions<M>): 
 }
 
 function toDurable<M>(options: SessionOptions<M>, folder: string): Omit<DurableOptions<M>, 'disk'> {
-  const { id, store, policy = defaultPolicy(options.model), counter = countTokens, tools } = options;
+  const { id, store, policy = defaultPolicy(options.model), tools } = options;
+  // The same texts are sized again for every view.
+  const counter = rememberingCounter(options.counter ?? countTokens);
   const dialect = toDialect<M>(options.dialect);
   const conversation: ConversationOptions<M> = {
     format: dialect.format,
@@ -87,18 +90,29 @@ function toDurable<M>(options: SessionOptions<M>, folder: string): Omit<DurableO
     folder,
     dialect,
     conversation,
-    manager: managerOptions(options, policy),
+    manager: managerOptions({ ...options, counter }, policy),
     store,
     compaction: options.compaction ?? 'archive',
     compactAfterBytes: options.compactAfterBytes ?? 1 << 20,
     snapshotEvery: options.snapshotEvery ?? 50,
     openCalls: options.openCalls ?? 'answer',
     onWindDown: options.onWindDown ?? (() => {}),
-    onProblem: options.onProblem ?? ((problem) => process.emitWarning(problem)),
+    onProblem: (problem) => tell(options.onProblem ?? ((error) => process.emitWarning(error)), problem),
     now: options.now ?? Date.now,
     mayWrite: () => {},
     onClose: () => {},
   };
+}
+
+/** What the caller's function throws is his to catch, and must not stop the log. */
+function tell(onProblem: (problem: Error) => void, problem: Error): void {
+  try {
+    onProblem(problem);
+  } catch (error) {
+    queueMicrotask(() => {
+      throw error;
+    });
+  }
 }
 
 function defaultPolicy(model: string | undefined): Policy {

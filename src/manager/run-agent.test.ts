@@ -17,6 +17,12 @@ const echo: Tool<{ text: string }> = { name: 'echo', run: ({ text }) => `echo: $
 const roles = (messages: readonly ChatMessage[]): string => messages.map(({ role }) => role).join(' ');
 const contents = (messages: readonly ChatMessage[]): string[] => messages.map(({ content }) => content);
 
+/** What a provider would count. */
+const count = ({ messages, system, tools }: ModelRequest<ChatMessage>): number =>
+  sizeOfMessages(messages, chat, countTokens) +
+  countTokens(system ?? '') +
+  countTokens(JSON.stringify(tools.map((tool) => ({ type: 'function', function: tool }))));
+
 /** What a provider would refuse. */
 const violations = (requests: readonly ModelRequest<ChatMessage>[]) =>
   requests.flatMap(({ messages }) => chat.check(messages));
@@ -506,7 +512,7 @@ describe('when the window fills', () => {
   });
 
   it('forgets that it wound down once there is room again', async () => {
-    const steps = [used(9200), used(2000), used(2000), used(9200), say('Done.', { usage: usage(500) })];
+    const steps = [used(9200), used(2000), used(2000), used(9200), used(9200), say('Done.', { usage: usage(500) })];
     const events: string[] = [];
     const onEvent = ({ type }: AgentEvent) => events.push(type);
     const result = await runAgent({ model: scripted(...steps), context: start(), tools: [big], task: 'Go.', onEvent });
@@ -527,10 +533,6 @@ describe('when the window fills', () => {
 
   it('learns how the provider counts, system prompt and tools included', async () => {
     const context = createMemorySession<ChatMessage>();
-    const count = ({ messages, system, tools }: ModelRequest<ChatMessage>): number =>
-      sizeOfMessages(messages, chat, countTokens) +
-      countTokens(system ?? '') +
-      countTokens(JSON.stringify(tools.map((tool) => ({ type: 'function', function: tool }))));
     const counted = (request: ModelRequest<ChatMessage>) => ({
       ...call(['big', { tokens: 100 }]),
       usage: usage(Math.round(1.5 * count(request))),
@@ -538,6 +540,29 @@ describe('when the window fills', () => {
     const model = scripted(counted, counted, say('Done.'));
     await runAgent({ model, context, tools: [big], task: 'Go.', system: words(2000) });
     expect(context.manager.calibration.ratio('')).toBeCloseTo(1.5, 1);
+  });
+
+  it('winds down where results do not fit into a request, far from the thresholds, and restarts the second time', async () => {
+    const context = start({ contextLimit: 100_000 });
+    const three = (request: ModelRequest<ChatMessage>) => {
+      const big = ['big', { tokens: 3900 }] as const;
+      return { ...call(big, big, big), usage: usage(count(request)) };
+    };
+    const model = scripted(three, three, say('Done.'));
+    const events: string[] = [];
+    const onEvent = ({ type }: AgentEvent) => events.push(type);
+    await runAgent({
+      model,
+      context,
+      tools: [big],
+      task: 'Go.',
+      maxInputTokens: 12_000,
+      maxOutputTokens: 500,
+      onEvent,
+    });
+    expect(events.filter((type) => type === 'wind-down' || type === 'restarted')).toEqual(['wind-down', 'restarted']);
+    expect(model.requests[1]?.messages.at(-1)?.content).toMatch(/^\[Context window \d+% full\./);
+    expect(violations(model.requests)).toEqual([]);
   });
 
   it('acts before a provider is asked for too much, though it counted little so far', async () => {

@@ -112,6 +112,13 @@ describe('what goes wrong with a call is a result', () => {
     expect(await textOf(answer({ name: 'slow', timeoutMs: 0, run }, callOf('slow'), { timeoutMs: 5 }))).toBe('done');
   });
 
+  it('no timer outlives its call', async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+    const before = timers();
+    await answer(add, callOf('add', { a: 1 }), { timeoutMs: 600_000 });
+    expect(timers()).toBe(before);
+  });
+
   it('a run that is aborted', async () => {
     const controller = new AbortController();
     const stuck: Tool = {

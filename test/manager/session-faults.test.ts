@@ -355,6 +355,35 @@ describe('calls that a crash left open', () => {
   });
 });
 
+describe('an archive', () => {
+  it('of which only a part was synced when the power went is written again from there', async () => {
+    const { directory, path } = await written();
+    const lines = readFileSync(path('events.jsonl'), 'utf8').split('\n');
+    // Whole at its end, with a hole in the middle: its last line tells nothing of what is before it.
+    writeFileSync(path('events.archive.jsonl'), lines.with(2, '\0'.repeat(40)).join('\n'));
+    const session = await openChat({ directory, id: 'chat' });
+    expect((await eventsOf(session)).map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6]);
+    await session.reset();
+    await session.compact();
+    const messages = (await eventsOf(session)).flatMap((event) => (event.type === 'message' ? [event.message] : []));
+    expect(messages).toEqual(said(5));
+    await session.close();
+    expect(readFileSync(path('events.archive.jsonl'), 'utf8')).not.toContain('\0');
+  });
+
+  it('that somebody took away begins anew', async () => {
+    const { directory, path } = await written();
+    const session = await openChat({ directory, id: 'chat' });
+    await session.compact();
+    rmSync(path('events.archive.jsonl'));
+    await session.add(user('message 5'));
+    await session.compact();
+    const messages = (await eventsOf(session)).flatMap((event) => (event.type === 'message' ? [event.message] : []));
+    expect(messages).toEqual(said(6));
+    await session.close();
+  });
+});
+
 describe('what is left of an unfinished compaction or snapshot', () => {
   it('is no longer there', async () => {
     const { directory, path } = await written();

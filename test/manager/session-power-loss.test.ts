@@ -4,7 +4,7 @@ import { call, eventsOf, openChat, result, user } from '../../src/manager/sessio
 import type { Session } from '../../src/manager/session/session.ts';
 import type { ChatMessage } from '../../src/message.ts';
 import { slidingWindow } from '../../src/plan/policies/sliding-window.ts';
-import { type Files, RecordingDisk, randomFrom } from '../store/support/recording-disk.ts';
+import { RecordingDisk, randomFrom } from '../store/support/recording-disk.ts';
 
 const RUNS = Number(process.env.PALIMPSEST_RUNS ?? 40);
 
@@ -58,8 +58,8 @@ async function work(disk: RecordingDisk, random: () => number): Promise<{ begun:
   return { begun, done };
 }
 
-async function textsIn(files: Files): Promise<{ texts: string[]; session: Session<ChatMessage> }> {
-  const session = await open(new RecordingDisk(files));
+async function textsIn(disk: RecordingDisk): Promise<{ texts: string[]; session: Session<ChatMessage> }> {
+  const session = await open(disk);
   const events = await eventsOf(session);
   const texts = events.flatMap((event) =>
     event.type === 'message' && !event.recovered ? [event.message.content] : [],
@@ -76,12 +76,41 @@ describe('a disk whose power is cut', () => {
       const { begun, done } = await work(disk, random);
       for (let cut = 0; cut < 12; cut++) {
         const length = Math.floor(random() * (disk.operations.length + 1));
-        const { texts, session } = await textsIn(disk.afterPowerLoss(length, { choose: random }));
+        const { texts, session } = await textsIn(new RecordingDisk(disk.afterPowerLoss(length, { choose: random })));
         const acknowledged = done.filter(({ at }) => at <= length).length;
         expect(texts, `seed ${seed}, ${length} operations`).toEqual(begun.slice(0, texts.length));
         expect(texts.length).toBeGreaterThanOrEqual(acknowledged);
         expect(session.recovery.missing).toEqual([]);
         expect(chat.check([...session.view(), user('next')])).toEqual([]);
+      }
+    }
+  }, 120_000);
+
+  it('and again while it recovers and goes on, brings nothing back that was cut off', async () => {
+    for (let seed = 1; seed <= RUNS; seed++) {
+      const random = randomFrom(seed * 31);
+      const first = new RecordingDisk();
+      const { begun } = await work(first, random);
+      for (let cut = 0; cut < 6; cut++) {
+        const length = Math.floor(random() * (first.operations.length + 1));
+        const second = new RecordingDisk(first.afterPowerLoss(length, { choose: random }));
+        const { session, texts: known } = await textsIn(second);
+        const added = [`<a>${'x'.repeat(Math.floor(random() * 900))}`, '<b>', '<c>'];
+        const done: number[] = [];
+        for (const text of added) {
+          await session.add(user(text));
+          done.push(second.operations.length);
+        }
+        const later = Math.floor(random() * (second.operations.length + 1));
+        const third = new RecordingDisk(second.afterPowerLoss(later, { choose: random }));
+        const { texts, session: last } = await textsIn(third);
+        const acknowledged = done.filter((at) => at <= later).length;
+        const old = texts.filter((text) => !added.includes(text));
+        expect(old, `seed ${seed}, ${length}, ${later}`).toEqual(begun.slice(0, old.length));
+        expect(old.length).toBeGreaterThanOrEqual(acknowledged > 0 ? known.length : 0);
+        expect(texts.slice(old.length)).toEqual(added.slice(0, texts.length - old.length));
+        expect(texts.length - old.length).toBeGreaterThanOrEqual(acknowledged);
+        expect(last.recovery.missing).toEqual([]);
       }
     }
   }, 120_000);

@@ -61,30 +61,52 @@ function seqOf(line: string): number | undefined {
   return found === undefined ? undefined : Number(found);
 }
 
-/** Writes a log with only these lines, and one more, and puts it in the place of the old one. Answers where all stand now. */
+/** A log that is to take the place of the old one. */
+export interface Rewritten {
+  readonly file: DiskFile;
+  readonly size: number;
+  /** Where each line stands now, by where it stood. */
+  readonly places: ReadonlyMap<number, Place>;
+}
+
+interface RewriteOptions {
+  readonly events: DiskFile;
+  readonly kept: readonly Place[];
+  readonly last: string;
+}
+
+/** Writes a log with only these lines and one more, beside the old one. Durable when it resolves. */
 export async function rewriteEvents(
   disk: Disk,
   folder: string,
-  { events, kept, last }: { readonly events: DiskFile; readonly kept: readonly Place[]; readonly last: string },
-): Promise<{ readonly places: ReadonlyMap<number, Place>; readonly size: number }> {
+  { events, kept, last }: RewriteOptions,
+): Promise<Rewritten> {
   const draft = join(folder, DRAFT);
   disk.remove(draft);
   const file = disk.open(draft, 'create');
   const places = new Map<number, Place>();
   try {
-    const moved = movedTo(events, kept, places);
-    const size = writeAll(file, 0, moved);
-    file.write(Buffer.from(last), size);
+    const position = writeAll(file, 0, movedTo(events, kept, places));
+    const bytes = Buffer.from(last);
+    file.write(bytes, position);
     await file.sync();
+    return { file, size: position + bytes.length, places };
   } catch (error) {
+    file.close();
     disk.remove(draft);
     throw error;
-  } finally {
-    file.close();
   }
-  await disk.rename(draft, join(folder, EVENTS));
-  const size = [...places.values()].reduce((sum, { bytes }) => sum + bytes, 0);
-  return { places, size: size + Buffer.byteLength(last) };
+}
+
+/** Puts the new log in the place of the old one. Where it fails, `hasMoved` tells which of the two now has the name. */
+export async function replaceEvents(disk: Disk, folder: string): Promise<{ hasMoved: boolean; error?: Error }> {
+  const draft = join(folder, DRAFT);
+  try {
+    await disk.rename(draft, join(folder, EVENTS));
+    return { hasMoved: true };
+  } catch (error) {
+    return { hasMoved: !disk.exists(draft), error: error as Error };
+  }
 }
 
 function* movedTo(events: DiskFile, kept: readonly Place[], places: Map<number, Place>): Generator<Buffer> {

@@ -117,8 +117,8 @@ export class Conversation<M> {
       this.totalMasked += observations_masked;
       if (this.usage && prompt_tokens !== undefined) this.usage = { ...this.usage, prompt_tokens, view_tokens };
     },
-    context_cut: ({ cut }) => {
-      this.cut = cut ?? undefined;
+    context_cut: ({ cut, first }) => {
+      if (first === undefined || first === (this.firstKey ?? null)) this.cut = cut ?? undefined;
     },
     wind_down: () => {
       this.isWindingDown = true;
@@ -160,6 +160,10 @@ export class Conversation<M> {
     const { prompt_tokens = 0, view_tokens } = this.usage ?? {};
     if (prompt_tokens <= 0) return undefined;
     return view_tokens === undefined ? prompt_tokens : Math.max(1, prompt_tokens + this.viewTokens() - view_tokens);
+  }
+
+  get firstKey(): string | undefined {
+    return this.#entries[0]?.key;
   }
 
   /** The calls that got no result. */

@@ -74,6 +74,14 @@ describe('restart', () => {
     expect([session.number, session.manager.sessionNumber]).toEqual([2, 2]);
   });
 
+  it('carries over what is being added at that moment', async () => {
+    const { session } = await openOnDisk();
+    await session.add(user('the task'), reply('on it'));
+    const steering = session.add(user('wait, not that'));
+    await Promise.all([steering, session.restart()]);
+    expect(session.messages().map(({ content }) => content)).toContain('wait, not that');
+  });
+
   it('answers calls that are still open first', async () => {
     const { session } = await openOnDisk();
     await session.add(user('the task'), call('c1'));
@@ -268,6 +276,41 @@ describe('compaction', () => {
   });
 });
 
+describe('a compaction whose rename', () => {
+  const compactedWith = async (fail: (disk: RecordingDisk) => void) => {
+    const disk = new RecordingDisk();
+    const session = await openChat({ directory: '/s', id: 'chat', disk, compaction: 'discard', onProblem: () => {} });
+    await session.add(user('message 0'), user('message 1'));
+    fail(disk);
+    await expect(session.compact()).rejects.toThrow(/EIO|sync failed/);
+    disk.onSync = undefined;
+    return { disk, session };
+  };
+
+  it('did not happen goes on in the old log', async () => {
+    const { disk, session } = await compactedWith((disk) => {
+      disk.rename = () => Promise.reject(new Error('EIO'));
+    });
+    await session.add(user('message 2'));
+    const again = await openChat({ directory: '/s', id: 'chat', disk: new RecordingDisk(disk.afterCrash()) });
+    expect(again.messages()).toHaveLength(3);
+  });
+
+  it('may not be durable ends the session, since two logs could have the name', async () => {
+    const { disk, session } = await compactedWith((disk) => {
+      disk.onSync = (path) => {
+        if (path === '/s/chat' && !disk.files.has('/s/chat/events.jsonl.new')) throw new Error('EIO');
+      };
+    });
+    await expect(session.add(user('message 2'))).rejects.toMatchObject({ code: 'STORE_FAILED' });
+    for (const choose of [() => 0, () => 0.99]) {
+      const files = disk.afterPowerLoss(disk.operations.length, { choose });
+      const again = await openChat({ directory: '/s', id: 'chat', disk: new RecordingDisk(files) });
+      expect(again.messages()).toHaveLength(2);
+    }
+  });
+});
+
 describe('reset', () => {
   it('begins an empty conversation and leaves the log', async () => {
     const { session, crash } = await openOnDisk();
@@ -280,6 +323,30 @@ describe('reset', () => {
     const again = await crash();
     expect(again.messages()).toEqual([user('another task')]);
     expect((await eventsOf(again)).filter(({ type }) => type === 'message')).toHaveLength(6);
+  });
+});
+
+describe('a policy that throws', () => {
+  it('ends the session with its error, and what was acknowledged is there', async () => {
+    const disk = new RecordingDisk();
+    const broken = {
+      ...never(),
+      step: (state: unknown, { turns }: { turns: number }) => {
+        if (turns > 1) throw new Error('the policy is broken');
+        return never().step(state, {} as never);
+      },
+    };
+    const session = await openChat({ directory: '/s', id: 'chat', disk, policy: broken });
+    await session.add(user('the task'), reply('one'));
+    await expect(session.add(reply('two'))).rejects.toThrow('the policy is broken');
+    await expect(session.add(reply('three'))).rejects.toThrow('the policy is broken');
+    const again = await openChat({
+      directory: '/s',
+      id: 'chat',
+      disk: new RecordingDisk(disk.afterCrash()),
+      policy: never(),
+    });
+    expect(again.messages()).toEqual([user('the task'), reply('one'), reply('two')]);
   });
 });
 

@@ -3,14 +3,14 @@ import { PalimpsestError } from '../../errors.ts';
 import type { Format } from '../../message.ts';
 import type { Hidden } from '../../plan/ledger.ts';
 import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
-import type { Store } from '../../store/store.ts';
 import type { ContextManagerOptions, ManagerState, MaskResult } from '../context-manager.ts';
 import type { Cut } from '../cut-history.ts';
 import type { Dialect, ToolCall } from '../dialect.ts';
 import { sessionContinuity } from '../notices.ts';
 import { type Rendered, type RenderOptions, renderWithBudget } from '../render-with-budget.ts';
 import type { Usage } from '../usage.ts';
-import { archiveEvents, rewriteEvents } from './compact.ts';
+import { checkLogged } from './check-logged.ts';
+import { archiveEvents, replaceEvents, rewriteEvents } from './compact.ts';
 import { Conversation, type ConversationOptions } from './conversation.ts';
 import { encodeBody, writeLine } from './event-line.ts';
 import { EventLog } from './event-log.ts';
@@ -21,16 +21,15 @@ import type { EventOptions, MaskReport, Recovery, Session } from './session.ts';
 import type { LoggedEvent, SessionEvent, SessionStatus } from './session-event.ts';
 import { SessionManager } from './session-manager.ts';
 import { writeSnapshot } from './snapshot.ts';
+import { type HiddenStore, storeHidden } from './store-hidden.ts';
 
 /** What `openSession` makes of its options. */
-export interface DurableOptions<M> {
-  readonly id: string;
+export interface DurableOptions<M> extends HiddenStore {
   readonly disk: Disk;
   readonly folder: string;
   readonly dialect: Dialect<M>;
   readonly conversation: ConversationOptions<M>;
   readonly manager: Omit<ContextManagerOptions<M>, 'session' | 'state'>;
-  readonly store: Pick<Store, 'putMany'> | undefined;
   readonly compaction: 'archive' | 'discard' | 'off';
   readonly compactAfterBytes: number;
   readonly snapshotEvery: number;
@@ -163,6 +162,8 @@ export class DurableSession<M> implements Session<M> {
 
   async restart(reason = 'hard_threshold_exceeded'): Promise<void> {
     await this.#answer(this.#conversation.openCalls(), () => SKIPPED_BY_RESTART);
+    // What is being added now is part of what is carried over.
+    while (this.#log.isBusy) await this.#log.flush();
     const previous_turns = this.#conversation.turns;
     const { sessionNumber, carryover, notice } = this.#manager.beginNext();
     const messages = [...carryover, this.dialect.notice(notice)];
@@ -284,6 +285,7 @@ export class DurableSession<M> implements Session<M> {
     this.#sinceSnapshot = 0;
     this.#mayCompact = true;
     const { disk, folder, id } = this.#options;
+    this.#options.mayWrite();
     await this.#storeHidden([]);
     const { seq, time, position: offset } = this.#log.end;
     const { messages: _keys, ...state } = this.#conversation.dump();
@@ -321,8 +323,12 @@ export class DurableSession<M> implements Session<M> {
       time: end.time,
       batch: seq,
     });
-    const { places, size } = await rewriteEvents(disk, folder, { events, kept: keptLines(this.#conversation), last });
-    this.#log.moveTo(disk.open(join(folder, EVENTS), 'write'), { position: size, seq, time: end.time });
+    const kept = keptLines(this.#conversation);
+    const { file, size, places } = await rewriteEvents(disk, folder, { events, kept, last });
+    const { hasMoved, error } = await replaceEvents(disk, folder);
+    if (!hasMoved) file.close();
+    else this.#log.moveTo(file, { position: size, seq, time: end.time });
+    if (error) throw hasMoved ? this.#log.fail(unsureName(error)) : error;
     this.#conversation.moved((place) => places.get(place.offset) ?? place);
     this.#archiveBytes = archive_bytes;
     this.#checkpointBytes = Buffer.byteLength(last);
@@ -335,7 +341,8 @@ export class DurableSession<M> implements Session<M> {
   }
 
   async #recordCut({ cut, omitted }: Rendered<M>): Promise<void> {
-    await this.#log.append([{ type: 'context_cut', cut: cut ?? null, omitted }]);
+    const first = this.#conversation.firstKey ?? null;
+    await this.#log.append([{ type: 'context_cut', cut: cut ?? null, omitted, first }]);
   }
 
   #newManager(): SessionManager<M> {
@@ -413,34 +420,9 @@ function checkFormat<M>({ dialect, id }: DurableOptions<M>, { format }: Recovere
   );
 }
 
-interface Storing {
-  readonly stored: Set<string>;
-  readonly rendered?: readonly Hidden[];
-  readonly atLeastChars?: number;
-}
-
-/** Puts what is hidden and not yet stored into the store: before anybody is shown its handle. */
-async function storeHidden<M>(
-  { store, id }: Pick<DurableOptions<M>, 'store' | 'id'>,
-  conversation: Conversation<M>,
-  { stored, rendered = [], atLeastChars = 0 }: Storing,
-): Promise<void> {
-  if (!store) return conversation.view.forgetHidden(() => true);
-  const all = (): Hidden[] => [...conversation.view.hidden, ...rendered];
-  const fresh = (): Hidden[] => all().filter(({ handle }) => !stored.has(handle));
-  if (atLeastChars > 0 && fresh().reduce((sum, { text }) => sum + text.length, 0) < atLeastChars) return;
-  // More may be hidden meanwhile.
-  for (let items = fresh(); items.length > 0; items = fresh()) {
-    await store.putMany(items.map((hidden) => ({ text: hidden.text, about: aboutOf(hidden, id) })));
-    for (const { handle } of items) stored.add(handle);
-  }
-  conversation.view.forgetHidden(({ handle }) => stored.has(handle));
-  const known = new Set(all().map(({ handle }) => handle));
-  for (const handle of stored) if (!known.has(handle)) stored.delete(handle);
-}
-
-function aboutOf({ turn, tool }: Hidden, session: string) {
-  return { session, turn, ...(tool === undefined ? {} : { tool }) };
+function unsureName(cause: Error): PalimpsestError {
+  const text = 'Expected the name of the new log to reach the disk but the sync failed; open the session again';
+  return new PalimpsestError('STORE_FAILED', text, { cause });
 }
 
 const isOtherCut = (a: Cut | undefined, b: Cut | undefined): boolean =>
@@ -462,22 +444,4 @@ function managerState<M>(conversation: Conversation<M>): ManagerState {
     isWindingDown: conversation.isWindingDown,
     hasTriedMask: false,
   };
-}
-
-const LOGGED = [
-  'token_usage',
-  'session_end',
-  'status_change',
-  'approval_required',
-  'approval_decision',
-  'tools_skipped',
-  'error',
-];
-
-function checkLogged(event: LoggedEvent): LoggedEvent {
-  if (LOGGED.includes(event?.type) || String(event?.type).startsWith('x_')) return event;
-  throw new PalimpsestError(
-    'BAD_INPUT',
-    `Expected an event of type ${LOGGED.join(', ')}, or x_ and a name of your own, but found ${String(event?.type)}`,
-  );
 }

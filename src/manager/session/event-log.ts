@@ -105,6 +105,17 @@ export class EventLog<M> {
     });
   }
 
+  /** Whether something waits to be written. */
+  get isBusy(): boolean {
+    return this.#waiting.length > 0 || this.#flushing !== undefined;
+  }
+
+  /** Ends it: nobody knows any more what is on disk. */
+  fail(error: Error): Error {
+    this.#failure ??= error;
+    return error;
+  }
+
   /** Goes on in another file, which says the same. Only between two batches. */
   moveTo(file: DiskFile, end: LogEnd): void {
     this.#file.close();
@@ -154,30 +165,37 @@ export class EventLog<M> {
     const { position, seq } = this.#end;
     const time = this.#nextTime();
     const lines = bodies.map((body, i) => writeLine(body, { seq: seq + 1 + i, time, batch: seq + 1 }));
-    this.#put(Buffer.from(lines.join('')), position);
+    const bytes = Buffer.from(lines.join(''));
+    this.#put(bytes, position);
     await this.#sync();
-    let offset = position;
-    for (const line of lines) {
-      const place = { offset, bytes: Buffer.byteLength(line) };
-      const read = readEvent<M>(line);
-      if (read) this.#options.onDurable(read.event, place);
-      offset += place.bytes;
+    this.#end = { position: position + bytes.length, seq: seq + lines.length, time };
+    this.#tell(lines, placesOf(lines, position));
+  }
+
+  /** What the events amount to must not differ from what is on disk. */
+  #tell(lines: readonly string[], places: readonly Place[]): void {
+    try {
+      for (const [i, line] of lines.entries()) {
+        const read = readEvent<M>(line);
+        if (read) this.#options.onDurable(read.event, places[i] as Place);
+      }
+    } catch (error) {
+      throw this.fail(error as Error);
     }
-    this.#end = { position: offset, seq: seq + lines.length, time };
   }
 
   #check(): void {
     try {
       this.#options.mayWrite();
     } catch (error) {
-      throw this.#fail(error as Error);
+      throw this.fail(error as Error);
     }
   }
 
   /** A clock may be set back; events stay in order. */
   #nextTime(): string {
     const now = new Date(this.#options.now()).toISOString();
-    return now > this.#end.time ? now : this.#end.time;
+    return [now, this.#end.time].sort()[1] as string;
   }
 
   /** Of a write that fails nothing stays. */
@@ -189,7 +207,7 @@ export class EventLog<M> {
       try {
         this.#file.truncate(position);
       } catch {
-        throw this.#fail(refused);
+        throw this.fail(refused);
       }
       throw refused;
     }
@@ -202,13 +220,8 @@ export class EventLog<M> {
     } catch (error) {
       const text =
         'Expected the events to reach the disk but the sync failed; open the session again to see what it holds';
-      throw this.#fail(new PalimpsestError('STORE_FAILED', text, { cause: error }));
+      throw this.fail(new PalimpsestError('STORE_FAILED', text, { cause: error }));
     }
-  }
-
-  #fail(error: Error): Error {
-    this.#failure ??= error;
-    return error;
   }
 
   #refuse(batch: readonly Waiting[], error: Error): void {
@@ -225,6 +238,15 @@ export class EventLog<M> {
     const text = `Expected all events to be written but ${this.#waiting.length} could not be; free some space and try again`;
     return new PalimpsestError('STORE_FAILED', text);
   }
+}
+
+function placesOf(lines: readonly string[], position: number): Place[] {
+  let offset = position;
+  return lines.map((line) => {
+    const place = { offset, bytes: Buffer.byteLength(line) };
+    offset += place.bytes;
+    return place;
+  });
 }
 
 function notWritten(cause: Error): PalimpsestError {

@@ -116,11 +116,12 @@ class Replay<M> {
   }
 
   async run(): Promise<void> {
+    let lines = 0;
     for (const line of readLines(this.#options.file, this.#end.position)) {
       this.#take(line);
-      await this.#options.between();
+      if (++lines % LINES_BETWEEN === 0) await this.#options.between();
     }
-    if (this.#damage) this.#cutOff(this.#damage.offset);
+    if (this.#damage) await this.#cutOff(this.#damage.offset);
     for (const located of this.#prologue ?? []) this.#fold(located);
   }
 
@@ -143,7 +144,7 @@ class Replay<M> {
 
   #take(line: Line): void {
     const read = line.isWhole ? readEvent<M>(line.text) : undefined;
-    if (read) this.#takeEvent({ ...read, place: line });
+    if (read) this.#takeEvent({ ...read, place: { offset: line.offset, bytes: line.bytes } });
     else if (isBlank(line)) this.#pass(line);
     else this.#takeDamage(line);
   }
@@ -172,7 +173,9 @@ class Replay<M> {
     this.#damagedLines += lines;
     let next = expected;
     for (const located of followers) {
-      for (; next < located.event.seq && this.#missing.length < MOST_MISSING; next++) this.#missing.push(next);
+      // Before a checkpoint there are gaps in any case: it tells which messages are missing.
+      const end = this.#prologue ? next : Math.min(located.event.seq, next + MOST_MISSING);
+      for (; next < end; next++) this.#missing.push(next);
       next = located.event.seq + 1;
       this.#accept(located);
     }
@@ -213,20 +216,22 @@ class Replay<M> {
     this.#prologue = undefined;
   }
 
-  /** What a crash left unfinished was never acknowledged. */
-  #cutOff(offset: number): void {
+  /** What a crash left unfinished was never acknowledged. It must not come back behind what is written now. */
+  async #cutOff(offset: number): Promise<void> {
     const { file, disk, folder } = this.#options;
     const bytes = readAt(file, { offset, bytes: file.size() - offset });
     const hasLines = bytes.includes('\n');
     if (hasLines && this.#end.seq === 0) throw noEvents(folder);
     if (hasLines) keepTorn(disk, folder, bytes);
     file.truncate(offset);
+    await file.sync();
     this.#tornBytes = bytes.length;
     this.#damagedLines += this.#damage?.lines ?? 0;
   }
 }
 
 const MOST_MISSING = 1000;
+const LINES_BETWEEN = 100;
 
 /** Not what is no UTF-8 and has no text for that reason. */
 const isBlank = ({ isWhole, text, bytes }: Line): boolean => isWhole && text.trim() === '' && bytes === text.length + 1;

@@ -81,6 +81,8 @@ export interface ContextCut {
   /** Null where it was lifted. */
   readonly cut: unknown;
   readonly omitted: number;
+  /** The message that was the first then: where it is another by now, the cut is for a conversation that is over. */
+  readonly first?: string | null;
 }
 
 /** The session is over. It goes on if a message is added. */

@@ -1,0 +1,26 @@
+import type { OpenAIChatMessage } from '../../formats/openai-chat.ts';
+import { openaiChatDialect } from '../../manager/dialect.ts';
+import type { Model } from '../../manager/model.ts';
+import { given } from '../../options.ts';
+import { type ChatParameters, chatBody, readChunks, readCompletion, STREAMED } from './chat-completions.ts';
+import { createModel } from './create-model.ts';
+
+/** What is used of a client of the package `openai`. */
+export interface OpenAIClient {
+  readonly chat: {
+    readonly completions: {
+      create(body: object, options?: { readonly signal?: AbortSignal }): PromiseLike<unknown>;
+    };
+  };
+}
+
+/** A model behind a client of the package `openai`: `fromOpenAI(new OpenAI(), { model: 'gpt-5' })`. */
+export function fromOpenAI(client: OpenAIClient, parameters: ChatParameters): Model<OpenAIChatMessage> {
+  given('fromOpenAI', parameters);
+  return createModel(openaiChatDialect, parameters.model, async (request, signal) => {
+    const body = chatBody(request, { parameters, outputField: 'max_completion_tokens' });
+    if (!request.onText) return readCompletion(await client.chat.completions.create(body, { signal }));
+    const chunks = await client.chat.completions.create({ ...body, ...STREAMED }, { signal });
+    return readChunks(chunks as AsyncIterable<unknown>, request.onText);
+  });
+}

@@ -1,0 +1,105 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { fromUrl } from './from-url.ts';
+
+let server: Server | undefined;
+afterEach(() => {
+  server?.close();
+  server?.closeAllConnections();
+});
+
+type Answer = (response: ServerResponse, request: IncomingMessage, attempt: number) => void;
+
+async function serve(answer: Answer): Promise<{ baseURL: string; asked: IncomingMessage[] }> {
+  const asked: IncomingMessage[] = [];
+  server = createServer((request, response) => {
+    asked.push(request);
+    answer(response, request, asked.length);
+  });
+  await new Promise<void>((resolve) => server?.listen(0, '127.0.0.1', resolve));
+  return { baseURL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`, asked };
+}
+
+const said = JSON.stringify({ choices: [{ message: { role: 'assistant', content: 'Yes.' }, finish_reason: 'stop' }] });
+const request = { messages: [{ role: 'user', content: 'Well?' }], tools: [] };
+const signal = (): AbortSignal => new AbortController().signal;
+
+describe('fromUrl', () => {
+  it('asks with the key and the headers it was given', async () => {
+    const { baseURL, asked } = await serve((response) => response.end(said));
+    const model = fromUrl({ baseURL, model: 'm', apiKey: 'secret', headers: { 'x-title': 'test' } });
+    expect((await model(request, signal())).text).toBe('Yes.');
+    expect(asked[0]?.url).toBe('/v1/chat/completions');
+    expect(asked[0]?.headers).toMatchObject({ authorization: 'Bearer secret', 'x-title': 'test' });
+  });
+
+  it('asks again where a server is busy, as often as it may', async () => {
+    const { baseURL, asked } = await serve((response, _request, attempt) => {
+      if (attempt < 3) response.writeHead(503, { 'retry-after': '0' }).end();
+      else response.end(said);
+    });
+    expect((await fromUrl({ baseURL, model: 'm' })(request, signal())).text).toBe('Yes.');
+    expect(asked).toHaveLength(3);
+  });
+
+  it('does not ask again where a request was refused', async () => {
+    const { baseURL, asked } = await serve((response) => response.writeHead(400).end('bad tools'));
+    const error = await fromUrl({ baseURL, model: 'm' })(request, signal()).catch((e) => e);
+    expect(error).toMatchObject({ code: 'MODEL_FAILED', message: expect.stringContaining('found 400: bad tools') });
+    expect(asked).toHaveLength(1);
+  });
+
+  it('stops waiting when it is told to', async () => {
+    const controller = new AbortController();
+    const { baseURL } = await serve((response) => {
+      response.writeHead(503, { 'retry-after': '60' }).end();
+      setTimeout(() => controller.abort(), 10);
+    });
+    await expect(fromUrl({ baseURL, model: 'm' })(request, controller.signal)).rejects.toMatchObject({
+      name: 'AbortError',
+    });
+  });
+
+  it('says where nobody answers', async () => {
+    const { baseURL } = await serve(() => {});
+    await new Promise((resolve) => server?.close(resolve));
+    const model = fromUrl({ baseURL, model: 'm', retries: 0 });
+    await expect(model(request, signal())).rejects.toMatchObject({
+      code: 'MODEL_FAILED',
+      message: expect.stringMatching(/could not reach it: .*ECONNREFUSED/),
+    });
+  });
+
+  it('says what it found in place of JSON', async () => {
+    const { baseURL } = await serve((response) => response.end('<html>proxy</html>'));
+    await expect(fromUrl({ baseURL, model: 'm' })(request, signal())).rejects.toThrow(/found: <html>proxy/);
+  });
+
+  it('reads a stream however it is cut into pieces', async () => {
+    const events = [
+      ': keep-alive',
+      'data: {"choices":[{"delta":{"content":"Grüß "}}]}',
+      'data: not json',
+      'data: {"choices":[{"delta":{"content":"dich 🌍"},"finish_reason":"stop"}]}',
+      'data: [DONE]',
+    ].join('\r\n\r\n');
+    const { baseURL } = await serve((response) => {
+      for (const byte of Buffer.from(events)) response.write(Buffer.of(byte));
+      response.end();
+    });
+    const heard: string[] = [];
+    const model = fromUrl({ baseURL, model: 'm' });
+    const reply = await model({ ...request, onText: (text) => heard.push(text) }, signal());
+    expect(reply.text).toBe('Grüß dich 🌍');
+    expect(heard).toEqual(['Grüß ', 'dich 🌍']);
+  });
+
+  it.each([
+    ['a URL that is none', { baseURL: 'localhost', model: 'm' }],
+    ['no model', { baseURL: 'http://localhost/v1', model: '' }],
+    ['a misspelt option', { baseURL: 'http://localhost/v1', model: 'm', apikey: 'x' }],
+  ])('refuses %s', (_what, options) => {
+    expect(() => fromUrl(options as never)).toThrow(expect.objectContaining({ code: 'BAD_OPTION' }));
+  });
+});

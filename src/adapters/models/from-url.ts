@@ -1,0 +1,140 @@
+import { PalimpsestError } from '../../errors.ts';
+import { type Fields, isRecord } from '../../formats/lens.ts';
+import type { OpenAIChatMessage } from '../../formats/openai-chat.ts';
+import { openaiChatDialect } from '../../manager/dialect.ts';
+import type { Model } from '../../manager/model.ts';
+import { anything, badOption, checkOptions, count, func, rule, text } from '../../options.ts';
+import { chatBody, readChunks, readCompletion, STREAMED } from './chat-completions.ts';
+import { createModel } from './create-model.ts';
+import { readServerEvents } from './server-events.ts';
+
+/** Options of `fromUrl`. */
+export interface FromUrlOptions {
+  /** Up to and with the version: `http://localhost:11434/v1`. */
+  readonly baseURL: string;
+  readonly model: string;
+  readonly apiKey?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Other fields of the request, such as `temperature`. */
+  readonly parameters?: Readonly<Record<string, unknown>>;
+  /** How often a request is sent again that found the server busy or not there; 2 if not given. */
+  readonly retries?: number;
+  readonly fetch?: typeof fetch;
+}
+
+const RULES = {
+  baseURL: text,
+  model: text,
+  apiKey: text,
+  headers: rule('an object of texts', isRecord),
+  parameters: anything,
+  retries: count,
+  fetch: func,
+};
+
+/** A model behind any URL that speaks like OpenAI's Chat Completions: Ollama, llama.cpp, vLLM, OpenRouter and others. */
+export function fromUrl(options: FromUrlOptions): Model<OpenAIChatMessage> {
+  checkOptions('fromUrl', options, RULES);
+  const url = endpointOf(options.baseURL);
+  const parameters = { ...options.parameters, model: options.model };
+  return createModel(openaiChatDialect, options.model, async (request, signal) => {
+    const body = chatBody(request, { parameters, outputField: 'max_tokens' });
+    const { onText } = request;
+    const response = await post(url, { ...options, body: onText ? { ...body, ...STREAMED } : body, signal });
+    return onText ? readChunks(readServerEvents(response.body), onText) : readCompletion(await readJson(url, response));
+  });
+}
+
+function endpointOf(baseURL: string): string {
+  if (!URL.canParse(baseURL)) throw badOption('fromUrl option baseURL', 'a URL', baseURL);
+  return `${baseURL.replace(/\/+$/, '')}/chat/completions`;
+}
+
+interface Post extends FromUrlOptions {
+  readonly body: Fields;
+  readonly signal: AbortSignal;
+}
+
+async function post(url: string, request: Post): Promise<Response> {
+  const { retries = 2, signal } = request;
+  for (let attempt = 0; ; attempt++) {
+    const response = await send(url, request).catch((error: unknown) => error as Error);
+    if (!(response instanceof Error) && response.ok) return response;
+    if (signal.aborted) throw signal.reason;
+    const isLast = attempt >= retries || !isPassing(response);
+    if (isLast) throw await failure(url, response);
+    await pause(delayMs(response, attempt), signal);
+  }
+}
+
+async function send(url: string, { body, headers, apiKey, signal, fetch: own }: Post): Promise<Response> {
+  const request = {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
+      ...headers,
+    },
+    body: JSON.stringify(body),
+    signal,
+  };
+  return own ? own(url, request) : patientFetch(url, request);
+}
+
+/** A model on a slow machine may think for longer than the five minutes after which `fetch` gives up. */
+async function patientFetch(url: string, request: RequestInit): Promise<Response> {
+  const { Agent, fetch } = await import('undici');
+  agent ??= new Agent({ headersTimeout: 0, bodyTimeout: 0 });
+  return (await fetch(url, { ...(request as object), dispatcher: agent })) as unknown as Response;
+}
+
+let agent: import('undici').Agent | undefined;
+
+const PASSING = new Set([408, 409, 425, 429, 500, 502, 503, 504, 529]);
+
+const isPassing = (response: Response | Error): boolean => response instanceof Error || PASSING.has(response.status);
+
+function delayMs(response: Response | Error, attempt: number): number {
+  const asked = response instanceof Error ? Number.NaN : Number.parseFloat(response.headers.get('retry-after') ?? '');
+  return Number.isNaN(asked) ? 500 * 2 ** attempt : Math.min(asked, MOST_SECONDS) * 1000;
+}
+
+const MOST_SECONDS = 60;
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener('abort', abort);
+      resolve();
+    }, ms);
+    signal.addEventListener('abort', abort, { once: true });
+  });
+}
+
+async function readJson(url: string, response: Response): Promise<unknown> {
+  const said = await response.text();
+  try {
+    return JSON.parse(said);
+  } catch (cause) {
+    const found = said.slice(0, 300) || 'nothing';
+    throw new PalimpsestError('MODEL_FAILED', `Expected JSON from ${url} but found: ${found}`, { cause });
+  }
+}
+
+async function failure(url: string, response: Response | Error): Promise<PalimpsestError> {
+  if (response instanceof Error) {
+    const { cause, message } = response;
+    const why = cause instanceof Error ? cause.message : message;
+    return new PalimpsestError('MODEL_FAILED', `Expected a model at ${url} but could not reach it: ${why}`, {
+      cause: response,
+    });
+  }
+  const said = (await response.text().catch(() => '')).slice(0, 2000);
+  return new PalimpsestError('MODEL_FAILED', `Expected an answer of ${url} but found ${response.status}: ${said}`, {
+    cause: { status: response.status, message: said || `${response.status} status code (no body)` },
+  });
+}

@@ -1,0 +1,41 @@
+import type { Hidden } from '../../plan/ledger.ts';
+import type { Store } from '../../store/store.ts';
+import type { Conversation } from './conversation.ts';
+
+/** Where the texts of a session go that are hidden. */
+export interface HiddenStore {
+  readonly id: string;
+  readonly store: Pick<Store, 'putMany'> | undefined;
+}
+
+export interface Storing {
+  /** What is known to be stored: kept up to date. */
+  readonly stored: Set<string>;
+  readonly rendered?: readonly Hidden[];
+  /** Less than so much waits. */
+  readonly atLeastChars?: number;
+}
+
+/** Puts what is hidden and not yet stored into the store: before anybody is shown its handle. */
+export async function storeHidden<M>(
+  { store, id }: HiddenStore,
+  conversation: Conversation<M>,
+  { stored, rendered = [], atLeastChars = 0 }: Storing,
+): Promise<void> {
+  if (!store) return conversation.view.forgetHidden(() => true);
+  const all = (): Hidden[] => [...conversation.view.hidden, ...rendered];
+  const fresh = (): Hidden[] => all().filter(({ handle }) => !stored.has(handle));
+  if (atLeastChars > 0 && fresh().reduce((sum, { text }) => sum + text.length, 0) < atLeastChars) return;
+  // More may be hidden meanwhile.
+  for (let items = fresh(); items.length > 0; items = fresh()) {
+    await store.putMany(items.map((hidden) => ({ text: hidden.text, about: aboutOf(hidden, id) })));
+    for (const { handle } of items) stored.add(handle);
+  }
+  conversation.view.forgetHidden(({ handle }) => stored.has(handle));
+  const known = new Set(all().map(({ handle }) => handle));
+  for (const handle of stored) if (!known.has(handle)) stored.delete(handle);
+}
+
+function aboutOf({ turn, tool }: Hidden, session: string) {
+  return { session, turn, ...(tool === undefined ? {} : { tool }) };
+}
