@@ -1,4 +1,4 @@
-// npm run bench [-- reduce|planner|counter|replay|store] [--quick] [--json]
+// npm run bench [-- reduce|planner|counter|replay|store|session] [--quick] [--json]
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
@@ -6,9 +6,11 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { counterTables } from './tables/counter.js';
+import { gatewayTables } from './tables/gateway.js';
 import { plannerTables } from './tables/planner.js';
 import { reduceTables } from './tables/reduce.js';
 import { replayTables } from './tables/replay.js';
+import { sessionTables } from './tables/session.js';
 import { storeTables } from './tables/store.js';
 import { printTable, summaryOf } from './tables/table.js';
 
@@ -20,6 +22,8 @@ const groups = {
   counter: counterTables,
   replay: replayTables,
   store: storeTables,
+  gateway: gatewayTables,
+  session: sessionTables,
 };
 
 main();

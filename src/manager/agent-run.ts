@@ -1,3 +1,4 @@
+import { PalimpsestError } from '../errors.ts';
 import { boundThinking } from '../laws/bound-reasoning.ts';
 import type { Format } from '../message.ts';
 import { badOption } from '../options.ts';
@@ -6,13 +7,14 @@ import type { AgentContext } from './agent-context.ts';
 import type { AgentEvent } from './agent-event.ts';
 import { type Approve, type Decision, deniedResult, type JudgedCall, judge } from './approvals.ts';
 import type { ToolCall, ToolResult } from './dialect.ts';
-import type { ModelRequest, Reply, ToolDefinition } from './model.ts';
+import { checkReply, type ModelRequest, type Reply, type Stop, type ToolDefinition } from './model.ts';
 import { openCallsOf } from './open-calls.ts';
 import { isOverflow } from './overflow.ts';
 import type { Rendered } from './render-with-budget.ts';
 import { RequestBudget } from './request-budget.ts';
+import { errorText } from './result-text.ts';
 import type { AgentOptions, AgentResult, AgentStatus } from './run-agent.ts';
-import { failed, prepareCall, runCall, type Toolbox } from './tools.ts';
+import { failed, type PreparedCall, prepareCall, runCall, type Toolbox } from './tools.ts';
 import { addUsage, type Usage } from './usage.ts';
 
 type RunOptions<M> = Omit<AgentOptions<M>, 'context' | 'tools'> & {
@@ -56,11 +58,16 @@ export class AgentRun<M> {
 
   /** Calls that an earlier run left open: a provider takes no message before they are answered. */
   async skipOpenCalls(): Promise<void> {
-    const open = openCallsOf(this.#context.format, this.#context.messages());
+    const { format, dialect } = this.#context;
+    const messages = this.#context.messages();
+    const open = openCallsOf(format, messages);
     if (open.length === 0) return;
     const reason = 'it was not made: the conversation went on without it';
+    const answers = dialect.results(open.map((call) => failed(call, reason)));
+    // A call that the provider executes itself may be answered by nobody else.
+    if (format.check([...messages, ...answers]).length > format.check(messages).length) return;
     await this.#context.log({ type: 'tools_skipped', call_ids: open.map(({ id }) => id), reason });
-    await this.#addResults(open.map((call) => failed(call, reason)));
+    await this.#context.add(...answers);
   }
 
   /** Makes the calls that waited, with what was decided. */
@@ -70,7 +77,9 @@ export class AgentRun<M> {
     for (const id of Object.keys(decisions))
       if (!open.some((call) => call.id === id))
         throw badOption('each id in decisions', 'that of a call that waits', id);
-    const end = await this.#answer(open, (call, signal) => decisions[call.id] ?? this.#approve(call, signal));
+    const decided: Approve = (call, signal) =>
+      (Object.hasOwn(decisions, call.id) ? decisions[call.id] : undefined) ?? this.#approve(call, signal);
+    const end = await this.#answer(open, decided);
     return end ?? this.#makeRoom();
   }
 
@@ -85,7 +94,8 @@ export class AgentRun<M> {
       if ('status' in reply) return reply;
       const end = reply.calls.length > 0 ? await this.#answer(reply.calls, this.#approve) : undefined;
       if (end) return end;
-      if (reply.calls.length === 0 && reply.stop !== 'pause' && !(await this.#steer())) return this.#end('complete');
+      if (reply.calls.length === 0 && reply.stop !== 'pause' && !(await this.#steer()))
+        return this.#end('complete', whyUnfinished(reply.stop));
       const full = await this.#makeRoom();
       if (full) return full;
     }
@@ -113,7 +123,11 @@ export class AgentRun<M> {
     if (!('overflow' in first)) return first;
     this.#emit({ type: 'overflow', said: first.overflow });
     await this.#budget.reduce(first.rendered);
-    const second = await this.#send();
+    const second = await this.#send().catch((error: unknown) => {
+      // What only the caller can shorten leaves no room for less: the refusal stands.
+      if (error instanceof PalimpsestError && error.code === 'BUDGET_IMPOSSIBLE') return first;
+      throw error;
+    });
     return 'overflow' in second ? this.#end('context-full', { because: second.overflow }) : second;
   }
 
@@ -133,12 +147,12 @@ export class AgentRun<M> {
 
   async #question(request: ModelRequest<M>): Promise<Reply<M> | 'aborted' | Pick<Refusal<M>, 'overflow'>> {
     try {
-      const reply = await unlessAborted(this.#options.model(request, this.#signal), this.#signal);
+      const reply = checkReply(await unlessAborted(this.#options.model(request, this.#signal), this.#signal));
       return reply.stop === 'context-full' ? { overflow: 'the answer ran into the end of the window' } : reply;
     } catch (error) {
       if (this.#signal.aborted) return 'aborted';
-      if (isOverflow(error)) return { overflow: messageOf(error) };
-      await this.#context.log({ type: 'error', message: messageOf(error) });
+      if (isOverflow(error)) return { overflow: errorText(error) };
+      await this.#context.log({ type: 'error', message: errorText(error) });
       throw error;
     }
   }
@@ -190,12 +204,22 @@ export class AgentRun<M> {
     const prepared = await Promise.all(calls.map((call) => prepareCall(this.#options.toolbox, call)));
     const judged: JudgedCall[] = [];
     // One after the other: a person is asked one question at a time.
-    for (const call of prepared) judged.push(await judge(call, approve, this.#signal));
+    for (const call of prepared) judged.push(await this.#judge(call, approve));
     const waiting = judged.filter(({ verdict }) => verdict === 'wait').map(({ prepared: { call } }) => call);
-    if (waiting.length > 0) return this.#wait(waiting);
+    if (waiting.length > 0 && !this.#signal.aborted) return this.#wait(waiting);
     for (const one of judged) if (one.isDecided) await this.#logDecision(one);
     await this.#addResults(await Promise.all(judged.map((one) => this.#run(one))));
     return this.#signal.aborted ? this.#end('aborted') : undefined;
+  }
+
+  /** Once the run is aborted, a person who does not answer is not waited for. */
+  async #judge(prepared: PreparedCall, approve: Approve): Promise<JudgedCall> {
+    try {
+      return await unlessAborted(judge(prepared, approve, this.#signal), this.#signal);
+    } catch (error) {
+      if (!this.#signal.aborted) throw error;
+      return { prepared, verdict: 'wait', isDecided: false };
+    }
   }
 
   async #wait(calls: readonly ToolCall[]): Promise<AgentResult<M>> {
@@ -269,7 +293,11 @@ async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+/** An answer that was cut or refused ends a run like any other, but must not pass for the whole of it. */
+function whyUnfinished(stop: Stop | undefined): { readonly because?: string } {
+  if (stop === 'length') return { because: 'the answer was cut: it had reached the length it may have' };
+  return stop === 'refusal' ? { because: 'the model refused to answer' } : {};
+}
 
 /** Where thinking is signed, a request opts into losing what was bound to words that were edited or left out since. */
 function requirementsOf<M>(

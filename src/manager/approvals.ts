@@ -1,5 +1,6 @@
 import { badOption } from '../options.ts';
 import type { ToolCall, ToolResult } from './dialect.ts';
+import { errorText } from './result-text.ts';
 import { failed, type PreparedCall } from './tools.ts';
 
 /** What a person decided about a call. */
@@ -17,8 +18,9 @@ export interface JudgedCall {
 }
 
 /** Finds out whether a call may be made. What cannot be run needs nobody's approval: its error goes back at once. */
-export async function judge(prepared: PreparedCall, approve: Approve, signal: AbortSignal): Promise<JudgedCall> {
-  if ('refused' in prepared || !(await needsApproval(prepared))) return { prepared, verdict: 'run', isDecided: false };
+export async function judge(given: PreparedCall, approve: Approve, signal: AbortSignal): Promise<JudgedCall> {
+  const { prepared, isAsked } = await needsApproval(given);
+  if (!isAsked) return { prepared, verdict: 'run', isDecided: false };
   const decision = await approve(prepared.call, signal);
   if (decision === 'wait') return { prepared, verdict: 'wait', isDecided: false };
   const { approved, reason } = typeof decision === 'boolean' ? { approved: decision } : { reason: '', ...decision };
@@ -26,9 +28,17 @@ export async function judge(prepared: PreparedCall, approve: Approve, signal: Ab
   return { prepared, verdict: approved ? 'run' : { denied: reason ?? '' }, isDecided: true };
 }
 
-async function needsApproval({ tool, args }: Extract<PreparedCall, { tool: unknown }>): Promise<boolean> {
+async function needsApproval(prepared: PreparedCall): Promise<{ prepared: PreparedCall; isAsked: boolean }> {
+  if ('refused' in prepared) return { prepared, isAsked: false };
+  const { call, tool, args } = prepared;
   const { needsApproval = false } = tool;
-  return typeof needsApproval === 'function' ? needsApproval(args) : needsApproval;
+  try {
+    return { prepared, isAsked: typeof needsApproval === 'function' ? await needsApproval(args) : needsApproval };
+  } catch (error) {
+    // Arguments that nobody expected: such a call is not made.
+    const why = `it could not be told whether ${call.name} may be called like this: ${errorText(error)}`;
+    return { prepared: { call, refused: failed(call, why) }, isAsked: false };
+  }
 }
 
 /** What the model reads in place of a result. */

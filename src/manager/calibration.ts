@@ -17,10 +17,10 @@ export class Calibration {
 
   /** Goes on from what `learned` answered before. */
   constructor(learned: Readonly<Record<string, Learned>> = {}) {
-    for (const [model, { ratio, samples }] of Object.entries(learned)) {
-      if (!isRatio(ratio) || !Number.isInteger(samples) || samples < 1)
-        throw badOption(`what Calibration learned of ${model}`, 'a ratio and a number of samples', ratio);
-      this.#learned.set(model, { ratio: bounded(ratio), samples });
+    for (const [model, known] of Object.entries(learned)) {
+      if (!isLearned(known))
+        throw badOption(`what Calibration learned of ${model}`, 'a ratio and a number of samples', known);
+      this.#learned.set(model, { ratio: bounded(known.ratio), samples: known.samples });
     }
   }
 
@@ -50,4 +50,7 @@ export class Calibration {
 
 const bounded = (ratio: number): number => Math.min(MOST, Math.max(LEAST, ratio));
 
-const isRatio = (ratio: unknown): boolean => typeof ratio === 'number' && ratio > 0 && Number.isFinite(ratio);
+function isLearned(value: unknown): value is Learned {
+  const { ratio = 0, samples = 0 } = (value ?? {}) as Partial<Learned>;
+  return ratio > 0 && Number.isFinite(ratio) && Number.isInteger(samples) && samples > 0;
+}

@@ -1,11 +1,12 @@
 import { PalimpsestError } from '../errors.ts';
-import { isNote, isPlaceholder } from '../laws/idempotent.ts';
-import type { AnyFormat, Format, FormatName } from '../message.ts';
+import { isNote, isPlaceholder, readNotice } from '../laws/idempotent.ts';
+import type { AnyFormat, Format, FormatName, Segment } from '../message.ts';
 import { checkOptions, count, func, positive } from '../options.ts';
-import { formatRule, resolveFormat } from '../plan/fit.ts';
+import { checkedCounter, formatRule, resolveFormat } from '../plan/fit.ts';
 import type { Ledger } from '../plan/ledger.ts';
 import type { TurnRow } from '../plan/rows.ts';
 import { removable } from '../plan/squeeze.ts';
+import { readSummary } from '../plan/summary.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
 import { cutHistory } from './cut-history.ts';
@@ -28,7 +29,8 @@ export interface CarryoverOptions<M = unknown> {
  */
 export function extractCarryover<M>(messages: readonly M[], options: CarryoverOptions<M> = {}): M[] {
   checkOptions('extractCarryover', options, { turns: count, maxTokens: positive, format: formatRule, counter: func });
-  const { turns = 5, maxTokens = Number.POSITIVE_INFINITY, counter = countTokens } = options;
+  const { turns = 5, maxTokens = Number.POSITIVE_INFINITY } = options;
+  const counter = checkedCounter(options.counter ?? countTokens);
   const format = resolveFormat<M>(messages, options.format);
   const own = withoutNotices(messages, format);
   const ledger = ledgerOf(own, format, { counter });
@@ -67,13 +69,16 @@ function essentials<M>(messages: readonly M[], format: Format<M>): M[] {
 /** Messages that say nothing but a notice or a summary of ours. */
 function withoutNotices<M>(messages: readonly M[], format: Format<M>): M[] {
   const segments = format.view(messages);
-  const texts = new Map<number, string[]>();
-  for (const { message, kind, text } of segments) {
-    const isSaid = kind === 'system' || kind === 'user';
-    texts.set(message, [...(texts.get(message) ?? []), isSaid ? text : '']);
-  }
-  const isOurs = (text: string): boolean => isNote(text) || isManagerNotice(text);
-  return messages.filter((_, i) => !texts.has(i) || !texts.get(i)?.every(isOurs));
+  const first = segments.find(({ kind }) => kind === 'user');
+  const isOurs = (segment: Segment): boolean => {
+    if (segment.kind !== 'system' && segment.kind !== 'user') return false;
+    // A task may begin with the words of a summary: then it is one only if it can be read as one.
+    const isTask = segment === first && readNotice(segment.text) === undefined && !readSummary(segment.text);
+    return isManagerNotice(segment.text) || (isNote(segment.text) && !isTask);
+  };
+  const [said, own] = [new Set<number>(), new Set<number>()];
+  for (const segment of segments) (isOurs(segment) ? said : own).add(segment.message);
+  return messages.filter((_, i) => own.has(i) || !said.has(i));
 }
 
 /** The turns that are too old, or masked. Of none, the newest goes too, unless it holds the task. */

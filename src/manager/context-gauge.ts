@@ -10,7 +10,7 @@ export interface ContextGauge {
   readonly color: 'green' | 'yellow' | 'red';
 }
 
-const PERCENT = rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0);
+const PERCENT = rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0 && Number.isFinite(v));
 
 /** Draws how full the window is, for a terminal or a page. */
 export function contextGauge(usagePct: number): ContextGauge {

@@ -2,7 +2,7 @@ import { defaultContextWindow, UNKNOWN_MODEL_WINDOW } from '../budget.ts';
 import { PalimpsestError } from '../errors.ts';
 import type { AnyFormat, ChatMessage, Format, FormatName } from '../message.ts';
 import { anything, badOption, checkOptions, count, flag, func, given, positive, rule, text } from '../options.ts';
-import { createPlanner, type FitOptions, formatRule, resolveFormat } from '../plan/fit.ts';
+import { createPlanner, type FitOptions, formatRule, resolveFormat, windowsRule } from '../plan/fit.ts';
 import type { Hidden } from '../plan/ledger.ts';
 import { never } from '../plan/policies/never.ts';
 import { oldestBatch } from '../plan/policies/oldest-batch.ts';
@@ -136,7 +136,7 @@ const RULES = {
   maskBatch: positive,
   maxRestarts: count,
   model: text,
-  contextWindows: anything,
+  contextWindows: windowsRule,
   format: formatRule,
   policy: rule('a policy, such as oldestBatch()', (v) => typeof (v as Policy | null)?.step === 'function'),
   session: rule('a session', (v) => typeof (v as ContextSource<unknown> | null)?.view === 'function'),
@@ -145,8 +145,19 @@ const RULES = {
   counter: func,
   recall: flag,
   calibration: rule('a Calibration', (v) => v instanceof Calibration),
-  state: anything,
+  state: rule('what state() answered', isState),
 };
+
+function isState(value: unknown): boolean {
+  const state = { ...FRESH, ...(value as Partial<ManagerState> | null) };
+  const { sessionNumber, promptTokens = 0, completionTokens, maskedTotal, isWindingDown, hasTriedMask } = state;
+  const isSize = (size: unknown): boolean => typeof size === 'number' && size >= 0 && Number.isFinite(size);
+  return (
+    positive.check(sessionNumber) &&
+    [promptTokens, completionTokens, maskedTotal].every(isSize) &&
+    [isWindingDown, hasTriedMask].every(flag.check)
+  );
+}
 
 /** Falling below the soft threshold ends what began at it: the next time starts afresh. */
 const CALM = { isWindingDown: false, hasTriedMask: false } as const;
@@ -242,9 +253,11 @@ export class ContextManager<M = ChatMessage> {
     if (this.#estimated !== undefined)
       this.calibration.learn(this.#model, { estimated: this.#estimated, real: promptTokens });
     this.#estimated = undefined;
-    this.#setPrompt(promptTokens > 0 ? promptTokens : undefined);
-    this.#counted = promptTokens > 0 && this.#isKnown ? this.#estimate(this.#view()) : undefined;
-    if (promptTokens > 0 && promptTokens < this.#softTokens) this.#update(CALM);
+    const isTold = promptTokens > 0;
+    // Who knows no messages can estimate nothing: the last count is the best there is.
+    if (isTold || this.#isKnown) this.#setPrompt(isTold ? promptTokens : undefined);
+    this.#counted = isTold && this.#isKnown ? this.#estimate(this.#view()) : undefined;
+    if (isTold && this.#isBelow(promptTokens, this.softThreshold)) this.#update(CALM);
     this.#update({ completionTokens: this.#state.completionTokens + completionTokens });
   }
 
@@ -260,8 +273,8 @@ export class ContextManager<M = ChatMessage> {
   evaluate(): ContextAction<M> {
     const tokens = this.promptTokens;
     this.#notice = undefined;
-    if (tokens < this.#softTokens) return this.#calmDown();
-    const isHard = tokens >= this.hardThreshold * this.contextLimit;
+    if (this.#isBelow(tokens, this.softThreshold)) return this.#calmDown();
+    const isHard = !this.#isBelow(tokens, this.hardThreshold);
     if (isHard && this.#state.isWindingDown) return this.#fullAction();
     // A jump over the hard threshold masks first; what came there although it was masked winds down.
     const maskable = isHard && this.#state.hasTriedMask ? NOTHING : this.#maskable(tokens);
@@ -284,10 +297,11 @@ export class ContextManager<M = ChatMessage> {
     const { session } = this.#options;
     const forced = session?.force?.(goal) ?? forceEpoch(this.#view(), goal, this.#fitOptions());
     const { messages, masked, tokens, hidden } = forced;
-    if (!session) this.#messages = messages;
+    if (this.#messages && !session) this.#messages = messages;
     const savedTokens = tokens.before - tokens.after;
     const { notice, reclaimedPct } = this.recordMask({ masked, savedTokens });
-    if (before - this.calibration.toReal(this.#model, savedTokens) < this.#softTokens) this.#update(CALM);
+    const left = before - this.calibration.toReal(this.#model, savedTokens);
+    if (this.#isBelow(left, this.softThreshold)) this.#update(CALM);
     return { messages, masked, total: this.maskedTotal, notice, reclaimedPct, hidden };
   }
 
@@ -340,6 +354,10 @@ export class ContextManager<M = ChatMessage> {
     return this.#state;
   }
 
+  /** By their share, as the threshold is given: 55 of 100 tokens reach 0.55, but `0.55 * 100` is more than 55. */
+  #isBelow(tokens: number, threshold: number): boolean {
+    return tokens / this.contextLimit < threshold;
+  }
   get #softTokens(): number {
     return this.softThreshold * this.contextLimit;
   }

@@ -1,6 +1,7 @@
 import { PalimpsestError } from '../errors.ts';
 import { isNote } from '../laws/idempotent.ts';
 import type { Format, Segment } from '../message.ts';
+import { count, positive } from '../options.ts';
 import { type HandleOptions, showHandle } from '../plan/handles.ts';
 import type { Hidden, Ledger } from '../plan/ledger.ts';
 import { writeNotice } from '../plan/notes.ts';
@@ -9,7 +10,7 @@ import { clipResult, clipResults, dropTurns, leaveOut } from '../plan/squeeze.ts
 import { truncateResult } from '../plan/truncate-result.ts';
 import type { Counter } from '../tokens/counter.ts';
 import { cutText } from './cut-text.ts';
-import { ledgerOf } from './sizes.ts';
+import { ledgerOf, sizeOfMessages } from './sizes.ts';
 
 /** What was left out of a history and shortened in it: plain data, so that the next request can carry the same. */
 export interface Cut {
@@ -34,9 +35,16 @@ export interface CutStep {
 /** Whether a value can be a cut at all. */
 export function isCut(value: unknown): boolean {
   const cut = value as Partial<Cut> | null;
-  const isStep = (step: Partial<CutStep> | null): boolean => Array.isArray(step?.drops) && Array.isArray(step.clips);
-  return Number.isInteger(cut?.messages) && Array.isArray(cut?.steps) && cut.steps.every(isStep);
+  return count.check(cut?.messages) && count.check(cut?.omitted) && isListOf(cut?.steps, isStep);
 }
+
+const isStep = (step: Partial<CutStep> | null): boolean =>
+  isListOf(step?.drops, isDrop) && isListOf(step?.clips, isClip);
+const isDrop = (drop: unknown): boolean => isListOf(drop, count.check) && drop.length === 2;
+const isClip = (clip: Partial<CutStep['clips'][number]> | null): boolean =>
+  count.check(clip?.segment) && positive.check(clip?.maxTokens);
+const isListOf = <T>(value: unknown, is: (item: T) => boolean): value is readonly T[] =>
+  Array.isArray(value) && value.every((item) => is(item));
 
 export interface CutOptions<M> extends HandleOptions {
   readonly format: Format<M>;
@@ -85,6 +93,8 @@ interface Replayed<M> {
   readonly steps: readonly CutStep[];
   /** The users' own texts that were shortened. */
   readonly texts: readonly Hidden[];
+  /** The size of all of it as it came. */
+  readonly tokensBefore: number;
 }
 
 const heldSteps = (cut: Cut | undefined, length: number): readonly CutStep[] =>
@@ -107,7 +117,8 @@ function replay<M>(
     if (rows.length > 0) leaveOut(ledger, rows as TurnRow[], [ledger.write(rows as TurnRow[]) ?? '']);
     for (const { segment, maxTokens } of clips) clipResult(ledger, segment, maxTokens);
   }
-  return { ledger, steps, texts };
+  const tokensBefore = texts.length > 0 ? sizeOfMessages(messages, options.format, counter) : ledger.tokensBefore;
+  return { ledger, steps, texts, tokensBefore };
 }
 
 /** The users' own texts are shortened before the ledger sees them: it edits results only. */
@@ -119,22 +130,26 @@ function shortenTexts<M>(
 ): { readonly messages: readonly M[]; readonly texts: readonly Hidden[] } {
   const shortened = messages.slice();
   const texts: Hidden[] = [];
-  for (const { segment: index, maxTokens } of steps.flatMap(({ clips }) => clips)) {
+  for (const [index, maxTokens] of lastClips(steps)) {
     const segment = segments[index];
     if (segment?.kind !== 'user') continue;
     const handle = handleOf?.(segment.text) ?? '';
     const shown = showHandle(handle === '' ? undefined : handle, options);
-    const shorten = (text: string): string =>
-      truncateResult(text, { maxTokens, strategy: 'both', counter, handle: shown });
-    shortened[segment.message] = cutText(shortened[segment.message] as M, segment, shorten);
+    const shorten = (text: string, most: number): string =>
+      truncateResult(text, { maxTokens: most, strategy: 'both', counter, handle: shown });
+    shortened[segment.message] = cutText(shortened[segment.message] as M, segment, { maxTokens, counter, shorten });
     texts.push({ handle, text: segment.text, why: 'clip', turn: segment.turn });
   }
   return { messages: shortened, texts };
 }
 
+/** What each segment was shortened to last. */
+const lastClips = (steps: readonly CutStep[]): ReadonlyMap<number, number> =>
+  new Map(steps.flatMap(({ clips }) => clips.map(({ segment, maxTokens }) => [segment, maxTokens] as const)));
+
 /** Whole turns first; then, where the newest alone is too large, its results; then messages that nobody answered. */
-function cutMore<M>({ ledger, steps, texts }: Replayed<M>, options: CutOptions<M>): Replayed<M> {
-  const { maxTokens, targetTokens } = options;
+function cutMore<M>(before: Replayed<M>, { maxTokens, targetTokens }: CutOptions<M>): Replayed<M> {
+  const { ledger } = before;
   const limit = { measure: 'tokens' } as const;
   const added: CutStep[] = [];
   const isOver = (): boolean => ledger.tokens > maxTokens;
@@ -154,7 +169,7 @@ function cutMore<M>({ ledger, steps, texts }: Replayed<M>, options: CutOptions<M
     added.push({ drops: [], clips: [], splits: true });
     drop();
   }
-  return { ledger, steps: [...steps, ...added], texts };
+  return { ...before, steps: [...before.steps, ...added] };
 }
 
 /** Turn 0 never goes as a whole: what a user said there, message after message, can. */
@@ -196,18 +211,15 @@ function shortenText<M>(
   { next, segment, excess }: { next: Replayed<M>; segment: number; excess: number },
   options: CutOptions<M>,
 ): Replayed<M> {
-  const size = options.counter(segments[segment]?.text ?? '');
-  const maxTokens = Math.max(LEAST_TEXT, size - excess);
-  if (maxTokens >= size || isClipped(next.steps, segment)) return next;
+  const size = lastClips(next.steps).get(segment) ?? options.counter(segments[segment]?.text ?? '');
+  const maxTokens = Math.max(LEAST_TEXT, Math.floor(size - excess));
+  if (maxTokens >= size) return next;
   const steps = [...next.steps, { drops: [], clips: [{ segment, maxTokens }] }];
   return replay(messages, segments, steps, options) ?? next;
 }
 
-const isClipped = (steps: readonly CutStep[], segment: number): boolean =>
-  steps.some(({ clips }) => clips.some((clip) => clip.segment === segment));
-
 function toResult<M>(
-  { ledger, steps, texts }: Replayed<M>,
+  { ledger, steps, texts, tokensBefore }: Replayed<M>,
   length: number,
   decision: CutHistory<M>['decision'],
 ): CutHistory<M> {
@@ -220,7 +232,7 @@ function toResult<M>(
     clipped: ledger.clippedCount + texts.length,
     notice: notice && writeNotice(notice),
     hidden: [...ledger.hidden, ...texts],
-    tokens: { before: ledger.tokensBefore, after: ledger.tokens },
+    tokens: { before: tokensBefore, after: ledger.tokens },
     decision,
   };
 }

@@ -1,5 +1,6 @@
 import { defaultContextWindow, UNKNOWN_MODEL_WINDOW } from '../budget.ts';
-import { anything, badOption, checkOptions, count, given, oneOf, positive, text } from '../options.ts';
+import { badOption, checkOptions, count, given, oneOf, positive, text } from '../options.ts';
+import { windowsRule } from '../plan/fit.ts';
 import type { Limit, Policy, Truncation } from '../plan/policy.ts';
 
 /** Options of `loopBudget`. */
@@ -18,7 +19,7 @@ export function loopBudget(options: LoopBudgetOptions = {}): number {
     maxInputTokens: positive,
     maxOutputTokens: count,
     model: text,
-    contextWindows: anything,
+    contextWindows: windowsRule,
   });
   const { model, contextWindows, maxOutputTokens = 4096 } = options;
   const known = model === undefined ? UNKNOWN_MODEL_WINDOW : defaultContextWindow(model, contextWindows);
@@ -34,7 +35,10 @@ export interface LoopPolicyOptions {
   readonly maxToolResultTokens?: number;
   /** Which part of it stays: its head if not given. */
   readonly toolResultTruncation?: Truncation;
-  /** What a request may hold, such as `loopBudget` says. Above it, the oldest iterations go as a last resort. */
+  /**
+   * What a request may hold, such as `loopBudget` says. Above it, the oldest iterations go as a last resort. A policy with
+   * a limit of its own, such as `graduated`, takes none: give it to `fit`.
+   */
   readonly maxTokens?: number;
   /** How many messages stood there before the loop: they are the conversation, and stay. */
   readonly conversationMessages?: number;
@@ -62,6 +66,8 @@ export function loopPolicy(policy: Policy, options: LoopPolicyOptions = {}): Pol
 }
 
 function limitOf(policy: Policy, { maxTokens, conversationMessages = 0 }: LoopPolicyOptions): Limit | undefined {
+  if (policy.limit && maxTokens !== undefined)
+    throw badOption('loopPolicy option maxTokens', 'left to fit, since the policy has a limit of its own', maxTokens);
   if (policy.limit) return { ...policy.limit, keepMessages: conversationMessages };
   if (maxTokens === undefined) return undefined;
   const window = policy.window ?? 10;

@@ -1,3 +1,5 @@
+import { PalimpsestError } from '../errors.ts';
+import { isRecord, toText } from '../formats/lens.ts';
 import type { Requirement } from '../plan/report.ts';
 import type { Dialect, ToolCall } from './dialect.ts';
 import { readUsage, type Usage } from './usage.ts';
@@ -52,10 +54,21 @@ export function readCall(call: { readonly id: string; readonly name: string; rea
   if (typeof call.arguments !== 'string') return { ...call, arguments: call.arguments ?? {} };
   if (call.arguments.trim() === '') return { ...call, arguments: {} };
   try {
-    return { ...call, arguments: JSON.parse(call.arguments) };
+    return { ...call, arguments: JSON.parse(call.arguments) ?? {} };
   } catch (error) {
     return { ...call, malformed: (error as Error).message };
   }
+}
+
+/** Anyone may write a model: what it answers is looked at before it is believed. */
+export function checkReply<M>(reply: Reply<M>): Reply<M> {
+  const { messages, calls, text } = isRecord(reply) ? reply : ({} as Partial<Reply<M>>);
+  if (Array.isArray(messages) && Array.isArray(calls) && typeof text === 'string') return reply;
+  const found = toText(reply).slice(0, 300) || 'nothing';
+  throw new PalimpsestError(
+    'MODEL_FAILED',
+    `Expected the model to answer { messages, calls, text } but found ${found}`,
+  );
 }
 
 /** The usage of a reply, where the provider told it. */

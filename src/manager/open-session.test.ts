@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync } from 'node
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { RecordingDisk } from '../../test/store/support/recording-disk.ts';
 import { chat } from '../formats/chat.ts';
 import { never } from '../plan/policies/never.ts';
 import { slidingWindow } from '../plan/policies/sliding-window.ts';
@@ -107,6 +108,21 @@ describe('render', () => {
     await session.close();
   });
 
+  it('finds in the store what a snapshot says is hidden, though nobody rendered before the crash', async () => {
+    const store = createMemoryStore();
+    const disk = new RecordingDisk();
+    const options = { directory: '/s', id: 'chat', store, policy: slidingWindow({ turns: 1 }), snapshotEvery: 2 };
+    const session = await openChat({ ...options, disk });
+    await session.add(user('the task'), ...turns(4));
+    await session.log({ type: 'error', message: 'so that the snapshot is written' });
+    const again = await openChat({ ...options, disk: new RecordingDisk(disk.afterCrash()) });
+    expect(again.recovery.from).toBe('snapshot');
+    const { messages } = await again.render({ window: 100_000 });
+    const shown = JSON.stringify(messages).match(/p_[a-z2-7]{26}/g) ?? [];
+    expect(shown).toHaveLength(3);
+    for (const handle of shown) expect(await store.get(handle)).toBeDefined();
+  });
+
   it('holds its cut still, also after the session was opened again', async () => {
     const directory = freshFolder();
     const options = { directory, id: 'chat', policy: never() };
@@ -116,7 +132,8 @@ describe('render', () => {
     for (const message of turns(30)) await session.add(message);
     const first = await session.render(budget);
     expect(first.omitted).toBeGreaterThan(0);
-    await session.add(reply('a little more'));
+    // It still fits, though it is above what a new cut would go down to.
+    await session.add(...turns(2, { from: 30 }));
     const second = await session.render(budget);
     expect(second.messages.slice(0, first.messages.length)).toEqual(first.messages);
     await session.close();

@@ -67,7 +67,8 @@ export const overflowTable: readonly OverflowWords[] = [
   {
     provider: 'Cohere',
     says: 'too many tokens: total number of tokens (prompt and prediction) cannot exceed 2048 - received 6354.',
-    pattern: /too many tokens/i,
+    // Not Bedrock's "Too many tokens, please wait before trying again", which is a limit per minute.
+    pattern: /too many tokens(?!,? (please wait|per (minute|day)))/i,
   },
   {
     provider: 'Together, Hugging Face',

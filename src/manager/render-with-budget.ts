@@ -2,7 +2,7 @@ import { defaultContextWindow, UNKNOWN_MODEL_WINDOW } from '../budget.ts';
 import { PalimpsestError } from '../errors.ts';
 import type { AnyFormat, Format, FormatName } from '../message.ts';
 import { anything, checkOptions, count, flag, func, given, positive, rule, text } from '../options.ts';
-import { formatRule, hasRecallTool, resolveFormat } from '../plan/fit.ts';
+import { checkedCounter, formatRule, hasRecallTool, resolveFormat, windowsRule } from '../plan/fit.ts';
 import type { Hidden } from '../plan/ledger.ts';
 import { handleOf } from '../store/handle.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
@@ -75,7 +75,7 @@ const RULES = {
   tools: anything,
   window: positive,
   model: text,
-  contextWindows: anything,
+  contextWindows: windowsRule,
   maxOutputTokens: count,
   maxHistoryTokens: count,
   cut: rule('what an earlier render answered as cut', isCut),
@@ -92,7 +92,8 @@ const ROOM = 0.75;
  */
 export function renderWithBudget<M>(messages: readonly M[], options: RenderOptions<M> = {}): Rendered<M> {
   checkOptions('renderWithBudget', given('renderWithBudget', options), RULES);
-  const { counter = countTokens, recall = false, cut } = options;
+  const { recall = false, cut } = options;
+  const counter = checkedCounter(options.counter ?? countTokens);
   const format = resolveFormat<M>(messages, options.format);
   const head = sizeOfMessages(leadingSystem(messages, format), format, counter);
   const budget = budgetOf(options, head, counter);

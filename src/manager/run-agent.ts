@@ -1,4 +1,4 @@
-import { anything, badOption, checkOptions, count, func, oneOf, positive, rule, text } from '../options.ts';
+import { badOption, checkOptions, count, func, oneOf, positive, rule, text } from '../options.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { AgentEvent } from './agent-event.ts';
 import { AgentRun } from './agent-run.ts';
@@ -82,11 +82,14 @@ export interface AgentResult<M> {
  * the session first; what the model is sent is kept within its budget before every request.
  */
 export async function runAgent<M>(options: AgentOptions<M>): Promise<AgentResult<M>> {
-  checkOptions('runAgent', options, RULES);
+  checkOptions('runAgent', options, { ...RULES, task });
   const { run, context, dialect } = prepare(options);
+  const said = taskOf(options.task, dialect);
+  if (said.length + context.messages().length === 0)
+    throw badOption('runAgent option task', 'given where nothing was said yet', options.task);
   await run.begin();
   await run.skipOpenCalls();
-  await context.add(...taskOf(options.task, dialect));
+  await context.add(...said);
   return run.toEnd({ isResumed: options.task === undefined });
 }
 
@@ -98,6 +101,8 @@ export async function resumeAgent<M>(options: ResumeOptions<M>): Promise<AgentRe
     messages: list,
   });
   const { decisions, messages = [], ...rest } = options;
+  if (options.context && options.messages)
+    throw badOption('resumeAgent option messages', 'left out where a session has them', messages);
   const { run, context } = prepare(rest);
   await run.begin();
   await context.add(...messages);
@@ -107,12 +112,14 @@ export async function resumeAgent<M>(options: ResumeOptions<M>): Promise<AgentRe
 
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
 const list = rule('a list of messages', Array.isArray);
+const task = rule('a text that is not empty, or a list of messages', (v) =>
+  typeof v === 'string' ? v !== '' : Array.isArray(v),
+);
 
 const RULES = {
   model: func,
   tools: rule('a list of tools', Array.isArray),
   context: rule('a session', (v) => typeof (v as AgentContext<unknown> | null)?.render === 'function'),
-  task: rule('a text or a list of messages', (v) => typeof v === 'string' || Array.isArray(v)),
   system: text,
   maxToolIterations: positive,
   maxInputTokens: positive,
@@ -127,7 +134,6 @@ const RULES = {
   autoRestart: rule('true or false', (v) => typeof v === 'boolean'),
   onText: func,
   onEvent: func,
-  messages: anything,
 };
 
 function prepare<M>(options: AgentOptions<M>) {

@@ -1,7 +1,8 @@
 import { isRecord } from '../formats/lens.ts';
-import { badOption, nearest } from '../options.ts';
+import { badOption, count, nearest } from '../options.ts';
 import type { ToolCall, ToolResult } from './dialect.ts';
 import type { ToolDefinition } from './model.ts';
+import { errorText, resultText } from './result-text.ts';
 
 /** A schema of a library such as zod, valibot or arktype: https://standardschema.dev */
 export interface StandardSchema<A> {
@@ -35,7 +36,7 @@ export interface Tool<A = unknown> {
   readonly needsApproval?: boolean | NeedsApproval<A>;
   /** In place of the run's own limit; 0 is none. */
   readonly timeoutMs?: number;
-  /** Answers a text, or anything that can be written as JSON. */
+  /** Answers a text, its bytes, or anything that can be written as JSON. */
   run(args: A, context: ToolContext): unknown;
 }
 
@@ -58,13 +59,22 @@ export function createToolbox(list: readonly Tool[]): Toolbox {
   if (!Array.isArray(list)) throw badOption('runAgent option tools', 'a list of tools', list);
   const tools = new Map<string, Tool>();
   for (const tool of list) {
-    if (!NAME.test(tool?.name ?? ''))
-      throw badOption('the name of a tool', '1 to 64 letters, digits, _ and -', tool?.name);
-    if (typeof tool.run !== 'function') throw badOption(`run of the tool ${tool.name}`, 'a function', tool.run);
+    checkTool(tool);
     if (tools.has(tool.name)) throw badOption('the name of each tool', 'its own', tool.name);
     tools.set(tool.name, tool);
   }
   return { tools, definitions: list.map(definitionOf) };
+}
+
+function checkTool(tool: Tool): void {
+  if (!NAME.test(tool?.name ?? ''))
+    throw badOption('the name of a tool', '1 to 64 letters, digits, _ and -', tool?.name);
+  const { name, run, timeoutMs, parameters } = tool;
+  if (typeof run !== 'function') throw badOption(`run of the tool ${name}`, 'a function', run);
+  if (timeoutMs !== undefined && !count.check(timeoutMs))
+    throw badOption(`timeoutMs of the tool ${name}`, count.expected, timeoutMs);
+  if (parameters !== undefined && !isStandard(parameters) && !isRecord(parameters))
+    throw badOption(`parameters of the tool ${name}`, 'a schema', parameters);
 }
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/;
@@ -107,10 +117,19 @@ export async function prepareCall({ tools }: Toolbox, call: ToolCall): Promise<P
     };
   }
   if (!isStandard(tool.parameters)) return { call, tool, args: call.arguments };
-  const checked = await tool.parameters['~standard'].validate(call.arguments);
+  const checked = await checkArguments(tool.parameters, call.arguments);
   if (!checked.issues) return { call, tool, args: checked.value };
   const issues = checked.issues.map(({ path = [], message }) => `${pathText(path)}${message}`).join('; ');
   return { call, refused: failed(call, `the arguments of ${call.name} are not what it takes: ${issues}`) };
+}
+
+/** A check of the user's own inside a schema may throw at what a model made up. */
+async function checkArguments(schema: StandardSchema<unknown>, given: unknown): Promise<SchemaResult<unknown>> {
+  try {
+    return await schema['~standard'].validate(given);
+  } catch (error) {
+    return { issues: [{ message: errorText(error) }] };
+  }
 }
 
 function unknownTool(name: string, known: readonly string[]): string {
@@ -147,7 +166,7 @@ export async function runCall(prepared: PreparedCall, { signal, timeoutMs }: Run
   const abort = (): void => end(failed(call, ABORTED));
   signal.addEventListener('abort', abort, { once: true });
   const late = (): void => end(failed(call, `${call.name} did not finish within ${limitMs} ms and was stopped`));
-  const timer = limitMs > 0 ? setTimeout(late, limitMs) : undefined;
+  const timer = limitMs > 0 ? setTimeout(late, Math.min(limitMs, LONGEST_TIMER_MS)) : undefined;
   try {
     return await Promise.race([finished(tool, { call, args, signal: stop.signal }), ended]);
   } finally {
@@ -155,6 +174,9 @@ export async function runCall(prepared: PreparedCall, { signal, timeoutMs }: Run
     signal.removeEventListener('abort', abort);
   }
 }
+
+/** A longer timer goes off at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const ABORTED = 'the run was aborted before this call had finished';
 
@@ -166,13 +188,8 @@ async function finished(
     const value = await tool.run(args, { callId: call.id, signal });
     return { call, text: resultText(value), isError: false };
   } catch (error) {
-    return failed(call, error instanceof Error ? error.message : String(error));
+    return failed(call, errorText(error));
   }
-}
-
-function resultText(value: unknown): string {
-  if (typeof value === 'string') return value;
-  return value === undefined ? '' : (JSON.stringify(value) ?? String(value));
 }
 
 /** Formats without an error flag have only the text to tell. */

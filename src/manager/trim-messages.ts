@@ -34,9 +34,9 @@ export function trimMessages<M>(messages: readonly M[], options: TrimOptions<M>)
   // Only whole turns are looked for, not their sizes.
   const counter = (): number => 0;
   const ledger = ledgerOf(messages, resolveFormat<M>(messages, format), { counter, handleOf, show });
-  const rows = oldestTurns(ledger, messages.length - Math.floor(ROOM * maxMessages));
+  const { rows, texts } = oldestTurns(ledger, messages.length - Math.floor(ROOM * maxMessages));
   if (rows.length === 0) return { messages: messages.slice(), dropped: 0, hidden: [] };
-  const dropped = leaveOut(ledger, rows, [ledger.write(rows) ?? '']);
+  const dropped = leaveOut(ledger, rows, texts);
   return { messages: ledger.sent(), dropped, hidden: ledger.hidden };
 }
 
@@ -47,14 +47,19 @@ const RULES = {
   show: oneOf('nothing', 'handle', 'recall'),
 };
 
-function oldestTurns<M>(ledger: Ledger<M>, excess: number): readonly TurnRow[] {
+/** And what they say. Turns that cannot be written down stay: they could not be had again. */
+function oldestTurns<M>(ledger: Ledger<M>, excess: number): { readonly rows: TurnRow[]; readonly texts: string[] } {
   const rows: TurnRow[] = [];
+  const texts: string[] = [];
   // The notice is a message too.
   let left = excess + 1;
   for (const group of removable(ledger, ledger.turns)) {
     if (left <= 0) break;
+    const text = ledger.write(group);
+    if (text === undefined) continue;
     rows.push(...group);
+    texts.push(text);
     left -= group.reduce((sum, { from, to }) => sum + to - from, 0);
   }
-  return rows;
+  return { rows, texts };
 }

@@ -11,6 +11,7 @@ export interface Usage {
 }
 
 type Fields = Record<string, unknown>;
+type Reader = readonly [field: string, read: (usage: Fields) => Usage];
 
 /**
  * Reads usage from a provider's response, an event of its stream, or the usage object itself: Ollama, OpenAI (both APIs)
@@ -19,8 +20,7 @@ type Fields = Record<string, unknown>;
 export function readUsage(value: unknown): Usage | undefined {
   const usage = findUsage(value, 0);
   if (!usage) return undefined;
-  const read = READERS.find(([field]) => usage[field] !== undefined);
-  return read?.[1](usage);
+  return READERS.find(isToldIn(usage))?.[1](usage);
 }
 
 /** The sum over several requests; undefined where none was told. */
@@ -40,7 +40,7 @@ const DEEPEST = 3;
 
 function findUsage(value: unknown, depth: number): Fields | undefined {
   if (!isRecord(value) || Array.isArray(value)) return undefined;
-  if (READERS.some(([field]) => value[field] !== undefined && isCountOrParts(value[field]))) return value;
+  if (READERS.some(isToldIn(value))) return value;
   if (depth === DEEPEST) return undefined;
   for (const place of PLACES) {
     const found = findUsage(value[place], depth + 1);
@@ -49,10 +49,14 @@ function findUsage(value: unknown, depth: number): Fields | undefined {
   return undefined;
 }
 
-const isCountOrParts = (value: unknown): boolean => typeof value === 'number' || isRecord(value);
+/** Whether a field holds a count, or its parts. Some servers write null in those that they do not fill. */
+const isToldIn =
+  (usage: Fields) =>
+  ([field]: Reader): boolean =>
+    typeof usage[field] === 'number' || isRecord(usage[field]);
 
 /** The field by which each way of counting is known, and how it is read. The first that is there decides. */
-const READERS: readonly (readonly [field: string, read: (usage: Fields) => Usage])[] = [
+const READERS: readonly Reader[] = [
   ['promptTokenCount', fromGemini],
   ['prompt_eval_count', fromOllama],
   ['eval_count', fromOllama],

@@ -210,6 +210,20 @@ describe('a damaged line in the middle', () => {
     expect(readFileSync(path('events.jsonl'), 'utf8')).toBe('this is\nno log\n');
   });
 
+  it('a line that is there twice counts once', async () => {
+    const { directory, path } = await written();
+    const lines = readFileSync(path('events.jsonl'), 'utf8').split('\n');
+    appendFileSync(path('events.jsonl'), `${lines[4]}\n${lines[5]}\n`);
+    const again = await openChat({ directory, id: 'chat', ...quiet });
+    expect(again.messages()).toEqual(said(5));
+    await again.add(user('message 5'));
+    expect((await eventsOf(again)).map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 7]);
+    await again.close();
+    const third = await openChat({ directory, id: 'chat', ...quiet });
+    expect(third.messages()).toEqual(said(6));
+    await third.close();
+  });
+
   it('empty lines are no damage', async () => {
     const { directory, path } = await written();
     rmSync(path('state.yaml'));

@@ -1,0 +1,231 @@
+// Kills a process that writes to a session, again and again, and looks at what it left behind:
+// `node scripts/session-crash.js 300` three hundred times, `node scripts/session-crash.js 50 7` fifty times with the seed 7.
+import { spawn } from 'node:child_process';
+import { cpSync, existsSync, mkdtempSync, rmSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const { openSession } = await import('../dist/manager/open-session.js');
+const { readSessionEvents } = await import('../dist/manager/session/read-session-events.js');
+const { chat } = await import('../dist/formats/chat.js');
+const { slidingWindow } = await import('../dist/plan/policies/sliding-window.js');
+
+const ID = 'crash';
+const ROUNDS_PER_SESSION = 20;
+const MODES = ['archive', 'archive', 'off', 'discard'];
+/** Snapshots and compactions all the time, and little in memory. */
+const optionsOf = (directory, compaction) => ({
+  directory,
+  id: ID,
+  compaction,
+  snapshotEvery: 4,
+  compactAfterBytes: 4000,
+  maxInputTokens: 1000,
+  maxToolResultTokens: 200,
+  maxRestarts: 1_000_000,
+  policy: slidingWindow({ turns: 5 }),
+  onProblem: (problem) => {
+    throw problem;
+  },
+});
+/** The word after which the child is killed, and how many milliseconds later at most. */
+const MOMENTS = new Map([
+  ['started', 15],
+  ['opened', 60],
+  ['add', 30],
+  ['compact', 6],
+  ['restart', 6],
+]);
+
+// The child: writes, and says what it is about to do and what is done. A line is written at once, or not at all.
+
+async function write(directory, compaction, first) {
+  const random = randomFrom(first);
+  let number = first * 100_000;
+  say({ is: 'started' });
+  const session = await openSession(optionsOf(directory, compaction));
+  say({ is: 'opened' });
+  const add = async (...messages) => {
+    const numbers = messages.map(({ n }) => n);
+    say({ begun: 'add', numbers });
+    await session.add(...messages.map(({ message }) => message));
+    say({ done: 'add', numbers });
+  };
+  const next = (role, about = {}) => ({ n: number, message: { role, content: textOf(number++, random), ...about } });
+  const turn = async () => {
+    const ids = Array.from({ length: 1 + Math.floor(random() * 3) }, (_, i) => `c${number}-${i}`);
+    await add(next('assistant', { toolCalls: ids.map((id) => ({ id, name: 'bash', arguments: '{}' })) }));
+    for (const id of ids) await add(next('tool', { toolCallId: id, name: 'bash' }));
+  };
+  const tell = async (what, work) => {
+    say({ begun: what });
+    await work();
+    say({ done: what });
+  };
+  for (;;) {
+    const dice = random();
+    if (dice < 0.45) await turn();
+    else if (dice < 0.6) await add(next('user'));
+    else if (dice < 0.75) await Promise.all(Array.from({ length: 5 }, () => add(next('user'), next('assistant'))));
+    else if (dice < 0.8) session.record({ type: 'x_note', text: 'nobody waits for this' });
+    else if (dice < 0.86) await tell('mask', () => session.mask(2));
+    else if (dice < 0.92) await tell('compact', () => session.compact());
+    else if (dice < 0.96) await tell('restart', () => session.restart('test'));
+    else if (dice < 0.97) await tell('reset', () => session.reset());
+    else session.manager.recordUsage({ promptTokens: 1000, completionTokens: 10 });
+  }
+}
+
+function say(line) {
+  writeSync(1, `${JSON.stringify(line)}\n`);
+}
+
+const textOf = (n, random) => `<<${n}>>${'words and more '.repeat(Math.floor(random() ** 3 * 400))}`;
+
+// The parent: kills it, opens the session, and compares.
+
+async function main(times, seed) {
+  const random = randomFrom(seed);
+  const seen = {};
+  let directory;
+  let model;
+  for (let round = 0; round < times; round++) {
+    if (round % ROUNDS_PER_SESSION === 0) {
+      if (directory) rmSync(directory, { recursive: true });
+      directory = mkdtempSync(join(tmpdir(), 'palimpsest-session-crash-'));
+      model = new Model(MODES[Math.floor(round / ROUNDS_PER_SESSION) % MODES.length]);
+    }
+    try {
+      const lines = await runAndKill(directory, model.compaction, seed * 1000 + round, random);
+      for (const line of lines) model.take(line);
+      const last = lines.at(-1) ?? { is: 'not started' };
+      const when = last.is ?? (last.begun ? `during ${last.begun}` : 'between');
+      seen[when] = (seen[when] ?? 0) + 1;
+      await model.check(directory);
+    } catch (error) {
+      console.error(`round ${round} of seed ${seed}, in ${directory}:`);
+      throw error;
+    }
+  }
+  if (directory) rmSync(directory, { recursive: true });
+  console.log(`${times} kills with seed ${seed}, nothing lost: ${JSON.stringify(seen)}`);
+}
+
+/** Answers what the child said before it was killed. */
+async function runAndKill(directory, compaction, first, random) {
+  const [word, mostMs] = pick([...MOMENTS], random);
+  const args = [fileURLToPath(import.meta.url), '--child', directory, compaction, String(first)];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  const ended = new Promise((resolve) => child.once('close', (code, signal) => resolve({ code, signal })));
+  const kill = () => child.kill('SIGKILL');
+  const delay = random() * mostMs;
+  let output = '';
+  let isWaiting = true;
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    output += text;
+    if (!isWaiting || !output.includes(`:"${word}"`)) return;
+    isWaiting = false;
+    sleep(delay).then(kill);
+  });
+  const patience = setTimeout(kill, 3000);
+  const { code, signal } = await ended;
+  clearTimeout(patience);
+  if (signal !== 'SIGKILL') throw new Error(`the child ended by itself, with ${code}`);
+  // The last line has no end: it was cut off, or is empty.
+  return output
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line));
+}
+
+/** What must be in the log, and what may be. */
+class Model {
+  #begun = new Set();
+  #sure = new Set();
+  /** Acknowledged since the conversation last began: the newest of these are in memory. */
+  #recent = [];
+
+  constructor(compaction) {
+    this.compaction = compaction;
+  }
+
+  take({ begun, done, numbers = [] }) {
+    if (begun === 'add') for (const number of numbers) this.#begun.add(number);
+    else if (begun === 'restart' || begun === 'reset') this.#recent = [];
+    if (done !== 'add') return;
+    for (const number of numbers) this.#sure.add(number);
+    this.#recent.push(...numbers);
+  }
+
+  async check(directory) {
+    const before = await eventsIn(directory);
+    const alone = await this.#openWithoutSnapshot(directory);
+    const session = await openSession(optionsOf(directory, this.compaction));
+    if (session.recovery.damagedLines > 0) throw new Error(`damage: ${JSON.stringify(session.recovery)}`);
+    const found = { messages: session.messages(), number: session.number, turns: session.turns };
+    if (JSON.stringify(found) !== JSON.stringify(alone)) throw new Error('snapshot and events tell different stories');
+    for (const list of [session.messages(), session.view()]) {
+      const violations = chat.check([...list, { role: 'user', content: 'next' }]);
+      if (violations.length > 0) throw new Error(`not to be sent: ${JSON.stringify(violations)}`);
+    }
+    await session.close();
+    this.#checkEvents(before);
+    this.#checkEvents(await eventsIn(directory));
+  }
+
+  #checkEvents(events) {
+    const seqs = events.map(({ seq }) => seq);
+    if (seqs.some((seq, i) => i > 0 && seq <= seqs[i - 1])) throw new Error('events out of order, or twice');
+    const numbers = events.flatMap(({ type, message, recovered }) =>
+      type === 'message' && !recovered ? [Number(/^<<(\d+)>>/.exec(message.content)?.[1])] : [],
+    );
+    if (numbers.some((number, i) => i > 0 && number <= numbers[i - 1]))
+      throw new Error('messages out of order, or twice');
+    const strange = numbers.filter((number) => !this.#begun.has(number));
+    if (strange.length > 0) throw new Error(`nobody added ${strange}`);
+    const there = new Set(numbers);
+    // What may be discarded is what is no longer in memory.
+    const must = this.compaction === 'discard' ? this.#recent.slice(-50) : [...this.#sure];
+    const lost = must.filter((number) => !there.has(number));
+    if (lost.length > 0) throw new Error(`acknowledged and not there: ${lost}`);
+  }
+
+  /** What the events alone say, in a copy. */
+  async #openWithoutSnapshot(directory) {
+    const copy = mkdtempSync(join(tmpdir(), 'palimpsest-session-copy-'));
+    try {
+      if (existsSync(join(directory, ID))) cpSync(join(directory, ID), join(copy, ID), { recursive: true });
+      rmSync(join(copy, ID, 'state.yaml'), { force: true });
+      const session = await openSession(optionsOf(copy, this.compaction));
+      const found = { messages: session.messages(), number: session.number, turns: session.turns };
+      await session.close();
+      return found;
+    } finally {
+      rmSync(copy, { recursive: true });
+    }
+  }
+}
+
+async function eventsIn(directory) {
+  const events = [];
+  for await (const event of readSessionEvents({ directory, id: ID })) events.push(event);
+  return events;
+}
+
+const pick = (from, random) => from[Math.floor(random() * from.length)];
+
+/** Numbers from 0 up to 1, the same for the same seed. */
+function randomFrom(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+if (process.argv[2] === '--child') await write(process.argv[3], process.argv[4], Number(process.argv[5]));
+else await main(Number(process.argv[2] ?? 300), Number(process.argv[3] ?? Date.now() % 100_000));
