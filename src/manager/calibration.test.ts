@@ -53,5 +53,6 @@ describe('Calibration', () => {
   it('refuses what it cannot have learned', () => {
     expect(() => new Calibration({ m: { ratio: Number.NaN, samples: 1 } })).toThrow(PalimpsestError);
     expect(() => new Calibration({ m: { ratio: 1, samples: 0.5 } })).toThrow(PalimpsestError);
+    expect(() => new Calibration({ m: null as never })).toThrow(PalimpsestError);
   });
 });

@@ -109,6 +109,17 @@ describe('extractCarryover', () => {
     expect(carried).toEqual([...head, ...tail, ...run.slice(-3, -1)]);
   });
 
+  it('holds a task that begins with the words of a summary, but is none', () => {
+    const task = user('Conversation summary (contract): write one for me.');
+    const run = [system('You are an agent.'), task, ...history(9).slice(2)];
+    expect(carry(run, { turns: 1 })).toEqual([...run.slice(0, 2), ...run.slice(-2)]);
+  });
+
+  it('refuses a counter that answers no number', () => {
+    const counter = (): number => Number.NaN;
+    expect(() => carry(history(20), { maxTokens: 100, counter })).toThrow(/what the option counter answers/);
+  });
+
   it('carries messages of a provider as they are', () => {
     const run = [
       { role: 'user', content: 'go' },

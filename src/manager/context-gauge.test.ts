@@ -16,7 +16,7 @@ describe('contextGauge', () => {
     expect(contextGauge(usagePct)).toEqual({ text, color });
   });
 
-  it.each([-1, Number.NaN])('refuses %d', (usagePct) => {
+  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY])('refuses %d', (usagePct) => {
     expect(() => contextGauge(usagePct)).toThrow(PalimpsestError);
   });
 });

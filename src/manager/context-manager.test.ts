@@ -47,6 +47,11 @@ describe('ContextManager', () => {
       expect(types(blind(), 899, 900)).toEqual(['mask', 'wind-down']);
     });
 
+    it('by the threshold as it is given, although 0.55 * 100 is more than 55', () => {
+      const at55 = blind({ contextLimit: 100, softThreshold: 0.55 });
+      expect(types(at55, 54, 55)).toEqual(['continue', 'mask']);
+    });
+
     it('to mask, then to wind down, then to restart', () => {
       const manager = blind();
       expect(used(manager, 500).evaluate()).toEqual({ type: 'continue' });
@@ -142,6 +147,14 @@ describe('ContextManager', () => {
       expect(manager.promptTokens).toBe(estimated);
     });
 
+    it('by the last count, where it knows no messages and the provider told nothing', () => {
+      const manager = blind();
+      expect(types(manager, 950, 950)).toEqual(['mask', 'wind-down']);
+      manager.recordUsage(undefined);
+      expect(manager.promptTokens).toBe(950);
+      expect(manager.evaluate().type).toBe('restart');
+    });
+
     it('with the system prompt and the tools that stand beside the messages', () => {
       const plain = watching().manager.promptTokens;
       const tools = [{ name: 'bash', description: prose(400) }];
@@ -195,6 +208,12 @@ describe('ContextManager', () => {
       expect(manager.maskOldest(100).masked).toBe(15);
       expect(manager.maskOldest(100)).toMatchObject({ masked: 0, total: 15, notice: undefined, reclaimedPct: 0 });
       expect(used(manager, 15_000).evaluate()).toEqual({ type: 'continue', because: 'nothing-to-mask' });
+    });
+
+    it('nothing where it knows no messages, and knows none afterwards', () => {
+      const manager = used(blind(), 750);
+      expect(manager.maskOldest(3)).toMatchObject({ masked: 0, messages: [] });
+      expect(used(manager, 760).evaluate()).toEqual({ type: 'mask', count: 3 });
     });
 
     it('with handles where what is hidden is stored', () => {
@@ -257,6 +276,14 @@ describe('ContextManager', () => {
       });
       expect([manager.sessionNumber, manager.maskedTotal, manager.completionTokens]).toEqual([2, 0, 0]);
       expect(manager.usagePct).toBeLessThan(20);
+      expect(manager.evaluate()).toEqual({ type: 'continue' });
+    });
+
+    it('within their budget in real tokens, where the provider counts more than we estimate', () => {
+      const calibration = new Calibration({ m: { ratio: 3, samples: 5 } });
+      const { manager } = watching({ model: 'm', calibration, carryoverTurns: 15 });
+      manager.restart();
+      expect(manager.promptTokens).toBeLessThanOrEqual(7000 + 100);
       expect(manager.evaluate()).toEqual({ type: 'continue' });
     });
 
@@ -331,6 +358,10 @@ describe('ContextManager', () => {
       [{ maskBatch: 1.5 }, 'maskBatch'],
       [{ maxRestarts: -1 }, 'maxRestarts'],
       [{ softTreshold: 0.5 }, 'softThreshold'],
+      [{ contextWindows: { m: Number.NaN } }, 'contextWindows'],
+      [{ state: { sessionNumber: Number.NaN } as never }, 'state'],
+      [{ state: { promptTokens: -5 } as never }, 'state'],
+      [{ state: { isWindingDown: 'no' } as never }, 'state'],
     ])('%j', (options, name) => {
       const error = errorOf(() => new ContextManager({ contextLimit: 1000, ...options }));
       expect(error?.code).toBe('BAD_OPTION');

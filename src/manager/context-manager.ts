@@ -329,7 +329,9 @@ export class ContextManager<M = ChatMessage> {
   /** What a restart would carry over: the task and the last turns, within their budget. */
   carryover(): readonly M[] {
     const messages = this.#options.session?.messages() ?? this.#messages ?? [];
-    return extractCarryover(messages, { ...this.#carryover, format: this.#format(), counter: this.#counter });
+    const { turns, maxTokens: realTokens } = this.#carryover;
+    const maxTokens = Math.max(1, Math.floor(realTokens / this.calibration.ratio(this.#model)));
+    return extractCarryover(messages, { turns, maxTokens, format: this.#format(), counter: this.#counter });
   }
 
   /** Begins the next session. Throws RESTART_LIMIT where `maxRestarts` is reached. */

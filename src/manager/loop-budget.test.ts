@@ -105,6 +105,14 @@ describe('loopPolicy', () => {
     expect(policy.limit).toMatchObject({ max: 500, keepMessages: 2 });
   });
 
+  it('takes its own where that is the smaller one, and refuses it beside a limit in characters', () => {
+    const policy = loopPolicy(graduated({ maxInputTokens: 9000 }), { maxTokens: 500 });
+    expect(policy.limit).toMatchObject({ max: 500, measure: 'tokens' });
+    const inChars = graduated({ maxInputChars: 9000 });
+    expect(codeOf(() => loopPolicy(inChars, { maxTokens: 500 }))).toBe('BAD_OPTION');
+    expect(loopPolicy(inChars).limit).toMatchObject({ max: 9000, measure: 'chars' });
+  });
+
   it('holds its cut still: a request begins with the one before, but where iterations were dropped anew', () => {
     const policy = loopPolicy(never(), { maxTokens: 2000 });
     const run: ChatMessage[] = [user('go')];

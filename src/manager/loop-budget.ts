@@ -36,8 +36,8 @@ export interface LoopPolicyOptions {
   /** Which part of it stays: its head if not given. */
   readonly toolResultTruncation?: Truncation;
   /**
-   * What a request may hold, such as `loopBudget` says. Above it, the oldest iterations go as a last resort. A policy with
-   * a limit of its own, such as `graduated`, takes none: give it to `fit`.
+   * What a request may hold, such as `loopBudget` says. Above it, the oldest iterations go as a last resort. Where the
+   * policy has a limit of its own, the smaller one counts; beside one in characters, give this to `fit`.
    */
   readonly maxTokens?: number;
   /** How many messages stood there before the loop: they are the conversation, and stay. */
@@ -66,11 +66,15 @@ export function loopPolicy(policy: Policy, options: LoopPolicyOptions = {}): Pol
 }
 
 function limitOf(policy: Policy, { maxTokens, conversationMessages = 0 }: LoopPolicyOptions): Limit | undefined {
-  if (policy.limit && maxTokens !== undefined)
-    throw badOption('loopPolicy option maxTokens', 'left to fit, since the policy has a limit of its own', maxTokens);
-  if (policy.limit) return { ...policy.limit, keepMessages: conversationMessages };
+  const keepMessages = conversationMessages;
+  if (policy.limit) return { ...policy.limit, max: lesserMax(policy.limit, maxTokens), keepMessages };
   if (maxTokens === undefined) return undefined;
   const window = policy.window ?? 10;
-  const keepMessages = conversationMessages;
   return { max: maxTokens, measure: 'tokens', window, mask: true, summaryMaxChars: 1400, keepMessages };
+}
+
+function lesserMax({ max, measure }: Limit, maxTokens = Number.POSITIVE_INFINITY): number {
+  if (measure === 'chars' && maxTokens < Number.POSITIVE_INFINITY)
+    throw badOption('loopPolicy option maxTokens', 'left to fit where the policy has a limit in characters', maxTokens);
+  return Math.min(max, maxTokens);
 }

@@ -1,4 +1,5 @@
 import type { Format } from '../message.ts';
+import { anything, checkOptions, func, oneOf, positive } from '../options.ts';
 import { breakEven } from '../plan/policies/break-even.ts';
 import type { Policy } from '../plan/policy.ts';
 import { pricesOf } from '../plan/prices.ts';
@@ -38,8 +39,29 @@ export type MemorySessionOptions<M> = Pick<
   readonly onWindDown?: (session: AgentContext<M>) => Promise<void> | void;
 };
 
+/** The rest is for the manager to check. */
+const RULES = {
+  dialect: anything,
+  policy: anything,
+  model: anything,
+  contextWindows: anything,
+  counter: anything,
+  contextLimit: anything,
+  softThreshold: anything,
+  hardThreshold: anything,
+  carryoverTurns: anything,
+  carryoverTokens: anything,
+  maskBatch: anything,
+  maxRestarts: anything,
+  maxInputTokens: positive,
+  maxToolResultTokens: positive,
+  toolResultTruncation: oneOf('head', 'tail', 'both'),
+  onWindDown: func,
+};
+
 /** A session that ends with the process: for runs that nobody needs to take up again, and for tests. */
 export function createMemorySession<M>(options: MemorySessionOptions<M> = {}): AgentContext<M> {
+  checkOptions('createMemorySession', options, RULES);
   return new MemorySession(options);
 }
 

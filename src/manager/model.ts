@@ -60,6 +60,9 @@ export function readCall(call: { readonly id: string; readonly name: string; rea
   }
 }
 
+/** A call whose arguments may end too early, though they can be read: it must not be made. */
+export const cutOff = (call: ToolCall): ToolCall => ({ ...call, malformed: 'they were cut off' });
+
 /** Anyone may write a model: what it answers is looked at before it is believed. */
 export function checkReply<M>(reply: Reply<M>): Reply<M> {
   const { messages, calls, text } = isRecord(reply) ? reply : ({} as Partial<Reply<M>>);

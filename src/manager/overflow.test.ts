@@ -21,6 +21,8 @@ describe('isOverflow', () => {
   });
 
   it.each([
+    'Too many tokens, please wait before trying again.',
+    'Too many tokens per day, please wait before trying again.',
     'Invalid API key',
     'tool_use ids were found without tool_result blocks',
     'Connection error.',

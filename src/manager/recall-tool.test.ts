@@ -28,6 +28,15 @@ describe('the recall tool', () => {
     expect(await ask({ handle }, { maxChars: 100 })).toMatch(/\[\d+ more characters: ask for lines\]$/);
   });
 
+  it('says where there are no such lines', async () => {
+    const handle = await store.put(text, {});
+    expect(await ask({ handle, lines: [500, 600] })).toContain('none of its 100 lines');
+  });
+
+  it('refuses a size that is none', () => {
+    expect(() => recallTool(store, { maxChars: 0 })).toThrow(expect.objectContaining({ code: 'BAD_OPTION' }));
+  });
+
   it('answers an error where it was asked wrongly', async () => {
     expect(await ask({ handle: 'p_unknown' })).toMatch(/^Error: Expected a handle that this store knows/);
     expect(await ask({ handle: 'p_x', heads: 3 })).toMatch(/^Error: the arguments of recall are not what it takes/);

@@ -180,6 +180,49 @@ describe('renderWithBudget', () => {
     expect(report.historyTokens.after).toBeLessThanOrEqual(800);
   });
 
+  it('cuts a message of many parts, none of which is large', () => {
+    const image = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } };
+    const parts = range(1, 20).map((n) => ({ type: 'text', text: prose(800, `part ${n}: `) }));
+    const content = [{ type: 'text', text: 'Read this.' }, ...parts, image];
+    const { messages, report } = renderWithBudget([{ role: 'user', content }], {
+      format: openaiChat,
+      counter,
+      maxHistoryTokens: 3000,
+    });
+    expect(report.historyTokens.after).toBeLessThanOrEqual(3000);
+    const sent = messages[0]?.content as { text?: string }[];
+    expect([sent[0], sent.at(-1)]).toEqual([content[0], image]);
+    for (const [i, { text = '' }] of sent.slice(1, -1).entries())
+      expect(text).toMatch(new RegExp(`^part ${i + 1}: .*\\[truncated: kept first\\+last`, 's'));
+  });
+
+  it('tells how large history came, also where a message was cut', () => {
+    const { report } = render([user(prose(40_000))], { maxHistoryTokens: 1000 });
+    expect(report.historyTokens.before).toBe(10_004);
+  });
+
+  it('cuts with a counter that answers fractions', () => {
+    const eighths = (text: string): number => text.length / 8;
+    const run = [user('Hello'), reply('Hi'), user(prose(40_000))];
+    const { report } = render(run, { maxHistoryTokens: 1000, counter: eighths });
+    expect(report.historyTokens.after).toBeLessThanOrEqual(1000);
+  });
+
+  it('cuts a message further that it cut before, where what came since needs the room', () => {
+    const task = user(prose(40_000, 'The task: '));
+    const first = render([task], { maxHistoryTokens: 1000 });
+    const next = [task, reply(prose(1600)), user(prose(40_000, 'Look: '))];
+    const second = render(next, { maxHistoryTokens: 1000, cut: first.cut });
+    expect(second.report.historyTokens.after).toBeLessThanOrEqual(1000);
+    expect(second.messages[0]?.content).toMatch(/^The task: /);
+    expect(second.hidden.filter(({ why }) => why === 'clip').map(({ text }) => text)).toEqual([
+      task.content,
+      next[2]?.content,
+    ]);
+    const third = render([...next, reply('I see.')], { maxHistoryTokens: 1000, cut: second.cut });
+    expect(third.messages).toEqual([...second.messages, reply('I see.')]);
+  });
+
   it('holds the cut of a message when it is no longer the newest', () => {
     const run = [user('Hello.'), reply('Hi.'), user(prose(40_000, 'Look: '))];
     const first = render(run, { maxHistoryTokens: 1000 });
@@ -258,6 +301,12 @@ describe('renderWithBudget', () => {
     { maxHistoryTokens: Number.NaN },
     { maxHistoryTokens: -1 },
     { cut: {} as never },
+    { cut: { messages: 1, omitted: 0, steps: [{ drops: [5], clips: [] }] } as never },
+    { cut: { messages: 1, omitted: 0, steps: [{ drops: [], clips: [null] }] } as never },
+    { cut: { messages: 1, omitted: 0, steps: [{ drops: [], clips: [{ segment: 0, maxTokens: -1 }] }] } },
+    { model: 'mine', contextWindows: { mine: Number.NaN } },
+    { contextWindows: null as never },
+    { counter: () => Number.NaN },
     { maxHistoryToken: 5 } as never,
   ])('refuses %j', (options) => {
     expect(codeOf(() => render([user('Hello')], options))).toBe('BAD_OPTION');

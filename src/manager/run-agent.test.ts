@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { AnthropicMessage } from '../formats/anthropic.ts';
 import { chat } from '../formats/chat.ts';
 import type { ChatMessage } from '../message.ts';
 import { polling } from '../plan/policies/sliding-window.ts';
@@ -112,6 +113,23 @@ describe('runAgent', () => {
     expect(heard.filter((delta) => delta !== '')).toEqual(['All ', 'done ', 'now.']);
   });
 
+  it.each([
+    ['length', 'the answer was cut'],
+    ['refusal', 'the model refused'],
+  ] as const)('does not let an answer pass for whole that ended for %s', async (stop, because) => {
+    const result = await runAgent({ model: scripted(say('I was', { stop })), task: 'Go.' });
+    expect(result).toMatchObject({ status: 'complete', because: expect.stringContaining(because) });
+    expect(await runAgent({ model: scripted(say('All.')), task: 'Go.' })).not.toHaveProperty('because');
+  });
+
+  it.each([undefined, {}, { messages: [], text: 'x' }])('says that %o is no reply', async (reply) => {
+    const model = (async () => reply) as unknown as Model<ChatMessage>;
+    await expect(runAgent({ model, task: 'Go.' })).rejects.toMatchObject({
+      code: 'MODEL_FAILED',
+      message: expect.stringContaining('{ messages, calls, text }'),
+    });
+  });
+
   it('throws what a model throws', async () => {
     const model = scripted(new Error('invalid x-api-key'));
     await expect(runAgent({ model, task: 'Go.' })).rejects.toThrow('invalid x-api-key');
@@ -128,14 +146,47 @@ describe('runAgent', () => {
     expect(contents(context.messages())[2]).toMatch(/^Error: it was not made/);
   });
 
+  it('leaves calls open that the provider answers itself', async () => {
+    const searching = { type: 'server_tool_use', id: 'srv_1', name: 'web_search', input: {} };
+    const paused = { role: 'assistant', content: [searching] };
+    const context = createMemorySession<AnthropicMessage>({ dialect: anthropicDialect });
+    await context.add({ role: 'user', content: 'Search.' }, paused);
+    const asked: (readonly AnthropicMessage[])[] = [];
+    const ask = async ({ messages }: ModelRequest<AnthropicMessage>) => {
+      asked.push(messages);
+      return { messages: [{ role: 'assistant', content: 'Found.' }], calls: [], text: 'Found.' };
+    };
+    await runAgent({ model: Object.assign(ask, { dialect: anthropicDialect }), context });
+    expect(asked[0]?.at(-1)).toEqual(paused);
+  });
+
   it.each([
     ['a model that is no function', { model: 'gpt-5' }],
     ['an option that is not there', { model: scripted(), maxIterations: 3 }],
+    ['messages, which are called task', { model: scripted(say('x')), task: 'Go.', messages: [] }],
+    ['an empty task', { model: scripted(say('x')), task: '' }],
+    ['no task where nothing was said yet', { model: scripted(say('x')) }],
     ['no iterations', { model: scripted(), maxToolIterations: 0 }],
     ['a context that is no session', { model: scripted(), context: {} }],
     ['two tools of one name', { model: scripted(), tools: [echo, echo] }],
   ])('refuses %s', async (_what, options) => {
     await expect(runAgent(options as never)).rejects.toMatchObject({ code: 'BAD_OPTION' });
+  });
+
+  it('refuses to run twice at a time in one session: each would answer the calls of the other', async () => {
+    const context = createMemorySession<ChatMessage>();
+    let second: unknown;
+    const again: Tool = {
+      name: 'again',
+      run: async () => {
+        second = await runAgent({ model: scripted(say('x')), context, task: 'Me too.' }).catch((error) => error);
+      },
+    };
+    const model = scripted(call(['again']), say('Done.'), say('Now I.'));
+    const { messages } = await runAgent({ model, context, tools: [again], task: 'Go.' });
+    expect(second).toMatchObject({ code: 'BAD_INPUT' });
+    expect(roles(messages)).toBe('user assistant tool assistant');
+    expect(await runAgent({ model, context, task: 'And now?' })).toMatchObject({ text: 'Now I.' });
   });
 
   it('refuses a session in another format than the model', async () => {
@@ -308,12 +359,53 @@ describe('approvals', () => {
     expect(again).toMatchObject({ status: 'awaiting-approval', pending: [{ name: 'remove' }] });
   });
 
+  it('wait on for a call whatever its id is: none was decided by chance', async () => {
+    const toolCalls = [{ id: 'constructor', name: 'remove', arguments: '{"path":"/etc"}' }];
+    const { context, model, tools } = start();
+    await context.add({ role: 'user', content: 'Go.' }, { role: 'assistant', content: '', toolCalls });
+    expect(await resumeAgent({ context, model, tools, decisions: {} })).toMatchObject({ status: 'awaiting-approval' });
+  });
+
   it('refuse a decision about a call that nobody made', async () => {
     const options = start();
     await runAgent({ ...options, task: 'Clean up.' });
     await expect(resumeAgent({ ...options, decisions: { call_x: true } })).rejects.toMatchObject({
       code: 'BAD_OPTION',
     });
+  });
+
+  it('refuse messages beside a session, which has them already, and a task', async () => {
+    const options = start();
+    const { messages, pending } = await runAgent({ ...options, task: 'Clean up.' });
+    const decisions = { [pending[0]?.id ?? '']: true };
+    await expect(resumeAgent({ ...options, messages, decisions })).rejects.toThrow(/messages.*left out/);
+    await expect(resumeAgent({ ...options, decisions, task: 'x' } as never)).rejects.toMatchObject({
+      code: 'BAD_OPTION',
+    });
+  });
+
+  it('make no call of which a tool cannot tell whether it needs one', async () => {
+    const careful: Tool<{ path: string }> = { ...remove, needsApproval: ({ path }) => path.startsWith('/etc') };
+    const options = { ...start([careful]), model: scripted(call(['remove']), say('I see.')) };
+    const { messages, status } = await runAgent({ ...options, task: 'Clean up.' });
+    expect(status).toBe('complete');
+    expect(contents(messages)[2]).toMatch(/^Error: it could not be told whether remove may be called like this: /);
+    expect(made).toEqual([]);
+  });
+
+  it.each([
+    ['does not answer', () => new Promise<never>(() => {})],
+    ['would wait', () => 'wait' as const],
+  ])('are not waited for in a run that is aborted, where whoever is asked %s', async (_what, answer) => {
+    const controller = new AbortController();
+    const approve = () => {
+      controller.abort();
+      return answer();
+    };
+    const result = await runAgent({ ...start(), task: 'Clean up.', approve, signal: controller.signal });
+    expect(result).toMatchObject({ status: 'aborted', pending: [] });
+    expect(roles(result.messages)).toBe('user assistant tool tool');
+    expect(made).toEqual([]);
   });
 
   it('need a conversation with calls that wait', async () => {
@@ -455,6 +547,13 @@ describe('a request that the provider refuses as too large', () => {
     const result = await runAgent({ model, tools: [big], task: 'Read.' });
     expect(result).toMatchObject({ status: 'context-full', because: expect.stringContaining('prompt is too long') });
     expect(model.requests).toHaveLength(10);
+  });
+
+  it('and cannot be smaller ends the run, with the words of the provider', async () => {
+    const model = scripted(refused(), say('never'));
+    const result = await runAgent({ model, task: 'Go.', system: words(3000) });
+    expect(result).toMatchObject({ status: 'context-full', because: expect.stringContaining('prompt is too long') });
+    expect(model.requests).toHaveLength(1);
   });
 
   it('is recognised where the answer itself ran into the end of the window', async () => {

@@ -1,3 +1,4 @@
+import { PalimpsestError } from '../errors.ts';
 import { badOption, checkOptions, count, func, oneOf, positive, rule, text } from '../options.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { AgentEvent } from './agent-event.ts';
@@ -87,10 +88,12 @@ export async function runAgent<M>(options: AgentOptions<M>): Promise<AgentResult
   const said = taskOf(options.task, dialect);
   if (said.length + context.messages().length === 0)
     throw badOption('runAgent option task', 'given where nothing was said yet', options.task);
-  await run.begin();
-  await run.skipOpenCalls();
-  await context.add(...said);
-  return run.toEnd({ isResumed: options.task === undefined });
+  return alone(context, async () => {
+    await run.begin();
+    await run.skipOpenCalls();
+    await context.add(...said);
+    return run.toEnd({ isResumed: options.task === undefined });
+  });
 }
 
 /** Goes on where a run stopped for approval, with what was decided. */
@@ -104,10 +107,27 @@ export async function resumeAgent<M>(options: ResumeOptions<M>): Promise<AgentRe
   if (options.context && options.messages)
     throw badOption('resumeAgent option messages', 'left out where a session has them', messages);
   const { run, context } = prepare(rest);
-  await run.begin();
-  await context.add(...messages);
-  const result = await run.answerOpenCalls(decisions);
-  return result ?? run.toEnd({ isResumed: true });
+  return alone(context, async () => {
+    await run.begin();
+    await context.add(...messages);
+    return (await run.answerOpenCalls(decisions)) ?? run.toEnd({ isResumed: true });
+  });
+}
+
+const busy = new WeakSet<object>();
+
+/** Two runs in one session would answer each other's calls. */
+async function alone<T>(context: object, run: () => Promise<T>): Promise<T> {
+  if (busy.has(context)) {
+    const remedy = 'wait for it, or tell it more through steering';
+    throw new PalimpsestError('BAD_INPUT', `Expected one run at a time but found one in this session; ${remedy}`);
+  }
+  busy.add(context);
+  try {
+    return await run();
+  } finally {
+    busy.delete(context);
+  }
 }
 
 const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;

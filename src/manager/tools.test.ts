@@ -66,6 +66,14 @@ describe('what goes wrong with a call is a result', () => {
     );
   });
 
+  it('arguments at which a check of the user throws', async () => {
+    const parameters = z.object({ path: z.string() }).refine(({ path }) => new URL(path).host !== '');
+    const fetch: Tool = defineTool({ name: 'fetch', parameters, run: () => 'fetched' });
+    expect(await textOf(answer(fetch, callOf('fetch', { path: 'nowhere' })))).toBe(
+      'Error: the arguments of fetch are not what it takes: Invalid URL',
+    );
+  });
+
   it('arguments that are no JSON', async () => {
     const call = readCall({ id: 'c1', name: 'add', arguments: '{"a": 1' });
     expect(await textOf(answer(add, call))).toMatch(/^Error: expected the arguments of add as JSON but found: /);
@@ -107,6 +115,11 @@ describe('what goes wrong with a call is a result', () => {
     expect(told).toBe(true);
   });
 
+  it('a limit longer than any timer is no limit of nothing', async () => {
+    const run = () => new Promise((resolve) => setTimeout(() => resolve('done'), 20));
+    expect(await textOf(answer({ name: 'slow', run }, callOf('slow'), { timeoutMs: 2 ** 40 }))).toBe('done');
+  });
+
   it('a tool whose own limit is longer than that of the run has the time it asks for', async () => {
     const run = () => new Promise((resolve) => setTimeout(() => resolve('done'), 30));
     expect(await textOf(answer({ name: 'slow', timeoutMs: 0, run }, callOf('slow'), { timeoutMs: 5 }))).toBe('done');
@@ -138,6 +151,8 @@ describe('createToolbox refuses', () => {
   it.each([
     ['a name that providers refuse', [{ name: 'read file', run: () => '' }]],
     ['two tools of one name', [add, add]],
+    ['a limit that is none', [{ name: 'x', timeoutMs: Number.NaN, run: () => '' }]],
+    ['parameters that are no schema', [{ name: 'x', parameters: null as never, run: () => '' }]],
     ['a tool without run', [{ name: 'x' } as unknown as Tool]],
     ['what is no list', {} as unknown as Tool[]],
   ])('%s', (_what, tools) => {
@@ -152,7 +167,7 @@ describe('createToolbox refuses', () => {
 
 describe('readCall', () => {
   it('takes no arguments for an empty object', () => {
-    for (const given of ['', ' ', undefined, '{}'])
+    for (const given of ['', ' ', undefined, null, 'null', '{}'])
       expect(readCall({ id: 'a', name: 'b', arguments: given }).arguments).toEqual({});
   });
 

@@ -96,6 +96,17 @@ describe('trimMessages', () => {
     expect(messages[1]?.content).toContain(`recall ${hidden[0]?.handle}`);
   });
 
+  it('keeps a turn that cannot be written down, since nobody could have it again', () => {
+    const circle: Record<string, unknown> = {};
+    circle.self = circle;
+    const run = history(100).map((message, i) => (i === 4 ? { ...message, extra: circle } : message));
+    const { messages, hidden, dropped } = trim(run, 100);
+    expect(messages).toContain(run[4]);
+    expect(messages).toContain(run[5]);
+    expect(messages).toHaveLength(75);
+    expect((hidden[0]?.text ?? '').split('\n')).toHaveLength(dropped);
+  });
+
   it.each([0, -1, 1.5, Number.NaN, undefined])('refuses a limit of %s', (maxMessages) => {
     expect(() => trim(history(2), maxMessages as number)).toThrow(PalimpsestError);
   });

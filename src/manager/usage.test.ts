@@ -147,6 +147,7 @@ describe('readUsage', () => {
   it('takes what is no count for untold', () => {
     expect(readUsage({ promptTokens: Number.NaN, completionTokens: -4 })).toEqual(usage(0, 0));
     expect(readUsage({ prompt_tokens: 5, completion_tokens: null })).toEqual(usage(5, 0));
+    expect(readUsage({ usage: { prompt_tokens: null, input_tokens: 50, output_tokens: 4 } })).toEqual(usage(50, 4));
   });
 
   it('reads no further than a response goes', () => {

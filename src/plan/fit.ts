@@ -63,13 +63,16 @@ export const formatRule = rule(
   (v) => typeof v === 'string' || typeof (v as Format | null)?.viewer === 'function',
 );
 
+/** What the option `contextWindows` may be. */
+export const windowsRule = rule('an object of whole numbers of 1 or more', isTable);
+
 const RULES = {
   maxTokens: positive,
   format: formatRule,
   system: anything,
   tools: anything,
   model: text,
-  contextWindows: rule('an object of whole numbers of 1 or more', isTable),
+  contextWindows: windowsRule,
   policy: rule('a policy, such as slidingWindow()', isPolicy),
   counter: func,
   recall: flag,
@@ -183,7 +186,7 @@ const NAMES = (Object.keys(RULES) as (keyof FitOptions)[]).filter((name) => !BY_
 const checkedCounters = new WeakMap<Counter, Counter>();
 
 /** A size that is no number would let every budget pass. */
-function checkedCounter(counter: Counter): Counter {
+export function checkedCounter(counter: Counter): Counter {
   const known = checkedCounters.get(counter);
   if (known) return known;
   const checked: Counter = (text) => {

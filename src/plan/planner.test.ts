@@ -156,6 +156,20 @@ describe('what is answered again', () => {
     expect(fit(messages, { policy: slidingWindow() }).report).toEqual(report);
   });
 
+  it('a policy of the caller that adds to the masks of a window does not change other windows', () => {
+    const window = slidingWindow({ turns: 30 });
+    const eager: Policy = {
+      ...window,
+      step(state, request) {
+        const step = window.step(state, request);
+        (step.mask as number[]).push(request.observations[0]?.segment ?? 0);
+        return step;
+      },
+    };
+    expect(() => fit(history(14), { policy: eager })).toThrow(TypeError);
+    expect(fit(history(14), { policy: slidingWindow({ turns: 20 }) }).messages).toEqual(history(14));
+  });
+
   it('a reason that holds a value of the caller, even a cyclic one, is not frozen', () => {
     const own: { self?: unknown } = {};
     own.self = own;

@@ -356,8 +356,9 @@ function plainWindowOf(window: number, turnOf: (request: RequestView) => number)
   };
 }
 
-/** Most requests mask nothing: they share this list. */
+/** Most requests mask nothing: they share this list, to which nobody may add. */
 const NO_MASK: number[] = [];
+Object.freeze(NO_MASK);
 
 function kindWindowOf(ages: Ages, turnOf: (request: RequestView) => number): Window<Ripe> {
   return {

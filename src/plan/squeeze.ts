@@ -213,7 +213,7 @@ export function clipResult<M>(
 }
 
 /** The cap at which the parts of all sizes above it sum up to the excess. */
-function commonCap(sizes: readonly number[], excess: number): number {
+export function commonCap(sizes: readonly number[], excess: number): number {
   const sorted = [...sizes].sort((a, b) => b - a);
   let above = 0;
   for (const [i, size] of sorted.entries()) {

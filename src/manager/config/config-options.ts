@@ -6,8 +6,8 @@ import type { Config } from './config-schema.ts';
 export function policyOf({ policy, session }: Config): Policy | undefined {
   const { tool_result_keep_first: keepFirst, tool_result_keep_last: keepLast } = session?.context ?? {};
   const isKept = keepFirst !== undefined || keepLast !== undefined;
-  const { name = isKept && policy === undefined ? 'first-and-last' : 'break-even', ...options } = policy ?? {};
   if (policy === undefined && !isKept) return undefined;
+  const { name = isKept ? 'first-and-last' : 'break-even', ...options } = policy ?? {};
   const kept = name === 'first-and-last' ? given({ keepFirst, keepLast }) : {};
   const make = policies[name] as (options: object) => Policy;
   return make({ ...kept, ...camelCased(options) });

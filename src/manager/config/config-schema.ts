@@ -11,7 +11,9 @@ const SHARE = 'a number above 0 and up to 1, such as 0.7';
 const PORT = 'a port of 0 to 65535';
 const share = z.number(SHARE).gt(0, SHARE).max(1, SHARE);
 const price = z.number('a number of 0 or more').min(0, 'a number of 0 or more');
-const address = z.url({ protocol: /^https?$/, error: 'an http or https address' });
+const ADDRESS = 'an http or https address';
+// Not the option protocol of z.url, which the JSON schema does not tell.
+const address = z.url({ error: ADDRESS, abort: true }).regex(/^https?:\/\//, ADDRESS);
 
 const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
   z.enum(values, `one of ${values.map((value) => `'${value}'`).join(', ')}`);
@@ -96,13 +98,14 @@ export const configSchema = z
         max_restarts: about(count, 'After so many restarts the run ends.', 20),
       }),
       policy: z
-        .looseObject({
-          name: about(oneOf(policyNames), 'What decides which results are masked, and when.', 'break-even'),
-        })
-        .extend({
-          prices: about(prices, 'A price list by its name, or { read, write } as multiples of the base price.'),
-          window: about(count, 'How many turns stay whole.', 10),
-        })
+        .looseObject(
+          {
+            name: about(oneOf(policyNames), 'What decides which results are masked, and when.', 'break-even'),
+            prices: about(prices, 'A price list by its name, or { read, write } as multiples of the base price.'),
+            window: about(count, 'How many turns stay whole.', 10),
+          },
+          'a section with fields',
+        )
         .optional()
         .meta({ description: 'The policy and its options, which are those of docs/policies.md in snake_case.' }),
       store: section({

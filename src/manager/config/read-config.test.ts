@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { agentOptionsOf, policyOf, sessionOptionsOf, storeOptionsOf, sweepOptionsOf } from './config-options.ts';
 import { configJsonSchema, configSchema } from './config-schema.ts';
 import { checkConfig, loadConfig, readConfig, showProblem } from './read-config.ts';
@@ -57,6 +58,7 @@ describe('readConfig', () => {
       'store: { colour: red }',
       'line 1: store.colour: Expected a known field but found colour; there is path, postgres, tenant',
     ],
+    ['sesion:', 'line 1: sesion: Expected a known field but found sesion; did you mean session?'],
   ])('finds unknown fields, and the right ones: %s', (yaml, problem) => {
     expect(problemsOf(yaml)).toEqual([problem]);
   });
@@ -72,10 +74,14 @@ describe('readConfig', () => {
     ['context: { soft_threshold_pct: 70 }', 'a number above 0 and up to 1, such as 0.7 but found 70'],
     ['context: { soft_threshold_pct: 0.95 }', 'below hard_threshold_pct (0.9) but found 0.95'],
     ['context: { hard_threshold_pct: 0.5 }', 'above soft_threshold_pct (0.7) but found 0.5'],
+    ['context: { limit: "200000" }', 'a whole number of 1 or more but found "200000"'],
+    ['context: { limit: .inf }', 'a whole number of 1 or more but found Infinity'],
+    ['policy: polling', 'a section with fields but found "polling"'],
     ['context: { auto_restart: 1 }', 'true or false but found 1'],
     ['store: { postgres: "mysql://x" }', 'a postgres:// address but found "mysql://x"'],
     ['gateway: { port: 70000 }', 'a port of 0 to 65535 but found 70000'],
     ['gateway: { upstreams: { openai: "file:///etc" } }', 'an http or https address but found "file:///etc"'],
+    ['model: { base_url: localhost }', 'an http or https address but found "localhost"'],
     ['[]', 'sections with fields but found []'],
   ])('says what was expected and found: %s', (yaml, said) => {
     const [problem = '', ...more] = problemsOf(yaml);
@@ -96,6 +102,38 @@ describe('readConfig', () => {
     expect(problemsOf('model: {}\nmodel: {}')[0]).toMatch(/^line 2: .*unique/i);
   });
 
+  it.each([
+    ['context: *nowhere', /Unresolved alias.*nowhere/],
+    [`a: &a [1,1]\nb: &b [${'*a,'.repeat(60)}]\nc: [${'*b,'.repeat(60)}]`, /alias count/],
+    ['model: { name: !env MODEL }', /^line 1: Unresolved tag: !env/],
+  ])('tells what cannot be followed: %s', (yaml, said) => {
+    expect(problemsOf(yaml)).toEqual([expect.stringMatching(said)]);
+  });
+
+  it('follows an alias', () => {
+    const { config } = readConfig('model: { name: &name gpt-5, provider: *name }');
+    expect(config).toEqual({ model: { name: 'gpt-5', provider: 'gpt-5' } });
+  });
+
+  it('tells what two fields say together beside what one says alone', () => {
+    expect(problemsOf('context: { soft_threshold_pct: 0.95 }\nmodel: { nam: x }\npolicy: { tuns: 3 }')).toEqual([
+      expect.stringContaining('line 2: model.nam: '),
+      expect.stringContaining('line 1: context.soft_threshold_pct: Expected below'),
+      expect.stringContaining('line 3: policy: '),
+    ]);
+    expect(problemsOf('context: { soft_threshold_pct: 0.6, hard_threshold_pct: 0.5 }')).toHaveLength(1);
+  });
+
+  it('finds and leaves out a field with a dot in its name, and entries of a list', () => {
+    const yaml = 'model:\n  context_windows: { gpt-5: 9 ,\n    gpt-4.1: 0 }\ngateway: { allowed_hosts: [5, a, "", b] }';
+    const { config, problems } = readConfig(yaml);
+    expect(problems.map(({ line }) => line)).toEqual([3, 4, 4]);
+    expect(config).toEqual({
+      model: { context_windows: { 'gpt-5': 9 } },
+      gateway: { allowed_hosts: ['a', 'b'] },
+    });
+  });
+
   it('leaves out what is wrong, and only that', () => {
     const { config, problems } = readConfig('context: { limit: 0, max_restarts: 3 }\nstore: { path: x }');
     expect(problems).toHaveLength(1);
@@ -106,6 +144,34 @@ describe('readConfig', () => {
     const given = { context: { limit: 0 }, store: null };
     checkConfig(given);
     expect(given).toEqual({ context: { limit: 0 }, store: null });
+  });
+});
+
+describe('the JSON schema', () => {
+  const published = z.fromJSONSchema(configJsonSchema() as Parameters<typeof z.fromJSONSchema>[0]);
+
+  it.each([
+    { model: { base_url: 'file:///etc' } },
+    { model: { base_url: 'localhost:11434' } },
+    { model: { context_windows: { own: 0 } } },
+    { session: { context: { max_tool_result_tokens: 0 } } },
+    { session: { context: { colour: 'red' } } },
+    { context: { soft_threshold_pct: 0 } },
+    { context: { limit: 2.5 } },
+    { policy: { prices: { read: 1 } } },
+    { policy: { name: 'sliding-widow' } },
+    { store: { postgres: 'mysql://x' } },
+    { gateway: { port: 70_000 } },
+    { gateway: { tokens: { team: '' } } },
+    { gateway: { allowed_hosts: [''] } },
+    { sesion: {} },
+  ])('refuses what the program refuses: %o', (config) => {
+    expect(checkConfig(config).problems).toHaveLength(1);
+    expect(published.safeParse(config).success).toBe(false);
+  });
+
+  it('takes what the program takes', () => {
+    expect(published.safeParse(readConfig(whole).config).success).toBe(true);
   });
 });
 
@@ -219,6 +285,10 @@ describe('a configuration becomes options', () => {
     expect(policyOf({})).toBeUndefined();
     expect(policyOf({ session: { context } })?.name).toBe('first-and-last');
     expect(policyOf({ session: { context: { tool_result_keep_last: 3 } } })?.name).toBe('first-and-last');
+    expect(policyOf({ session: { context }, policy: {} })?.name).toBe('first-and-last');
+    expect(problemsOf('session: { context: { tool_result_keep_last: 3 } }\npolicy: { window: 4 }')).toEqual([
+      expect.stringContaining('line 2: policy: Expected an option of first-and-last but found window'),
+    ]);
     expect(policyOf({ session: { context }, policy: { name: 'polling', turns: 4 } })?.name).toBe('polling');
   });
 });

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { LineCounter, parseDocument } from 'yaml';
+import { type Document, LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { PalimpsestError } from '../../errors.ts';
 import { isRecord } from '../../formats/lens.ts';
@@ -54,15 +54,18 @@ export function showProblem({ field, text, line }: ConfigProblem): string {
 export function readConfig(yaml: string): CheckedConfig {
   const lines = new LineCounter();
   const document = parseDocument(yaml, { lineCounter: lines, prettyErrors: false });
-  const broken = document.errors.map(
+  // A tag that nobody resolves is only a warning, but `!env KEY` would be taken for the text KEY.
+  const broken = [...document.errors, ...document.warnings].map(
     ({ message, pos }): ConfigProblem => ({ field: '', text: message, line: lines.linePos(pos[0]).line }),
   );
   if (broken.length > 0) return { config: {}, problems: broken };
-  const { config, problems } = checkConfig(document.toJS() ?? {});
-  return { config, problems: problems.map((problem) => ({ ...problem, ...lineOf(problem.field) })) };
+  const value = toValue(document);
+  if (value instanceof Error) return { config: {}, problems: [{ field: '', text: value.message }] };
+  const { config, found } = check(value);
+  return { config, problems: found.map((one) => ({ ...toProblem(one), ...lineOf(one.path) })) };
 
-  function lineOf(field: string): { line?: number } {
-    const node = document.getIn(field.split('.'), true);
+  function lineOf(path: Found['path']): { line?: number } {
+    const node = document.getIn(path, true);
     const at = isRecord(node) && Array.isArray(node.range) ? Number(node.range[0]) : undefined;
     return at === undefined ? {} : { line: lines.linePos(at).line };
   }
@@ -70,50 +73,83 @@ export function readConfig(yaml: string): CheckedConfig {
 
 /** Checks a configuration that is an object already. */
 export function checkConfig(value: unknown): CheckedConfig {
-  const given = withoutEmpty(value);
-  const parsed = configSchema.safeParse(given);
-  if (parsed.success) return withPolicy(parsed.data as Config);
-  const problems = parsed.error.issues.flatMap((issue) => toProblems(issue, given));
-  const config = withoutFields(given, problems) as Config;
-  if (problems.some(({ field }) => field.startsWith('policy'))) return { config, problems };
-  const rest = withPolicy(config);
-  return { config: rest.config, problems: [...problems, ...rest.problems] };
+  const { config, found } = check(value);
+  return { config, problems: found.map(toProblem) };
 }
 
-/** A section that is begun and left empty is null in YAML: it says nothing. */
-function withoutEmpty(value: unknown): unknown {
-  if (!isRecord(value) || Array.isArray(value)) return value;
-  const entries = Object.entries(value).filter(([, inner]) => inner !== null);
-  return Object.fromEntries(entries.map(([key, inner]) => [key, withoutEmpty(inner)]));
+/** What is wrong, and where. A key may hold a dot: `gpt-4.1` is one. */
+interface Found {
+  readonly path: readonly PropertyKey[];
+  readonly text: string;
 }
 
-/** What the makers of policies know about their options, they say themselves. */
-function withPolicy(config: Config): CheckedConfig {
+interface Checked {
+  readonly config: Config;
+  readonly found: readonly Found[];
+}
+
+const toProblem = ({ path, text }: Found): ConfigProblem => ({ field: path.join('.'), text });
+
+/** Aliases are followed here: one may lead nowhere, or to far too much. */
+function toValue(document: Document): unknown {
   try {
-    policyOf(config);
-    return { config, problems: [] };
+    return document.toJS() ?? {};
   } catch (error) {
-    if (!(error instanceof PalimpsestError)) throw error;
-    const { policy: _wrong, ...rest } = config;
-    return { config: rest, problems: [{ field: 'policy', text: error.message }] };
+    return error as Error;
   }
 }
 
-function toProblems(issue: z.core.$ZodIssue, given: unknown): ConfigProblem[] {
+function check(value: unknown): Checked {
+  const given = withoutEmpty(value);
+  const parsed = configSchema.safeParse(given);
+  if (parsed.success) return withPolicy(parsed.data as Config);
+  const { issues } = parsed.error;
+  const found = issues.flatMap((issue) => toFound(issue, given));
+  const rest = withoutFields(given, found);
+  // What two fields say together is looked at once each of them is right.
+  const more = issues.every(({ code }) => code === 'custom') ? withPolicy(rest as Config) : check(rest);
+  const isPolicyWrong = found.some(({ path }) => path[0] === 'policy');
+  return {
+    config: more.config,
+    found: [...found, ...more.found.filter(({ path }) => !isPolicyWrong || path[0] !== 'policy')],
+  };
+}
+
+/** A known field that is begun and left empty is null in YAML: it says nothing. */
+function withoutEmpty(value: unknown, schema: unknown = configSchema): unknown {
+  if (!isRecord(value) || Array.isArray(value)) return value;
+  const shape = shapeOf(schema);
+  const isKnown = (key: string): boolean => shape === undefined || Object.hasOwn(shape, key);
+  const entries = Object.entries(value).filter(([key, inner]) => inner !== null || !isKnown(key));
+  return Object.fromEntries(entries.map(([key, inner]) => [key, withoutEmpty(inner, unwrapped(shape?.[key]))]));
+}
+
+/** What the makers of policies know about their options, they say themselves. */
+function withPolicy(config: Config): Checked {
+  try {
+    policyOf(config);
+    return { config, found: [] };
+  } catch (error) {
+    if (!(error instanceof PalimpsestError)) throw error;
+    const { policy: _wrong, ...rest } = config;
+    return { config: rest, found: [{ path: ['policy'], text: error.message }] };
+  }
+}
+
+function toFound(issue: z.core.$ZodIssue, given: unknown): Found[] {
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(issue.path, key));
   const found = valueAt(given, issue.path);
   const text = `Expected ${issue.message} but found ${show(found)}`;
-  return [{ field: issue.path.join('.'), text }];
+  return [{ path: issue.path, text }];
 }
 
-function unknownKey(path: readonly PropertyKey[], key: string): ConfigProblem {
+function unknownKey(path: readonly PropertyKey[], key: string): Found {
   const known = keysAt(path);
   const near = nearest(key, known);
   const elsewhere = near === undefined ? placeOf(key) : undefined;
   const hint = near ?? elsewhere;
-  const field = [...path, key].join('.');
   const remedy = hint ? `did you mean ${hint}?` : `there is ${known.join(', ')}`;
-  return { field, text: `Expected a known field but found ${key}; ${remedy}` };
+  return { path: [...path, key], text: `Expected a known field but found ${key}; ${remedy}` };
 }
 
 function keysAt(path: readonly PropertyKey[]): readonly string[] {
@@ -144,16 +180,19 @@ function valueAt(value: unknown, path: readonly PropertyKey[]): unknown {
 
 function show(value: unknown): string {
   if (value === undefined) return 'nothing';
+  if (typeof value === 'number') return String(value);
   return typeof value === 'object' ? JSON.stringify(value).slice(0, 80) : JSON.stringify(value);
 }
 
-function withoutFields(value: unknown, problems: readonly ConfigProblem[]): unknown {
+function withoutFields(value: unknown, found: readonly Found[]): unknown {
   if (!isRecord(value) || Array.isArray(value)) return {};
   const copy = structuredClone(value);
-  for (const { field } of problems) {
-    const keys = field.split('.');
-    const parent = valueAt(copy, keys.slice(0, -1));
-    if (isRecord(parent)) delete parent[keys.at(-1) ?? ''];
+  // From the last on: what leaves a list moves what comes after it.
+  for (const { path } of [...found].reverse()) {
+    const parent = valueAt(copy, path.slice(0, -1));
+    const key = path.at(-1) ?? '';
+    if (Array.isArray(parent)) parent.splice(Number(key), 1);
+    else if (isRecord(parent)) delete parent[String(key)];
   }
   return copy;
 }

@@ -1,0 +1,35 @@
+import { describe, expect, it } from 'vitest';
+import type { ChatMessage } from '../message.ts';
+import { createMemorySession } from './memory-session.ts';
+
+describe('createMemorySession', () => {
+  it.each([
+    ['no room for a result', { maxToolResultTokens: 0 }],
+    ['a part that results do not have', { toolResultTruncation: 'middle' }],
+    ['a hook that is none', { onWindDown: 5 }],
+    ['an option of the disk', { directory: 'x' }],
+    ['a misspelt option', { maxToolResultToken: 5 }],
+    ['thresholds that the manager refuses', { softThreshold: 0.95 }],
+  ])('refuses %s', (_what, options) => {
+    expect(() => createMemorySession(options as never)).toThrow(expect.objectContaining({ code: 'BAD_OPTION' }));
+  });
+
+  it('names itself where it complains', () => {
+    expect(() => createMemorySession({ maxToolResultToken: 5 } as never)).toThrow(
+      /option of createMemorySession .*did you mean maxToolResultTokens/,
+    );
+  });
+
+  it('has its results whole, and shows them cut', async () => {
+    const session = createMemorySession<ChatMessage>({ maxToolResultTokens: 20 });
+    const toolCalls = [{ id: 'c', name: 'read', arguments: '{}' }];
+    const content = 'some words '.repeat(100);
+    await session.add(
+      { role: 'user', content: 'Read.' },
+      { role: 'assistant', content: '', toolCalls },
+      { role: 'tool', name: 'read', toolCallId: 'c', content },
+    );
+    expect(session.messages().at(-1)?.content).toBe(content);
+    expect(session.view().at(-1)?.content).toMatch(/^some words .*\[truncated: kept first ~20 of ~/s);
+  });
+});
