@@ -21,6 +21,21 @@ describe('readCompletion', () => {
     expect(sent?.id).toBe(calls[0]?.id);
   });
 
+  it('gives calls ids of their own that came with the same, since a decision names one call', () => {
+    const called = (path: string) => ({ id: 'call_0', function: { name: 'remove', arguments: `{"path":"${path}"}` } });
+    const message = { role: 'assistant', content: '', tool_calls: [called('a'), called('b')] };
+    const { calls } = readCompletion({ choices: [{ message }] });
+    expect(calls.map(({ arguments: args }) => args)).toEqual([{ path: 'a' }, { path: 'b' }]);
+    expect(calls[0]?.id).toBe('call_0');
+    expect(calls[1]?.id).toMatch(/^call_.{36}$/);
+  });
+
+  it('tells a call that was cut before its arguments', () => {
+    const tool_calls = [{ id: 'a', function: { name: 'write', arguments: '' } }];
+    const choice = { message: { role: 'assistant', content: '', tool_calls }, finish_reason: 'length' };
+    expect(readCompletion({ choices: [choice] }).calls[0]?.malformed).toBe('they were cut off');
+  });
+
   it('keeps what it does not know, such as reasoning that must be passed back', () => {
     const message = { role: 'assistant', content: 'Yes.', reasoning_content: 'hm', annotations: [] };
     expect(readCompletion({ choices: [{ message, finish_reason: 'stop' }] }).messages[0]).toBe(message);
@@ -64,6 +79,35 @@ describe('readChunks', () => {
     expect(calls.map(({ name }) => name)).toEqual(['read', 'list']);
   });
 
+  it('takes calls that are counted from 1, and leaves no hole before them', async () => {
+    const call = { index: 1, id: 'a', function: { name: 'read', arguments: '{}' } };
+    const { messages } = await read(delta({ tool_calls: [call] }), delta({}, 'tool_calls'));
+    expect(messages[0]).toMatchObject({ tool_calls: [{ id: 'a', function: { name: 'read' } }] });
+  });
+
+  it('keeps calls apart that all have the index 0, as behind some gateways to Gemini', async () => {
+    const whole = (id: string) => ({ index: 0, id, function: { name: 'read', arguments: `{"p":"${id}"}` } });
+    const { calls } = await read(
+      delta({ tool_calls: [whole('a')] }),
+      delta({ tool_calls: [whole('b')] }),
+      delta({}, 'tool_calls'),
+    );
+    expect(calls).toEqual([
+      { id: 'a', name: 'read', arguments: { p: 'a' } },
+      { id: 'b', name: 'read', arguments: { p: 'b' } },
+    ]);
+  });
+
+  it('keeps a call together whose id changes from piece to piece', async () => {
+    const piece = (id: string, part: object) => delta({ tool_calls: [{ index: 0, id, function: part }] });
+    const { calls } = await read(
+      piece('a', { name: 'read', arguments: '{"p"' }),
+      piece('b', { arguments: ':1}' }),
+      delta({}, 'tool_calls'),
+    );
+    expect(calls).toMatchObject([{ name: 'read', arguments: { p: 1 } }]);
+  });
+
   it('keeps signed thoughts that come as lists, and fields of a call it does not know', async () => {
     const { messages } = await read(
       delta({ reasoning_details: [{ id: 1 }] }),
@@ -83,6 +127,9 @@ describe('readChunks', () => {
 
   it('does not take a stream that broke off for an answer', async () => {
     await expect(read(delta({ content: 'I was say' }))).rejects.toThrow(/ended before the answer did/);
+    await expect(read({ choices: [{ delta: { content: 'I was say' }, finish_reason: '' }] })).rejects.toThrow(
+      /ended before the answer did/,
+    );
     await expect(read()).rejects.toMatchObject({ code: 'MODEL_FAILED' });
   });
 
@@ -92,6 +139,13 @@ describe('readChunks', () => {
 });
 
 describe('chatBody', () => {
+  it('keeps the tools that the provider runs itself', () => {
+    const tools = [{ name: 'read', description: '', parameters: {} }];
+    const parameters = { model: 'm', tools: [{ type: 'web_search' }] };
+    const body = chatBody({ messages: [], tools }, { parameters, outputField: 'max_tokens' });
+    expect(body.tools).toEqual([{ type: 'web_search' }, { type: 'function', function: tools[0] }]);
+  });
+
   it('lets parameters of the caller win', () => {
     const request = { messages: [], tools: [], maxOutputTokens: 10 };
     const parameters = { model: 'm', max_tokens: 99, temperature: 0 };

@@ -1,7 +1,7 @@
 import { PalimpsestError } from '../../errors.ts';
 import { asList, asString, type Fields, isRecord, toText } from '../../formats/lens.ts';
 import type { OpenAIChatMessage } from '../../formats/openai-chat.ts';
-import { type ModelRequest, type Reply, readCall, type Stop, usageOf } from '../../manager/model.ts';
+import { cutOff, type ModelRequest, type Reply, readCall, type Stop, usageOf } from '../../manager/model.ts';
 
 /** What every request of a model carries: its name, and any parameter of the API. */
 export interface ChatParameters {
@@ -14,12 +14,13 @@ export function chatBody(
   { messages, system, tools, maxOutputTokens }: ModelRequest<OpenAIChatMessage>,
   { parameters, outputField }: { readonly parameters: ChatParameters; readonly outputField: string },
 ): Fields {
-  const functions = tools.map((tool) => ({ type: 'function', function: tool }));
+  // Tools among the parameters are those that the provider runs itself.
+  const all = [...asList(parameters.tools), ...tools.map((tool) => ({ type: 'function', function: tool }))];
   return {
     ...(maxOutputTokens === undefined ? {} : { [outputField]: maxOutputTokens }),
     ...parameters,
     messages: system === undefined ? messages : [{ role: 'system', content: system }, ...messages],
-    ...(functions.length > 0 ? { tools: functions } : {}),
+    ...(all.length > 0 ? { tools: all } : {}),
   };
 }
 
@@ -40,6 +41,7 @@ export async function readChunks(
   onText: (delta: string) => void,
 ): Promise<Reply<OpenAIChatMessage>> {
   const message: Fields = { role: 'assistant', content: null };
+  const calls = new CallDrafts();
   let finish: unknown;
   let usage: unknown;
   for await (const chunk of chunks) {
@@ -48,19 +50,22 @@ export async function readChunks(
     usage = chunk.usage ?? usage;
     const choice = asList(chunk.choices)[0];
     if (!choice) continue;
-    finish = choice.finish_reason ?? finish;
-    if (isRecord(choice.delta)) addDelta(message, choice.delta, onText);
+    finish = choice.finish_reason || finish;
+    if (!isRecord(choice.delta)) continue;
+    const { tool_calls, ...delta } = choice.delta;
+    addDelta(message, delta, onText);
+    for (const call of asList(tool_calls)) calls.add(call);
   }
   // A server that died in the middle must not pass for a model that had no more to say.
   if (finish === undefined) throw noCompletion({ error: 'the stream ended before the answer did' });
-  return toReply(message, { finish, usage });
+  const called = calls.all().length > 0 ? { tool_calls: calls.all() } : {};
+  return toReply({ ...message, ...called }, { finish, usage });
 }
 
 function addDelta(message: Fields, delta: Fields, onText: (delta: string) => void): void {
   for (const [key, value] of Object.entries(delta)) {
     if (key === 'role' || value === null || value === undefined) continue;
-    if (key === 'tool_calls') addCalls(message, asList(value));
-    else if (typeof value === 'string') message[key] = `${asString(message[key]) ?? ''}${value}`;
+    if (typeof value === 'string') message[key] = `${asString(message[key]) ?? ''}${value}`;
     // OpenRouter's signed thoughts come as lists, a few at a time.
     else if (Array.isArray(value)) message[key] = [...asList(message[key]), ...value];
     else message[key] = value;
@@ -68,20 +73,34 @@ function addDelta(message: Fields, delta: Fields, onText: (delta: string) => voi
   if (typeof delta.content === 'string' && delta.content !== '') onText(delta.content);
 }
 
-/** Some servers give no index: then each call comes in one piece. */
-function addCalls(message: Fields, deltas: readonly Fields[]): void {
-  const calls = (Array.isArray(message.tool_calls) ? message.tool_calls : []) as Fields[];
-  message.tool_calls = calls;
-  for (const { index, function: body, ...rest } of deltas) {
-    const at = typeof index === 'number' ? index : calls.length;
-    const call: Fields = calls[at] ?? { type: 'function', function: { name: '', arguments: '' } };
-    calls[at] = call;
+/** The calls of a stream as they come, by the index that their server gave them. */
+class CallDrafts {
+  readonly #calls: Fields[] = [];
+  readonly #open = new Map<unknown, Fields>();
+
+  add({ index, function: body, ...rest }: Fields): void {
+    const call = this.#callAt(index, { id: rest.id, body: isRecord(body) ? body : {} });
     for (const [key, value] of Object.entries(rest)) if (value !== null && value !== '') call[key] = value;
-    if (!isRecord(body)) continue;
+    if (!isRecord(body)) return;
     const known = call.function as Fields;
     const { name, arguments: text, ...others } = body;
     const more = { name: asString(known.name) || toText(name), arguments: `${toText(known.arguments)}${toText(text)}` };
     call.function = { ...known, ...others, ...more };
+  }
+
+  /** Some servers count from 1, so that an index is no place in this list. */
+  all(): readonly Fields[] {
+    return this.#calls;
+  }
+
+  #callAt(index: unknown, { id, body }: { readonly id: unknown; readonly body: Fields }): Fields {
+    const known = typeof index === 'number' ? this.#open.get(index) : undefined;
+    // Some give each call the index 0, or none: then it comes in one piece, with an id and a name of its own.
+    if (known && !(body.name && id && known.id && id !== known.id)) return known;
+    const call: Fields = { type: 'function', function: { name: '', arguments: '' } };
+    this.#calls.push(call);
+    this.#open.set(index, call);
+    return call;
   }
 }
 
@@ -92,7 +111,8 @@ function toReply(
   const message = withIds(given);
   const calls = asList(message.tool_calls).map((call) => {
     const body = (isRecord(call.function) ? call.function : {}) as Fields;
-    return readCall({ id: toText(call.id), name: toText(body.name), arguments: body.arguments });
+    const read = readCall({ id: toText(call.id), name: toText(body.name), arguments: body.arguments });
+    return finish === 'length' && !body.arguments ? cutOff(read) : read;
   });
   const text = textOf(message.content);
   const isSilent = text === '' && calls.length === 0 && !message.refusal;
@@ -105,14 +125,13 @@ function toReply(
   };
 }
 
-/** Local servers leave ids out, and results must name their calls. */
+/** Local servers leave ids out or give them twice, and results and decisions must name one call. */
 function withIds(message: Fields): Fields {
   const calls = asList(message.tool_calls);
-  if (calls.every((call) => call.id)) return message;
-  return {
-    ...message,
-    tool_calls: calls.map((call) => (call.id ? call : { ...call, id: `call_${crypto.randomUUID()}` })),
-  };
+  const ids = new Set(calls.map(({ id }) => id).filter(Boolean));
+  if (ids.size === calls.length) return message;
+  const named = calls.map((call) => (ids.delete(call.id) ? call : { ...call, id: `call_${crypto.randomUUID()}` }));
+  return { ...message, tool_calls: named };
 }
 
 function textOf(content: unknown): string {

@@ -69,6 +69,25 @@ describe('fromAiSdk', () => {
     ]);
   });
 
+  it('gives a call back as an object, though its input was cut off', async () => {
+    const call = { type: 'tool-call', toolCallId: 'c', toolName: 'write', input: '{"path": "a' };
+    const { reply } = await ask({ ...finish, content: [call] });
+    expect(reply.messages[0]?.content).toMatchObject([{ toolCallId: 'c', input: {} }]);
+    expect(reply.calls[0]?.malformed).toMatch(/JSON/);
+    const readable = { ...call, input: '{"path": "a"}' };
+    const cut = await ask({ ...finish, finishReason: 'length', content: [readable] });
+    expect(cut.reply.calls[0]?.malformed).toBe('they were cut off');
+  });
+
+  it('keeps the tools that the provider runs itself, and what the caller says about their choice', async () => {
+    const tools = [{ name: 'read', description: '', parameters: {} }];
+    const own = { tools: [{ type: 'provider', id: 'openai.web_search' }], toolChoice: { type: 'required' } };
+    const { options } = await ask({ ...finish, content: [] }, { tools }, own);
+    expect(options.tools).toMatchObject([{ id: 'openai.web_search' }, { name: 'read' }]);
+    expect(options.toolChoice).toEqual({ type: 'required' });
+    expect((await ask({ ...finish, content: [] }, { tools })).options.toolChoice).toEqual({ type: 'auto' });
+  });
+
   it('opts into losing thinking that is bound to words that were edited, beside options of the caller', async () => {
     const settings = {
       temperature: 0,

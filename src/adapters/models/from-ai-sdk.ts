@@ -2,7 +2,15 @@ import { PalimpsestError } from '../../errors.ts';
 import type { AiSdkMessage } from '../../formats/ai-sdk.ts';
 import { asList, asString, type Fields, isRecord, toText } from '../../formats/lens.ts';
 import { aiSdkDialect, type ToolCall } from '../../manager/dialect.ts';
-import { type Model, type ModelRequest, type Reply, readCall, type Stop, usageOf } from '../../manager/model.ts';
+import {
+  cutOff,
+  type Model,
+  type ModelRequest,
+  type Reply,
+  readCall,
+  type Stop,
+  usageOf,
+} from '../../manager/model.ts';
 import { badOption, given } from '../../options.ts';
 import { createModel } from './create-model.ts';
 
@@ -40,11 +48,14 @@ function callOptions(
     description,
     inputSchema: parameters,
   }));
+  // Tools among the settings are those that the provider runs itself.
+  const all = [...asList(settings.tools), ...functions];
   const options: Fields = {
     ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
+    ...(all.length > 0 ? { toolChoice: { type: 'auto' } } : {}),
     ...settings,
     prompt: [...(system === undefined ? [] : [{ role: 'system', content: system }]), ...messages.map(toPrompt)],
-    ...(functions.length > 0 ? { tools: functions, toolChoice: { type: 'auto' } } : {}),
+    ...(all.length > 0 ? { tools: all } : {}),
     abortSignal: signal,
   };
   return requires.length === 0 ? options : { ...options, providerOptions: withBinding(settings.providerOptions) };
@@ -100,23 +111,24 @@ function failed(said: unknown): PalimpsestError {
 function toReply(result: unknown): Reply<AiSdkMessage> {
   const { content, usage, finishReason } = isRecord(result) ? result : ({} as Fields);
   const parts = asList(content);
+  const stop = stopOf(finishReason);
+  // Some providers give the input of a call that was cut as the fields that were ready by then.
+  const last = stop === 'length' ? parts.at(-1) : undefined;
   const calls = parts
     .filter((part) => part.type === 'tool-call' && part.providerExecuted !== true)
-    .map(({ toolCallId, toolName, input }) =>
-      readCall({ id: toText(toolCallId), name: toText(toolName), arguments: input }),
-    );
-  const said = parts.flatMap((part) => toMessagePart(part, calls));
+    .map((part) => (part === last ? cutOff(toCall(part)) : toCall(part)));
+  const said = parts.flatMap(toMessagePart);
   return {
     messages: said.length > 0 ? [{ role: 'assistant', content: said }] : [],
     calls,
     text: parts.map((part) => (part.type === 'text' ? toText(part.text) : '')).join(''),
-    stop: stopOf(finishReason),
+    stop,
     ...usageOf(usage),
   };
 }
 
 /** What came as metadata of the provider goes back as options to it: signatures and the ids of items among them. */
-function toMessagePart(part: Fields, calls: readonly ToolCall[]): Fields[] {
+function toMessagePart(part: Fields): Fields[] {
   const { type, providerMetadata } = part;
   const options = providerMetadata === undefined ? {} : { providerOptions: providerMetadata };
   if (type === 'text') return part.text === '' ? [] : [{ type, text: part.text, ...options }];
@@ -124,7 +136,9 @@ function toMessagePart(part: Fields, calls: readonly ToolCall[]): Fields[] {
   if (type === 'file') return [{ type, data: part.data, mediaType: part.mediaType, ...options }];
   const { toolCallId, toolName, providerExecuted } = part;
   if (type === 'tool-call') {
-    const input = calls.find((call) => call.id === toolCallId)?.arguments ?? readCall(asCall(part)).arguments;
+    const { arguments: args, malformed } = toCall(part);
+    // Cut off. It must go back as an object; that it was cut, the result of the call will say.
+    const input = malformed === undefined ? args : {};
     const executed = providerExecuted === true ? { providerExecuted } : {};
     return [{ type, toolCallId, toolName, input, ...executed, ...options }];
   }
@@ -133,11 +147,8 @@ function toMessagePart(part: Fields, calls: readonly ToolCall[]): Fields[] {
   return [{ type, toolCallId, toolName, output, ...options }];
 }
 
-const asCall = ({ toolCallId, toolName, input }: Fields) => ({
-  id: toText(toolCallId),
-  name: toText(toolName),
-  arguments: input,
-});
+const toCall = ({ toolCallId, toolName, input }: Fields): ToolCall =>
+  readCall({ id: toText(toolCallId), name: toText(toolName), arguments: input });
 
 /** A word in AI SDK 5, and since then that word beside the provider's own. */
 function stopOf(reason: unknown): Stop {

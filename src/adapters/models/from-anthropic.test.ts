@@ -88,6 +88,20 @@ describe('fromAnthropic', () => {
     expect(reply.calls).toEqual([{ id: 't', name: 'write', arguments: {}, malformed: 'they were cut off' }]);
   });
 
+  it('tells a call that was cut off and came in one piece: its input can be read, but is not all', async () => {
+    const block = { type: 'tool_use', id: 't', name: 'write', input: { path: 'a' } };
+    const cut = await ask({}, {}, { content: [block], stop_reason: 'max_tokens' });
+    expect(cut.reply.calls[0]?.malformed).toBe('they were cut off');
+    const whole = await ask({}, {}, { content: [block], stop_reason: 'tool_use' });
+    expect(whole.reply.calls[0]).not.toHaveProperty('malformed');
+  });
+
+  it('keeps the tools that the provider runs itself', async () => {
+    const search = { type: 'web_search_20250305', name: 'web_search' };
+    const { body } = await ask({ tools: [search] }, { tools: [{ name: 'read', description: '', parameters: {} }] });
+    expect(body.tools).toEqual([search, { name: 'read', description: '', input_schema: {} }]);
+  });
+
   it.each([
     ['max_tokens', 'length'],
     ['pause_turn', 'pause'],

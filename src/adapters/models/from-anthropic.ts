@@ -1,7 +1,15 @@
 import type { AnthropicMessage } from '../../formats/anthropic.ts';
 import { asList, asString, type Fields, isRecord, toText } from '../../formats/lens.ts';
 import { anthropicDialect } from '../../manager/dialect.ts';
-import { type Model, type ModelRequest, type Reply, readCall, type Stop, usageOf } from '../../manager/model.ts';
+import {
+  cutOff,
+  type Model,
+  type ModelRequest,
+  type Reply,
+  readCall,
+  type Stop,
+  usageOf,
+} from '../../manager/model.ts';
 import { badOption, given } from '../../options.ts';
 import { readMessageStream } from './anthropic-stream.ts';
 import { createModel } from './create-model.ts';
@@ -50,6 +58,8 @@ function anthropicBody(request: ModelRequest<AnthropicMessage>, parameters: Anth
   const { system, tools, requires = [], maxOutputTokens } = request;
   const marker = { type: 'ephemeral', ...(cache === '1h' ? { ttl: '1h' } : {}) };
   const marked = cache === false ? request.messages : markPrefix(request, marker);
+  // Tools among the parameters are those that the provider runs itself.
+  const all = [...asList(rest.tools), ...tools.map(toolParameter)];
   const body: Fields = {
     max_tokens: maxOutputTokens ?? DEFAULT_OUTPUT_TOKENS,
     // Marks the last block that can be cached, which moves on with every request.
@@ -57,7 +67,7 @@ function anthropicBody(request: ModelRequest<AnthropicMessage>, parameters: Anth
     ...rest,
     ...(system === undefined ? {} : { system }),
     messages: marked,
-    ...(tools.length > 0 ? { tools: tools.map(toolParameter) } : {}),
+    ...(all.length > 0 ? { tools: all } : {}),
   };
   const [required] = requires;
   // Without thinking of its own a request has no place for the field, and older thinking is not looked at.
@@ -103,10 +113,12 @@ function toReply(response: {
 }): Reply<AnthropicMessage> {
   const { content, stop_reason: stop, usage } = isRecord(response.message) ? response.message : ({} as Fields);
   const blocks = asList(content);
+  // In one piece, the input of a call that was cut has the fields that were ready by then.
+  const last = stop === 'max_tokens' ? blocks.at(-1)?.id : undefined;
   const calls = blocks
     .filter((block) => block.type === 'tool_use')
     .map(({ id, name, input }) => readCall({ id: toText(id), name: toText(name), arguments: input }))
-    .map((call) => (response.cutCalls.has(call.id) ? { ...call, malformed: 'they were cut off' } : call));
+    .map((call) => (call.id === last || response.cutCalls.has(call.id) ? cutOff(call) : call));
   return {
     // A reply without content may only stand at the end: "all messages must have non-empty content".
     messages: blocks.length > 0 ? [{ role: 'assistant', content }] : [],

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
+import { isOverflow } from '../../manager/overflow.ts';
 import { fromUrl } from './from-url.ts';
 
 let server: Server | undefined;
@@ -69,6 +70,42 @@ describe('fromUrl', () => {
       code: 'MODEL_FAILED',
       message: expect.stringMatching(/could not reach it: .*ECONNREFUSED/),
     });
+  });
+
+  it('says of each address of a host why nobody answers there', async () => {
+    const cause = new AggregateError([new Error('connect ECONNREFUSED ::1:1'), new Error('127.0.0.1:1 too')]);
+    const fetch = async () => Promise.reject(new TypeError('fetch failed', { cause }));
+    const model = fromUrl({ baseURL: 'http://localhost:1/v1', model: 'm', retries: 0, fetch });
+    await expect(model(request, signal())).rejects.toThrow(/reach it: connect ECONNREFUSED ::1:1; 127.0.0.1:1 too/);
+  });
+
+  it.each([
+    ['a stream', 'data: {"choices":[{"delta":{"content":"I w"}}]}\n\n', { onText: () => {} }],
+    ['JSON', '{"choices":', {}],
+  ])('says that a connection ended in the middle of %s', async (_what, begin, more) => {
+    const { baseURL } = await serve((response) => response.write(begin, () => response.destroy()));
+    await expect(fromUrl({ baseURL, model: 'm' })({ ...request, ...more }, signal())).rejects.toMatchObject({
+      code: 'MODEL_FAILED',
+      message: expect.stringContaining('the connection ended'),
+    });
+  });
+
+  it('takes an answer in one piece of a server that does not stream', async () => {
+    const { baseURL } = await serve((response) => {
+      response.setHeader('content-type', 'application/json; charset=utf-8');
+      response.end(said);
+    });
+    const reply = await fromUrl({ baseURL, model: 'm' })({ ...request, onText: () => {} }, signal());
+    expect(reply.text).toBe('Yes.');
+  });
+
+  it('hears a refusal that comes in the place of a stream', async () => {
+    const { baseURL } = await serve((response) => {
+      response.setHeader('content-type', 'application/json');
+      response.end('{"error":{"message":"prompt is too long"}}');
+    });
+    const error = await fromUrl({ baseURL, model: 'm' })({ ...request, onText: () => {} }, signal()).catch((e) => e);
+    expect(isOverflow(error)).toBe(true);
   });
 
   it('says what it found in place of JSON', async () => {

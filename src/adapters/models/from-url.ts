@@ -3,6 +3,7 @@ import { type Fields, isRecord } from '../../formats/lens.ts';
 import type { OpenAIChatMessage } from '../../formats/openai-chat.ts';
 import { openaiChatDialect } from '../../manager/dialect.ts';
 import type { Model } from '../../manager/model.ts';
+import { errorText } from '../../manager/result-text.ts';
 import { anything, badOption, checkOptions, count, func, rule, text } from '../../options.ts';
 import { chatBody, readChunks, readCompletion, STREAMED } from './chat-completions.ts';
 import { createModel } from './create-model.ts';
@@ -41,9 +42,14 @@ export function fromUrl(options: FromUrlOptions): Model<OpenAIChatMessage> {
     const body = chatBody(request, { parameters, outputField: 'max_tokens' });
     const { onText } = request;
     const response = await post(url, { ...options, body: onText ? { ...body, ...STREAMED } : body, signal });
-    return onText ? readChunks(readServerEvents(response.body), onText) : readCompletion(await readJson(url, response));
+    const answer = { url, response, signal };
+    // A server that cannot stream, or refuses to, answers in one piece.
+    if (!onText || isJson(response)) return readCompletion(await readJson(answer));
+    return readChunks(readServerEvents(bytesOf(answer)), onText);
   });
 }
+
+const isJson = ({ headers }: Response): boolean => headers.get('content-type')?.includes('application/json') ?? false;
 
 function endpointOf(baseURL: string): string {
   if (!URL.canParse(baseURL)) throw badOption('fromUrl option baseURL', 'a URL', baseURL);
@@ -63,6 +69,7 @@ async function post(url: string, request: Post): Promise<Response> {
     if (signal.aborted) throw signal.reason;
     const isLast = attempt >= retries || !isPassing(response);
     if (isLast) throw await failure(url, response);
+    if (!(response instanceof Error)) await response.body?.cancel();
     await pause(delayMs(response, attempt), signal);
   }
 }
@@ -115,23 +122,45 @@ function pause(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-async function readJson(url: string, response: Response): Promise<unknown> {
-  const said = await response.text();
+interface Answer {
+  readonly url: string;
+  readonly response: Response;
+  readonly signal: AbortSignal;
+}
+
+async function readJson(answer: Answer): Promise<unknown> {
+  const said = await answer.response.text().catch((error: unknown) => {
+    throw brokenOff(answer, error);
+  });
   try {
     return JSON.parse(said);
   } catch (cause) {
     const found = said.slice(0, 300) || 'nothing';
-    throw new PalimpsestError('MODEL_FAILED', `Expected JSON from ${url} but found: ${found}`, { cause });
+    throw new PalimpsestError('MODEL_FAILED', `Expected JSON from ${answer.url} but found: ${found}`, { cause });
   }
 }
 
+async function* bytesOf(answer: Answer): AsyncGenerator<Uint8Array> {
+  try {
+    if (answer.response.body) yield* answer.response.body;
+  } catch (error) {
+    throw brokenOff(answer, error);
+  }
+}
+
+function brokenOff({ url, signal }: Answer, cause: unknown): unknown {
+  if (signal.aborted) return cause;
+  const text = `Expected the whole answer of ${url} but the connection ended: ${reasonOf(cause)}`;
+  return new PalimpsestError('MODEL_FAILED', text, { cause });
+}
+
+/** What `fetch` throws says only that it failed; its cause says why. */
+const reasonOf = (error: unknown): string => errorText((error as Error | undefined)?.cause ?? error);
+
 async function failure(url: string, response: Response | Error): Promise<PalimpsestError> {
   if (response instanceof Error) {
-    const { cause, message } = response;
-    const why = cause instanceof Error ? cause.message : message;
-    return new PalimpsestError('MODEL_FAILED', `Expected a model at ${url} but could not reach it: ${why}`, {
-      cause: response,
-    });
+    const text = `Expected a model at ${url} but could not reach it: ${reasonOf(response)}`;
+    return new PalimpsestError('MODEL_FAILED', text, { cause: response });
   }
   const said = (await response.text().catch(() => '')).slice(0, 2000);
   return new PalimpsestError('MODEL_FAILED', `Expected an answer of ${url} but found ${response.status}: ${said}`, {

@@ -1,6 +1,6 @@
 /** The data of server-sent events, read as JSON, until the stream ends or says `[DONE]`. */
-export async function* readServerEvents(body: AsyncIterable<Uint8Array> | null): AsyncGenerator<unknown> {
-  for await (const line of readLines(body ?? [])) {
+export async function* readServerEvents(body: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {
+  for await (const line of readLines(body)) {
     if (!line.startsWith('data:')) continue;
     const data = line.slice('data:'.length).trim();
     if (data === '[DONE]') return;
@@ -9,7 +9,7 @@ export async function* readServerEvents(body: AsyncIterable<Uint8Array> | null):
   }
 }
 
-async function* readLines(body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<string> {
+async function* readLines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
   let rest = '';
   for await (const bytes of body) {
