@@ -1,8 +1,21 @@
 // One store, measured in a fresh process: node bench/store.js '{"store":"palimpsest","task":"load","records":100000,"folder":"…"}'
-import { createHash } from 'node:crypto';
-import { closeSync, fdatasync, mkdirSync, openSync, readdirSync, statSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  fdatasync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { createRandom } from './random.js';
+import { median, textOf } from './store-texts.js';
 
 const BATCH = 1000;
 
@@ -11,20 +24,19 @@ const tasks = { load, single, read, open: openOnly, shared };
 const request = JSON.parse(process.argv[2]);
 console.log(JSON.stringify(await tasks[request.task](request)));
 
-/** All records, a thousand to a transaction. */
+/** All records, a thousand to a transaction. To make the texts is not to store them. */
 async function load({ store: name, records, folder }) {
   mkdirSync(folder, { recursive: true });
   const store = await stores[name](folder);
-  const start = performance.now();
+  let milliseconds = 0;
   let textBytes = 0;
   for (let from = 0; from < records; from += BATCH) {
     const batch = [];
     for (let i = from; i < Math.min(records, from + BATCH); i++) batch.push({ id: i, text: textOf(i) });
     for (const { text } of batch) textBytes += text.length;
-    await store.putMany(batch);
+    milliseconds += await timeOf(() => store.putMany(batch));
   }
-  await store.close();
-  const milliseconds = performance.now() - start;
+  milliseconds += await timeOf(() => store.close());
   return {
     perSecond: (1000 * records) / milliseconds,
     diskRatio: sizeOf(folder) / textBytes,
@@ -32,18 +44,27 @@ async function load({ store: name, records, folder }) {
   };
 }
 
-/** One after the other, each durable before the next. Beside it, what one fdatasync costs on this disk. */
+async function timeOf(work) {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
+}
+
+/** One after the other, each durable before the next. In turns with it, one bare write and fdatasync on the same disk. */
 async function single({ store: name, records, folder }) {
   const store = await stores[name](folder);
+  const bare = await openFile(`${folder}-bare`);
   const times = [];
+  const floors = [];
   for (let i = 0; i < 300; i++) {
-    const text = textOf(records + i);
-    const start = performance.now();
-    await store.put({ id: records + i, text });
-    times.push(performance.now() - start);
+    const item = { id: records + i, text: textOf(records + i) };
+    times.push(await timeOf(() => store.put(item)));
+    floors.push(await timeOf(() => bare.put({ ...item, id: i })));
   }
   await store.close();
-  return { median: median(times) };
+  await bare.close();
+  rmSync(`${folder}-bare`, { recursive: true });
+  return { median: median(times), floor: median(floors) };
 }
 
 /** Many at once, each acknowledged when it is durable. */
@@ -58,7 +79,7 @@ async function shared({ store: name, records, folder }) {
   return { perSecond };
 }
 
-/** Uniform random gets of whole texts. */
+/** Uniform random gets of whole texts, one after the other; where the peer answers at once, through one promise too. */
 async function read({ store: name, records, folder }) {
   const store = await stores[name](folder, 'read');
   const random = createRandom(7);
@@ -68,13 +89,18 @@ async function read({ store: name, records, folder }) {
   const times = [];
   for (let i = 2000; i < keys.length; i++) {
     const start = performance.now();
-    const text = await store.get(keys[i]);
+    const found = await store.get(keys[i]);
     times.push(performance.now() - start);
-    if (i % 997 === 0 && text !== textOf(ids[i])) throw new Error(`Expected the text of ${ids[i]}`);
+    if (i % 997 === 0 && (found.text ?? found) !== textOf(ids[i])) throw new Error(`Expected the text of ${ids[i]}`);
   }
   const rss = process.memoryUsage.rss() / 1e6;
+  const many = store.getMany && (await timeOf(() => getMany(store, keys))) / keys.length;
   await store.close();
-  return { median: median(times), rss };
+  return { median: median(times), rss, many };
+}
+
+async function getMany(store, keys) {
+  for (let from = 0; from < keys.length; from += 100) await store.getMany(keys.slice(from, from + 100));
 }
 
 async function openOnly({ store: name, folder }) {
@@ -94,7 +120,8 @@ async function openPalimpsest(folder, mode = 'write') {
   const about = (id) => ({ session: `s${id % 100}`, turn: id });
   return {
     key: (id) => handleOf(textOf(id)),
-    get: async (handle) => (await store.get(handle)).text,
+    get: (handle) => store.get(handle),
+    getMany: (handles) => store.getMany(handles),
     put: ({ id, text }) => store.put(text, about(id)),
     putMany: (batch) => store.putMany(batch.map(({ id, text }) => ({ text, about: about(id) }))),
     close: () => store.close(),
@@ -139,34 +166,44 @@ async function openSqlite(folder) {
   };
 }
 
-/** The floor of a put: one write and one fdatasync. */
+/**
+ * The floor: texts behind each other in a file, one write and one fdatasync for each put or batch; to read one, a pread into
+ * the same memory, its CRC-32, and a string. Where they stand is in memory. No handle, no index, nothing to recover from.
+ */
 async function openFile(folder) {
   mkdirSync(folder, { recursive: true });
-  const descriptor = openSync(join(folder, 'log'), 'a');
-  return {
-    put: ({ text }) =>
-      new Promise((resolve, reject) => {
-        writeSync(descriptor, text);
-        fdatasync(descriptor, (error) => (error ? reject(error) : resolve()));
-      }),
-    close: async () => closeSync(descriptor),
+  const table = join(folder, 'table.json');
+  const descriptor = openSync(join(folder, 'log'), 'a+');
+  const places = statSync(table, { throwIfNoEntry: false }) ? JSON.parse(readFileSync(table, 'utf8')) : [];
+  const bytes = Buffer.allocUnsafeSlow(1 << 16);
+  let end = statSync(join(folder, 'log')).size;
+  const append = (texts) => {
+    const batch = Buffer.from(texts.map(({ text }) => text).join(''));
+    for (const { id, text } of texts) {
+      places[id] = [end, text.length, crc32(text)];
+      end += text.length;
+    }
+    writeSync(descriptor, batch);
+    return new Promise((resolve, reject) => fdatasync(descriptor, (error) => (error ? reject(error) : resolve())));
   };
-}
-
-/** 1.2 to 2.8 KB, one in a hundred 50 KB, all different. */
-function textOf(id) {
-  const seed = createHash('sha256').update(String(id)).digest('hex');
-  const length = id % 100 === 0 ? 50_000 : 1200 + ((id * 7919) % 1600);
-  return `${id} ${seed}\n`.repeat(Math.ceil(length / (seed.length + String(id).length + 2))).slice(0, length);
+  return {
+    key: (id) => places[id],
+    get: async ([position, length, checksum]) => {
+      readSync(descriptor, bytes, 0, length, position);
+      if (crc32(bytes.subarray(0, length)) !== checksum) throw new Error('Expected another checksum');
+      return bytes.latin1Slice(0, length);
+    },
+    put: (text) => append([text]),
+    putMany: append,
+    close: async () => {
+      closeSync(descriptor);
+      if (places.length > 0) writeFileSync(table, JSON.stringify(places));
+    },
+  };
 }
 
 function sizeOf(folder) {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .reduce((sum, entry) => sum + statSync(join(entry.parentPath ?? entry.path, entry.name)).size, 0);
-}
-
-function median(values) {
-  const sorted = [...values].sort((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)];
 }

@@ -10,27 +10,55 @@ export function* storeTables({ measure, quick }) {
   const records = quick ? 10_000 : 100_000;
   const root = mkdtempSync(join(tmpdir(), 'palimpsest-stores-'));
   try {
-    const found = Object.fromEntries(STORES.map((store) => [store, measureStore({ measure, store, records, root })]));
-    const floor = measure('store.js', { store: 'file', task: 'single', records, folder: join(root, 'file') });
+    const found = measureInTurns({ measure, records, root, rounds: quick ? 1 : 3 });
+    const { file: _floor, ...peers } = found;
     yield table('bulk load, 1,000 to a transaction', found, (f) => `${count(Math.round(f.load.perSecond))}/s`, {
       value: (f) => 1 / f.load.perSecond,
       targets: { lmdb: 1 },
     });
-    yield table('random recall of a whole text, warm', found, (f) => time(f.read.median), {
+    yield table('random recall of a whole text, checksum verified, warm', found, (f) => time(f.read.median), {
       value: (f) => f.read.median,
       targets: { lmdb: 1.6, 'better-sqlite3': 1 },
     });
-    yield table('one put, acknowledged', found, (f) => time(f.single.median), { value: (f) => f.single.median });
-    yield syncTable(found.palimpsest, floor);
-    yield sizeTable(found, records);
+    yield syncTable(peers);
+    yield sizeTable(peers, records);
     yield* growthTables({ measure, quick, root });
+    yield postgresTable(measure('store-postgres.js', { records: quick ? 2000 : 20_000 }));
   } finally {
     rmSync(root, { recursive: true });
   }
 }
 
-function measureStore({ measure, store, records, root }) {
-  const folder = join(root, store);
+/** The stores take turns, so that a machine that is busy for a while is so for all; of each number the best round counts. */
+function measureInTurns({ measure, records, root, rounds }) {
+  const runs = Array.from({ length: rounds }, (_, round) =>
+    [...STORES, 'file'].map((store) => {
+      const folder = join(root, `${store}-${round}`);
+      const found = measureStore({ measure, store, records, folder });
+      rmSync(folder, { recursive: true });
+      return [store, found];
+    }),
+  ).map(Object.fromEntries);
+  return Object.fromEntries(Object.keys(runs[0]).map((store) => [store, bestOf(runs.map((run) => run[store]))]));
+}
+
+/** The most for what is counted by the second, the least for all else. Of puts and what stands beside them, the middle. */
+function bestOf(runs) {
+  if (runs[0].floor !== undefined) return middleOf(runs, ({ median, floor }) => median / floor);
+  return Object.fromEntries(
+    Object.keys(runs[0]).map((key) => {
+      const values = runs.map((run) => run[key]);
+      if (typeof values[0] === 'object') return [key, bestOf(values)];
+      return [key, (key === 'perSecond' ? Math.max : Math.min)(...values)];
+    }),
+  );
+}
+
+function middleOf(runs, quotientOf) {
+  return [...runs].sort((a, b) => quotientOf(a) - quotientOf(b))[Math.floor(runs.length / 2)];
+}
+
+function measureStore({ measure, store, records, folder }) {
   const run = (task) => measure('store.js', { store, task, records, folder });
   return { load: run('load'), open: run('open'), read: run('read'), single: run('single'), shared: run('shared') };
 }
@@ -39,7 +67,7 @@ function table(title, found, show, { value, targets = {} }) {
   const ours = value(found.palimpsest);
   return {
     title: `store: ${title}`,
-    note: '2 KB texts, one in a hundred 50 KB; every commit is on disk when it resolves',
+    note: '2 KB texts, one in a hundred 50 KB; every commit is on disk when it resolves. file: the floor, see bench/store.js',
     columns: ['store', 'found', 'ours / this', 'target', ''],
     rows: Object.entries(found).map(([store, measured]) => {
       const target = targets[store];
@@ -53,25 +81,27 @@ function table(title, found, show, { value, targets = {} }) {
   };
 }
 
-function syncTable(ours, floor) {
-  const quotient = ours.single.median / floor.median;
+function syncTable(found) {
   return {
-    title: 'store: one acknowledged put beside one write and fdatasync',
+    title: 'store: one acknowledged put beside one write and fdatasync, in turns',
     note: 'many at once share a sync',
-    columns: ['put', 'write + fdatasync', 'ours / floor', 'target', 'many at once', ''],
-    rows: [
-      {
+    columns: ['store', 'put', 'write + fdatasync', 'put / bare', 'target', 'many at once', ''],
+    rows: Object.entries(found).map(([store, { single, shared }]) => {
+      const quotient = single.median / single.floor;
+      const isOurs = store === 'palimpsest';
+      return {
         cells: [
-          time(ours.single.median),
-          time(floor.median),
+          store,
+          time(single.median),
+          time(single.floor),
           ratio(quotient),
-          '<= 1.3',
-          `${count(Math.round(ours.shared.perSecond))}/s`,
+          isOurs ? '<= 1.3' : '-',
+          `${count(Math.round(shared.perSecond))}/s`,
         ],
-        met: quotient <= 1.3,
-        values: { quotient, target: 1.3 },
-      },
-    ],
+        met: isOurs ? quotient <= 1.3 : undefined,
+        values: { store, quotient, target: 1.3 },
+      };
+    }),
   };
 }
 
@@ -103,27 +133,78 @@ function* growthTables({ measure, quick, root }) {
   const rows = sizes.map((records) => {
     const folder = join(root, `growth-${records}`);
     const run = (task) => measure('store.js', { store: 'palimpsest', task, records, folder });
-    const measured = { records, load: run('load'), open: run('open'), read: run('read') };
+    const measured = { records, load: run('load'), open: run('open'), read: run('read'), single: run('single') };
     rmSync(folder, { recursive: true });
     return measured;
   });
   const [first] = rows;
   yield {
     title: 'store: growth',
-    note: 'the same texts, more of them',
-    columns: ['records', 'load', 'recall', 'recall / first', 'open', 'memory', 'target', ''],
-    rows: rows.map(({ records, load, open, read }) => ({
-      cells: [
-        count(records),
-        `${count(Math.round(load.perSecond))}/s`,
-        time(read.median),
-        ratio(read.median / first.read.median),
-        time(open.milliseconds),
-        `${read.rss.toFixed(0)} MB`,
-        '<= 150 MB',
-      ],
-      met: read.rss <= 150,
-      values: { records, perSecond: load.perSecond, read: read.median, open: open.milliseconds, rss: read.rss },
-    })),
+    note: 'the same texts, more of them; memory of a process that reads; target: 150 MB, and 1.5 times the first row',
+    columns: [
+      'records',
+      'load',
+      'recall',
+      'recall / first',
+      'load / first',
+      'put',
+      'open',
+      'disk / text',
+      'memory',
+      '',
+    ],
+    rows: rows.map(({ records, load, open, read, single }) => {
+      const [recall, loading] = [read.median / first.read.median, first.load.perSecond / load.perSecond];
+      return {
+        cells: [
+          count(records),
+          `${count(Math.round(load.perSecond))}/s`,
+          time(read.median),
+          ratio(recall),
+          ratio(loading),
+          time(single.median),
+          time(open.milliseconds),
+          ratio(load.diskRatio),
+          `${read.rss.toFixed(0)} MB`,
+        ],
+        met: read.rss <= 150 && load.diskRatio <= 1.25 && recall <= 1.5 && loading <= 1.5,
+        values: { records, recall, loading, open: open.milliseconds, rss: read.rss, disk: load.diskRatio },
+      };
+    }),
+  };
+}
+
+/** For information: one table and prepared statements are the least that a client of this server can do. */
+function postgresTable({ ours, bare }) {
+  const row = (what, show, value) => ({
+    cells: [what, show(ours), show(bare), ratio(value(ours) / value(bare))],
+    values: { what, quotient: value(ours) / value(bare) },
+  });
+  return {
+    title: 'store: PostgreSQL over loopback',
+    note: 'a server of its own, synchronous commit; bare: one table, prepared statements',
+    columns: ['what', 'ours', 'bare', 'ours / bare', ''],
+    rows: [
+      row(
+        'bulk load, 1,000 to a batch',
+        (f) => `${count(Math.round(f.perSecond))}/s`,
+        (f) => 1 / f.perSecond,
+      ),
+      row(
+        'one put, acknowledged',
+        (f) => time(f.put),
+        (f) => f.put,
+      ),
+      row(
+        'recall of one text',
+        (f) => time(f.get),
+        (f) => f.get,
+      ),
+      row(
+        'recall of 100 at once, each',
+        (f) => time(f.getMany),
+        (f) => f.getMany,
+      ),
+    ],
   };
 }

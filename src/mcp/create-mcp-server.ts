@@ -11,6 +11,7 @@ import { recallMasked } from './recall-masked.ts';
 import { CHECK_HANDLE } from './scope.ts';
 import { searchMasked } from './search-masked.ts';
 
+/** What an MCP server gives access to. */
 export interface McpOptions {
   /**
    * Opened for one tenant: the server sees nothing else. It is not closed with the server. A function is asked on every

@@ -7,6 +7,7 @@ import { createMcpHandler } from '@modelcontextprotocol/server';
 import { PalimpsestError } from '../errors.ts';
 import { checkMcpOptions, createMcpServer, type McpOptions } from './create-mcp-server.ts';
 
+/** Where an MCP server listens. */
 export interface HttpOptions {
   /** 0 picks a free one. */
   readonly port: number;
@@ -16,6 +17,7 @@ export interface HttpOptions {
   readonly token?: string;
 }
 
+/** An MCP server that listens. */
 export interface HttpServer {
   /** Where clients connect: `http://127.0.0.1:8788/mcp`. */
   readonly url: string;

@@ -3,11 +3,13 @@ import { finished } from 'node:stream/promises';
 import { StdioServerTransport, serveStdio as serve } from '@modelcontextprotocol/server/stdio';
 import { checkMcpOptions, createMcpServer, type McpOptions } from './create-mcp-server.ts';
 
+/** The two ends that a client holds: standard input and output, as a rule. */
 export interface Streams {
   readonly input: Readable;
   readonly output: Writable;
 }
 
+/** An MCP server on a pair of streams. */
 export interface StdioServer {
   /** Resolves when the client closes its end. */
   readonly closed: Promise<void>;

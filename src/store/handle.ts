@@ -10,14 +10,14 @@ const letters = [...PREFIX, ...new Array<number>(LENGTH).fill(0)];
 export function handleOf(text: string): string {
   // UTF-8 cannot hold a lone surrogate: two such texts would become one. No UTF-8 begins with the byte 255.
   const bytes = text.isWellFormed() ? text : Buffer.concat([Buffer.of(255), Buffer.from(text, 'utf16le')]);
-  return toBase32(hash('sha256', bytes, 'binary'));
+  return handleOfDigest(hash('sha256', bytes, 'binary'));
 }
 
-/** The same from the digest of a text. */
-export const handleOfDigest = (digest: Uint8Array): string => toBase32(Buffer.from(digest).toString('latin1'));
-
-/** Takes a string of bytes, five bits at a time. Letters put together one by one would stay a tree of strings. */
-function toBase32(bytes: string): string {
+/**
+ * The same from the digest of a text, a string with a character for each byte. Takes five bits at a time. Letters put
+ * together one by one would stay a tree of strings.
+ */
+export function handleOfDigest(bytes: string): string {
   for (let i = 0; i < LENGTH; i++) {
     const bit = i * 5;
     const pair = (bytes.charCodeAt(bit >> 3) << 8) | bytes.charCodeAt((bit >> 3) + 1);

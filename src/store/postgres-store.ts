@@ -196,7 +196,10 @@ class PostgresStore implements Store {
         page.map(({ handle }) => handle),
       );
       for (const { handle, digest, found } of rows)
-        if (handle && (digest !== found || handleOfDigest(Buffer.from(found ?? '', 'hex')) !== handle))
+        if (
+          handle &&
+          (digest !== found || handleOfDigest(Buffer.from(found ?? '', 'hex').toString('latin1')) !== handle)
+        )
           problems.push(damage(handle));
     }
     const lost = await this.#query(

@@ -92,7 +92,7 @@ export interface GcReport {
 export interface Store {
   /** Durable when it resolves. The same text is stored once and referred to by each session and turn. */
   put(text: string, about: Reference): Promise<Handle>;
-  /** One batch, one sync. */
+  /** One batch: much quicker than one after the other. */
   putMany(items: readonly { readonly text: string; readonly about: Reference }[]): Promise<Handle[]>;
   /** Undefined for what is not there, and for what is no handle. */
   get(handle: string): Promise<Stored | undefined>;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { EmbeddedStore } from '../../src/store/embedded/embedded-store.ts';
-import { isGap, type LogRecord, readStart, START, scanLog, sealRecord, TEXT } from '../../src/store/embedded/log.ts';
-import { digestOf, writeText } from '../../src/store/embedded/records.ts';
+import { isGap, type LogRecord, readStart, START, scanLog, TEXT, writeRecord } from '../../src/store/embedded/log.ts';
+import { digestOf, textBody } from '../../src/store/embedded/records.ts';
 import { handleOf } from '../../src/store/handle.ts';
 import { type Files, RecordingDisk, randomFrom } from './support/recording-disk.ts';
 import { collect, diskOf, FOLDER, openOn, outcome, textOf } from './support/stores.ts';
@@ -304,13 +304,12 @@ describe('what a text holds', () => {
     // A record as it would stand there, down to its id and its position, in a text whose bytes are as they are given.
     const file = disk.open(nameOf('1.log'), 'read');
     const position = file.size() + 512;
-    const forged = writeText('forged', { digest: digestOf('forged'), before: 0, about: { session: 'ss' } });
-    sealRecord(forged, { type: TEXT, position, id: readStart(file)?.id ?? 0 });
-    const before = '\ud800'.padEnd((512 - 32 - 44 - JSON.stringify({ session: 'ss' }).length) / 2, 'x');
-    expect(Buffer.byteLength(before, 'utf16le')).toBe(512 - 32 - 44 - 16);
-    await store.put(before + forged.bytes.toString('utf16le'), { session: 'ss' });
+    const body = textBody('forged', { digest: digestOf('forged'), before: 0, about: { session: 'ss' } });
+    const forged = writeRecord(body, { type: TEXT, position, id: readStart(file)?.id ?? 0 });
+    const before = '\ud800'.padEnd((512 - 32 - 56 - 'ss'.length) / 2, 'x');
+    await store.put(before + forged.toString('utf16le'), { session: 'ss' });
     await store.put('last', { session: 'ss' });
-    expect(disk.files.get(nameOf('1.log'))?.subarray(position, position + 32)).toEqual(forged.bytes.subarray(0, 32));
+    expect(disk.files.get(nameOf('1.log'))?.subarray(position, position + 32)).toEqual(forged.subarray(0, 32));
     const record = recordsOf(disk.files)[1] as LogRecord;
     const damaged = changed(disk.files, '1.log', (bytes) => flipped(bytes, record.position + 32 + 100));
     const again = await openOn(diskOf(damaged), 'write', CALM);
@@ -331,6 +330,26 @@ describe('a text that is damaged', () => {
     expect((await store.get(handleOf(SHARED)))?.text).toBe(SHARED);
     const again = await openOn(diskOf(disk.afterCrash()), 'write', CALM);
     expect((await again.get(handleOf(SHARED)))?.text).toBe(SHARED);
+  });
+
+  it.each([true, false])('has its references again when it is put again, index lost: %s', async (isIndexLost) => {
+    const disk = new RecordingDisk();
+    const store = await openOn(disk, 'write', CALM);
+    for (const session of ['a', 'b', 'c']) await store.put('shared', { session });
+    await store.close();
+    const record = recordsOf(disk.files)[0] as LogRecord;
+    const damaged = changed(disk.files, '1.log', (bytes) => flipped(bytes, record.position + 32 + 60));
+    const files = isIndexLost ? changed(damaged, '1.index', () => undefined) : damaged;
+    const again = await openOn(diskOf(files), 'write', CALM);
+    expect((await outcome(() => again.get(handleOf('shared')))) ?? 'STORE_DAMAGED').toBe('STORE_DAMAGED');
+    await again.put('shared', { session: 'd' });
+    const sessionsOf = async (): Promise<unknown> =>
+      (await again.get(handleOf('shared')))?.refs.map(({ session }) => session).sort();
+    expect(await sessionsOf()).toEqual(['b', 'c', 'd']);
+    for (const session of ['b', 'd']) await again.delete(session);
+    expect(await sessionsOf()).toEqual(['c']);
+    await again.delete('c');
+    expect((await outcome(() => again.get(handleOf('shared')))) ?? 'STORE_DAMAGED').toBe('STORE_DAMAGED');
   });
 
   it('of a turn is told as such', async () => {
@@ -367,7 +386,7 @@ describe('a text that is damaged', () => {
 it('a store of a later format is refused, not repaired', async () => {
   const files = await filesOf('closed');
   const later = changed(files, '1.log', (bytes) => {
-    bytes.writeUInt32LE(2, 4);
+    bytes.writeUInt32LE(99, 4);
     return bytes;
   });
   const disk = diskOf(later);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { handleOf } from '../../src/store/handle.ts';
 import { RecordingDisk } from './support/recording-disk.ts';
-import { diskOf, openOn, textOf } from './support/stores.ts';
+import { collect, diskOf, openOn, textOf } from './support/stores.ts';
 
 const CALM = { checkpointBytes: 1e9, checkpointPages: 1e9 };
 
@@ -74,6 +74,34 @@ describe('a disk that is full', () => {
     expect(await again.verify()).toEqual([]);
   });
 
+  it('keeps what was written of a batch that did not fit, whole and in its session, and nothing of the rest', async () => {
+    const disk = new RecordingDisk();
+    const store = await openOn(disk, 'write', CALM);
+    const texts = Array.from({ length: 3000 }, (_, i) => textOf(i, 1000));
+    await store.put('before', { session: 's' });
+    let writes = 0;
+    disk.onWrite = () => {
+      writes += 1;
+      if (writes > 2) throw Object.assign(new Error('ENOSPC: no space'), { code: 'ENOSPC' });
+    };
+    expect(await code(store.putMany(texts.map((text) => ({ text, about: { session: 's' } }))))).toBe('STORE_FAILED');
+    expect(writes).toBeGreaterThan(2);
+    disk.onWrite = undefined;
+    await store.put('after', { session: 's' });
+    for (const one of [store, await openOn(diskOf(disk.afterCrash()))]) {
+      const listed = (await collect(one.list('s'))).map(({ text }) => text);
+      expect(listed.length).toBeGreaterThan(1000);
+      expect(listed.length).toBeLessThan(3000);
+      expect(listed).toEqual(['before', ...texts.slice(0, listed.length - 2), 'after']);
+      const found = (await one.getMany(texts.map(handleOf))).filter((stored) => stored !== undefined);
+      expect(found.length).toBe(listed.length - 2);
+      expect((await one.stats()).texts).toBe(listed.length);
+      expect(await one.verify()).toEqual([]);
+      await one.delete('s');
+      expect((await one.getMany(texts.map(handleOf))).filter((stored) => stored !== undefined)).toEqual([]);
+    }
+  });
+
   it('keeps the store as it was when there is no room to compact it', async () => {
     const disk = new RecordingDisk();
     const store = await openOn(disk, 'write', CALM);
@@ -100,6 +128,24 @@ describe('writes at once', () => {
     await store.putMany(Array.from({ length: 500 }, (_, i) => ({ text: `batch ${i}`, about: {} })));
     expect(disk.syncs - before).toBe(13);
     expect(disk.folderSyncs).toBe(4);
+  });
+
+  it('of one batch take a write a megabyte, not one each, also where they are alike', async () => {
+    const disk = new RecordingDisk();
+    const store = await openOn(disk, 'write', CALM);
+    const before = disk.operations.length;
+    const texts = Array.from({ length: 1000 }, (_, i) => textOf(i, 500));
+    await store.putMany(texts.map((text, i) => ({ text, about: { session: `s${i % 7}`, turn: i } })));
+    const writes = disk.operations.slice(before).filter(({ kind }) => kind === 'write');
+    expect(writes.length).toBe(1);
+    await store.putMany([...texts, ...texts].map((text, i) => ({ text, about: { session: 'again', turn: i } })));
+    const { refs } = (await store.get(handleOf(textOf(8, 500)))) ?? { refs: [] };
+    expect(refs).toEqual([
+      { session: 's1', turn: 8 },
+      { session: 'again', turn: 8 },
+      { session: 'again', turn: 1008 },
+    ]);
+    expect((await store.stats()).texts).toBe(1000);
   });
 
   it('are acknowledged though the log they wait for is compacted and closed meanwhile', async () => {
@@ -130,6 +176,29 @@ describe('writes at once', () => {
     const before = disk.operations.length;
     await (await openOn(disk)).close();
     expect(disk.operations.length).toBe(before);
+  });
+});
+
+describe('a reader beside a writer', () => {
+  it('finds what was acknowledged, and not what was deleted, whatever it read just before', async () => {
+    const disk = new RecordingDisk();
+    const writer = await openOn(disk, 'write', CALM);
+    await writer.putMany([1, 2, 3].map((n) => ({ text: textOf(n), about: { session: `s${n}` } })));
+    const reader = await openOn(disk, 'read', CALM);
+    for (let n = 4; n < 40; n++) {
+      expect((await reader.get(handleOf(textOf(1))))?.refs.length).toBe(1);
+      await writer.put(textOf(n), { session: `s${n}` });
+      expect((await reader.get(handleOf(textOf(n))))?.text).toBe(textOf(n));
+      expect((await reader.get(handleOf(textOf(n))))?.text).toBe(textOf(n));
+      await writer.delete(`s${n}`);
+      expect(await reader.get(handleOf(textOf(n)))).toBe(undefined);
+      expect(await reader.getMany([textOf(n), textOf(2)].map(handleOf))).toMatchObject([
+        undefined,
+        { text: textOf(2) },
+      ]);
+    }
+    await writer.gc({ force: true });
+    expect((await reader.get(handleOf(textOf(3))))?.text).toBe(textOf(3));
   });
 });
 

@@ -1,12 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { DamagedPage, type Entry, type Key, LinearHash, PAGE, PER_PAGE } from '../../src/store/embedded/linear-hash.ts';
+import { type Entry, type Key, LinearHash, PER_PAGE } from '../../src/store/embedded/linear-hash.ts';
+import { DamagedPage, PAGE, placePages } from '../../src/store/embedded/pages.ts';
 import { RecordingDisk } from './support/recording-disk.ts';
 
 const numRuns = Number(process.env.PALIMPSEST_RUNS ?? 60);
 
 type Step =
   | { readonly kind: 'add'; readonly key: Key }
+  | { readonly kind: 'mark'; readonly key: Key }
   | { readonly kind: 'move' | 'remove' | 'find'; readonly key: Key; readonly at: number }
   | { readonly kind: 'fill'; readonly key: Key; readonly count: number }
   | { readonly kind: 'checkpoint' }
@@ -21,6 +23,7 @@ const anyKey: fc.Arbitrary<Key> = fc.oneof(
 
 const anyStep: fc.Arbitrary<Step> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ kind: fc.constant('add' as const), key: anyKey }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('mark' as const), key: anyKey }) },
   {
     weight: 8,
     arbitrary: fc.record({ kind: fc.constantFrom('move' as const, 'remove', 'find'), key: anyKey, at: fc.nat() }),
@@ -48,15 +51,20 @@ class Checked {
   take(step: Step): void {
     if (step.kind === 'fill') for (let n = 0; n < step.count; n++) this.#add(spread(step.key, n));
     else if (step.kind === 'add') this.#add(step.key);
+    else if (step.kind === 'mark') this.#mark(step.key);
     else if (step.kind === 'checkpoint') this.#checkpoint();
     else if (step.kind === 'reload') this.#reload();
-    else this.#touch(step.kind, step.key, step.at);
+    else this.#touch(step);
   }
 
   #entry(): Entry {
     this.#position += 1;
     // Also beyond four gigabytes.
-    return { position: this.#position * 2 ** 20 + (this.#position % 3) * 2 ** 33, size: this.#position % 65_536 };
+    return {
+      position: this.#position * 2 ** 20 + (this.#position % 3) * 2 ** 37,
+      bytes: (this.#position % 65_536) * 16,
+      isMarked: false,
+    };
   }
 
   #add(key: Key): void {
@@ -65,10 +73,20 @@ class Checked {
     this.#map.set(nameOf(key, entry.position), { key, entry });
   }
 
+  #mark(key: Key): void {
+    this.#index.mark(key);
+    for (const [name, known] of this.#map)
+      if (known.key.low === key.low && known.key.high === key.high)
+        this.#map.set(name, { key, entry: { ...known.entry, isMarked: true } });
+  }
+
   /** Something that is there, or, now and then, something that is not. */
-  #touch(kind: 'move' | 'remove' | 'find', key: Key, at: number): void {
+  #touch({ kind, key, at }: Extract<Step, { at: number }>): void {
     const known = [...this.#map.values()];
-    const { key: found, entry } = known[at % (known.length + 1)] ?? { key, entry: { position: 1, size: 1 } };
+    const { key: found, entry } = known[at % (known.length + 1)] ?? {
+      key,
+      entry: { position: 16, bytes: 16, isMarked: false },
+    };
     const name = nameOf(found, entry.position);
     const isThere = this.#map.has(name);
     if (kind === 'find') {
@@ -85,7 +103,7 @@ class Checked {
   }
 
   #checkpoint(): void {
-    for (const { id, bytes } of this.#index.takeDirty(this.#file)) this.#file.write(bytes, id * PAGE);
+    placePages(this.#file, this.#index.takeDirty(this.#file));
     this.#index.release();
     expect(this.#index.dirtyPages).toBe(0);
   }
@@ -136,18 +154,19 @@ describe('LinearHash', () => {
     const disk = new RecordingDisk();
     const file = disk.open('/index', 'create');
     const place = (index: LinearHash): void => {
-      for (const { id, bytes } of index.takeDirty(file)) file.write(bytes, id * PAGE);
+      placePages(file, index.takeDirty(file));
       index.release();
     };
     const index = new LinearHash();
-    for (let low = 0; low < 1000; low++) index.add({ low, high: 1 }, { position: low, size: 1 });
+    for (let low = 0; low < 1000; low++)
+      index.add({ low, high: 1 }, { position: 16 * low, bytes: 16, isMarked: false });
     place(index);
     const { shape } = index;
     const earlier = JSON.parse(JSON.stringify(shape));
     const all = (from: LinearHash): number => [...from.entries()].length;
     expect(all(new LinearHash({ file, shape: earlier }))).toBe(1000);
     expect(() => all(new LinearHash({ file, shape: { ...earlier, id: earlier.id ^ 1 } }))).toThrow(DamagedPage);
-    index.add({ low: 5, high: 1 }, { position: 5, size: 1 });
+    index.add({ low: 5, high: 1 }, { position: 80, bytes: 16, isMarked: false });
     place(index);
     expect(() => all(new LinearHash({ file, shape: earlier }))).toThrow(DamagedPage);
     expect(all(new LinearHash({ file, shape: index.shape }))).toBe(1001);
@@ -159,7 +178,8 @@ describe('LinearHash', () => {
 
   it('never forgets a page that stands in no file yet', () => {
     const index = new LinearHash({ cachePages: 2 });
-    for (let low = 0; low < 5000; low++) index.add({ low, high: 1 }, { position: low, size: 1 });
+    for (let low = 0; low < 5000; low++)
+      index.add({ low, high: 1 }, { position: 16 * low, bytes: 16, isMarked: false });
     expect([...index.entries()].length).toBe(5000);
   });
 });

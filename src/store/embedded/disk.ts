@@ -5,8 +5,8 @@ import { PalimpsestError } from '../../errors.ts';
 /** A file as far as the store needs one. Positions are absolute; nothing is durable before `sync` has resolved. */
 export interface DiskFile {
   size(): number;
-  /** Answers how many bytes there were. */
-  read(into: Uint8Array, position: number): number;
+  /** Answers how many bytes there were, of `length` or as many as there is room for. */
+  read(into: Uint8Array, position: number, length?: number): number;
   write(bytes: Uint8Array, position: number): void;
   sync(): Promise<void>;
   truncate(size: number): void;
@@ -95,10 +95,10 @@ class NodeFile implements DiskFile {
     return fs.fstatSync(this.#descriptor).size;
   }
 
-  read(into: Uint8Array, position: number): number {
+  read(into: Uint8Array, position: number, length = into.length): number {
     let read = 0;
-    while (read < into.length) {
-      const more = fs.readSync(this.#descriptor, into, read, into.length - read, position + read);
+    while (read < length) {
+      const more = fs.readSync(this.#descriptor, into, read, length - read, position + read);
       if (more === 0) break;
       read += more;
     }

@@ -1,6 +1,5 @@
-import { dirname } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
-import { checkItem, checkRecord, checkTurn, closedError, toReference } from '../check-input.ts';
+import { checkItem, checkRecord, checkTurn, closedError } from '../check-input.ts';
 import { handleOfDigest } from '../handle.ts';
 import { searchTexts } from '../search-texts.ts';
 import {
@@ -8,7 +7,6 @@ import {
   type GcOptions,
   type GcReport,
   type Handle,
-  isHandle,
   type Match,
   type Problem,
   type Reference,
@@ -18,12 +16,16 @@ import {
   type StoreStats,
   type TurnRecord,
 } from '../store.ts';
-import { chooseCurrent, removeOthers, writeCurrent } from './current.ts';
+import type { Catalogue } from './catalogue.ts';
+import { copyAlive } from './copy-alive.ts';
+import { removeOthers, writeCurrent } from './current.ts';
 import type { Disk } from './disk.ts';
-import { type FoundText, Generation, gapProblem, type Limits } from './generation.ts';
-import { DamagedPage } from './linear-hash.ts';
-import { isGap, type LogRecord, REFERENCE, TEXT, TURN } from './log.ts';
-import { decode, digestOfBytes, readReference, readText, readTurn, utf8Bytes } from './records.ts';
+import { Generation, type Limits } from './generation.ts';
+import { isGap, type LogRecord, TEXT, TURN } from './log.ts';
+import { openToRead, openToWrite, PATIENCE } from './open-generation.ts';
+import { DamagedPage } from './pages.ts';
+import { problemsOf } from './problems-of.ts';
+import { decodeText, digestIn, readTurn } from './records.ts';
 
 export interface EmbeddedOptions {
   readonly disk: Disk;
@@ -42,6 +44,11 @@ export interface StoreLimits extends Limits {
   readonly leastDead?: number;
 }
 
+interface NewText {
+  readonly text: string;
+  readonly about: Reference;
+}
+
 /** A quarter of the disk, and not for a few kilobytes. */
 const DEAD_SHARE = 0.25;
 const LEAST_DEAD = 1 << 20;
@@ -55,12 +62,14 @@ export class EmbeddedStore implements Store {
   #generation: Generation;
   #syncing: Promise<void> | undefined;
   #nextSync: Promise<void> | undefined;
-  /** The checkpoint or compaction that runs or waits last: nothing is written before it is done. */
+  /** The compaction that runs or waits last: nothing is written before it is done. */
   #work: Promise<unknown> | undefined;
-  #isCheckpointWaiting = false;
+  #checkpointing: Promise<void> | undefined;
   #inFlight = 0;
   #onIdle: (() => void) | undefined;
   #failed: Error | undefined;
+  /** So many texts more may be read before a reader looks what was written since. */
+  #trusted = 0;
   #closing: Promise<void> | undefined;
 
   private constructor(options: EmbeddedOptions, generation: Generation) {
@@ -78,27 +87,30 @@ export class EmbeddedStore implements Store {
     return handle as Handle;
   }
 
-  async putMany(items: readonly { readonly text: string; readonly about: Reference }[]): Promise<Handle[]> {
+  async putMany(items: readonly NewText[]): Promise<Handle[]> {
     this.#check();
     for (const item of items) checkItem(item);
-    return this.#write((generation) =>
-      items.map(({ text, about }) => handleOfDigest(generation.putText(text, toReference(about)))),
+    const parts = inParts(items).map((part) =>
+      this.#write(({ catalogue }) => catalogue.putTexts(part).map(handleOfDigest)),
     );
+    // Whoever is told that one failed must not find later that another did not.
+    await Promise.allSettled(parts);
+    return (await Promise.all(parts)).flat();
   }
 
   async putTurn(record: TurnRecord): Promise<void> {
     this.#check();
     checkRecord(record);
-    await this.#write((generation) => generation.putTurn(record));
+    await this.#write(({ catalogue }) => catalogue.putTurn(record));
   }
 
   async delete(session: string, { purge = false } = {}): Promise<void> {
     this.#check();
     checkSession(session);
     await this.#during(async () => {
-      await this.#write((generation) => generation.deleteSession(session));
+      await this.#write(({ catalogue }) => catalogue.deleteSession(session));
       const { leastDead = LEAST_DEAD } = this.#options.limits ?? {};
-      const { deadBytes } = this.#generation.counts;
+      const { deadBytes } = this.#generation.catalogue.counts;
       const isWorthIt = deadBytes > leastDead && deadBytes > DEAD_SHARE * this.#generation.end;
       if (purge || isWorthIt) await this.#alone(() => this.#compact({ force: true }));
     });
@@ -106,29 +118,27 @@ export class EmbeddedStore implements Store {
 
   async get(handle: string): Promise<Stored | undefined> {
     this.#check();
-    return isHandle(handle) ? this.#read((generation) => storedOf(generation, handle)) : undefined;
+    return this.#find(handle);
   }
 
   async getMany(handles: readonly string[]): Promise<(Stored | undefined)[]> {
     this.#check();
-    return this.#read((generation) =>
-      handles.map((handle) => (isHandle(handle) ? storedOf(generation, handle) : undefined)),
-    );
+    return handles.map((handle) => this.#find(handle));
   }
 
   async turn(session: string, turn: number): Promise<TurnRecord | undefined> {
     this.#check();
     checkSession(session);
     checkTurn(turn);
-    return this.#read((generation) => generation.findTurn(session, turn));
+    return this.#read(({ catalogue }) => catalogue.findTurn(session, turn));
   }
 
   async *list(session: string): AsyncGenerator<Stored> {
     this.#check();
     checkSession(session);
-    for (const handle of this.#read((generation) => handlesOf(generation, session))) {
+    for (const handle of this.#read(({ catalogue }) => handlesOf(catalogue, session))) {
       this.#check();
-      const stored = this.#read((generation) => soundOf(generation, handle));
+      const stored = this.#read(({ catalogue }) => soundOf(catalogue, handle));
       if (stored) yield stored;
     }
   }
@@ -140,7 +150,7 @@ export class EmbeddedStore implements Store {
   async stats(): Promise<StoreStats> {
     this.#check();
     return this.#read((generation): StoreStats => {
-      const { texts, turns, sessions, textBytes, deadBytes } = generation.counts;
+      const { texts, turns, sessions, textBytes, deadBytes } = generation.catalogue.counts;
       return { kind: 'embedded', texts, turns, sessions, textBytes, deadBytes, diskBytes: generation.diskBytes };
     });
   }
@@ -160,18 +170,18 @@ export class EmbeddedStore implements Store {
     const { disk, folder } = this.#options;
     const old = this.#generation;
     const damage = repair ? this.#read(problemsOf).length : 0;
-    if (!force && damage === 0 && old.counts.deadBytes <= DEAD_SHARE * old.end)
+    if (!force && damage === 0 && old.catalogue.counts.deadBytes <= DEAD_SHARE * old.end)
       return { freedBytes: 0, removedTexts: 0, repaired: 0 };
     const number = old.number + 1;
     const { next, texts } = await this.#copy(number, { repair });
     await writeCurrent({ disk, folder }, number);
     this.#generation = next;
     const freedBytes = Math.max(0, old.diskBytes - next.diskBytes);
-    old.markMoved();
+    old.catalogue.markMoved();
     old.retire();
     removeOthers({ disk, folder }, number);
     await disk.syncFolder(folder);
-    return { freedBytes, removedTexts: Math.max(0, texts - this.#generation.counts.texts), repaired: damage };
+    return { freedBytes, removedTexts: Math.max(0, texts - this.#generation.catalogue.counts.texts), repaired: damage };
   }
 
   /** What is alive, in a new generation that nobody knows of yet. If that fails, the store is as it was. */
@@ -237,7 +247,11 @@ export class EmbeddedStore implements Store {
 
   /** Resolves when nothing is synced, checkpointed or compacted. */
   async #quiet(): Promise<void> {
-    while (this.#work ?? this.#syncing) await (this.#work ?? this.#syncing)?.catch(() => {});
+    for (let busy = this.#busy; busy; busy = this.#busy) await busy.catch(() => {});
+  }
+
+  get #busy(): Promise<unknown> | undefined {
+    return this.#work ?? this.#syncing ?? this.#checkpointing;
   }
 
   /** Work that `close` waits for. */
@@ -281,10 +295,15 @@ export class EmbeddedStore implements Store {
 
   /** Not waited for: if it fails, the store has failed, and the next who writes is told. */
   #checkpointIfDue(): void {
-    if (this.#isCheckpointWaiting || !this.#generation.isDue) return;
-    this.#isCheckpointWaiting = true;
-    const run = this.#alone(() => this.#generation.checkpoint());
-    run.catch(() => {}).finally(() => (this.#isCheckpointWaiting = false));
+    if (this.#checkpointing || this.#work || this.#failed || !this.#generation.isDue) return;
+    this.#checkpointing = this.#generation
+      .checkpoint()
+      .catch((error) => {
+        this.#failed ??= failedBy(error);
+      })
+      .finally(() => {
+        this.#checkpointing = undefined;
+      });
   }
 
   /** Resolves after a sync that began after this call. Those who come while one runs share the next. */
@@ -318,12 +337,12 @@ export class EmbeddedStore implements Store {
     }
   }
 
-  /** Work during which nothing is written: a checkpoint may go on beside reads, a compaction replaces what is read. */
+  /** Work during which nothing is written: a compaction replaces what is read. */
   async #alone<T>(work: () => Promise<T>): Promise<T> {
     const before = this.#work;
     const run = (async () => {
       await before?.catch(() => {});
-      while (this.#syncing) await this.#syncing.catch(() => {});
+      while (this.#syncing ?? this.#checkpointing) await (this.#syncing ?? this.#checkpointing)?.catch(() => {});
       if (this.#failed) throw this.#failed;
       this.#options.mayWrite?.();
       return work();
@@ -361,6 +380,33 @@ export class EmbeddedStore implements Store {
     }
   }
 
+  /**
+   * The same for a text. To ask how long the log is costs nearly as much as to read a text: it is not asked again for the
+   * next few of the same turn of the event loop, unless one is not found.
+   */
+  #find(handle: string): Stored | undefined {
+    const mayLookAtOnce = this.#options.mode === 'write' || this.#trusted > 0;
+    const found = mayLookAtOnce ? this.#findNow(handle) : undefined;
+    if (found) return found;
+    if (!mayLookAtOnce) this.#trust();
+    return this.#read(({ catalogue }) => catalogue.find(handle));
+  }
+
+  #findNow(handle: string): Stored | undefined {
+    this.#trusted -= 1;
+    try {
+      return this.#generation.catalogue.find(handle);
+    } catch {
+      // It may be old news.
+      return undefined;
+    }
+  }
+
+  #trust(): void {
+    this.#trusted = MOST_TRUSTED;
+    process.nextTick(() => (this.#trusted = 0));
+  }
+
   #reload(): void {
     const next = openToRead(this.#options);
     this.#generation.retire();
@@ -373,51 +419,19 @@ export class EmbeddedStore implements Store {
   }
 }
 
-/** So often a reader looks again before it reads the whole log. */
-const PATIENCE = 20;
-const NAP_MS = 2;
-const NAP = new Int32Array(new SharedArrayBuffer(4));
-const REPAIR = 'palimpsest store gc --repair gives it up; all else is saved';
+const MOST_TRUSTED = 32;
 
-async function openToWrite({ disk, folder, limits }: EmbeddedOptions): Promise<Generation> {
-  const { number, problem } = chooseCurrent({ disk, folder });
-  if (number === undefined) {
-    // Whoever made the folder may have been killed before it was durable.
-    await disk.syncFolder(dirname(folder));
-    const generation = await Generation.create({ disk, folder, number: 1, limits });
-    await writeCurrent({ disk, folder }, 1);
-    return generation;
-  }
-  const generation = await Generation.open({ disk, folder, number, limits });
-  if (problem) {
-    generation.lose(problem);
-    await generation.checkpoint();
-    await writeCurrent({ disk, folder }, number);
-  }
-  if (removeOthers({ disk, folder }, number)) await disk.syncFolder(folder);
-  return generation;
+/** A large batch in two: the first part is on its way to the disk while the second is being written. */
+function inParts(items: readonly NewText[]): (readonly NewText[])[] {
+  const length = items.reduce((sum, { text }) => sum + text.length, 0);
+  if (length < LARGE_BATCH) return [items];
+  let first = 0;
+  for (let sum = 0; sum < FIRST_PART * length; first++) sum += items[first]?.text.length ?? 0;
+  return first < items.length ? [items.slice(0, first), items.slice(first)] : [items];
 }
 
-/** The generation may be replaced while it is opened, and its index changed. */
-function openToRead({ disk, folder, limits }: EmbeddedOptions): Generation {
-  for (let attempt = 0; ; attempt++) {
-    const isPatient = attempt < PATIENCE;
-    const { number, problem } = chooseCurrent({ disk, folder });
-    if (number === undefined) throw missing(folder);
-    if (attempt > 2) Atomics.wait(NAP, 0, 0, NAP_MS);
-    // Between two looks a compaction may have changed what the file names.
-    if (problem && isPatient) continue;
-    try {
-      const generation = Generation.openToRead({ disk, folder, number, limits }, { isPatient });
-      if (problem) generation.lose(problem);
-      return generation;
-    } catch (error) {
-      const isChanging = error instanceof DamagedPage || (error as NodeJS.ErrnoException).code === 'ENOENT';
-      if (!isChanging) throw error;
-      if (!isPatient) throw lostLog(folder, number);
-    }
-  }
-}
+const LARGE_BATCH = 1 << 20;
+const FIRST_PART = 0.75;
 
 /** A damaged page of the index is no loss: the log has everything. */
 function rebuilding<T>(generation: Generation, use: (generation: Generation) => T): T {
@@ -440,107 +454,32 @@ const failedBy = (cause: unknown): PalimpsestError =>
     { cause },
   );
 
-const missing = (folder: string): PalimpsestError =>
-  new PalimpsestError(
-    'BAD_INPUT',
-    `Expected a store in ${folder} but found none; it is made when it is opened for writing`,
-  );
-
-const lostLog = (folder: string, number: number): PalimpsestError =>
-  new PalimpsestError(
-    'STORE_DAMAGED',
-    `Expected ${number}.log in ${folder} but it is missing; put it back, or open the store for writing to go on without`,
-  );
-
-function storedOf(generation: Generation, handle: string): Stored | undefined {
-  const text = generation.findText(handle);
-  const stored = text && toStored(generation, text);
-  // The index knows 128 of its 130 bits.
-  return stored?.handle === handle ? stored : undefined;
-}
-
-/** The same, and undefined for what is damaged: `verify` tells of it, and the others must come back. */
-function soundOf(generation: Generation, handle: string): Stored | undefined {
+/** Undefined also for what is damaged: `verify` tells of it, and the others must come back. */
+function soundOf(catalogue: Catalogue, handle: string): Stored | undefined {
   try {
-    return storedOf(generation, handle);
+    return catalogue.find(handle);
   } catch (error) {
     if (error instanceof PalimpsestError && error.code === 'STORE_DAMAGED') return undefined;
     throw error;
   }
 }
 
-function toStored(generation: Generation, text: FoundText): Stored {
-  return {
-    handle: handleOfDigest(text.digest),
-    text: decode(text),
-    bytes: utf8Bytes(text),
-    refs: generation.referencesTo(text),
-  };
-}
-
 /** The handles of a session, oldest first, each once. */
-function handlesOf(generation: Generation, session: string): Set<string> {
+function handlesOf(catalogue: Catalogue, session: string): Set<string> {
   const handles = new Set<string>();
-  for (const position of generation.positionsOf(session)) {
-    const digest = generation.digestAt(position);
+  for (const position of catalogue.positionsOf(session)) {
+    const digest = catalogue.digestAt(position);
     if (digest) handles.add(handleOfDigest(digest));
   }
   return handles;
 }
 
-function exportOf(generation: Generation, record: LogRecord): object | undefined {
+function exportOf({ catalogue }: Generation, record: LogRecord): object | undefined {
   if (record.type === TURN)
-    return generation.isAlive(record) ? { type: 'turn', ...readTurn(record.body).record } : undefined;
+    return catalogue.isAlive(record) ? { type: 'turn', ...readTurn(record.body).record } : undefined;
   if (record.type !== TEXT) return undefined;
-  const text = generation.textOf(readText(record.body).digest);
-  return text?.position === record.position ? { type: 'text', ...toStored(generation, text) } : undefined;
-}
-
-function problemsOf(generation: Generation): Problem[] {
-  generation.checkIndex();
-  const problems = new Map(generation.lost.map((problem) => [problem.what, problem]));
-  for (const found of generation.scan()) {
-    // What another process writes at this moment is none of ours.
-    if (found.position >= generation.end && !(isGap(found) && !found.isCutOff)) break;
-    const problem = isGap(found) ? gapProblem(generation.number, found) : problemOf(generation, found);
-    if (problem) problems.set(problem.what, problem);
-  }
-  return [...problems.values()];
-}
-
-function problemOf(generation: Generation, record: LogRecord): Problem | undefined {
-  if (record.type !== TEXT) return undefined;
-  const { digest, bytes, isUtf16 } = readText(record.body);
-  const handle = handleOfDigest(digest);
-  const at = record.position;
-  if (!digestOfBytes(bytes, isUtf16).equals(digest))
-    return { what: `${handle} holds another text`, remedy: REPAIR, handle, at };
-  if (!generation.mustLeadTo(record)) return undefined;
-  return { what: `the index does not lead to ${handle}`, remedy: REPAIR, handle, at };
-}
-
-/** Writes all that is alive, in its order. Answers what could not be read, and how many texts there were. */
-function copyAlive(from: Generation, to: Generation): { readonly problems: Problem[]; readonly texts: number } {
-  const problems = new Map(from.lost.map((problem) => [problem.what, problem]));
-  let texts = 0;
-  for (const found of from.scan()) {
-    if (found.type === TEXT) texts += 1;
-    if (isGap(found)) {
-      const problem = gapProblem(from.number, found);
-      problems.set(problem.what, problem);
-    } else if (from.isAlive(found)) copyRecord(found, from, to);
-  }
-  return { problems: [...problems.values()], texts };
-}
-
-function copyRecord({ type, body }: LogRecord, from: Generation, to: Generation): void {
-  if (type === TURN) to.putTurn(readTurn(body).record);
-  else if (type === TEXT) {
-    const text = readText(body);
-    to.putText(decode(text), text.about);
-  } else if (type === REFERENCE) {
-    const { digest, about } = readReference(body);
-    const text = from.textOf(digest);
-    if (text) to.putText(decode(text), about);
-  }
+  const found = catalogue.textOf(digestIn(record.body));
+  if (found?.position !== record.position) return undefined;
+  const handle = handleOfDigest(found.digest);
+  return { type: 'text', handle, ...decodeText(record.body), refs: catalogue.referencesTo(found) };
 }

@@ -1,59 +1,29 @@
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
-import type { Problem, Reference, TurnRecord } from '../store.ts';
+import type { Problem } from '../store.ts';
+import { Catalogue } from './catalogue.ts';
 import type { Disk, DiskFile } from './disk.ts';
 import { type Journal, type Meta, readJournal, readMeta, writeJournal, writeMeta } from './journal.ts';
-import { DamagedPage, type Entry, type Key, LinearHash, PAGE } from './linear-hash.ts';
+import { LinearHash } from './linear-hash.ts';
 import {
   aligned,
-  DELETION,
-  type Draft,
-  draftOf,
   FORMAT,
   findId,
   type Gap,
   isGap,
   type LogRecord,
   MOVED,
-  REFERENCE,
   readRecord,
   readStart,
+  recordBytes,
   START,
-  scanLog,
-  sealRecord,
-  TEXT,
-  TURN,
+  writeRecord,
   writeStart,
 } from './log.ts';
-import {
-  digestOf,
-  digestStart,
-  keyOf,
-  keyOfDigest,
-  readDeletion,
-  readReference,
-  readText,
-  readTurn,
-  referenceKey,
-  type TextBody,
-  utf8Bytes,
-  writeDeletion,
-  writeReference,
-  writeText,
-  writeTurn,
-} from './records.ts';
-
-/** What is counted as it happens. */
-export interface Counts {
-  texts: number;
-  turns: number;
-  sessions: number;
-  textBytes: number;
-  /** In records that nothing leads to any more. */
-  deadBytes: number;
-  deletions: number;
-}
+import { LogFile } from './log-file.ts';
+import { type ChangedPages, DamagedPage, placePages } from './pages.ts';
+import { noBody } from './records.ts';
 
 /** When the index is written, and how much of it stays in memory. */
 export interface Limits {
@@ -70,31 +40,20 @@ export interface Place {
   readonly limits?: Limits | undefined;
 }
 
-export interface FoundText extends TextBody {
-  readonly position: number;
-  readonly recordBytes: number;
-}
-
 /** One generation of a store: a log, which is the truth, and an index into it, which can be built anew. */
 export class Generation {
   readonly number: number;
-  readonly counts: Counts = noCounts();
   lost: Problem[] = [];
   readonly #disk: Disk;
   readonly #folder: string;
   readonly #limits: Limits;
   readonly #mode: 'read' | 'write';
-  readonly #log: DiskFile;
-  /** Stands in every record of the log. */
-  #id = 0;
+  readonly #log: LogFile;
   #indexFile: DiskFile | undefined;
   #index: LinearHash;
-  #end = START;
+  #catalogue: Catalogue;
   #checkpoint = 0;
-  /** The newest records of sessions that were asked for lately, and where they were deleted last. */
-  readonly #heads = new Map<string, number>();
-  readonly #deletions = new Map<string, number>();
-  #isMoved = false;
+  #isCheckpointing = false;
   #holders = 0;
   #isRetired = false;
 
@@ -104,16 +63,18 @@ export class Generation {
     this.#limits = limits;
     this.number = number;
     this.#mode = mode;
-    this.#log = log;
+    this.#log = new LogFile(log, `${number}.log`);
     this.#index = this.#emptyIndex();
+    this.#catalogue = new Catalogue(this.#log, this.#index);
   }
 
   static async create(place: Place): Promise<Generation> {
     Generation.remove(place);
-    const generation = new Generation(place, 'write', place.disk.open(pathOf(place, 'log'), 'create'));
-    generation.#id = randomInt(1, 2 ** 32);
+    const log = place.disk.open(pathOf(place, 'log'), 'create');
+    const generation = new Generation(place, 'write', log);
+    generation.#log.id = randomInt(1, 2 ** 32);
     try {
-      generation.#log.write(writeStart(generation.#id), 0);
+      log.write(writeStart(generation.#log.id), 0);
       await generation.checkpoint();
     } catch (error) {
       generation.close();
@@ -149,7 +110,7 @@ export class Generation {
       // A journal is whole: what is not in it stands in the index, whether its pages were put there already or not.
       const journal = readJournal(generation.#readFile('journal'));
       const meta = journal?.meta ?? readMeta(generation.#readFile('meta'));
-      generation.#load({ meta, newer: journal?.pages, isPatient });
+      generation.#load({ meta, newer: journal, isPatient });
     } catch (error) {
       generation.close();
       throw error;
@@ -162,9 +123,8 @@ export class Generation {
     const log = place.disk.open(pathOf(place, 'log'), 'write');
     try {
       const position = aligned(log.size());
-      const draft = draftOf(0);
-      sealRecord(draft, { type: MOVED, position, id: readStart(log)?.id ?? findId(log) ?? 0 });
-      log.write(draft.bytes, position);
+      const id = readStart(log)?.id ?? findId(log) ?? 0;
+      log.write(writeRecord(noBody, { type: MOVED, position, id }), position);
     } finally {
       log.close();
     }
@@ -175,15 +135,24 @@ export class Generation {
     const log = place.disk.open(pathOf(place, 'log'), 'read');
     try {
       const id = readStart(log)?.id ?? findId(log) ?? 0;
-      return readRecord(log, aligned(log.size()) - draftOf(0).bytes.length, id, 0)?.type === MOVED;
+      return readRecord(log, aligned(log.size()) - recordBytes(noBody), id, 0)?.type === MOVED;
     } finally {
       log.close();
     }
   }
 
+  /** What it holds. */
+  get catalogue(): Catalogue {
+    return this.#catalogue;
+  }
+
   /** How much of the log was taken in. */
   get end(): number {
-    return this.#end;
+    return this.#log.end;
+  }
+
+  scan(): Generator<LogRecord | Gap> {
+    return this.#log.scan();
   }
 
   get diskBytes(): number {
@@ -192,13 +161,18 @@ export class Generation {
 
   /** Whether a checkpoint is due: after a crash only what came since must be read again. */
   get isDue(): boolean {
-    const { checkpointBytes = CHECKPOINT_BYTES, checkpointPages = CHECKPOINT_PAGES } = this.#limits;
-    return this.#end - this.#checkpoint > checkpointBytes || this.#index.dirtyPages > checkpointPages;
+    const { checkpointBytes = this.#worthCheckpoint, checkpointPages = CHECKPOINT_PAGES } = this.#limits;
+    return this.#log.end - this.#checkpoint > checkpointBytes || this.#index.dirtyPages > checkpointPages;
+  }
+
+  /** A few texts change nearly every page of a large index: to write it costs a fraction of what is in the log since. */
+  get #worthCheckpoint(): number {
+    return Math.max(CHECKPOINT_BYTES, 8 * this.#index.bytes);
   }
 
   /** Whether there is anything that the next one to open it would have to read again. */
   get isChanged(): boolean {
-    return this.#end !== this.#checkpoint || this.#index.dirtyPages > 0;
+    return this.#log.end !== this.#checkpoint || this.#index.dirtyPages > 0;
   }
 
   sync(): Promise<void> {
@@ -225,375 +199,39 @@ export class Generation {
     if (this.#isRetired && this.#holders === 0) this.close();
   }
 
-  // Writing.
-
-  /** Puts a text and what it is about into the log. Answers its digest. */
-  putText(text: string, about: Reference): Buffer {
-    const digest = digestOf(text);
-    // One that is damaged is stored once more.
-    const { text: known } = this.#seekText(digest);
-    if (known && !known.digest.equals(digest)) throw clash();
-    if (known && this.#refersTo(known, about)) return digest;
-    const before = this.#sessionHead(about.session);
-    if (!known) this.#append(TEXT, writeText(text, { digest, before, about }));
-    else this.#append(REFERENCE, writeReference({ digest, before, older: this.#referenceHead(digest), about }));
-    return digest;
-  }
-
-  /** Whether one of the newest references to a text is this one already. */
-  #refersTo({ digest, about, position }: FoundText, wanted: Reference): boolean {
-    if (isSame(about, wanted) && !this.#isDeleted(about, position)) return true;
-    let at = this.#referenceHead(digest);
-    for (let looked = 0; at > 0 && looked < MOST_LOOKED; looked++) {
-      const record = this.#peek(at, SMALL);
-      if (!record) return false;
-      const reference = readReference(record.body);
-      if (isSame(reference.about, wanted) && !this.#isDeleted(wanted, at)) return true;
-      at = reference.older;
-    }
-    return false;
-  }
-
-  putTurn(record: TurnRecord): void {
-    this.#append(TURN, writeTurn(this.#sessionHead(record.session), record));
-  }
-
-  /** Twice, so that damage to one place does not bring back what was deleted. */
-  deleteSession(session: string): void {
-    for (let n = 0; n < 2; n++) this.#append(DELETION, writeDeletion(session));
-  }
-
-  /** Tells readers that the store goes on elsewhere. */
-  markMoved(): void {
-    this.#append(MOVED, draftOf(0));
-  }
-
-  #append(type: number, draft: Draft): void {
-    const position = this.#end;
-    const { bytes, body } = draft;
-    sealRecord(draft, { type, position, id: this.#id });
-    try {
-      this.#log.write(bytes, position);
-    } catch (error) {
-      // What was written of it must not stand behind the next record, where it would look like damage.
-      this.#log.truncate(position);
-      throw error;
-    }
-    this.#end += bytes.length;
-    this.#apply({ position, type, body, bytes: bytes.length });
-  }
-
-  // Reading.
-
-  /** The text of a handle. Throws where it is damaged. */
-  findText(handle: string): FoundText | undefined {
-    const { text, damagedAt } = this.#seekText(digestStart(handle));
-    // Most likely it is the one that was asked for: better to say so than that there is none.
-    if (!text && damagedAt > 0) throw this.#damaged(damagedAt);
-    return text;
-  }
-
-  textOf(digest: Buffer): FoundText | undefined {
-    return this.#seekText(digest).text;
-  }
-
-  /** The references to a text that were not deleted, oldest first. */
-  referencesTo({ digest, about, position }: FoundText): Reference[] {
-    const head = this.#referenceHead(digest);
-    const isOwnAlive = !this.#isDeleted(about, position);
-    if (head === 0) return isOwnAlive ? [about] : [];
-    const newestFirst = this.#referencesFrom(head, digest)
-      .filter((reference) => !this.#isDeleted(reference.about, reference.position))
-      .map((reference) => reference.about);
-    if (isOwnAlive) newestFirst.push(about);
-    return unique(newestFirst.reverse());
-  }
-
-  #referencesFrom(head: number, digest: Buffer): { readonly about: Reference; readonly position: number }[] {
-    const found: { about: Reference; position: number }[] = [];
-    for (let at = head; at > 0; ) {
-      const record = this.#peek(at, SMALL);
-      if (!record) return this.#readReferences(digest);
-      const { about, older } = readReference(record.body);
-      found.push({ about, position: at });
-      at = older;
-    }
-    return found;
-  }
-
-  /** The same where the chain is broken. */
-  #readReferences(digest: Buffer): { readonly about: Reference; readonly position: number }[] {
-    const found: { about: Reference; position: number }[] = [];
-    for (const { position, type, body } of this.#records(START)) {
-      if (type !== REFERENCE) continue;
-      const reference = readReference(body);
-      if (reference.digest.equals(digest)) found.push({ about: reference.about, position });
-    }
-    return found.reverse();
-  }
-
-  /** The record of a turn. Throws where it is damaged. */
-  findTurn(session: string, turn: number): TurnRecord | undefined {
-    let found: TurnRecord | undefined;
-    let damagedAt = 0;
-    this.#index.find(turnKey(session, turn), ({ position, size }) => {
-      const record = this.#peek(position, guessOf(size));
-      if (!record) damagedAt = position;
-      found = record && turnOf(record, session, turn);
-      return found !== undefined;
-    });
-    if (!found && damagedAt > 0) throw this.#damaged(damagedAt);
-    return found;
-  }
-
-  /** The records of a session that were not deleted, oldest first. */
-  positionsOf(session: string): number[] {
-    const positions: number[] = [];
-    const deleted = this.#deletionOf(session);
-    for (let at = this.#sessionHead(session); at > deleted; ) {
-      const record = this.#peek(at, SMALL);
-      if (!record) return this.#readPositions(session, deleted);
-      positions.push(at);
-      at = beforeOf(record);
-    }
-    return positions.reverse();
-  }
-
-  /** The same where the chain is broken. */
-  #readPositions(session: string, after: number): number[] {
-    const positions: number[] = [];
-    for (const record of this.#records(Math.max(START, after)))
-      if (record.type !== DELETION && sessionOf(record) === session) positions.push(record.position);
-    return positions;
-  }
-
-  /** The digest of the text that a record stores or refers to. */
-  digestAt(position: number): Buffer | undefined {
-    const record = this.#peek(position, SMALL);
-    return record && (record.type === TEXT || record.type === REFERENCE) ? record.body.subarray(0, 32) : undefined;
-  }
-
-  scan(from = START): Generator<LogRecord | Gap> {
-    return scanLog(this.#log, this.#id, from);
-  }
-
-  /** Those that were taken in. */
-  *#records(from: number): Generator<LogRecord> {
-    for (const found of this.scan(from)) {
-      if (found.position >= this.#end) return;
-      if (!isGap(found)) yield found;
-    }
-  }
-
-  /** Whether this very record still leads to its text or turn. */
-  isAlive(record: LogRecord): boolean {
-    if (record.type === TEXT) {
-      const { digest, about } = readText(record.body);
-      return !this.#isDeleted(about, record.position) && this.textOf(digest)?.position === record.position;
-    }
-    if (record.type === TURN) {
-      const { session, turn } = readTurn(record.body).record;
-      return this.#index.find(turnKey(session, turn), ({ position }) => position === record.position) !== undefined;
-    }
-    if (record.type !== REFERENCE) return false;
-    const { about, digest } = readReference(record.body);
-    return !this.#isDeleted(about, record.position) && this.textOf(digest) !== undefined;
-  }
-
-  /** Throws `DamagedPage` if any page of the index is damaged. */
-  checkIndex(): void {
-    for (const _ of this.#index.entries());
-  }
-
-  /** Whether a text is referred to, but the index does not lead to it. */
-  mustLeadTo({ body, position }: LogRecord): boolean {
-    const { about, digest } = readText(body);
-    return !this.#isDeleted(about, position) && this.textOf(digest) === undefined;
-  }
-
-  #seekText(digest: Buffer): { readonly text: FoundText | undefined; readonly damagedAt: number } {
-    let text: FoundText | undefined;
-    let damagedAt = 0;
-    this.#index.find(keyOfDigest(digest), ({ position, size }) => {
-      const record = this.#peek(position, guessOf(size));
-      if (!record) damagedAt = position;
-      if (record?.type !== TEXT || record.body.compare(digest, 0, 16, 0, 16) !== 0) return false;
-      text = { ...readText(record.body), position, recordBytes: record.bytes };
-      return true;
-    });
-    return { text, damagedAt };
-  }
-
-  /** Undefined where the record is damaged. */
-  #peek(position: number, guess: number): LogRecord | undefined {
-    return readRecord(this.#log, position, this.#id, guess);
-  }
-
-  #damaged(position: number): PalimpsestError {
-    return new PalimpsestError(
-      'STORE_DAMAGED',
-      `Expected a record at ${position} of ${this.number}.log but found damage; run palimpsest store verify`,
-    );
-  }
-
-  // A damaged record under the key that was asked for is most likely of what was asked for. It is taken for it, so that
-  // the break in the chain is seen and the log is read instead.
-
-  /** The newest reference to a text, or 0. */
-  #referenceHead(digest: Buffer): number {
-    const isOf = ({ position }: Entry): boolean => {
-      const record = this.#peek(position, SMALL);
-      return !record || (record.type === REFERENCE && record.body.compare(digest, 0, 32, 0, 32) === 0);
-    };
-    return this.#index.find(referenceKey(digest), isOf)?.position ?? 0;
-  }
-
-  /** The newest record of a session, or 0. */
-  #sessionHead(session: string | undefined): number {
-    if (session === undefined) return 0;
-    return remembered(this.#heads, session, () => this.#seekOf(sessionKey(session), session));
-  }
-
-  /** Where a session was deleted last, or 0. */
-  #deletionOf(session: string): number {
-    if (this.counts.deletions === 0) return 0;
-    return remembered(this.#deletions, session, () => this.#seekOf(deletionKey(session), session));
-  }
-
-  #seekOf(key: Key, session: string): number {
-    const isOf = ({ position }: Entry): boolean => {
-      const record = this.#peek(position, SMALL);
-      return !record || sessionOf(record) === session;
-    };
-    return this.#index.find(key, isOf)?.position ?? 0;
-  }
-
-  #isDeleted({ session }: Reference, position: number): boolean {
-    return session !== undefined && position < this.#deletionOf(session);
-  }
-
-  // What a record means. The same for one just written and one that is read again after a crash.
-
-  #apply(record: LogRecord): void {
-    this.#isMoved = record.type === MOVED;
-    if (record.type === TEXT) this.#applyText(record);
-    else if (record.type === REFERENCE) this.#applyReference(record);
-    else if (record.type === TURN) this.#applyTurn(record);
-    else if (record.type === DELETION) this.#applyDeletion(record);
-  }
-
-  #applyText(record: LogRecord): void {
-    const text = readText(record.body);
-    this.#index.add(keyOfDigest(text.digest), entryOf(record));
-    this.counts.texts += 1;
-    this.counts.textBytes += utf8Bytes(text);
-    this.#moveHead(text.about.session, record);
-  }
-
-  #applyReference(record: LogRecord): void {
-    const { digest, older, about } = readReference(record.body);
-    const key = referenceKey(digest);
-    // Where the one before was lost, the head is an older one.
-    if (older === 0 || !this.#index.move(key, older, entryOf(record))) {
-      const head = older === 0 ? 0 : this.#referenceHead(digest);
-      if (head === 0 || !this.#index.move(key, head, entryOf(record))) this.#index.add(key, entryOf(record));
-    }
-    this.#moveHead(about.session, record);
-  }
-
-  #applyTurn(record: LogRecord): void {
-    const { session, turn } = readTurn(record.body).record;
-    const key = turnKey(session, turn);
-    const old = this.#index.find(key, ({ position, size }) => {
-      const found = this.#peek(position, guessOf(size));
-      return !found || turnOf(found, session, turn) !== undefined;
-    });
-    if (old) {
-      this.counts.deadBytes += old.size * 64;
-      this.#index.move(key, old.position, entryOf(record));
-    } else {
-      this.#index.add(key, entryOf(record));
-      this.counts.turns += 1;
-    }
-    this.#moveHead(session, record);
-  }
-
-  #moveHead(session: string | undefined, record: LogRecord): void {
-    if (session === undefined) return;
-    // Not the one that the record names: that one may have been lost.
-    const head = this.#sessionHead(session);
-    remember(this.#heads, session, record.position);
-    if (head > 0 && this.#index.move(sessionKey(session), head, entryOf(record))) return;
-    this.#index.add(sessionKey(session), entryOf(record));
-    this.counts.sessions += 1;
-  }
-
-  /** Removes the turns of a session, and every text that nobody else refers to. */
-  #applyDeletion(record: LogRecord): void {
-    const session = readDeletion(record.body);
-    const positions = this.positionsOf(session);
-    const head = this.#sessionHead(session);
-    const earlier = this.#deletionOf(session);
-    if (earlier === 0 || !this.#index.move(deletionKey(session), earlier, entryOf(record)))
-      this.#index.add(deletionKey(session), entryOf(record));
-    this.counts.deletions += 1;
-    this.counts.deadBytes += record.bytes;
-    remember(this.#deletions, session, record.position);
-    if (head > 0 && this.#index.remove(sessionKey(session), head)) this.counts.sessions -= 1;
-    this.#heads.delete(session);
-    for (const digest of this.#forgetAll(positions)) this.#forgetText(digest);
-  }
-
-  /** Answers the texts that were referred to, each once. */
-  #forgetAll(positions: readonly number[]): Iterable<Buffer> {
-    const digests = new Map<string, Buffer>();
-    for (const position of positions) {
-      const record = this.#peek(position, SMALL);
-      if (record?.type === TURN) this.#forgetTurn(record);
-      else if (record) digests.set(record.body.toString('latin1', 0, 32), Buffer.from(record.body.subarray(0, 32)));
-      if (record?.type === REFERENCE) this.counts.deadBytes += record.bytes;
-    }
-    return digests.values();
-  }
-
-  #forgetTurn({ body, position, bytes }: LogRecord): void {
-    const { session, turn } = readTurn(body).record;
-    if (!this.#index.remove(turnKey(session, turn), position)) return;
-    this.counts.turns -= 1;
-    this.counts.deadBytes += bytes;
-  }
-
-  #forgetText(digest: Buffer): void {
-    const text = this.textOf(digest);
-    if (!text || this.referencesTo(text).length > 0) return;
-    this.#index.remove(keyOfDigest(digest), text.position);
-    const head = this.#referenceHead(digest);
-    if (head > 0) this.#index.remove(referenceKey(digest), head);
-    this.counts.texts -= 1;
-    this.counts.textBytes -= utf8Bytes(text);
-    this.counts.deadBytes += text.recordBytes;
-  }
-
   // The index and its checkpoints.
 
-  /** Makes the index durable: first a copy of its changed pages in a journal, then the pages in their places. */
+  /**
+   * Makes the index durable: first a copy of its changed pages in a journal, then the pages in their places. The log may
+   * grow meanwhile; what is written then is for the next checkpoint.
+   */
   async checkpoint(): Promise<void> {
     this.#indexFile ??= this.#createIndex();
-    const pages = this.#index.takeDirty(this.#indexFile);
-    const checkpoint = this.#end;
-    const meta: Meta = {
+    const [index, file] = [this.#index, this.#indexFile];
+    const changed = index.takeDirty(file);
+    const journal = { ...changed, meta: this.#meta() };
+    this.#isCheckpointing = true;
+    try {
+      await this.#log.sync();
+      await this.#replaceFile('journal', writeJournal(journal));
+      await this.#place(file, journal);
+    } finally {
+      this.#isCheckpointing = false;
+    }
+    if (this.#index !== index) return file.close();
+    index.release();
+    this.#checkpoint = journal.meta.checkpoint;
+  }
+
+  #meta(): Meta {
+    return {
       version: FORMAT,
-      log: this.#id,
-      checkpoint,
-      counts: { ...this.counts },
+      log: this.#log.id,
+      checkpoint: this.#log.end,
+      counts: { ...this.#catalogue.counts },
       shape: this.#index.shape,
       lost: this.lost,
     };
-    await this.#log.sync();
-    await this.#replaceFile('journal', writeJournal(meta, pages));
-    await this.#place(meta, pages);
-    this.#index.release();
-    this.#checkpoint = checkpoint;
   }
 
   #createIndex(): DiskFile {
@@ -601,21 +239,20 @@ export class Generation {
     return this.#disk.open(this.#path('index'), 'create');
   }
 
-  async #place(meta: Meta, pages: Journal['list']): Promise<void> {
-    const index = this.#indexFile as DiskFile;
-    for (const { id, bytes } of pages) index.write(bytes, id * PAGE);
+  async #place(index: DiskFile, journal: Journal): Promise<void> {
+    placePages(index, journal);
     await index.sync();
-    await this.#replaceFile('meta', writeMeta(meta));
+    await this.#replaceFile('meta', [writeMeta(journal.meta)]);
     this.#disk.remove(this.#path('journal'));
   }
 
   /** All of it or nothing, and durable when it resolves. */
-  async #replaceFile(kind: string, bytes: Buffer): Promise<void> {
+  async #replaceFile(kind: string, pieces: readonly Buffer[]): Promise<void> {
     const next = this.#path(`${kind}.next`);
     this.#disk.remove(next);
     const file = this.#disk.open(next, 'create');
     try {
-      file.write(bytes, 0);
+      for (const [n, piece] of pieces.entries()) file.write(piece, lengthOf(pieces.slice(0, n)));
       await file.sync();
     } finally {
       file.close();
@@ -641,7 +278,7 @@ export class Generation {
         this.#path('index'),
         this.#disk.exists(this.#path('index')) ? 'write' : 'create',
       );
-      await this.#place(journal.meta, journal.list);
+      await this.#place(this.#indexFile, journal);
     } catch (error) {
       if (!isDamage(error)) throw error;
       this.#disk.remove(this.#path('index'));
@@ -671,13 +308,13 @@ export class Generation {
 
   /** The log's own id, wherever it can be had. */
   #checkStart(meta: Meta | undefined): void {
-    const start = readStart(this.#log);
+    const start = this.#log.readStart();
     if (start && start.format !== FORMAT)
       throw new PalimpsestError(
         'BAD_INPUT',
         `Expected a store of format ${FORMAT} but found ${start.format}; open it with the version that made it`,
       );
-    this.#id = start?.id ?? meta?.log ?? findId(this.#log) ?? randomInt(1, 2 ** 32);
+    this.#log.id = start?.id ?? meta?.log ?? this.#log.findId() ?? randomInt(1, 2 ** 32);
     if (!start) this.lose(`the first ${START} bytes of ${this.number}.log are unreadable`);
   }
 
@@ -685,7 +322,7 @@ export class Generation {
   #problemWith(meta: Meta | undefined): string | undefined {
     const size = this.#log.size();
     if (!meta) return `${this.number}.meta was missing or damaged; the index was built anew`;
-    if (meta.log !== this.#id) return `${this.number}.log is not the one that ${this.number}.meta was written for`;
+    if (meta.log !== this.#log.id) return `${this.number}.log is not the one that ${this.number}.meta was written for`;
     if (size < meta.checkpoint) return `${this.number}.log ends at ${size} but had ${meta.checkpoint} bytes at least`;
     if (!this.#disk.exists(this.#path('index'))) return `${this.number}.index was missing; it was built anew`;
     return undefined;
@@ -694,19 +331,18 @@ export class Generation {
   #start(meta: Meta, newer: Found['newer']): void {
     this.#indexFile ??= this.#disk.open(this.#path('index'), this.#mode);
     const { cachePages } = this.#limits;
-    this.#index = new LinearHash({ file: this.#indexFile, shape: meta.shape, cachePages, ...(newer ? { newer } : {}) });
-    Object.assign(this.counts, meta.counts);
+    this.#index = new LinearHash({ file: this.#indexFile, shape: meta.shape, cachePages, newer });
+    this.#catalogue = new Catalogue(this.#log, this.#index, meta.counts);
     this.#checkpoint = meta.checkpoint;
   }
 
   /** From the log alone: the index is missing or damaged. */
   #rebuild(why: string): void {
-    this.#indexFile?.close();
+    // A checkpoint that is writing to it closes it.
+    if (!this.#isCheckpointing) this.#indexFile?.close();
     this.#indexFile = undefined;
     this.#index = this.#emptyIndex();
-    this.#heads.clear();
-    this.#deletions.clear();
-    Object.assign(this.counts, noCounts());
+    this.#catalogue = new Catalogue(this.#log, this.#index);
     this.lose(why);
     this.#checkpoint = 0;
     this.#replay(START);
@@ -747,17 +383,17 @@ export class Generation {
   /** Takes in the log from a position on. What a killed process left unfinished at its end was never acknowledged. */
   #replay(from: number): void {
     const size = this.#log.size();
-    this.#end = from;
-    for (const found of this.scan(from)) {
+    this.#log.end = from;
+    for (const found of this.#log.scan(from)) {
       if (isGap(found)) {
         // Another process may be writing there at this moment.
         const isUnfinished = this.#mode === 'read' && found.position + found.bytes >= size;
         if (found.isCutOff || isUnfinished) break;
         this.#note([gapProblem(this.number, found)]);
-      } else this.#apply(found);
-      this.#end = aligned(found.position + found.bytes);
+      } else this.#catalogue.apply(found);
+      this.#log.end = aligned(found.position + found.bytes);
     }
-    if (this.#mode === 'write' && size > this.#end) this.#log.truncate(this.#end);
+    if (this.#mode === 'write' && size > this.#log.end) this.#log.truncate(this.#log.end);
   }
 
   /** Builds the index anew, after one of its pages was found damaged. */
@@ -767,27 +403,22 @@ export class Generation {
 
   /** Takes in what another process wrote since. Answers false where the store goes on in another generation. */
   follow(): boolean {
-    if (this.#log.size() > this.#end) this.#replay(this.#end);
-    return !this.#isMoved;
+    if (this.#log.size() > this.#log.end) this.#replay(this.#log.end);
+    return !this.#catalogue.isMoved;
   }
 }
 
 interface Found {
   readonly meta: Meta | undefined;
-  readonly newer?: ReadonlyMap<number, Buffer> | undefined;
+  readonly newer?: ChangedPages | undefined;
   readonly isPatient?: boolean;
 }
 
-/** Most records are smaller; of the others a first look tells how large they are. */
-const SMALL = 512;
-const MOST_REMEMBERED = 4096;
-/** A text that everybody stores is not compared with all its references. */
-const MOST_LOOKED = 256;
 const CHECKPOINT_BYTES = 1 << 26;
-const CHECKPOINT_PAGES = 6000;
+const CHECKPOINT_PAGES = 8000;
 const SAVED = 'all that could be read was saved; palimpsest store gc --repair gives up the rest';
 
-const noCounts = (): Counts => ({ texts: 0, turns: 0, sessions: 0, textBytes: 0, deadBytes: 0, deletions: 0 });
+const lengthOf = (pieces: readonly Buffer[]): number => pieces.reduce((sum, { length }) => sum + length, 0);
 
 const pathOf = ({ folder, number }: Pick<Place, 'folder' | 'number'>, kind: string): string =>
   join(folder, `${number}.${kind}`);
@@ -803,61 +434,3 @@ export const gapProblem = (number: number, { bytes, position }: Gap): Problem =>
   remedy: SAVED,
   at: position,
 });
-
-const entryOf = ({ position, bytes }: LogRecord): Entry => ({
-  position,
-  size: Math.min(65_535, Math.ceil(bytes / 64)),
-});
-const guessOf = (size: number): number => size * 64;
-
-const sessionKey = (session: string): Key => keyOf('session', session);
-const turnKey = (session: string, turn: number): Key => keyOf('turn', `${session}\0${turn}`);
-const deletionKey = (session: string): Key => keyOf('deletion', session);
-
-function remembered(known: Map<string, number>, session: string, seek: () => number): number {
-  const position = known.get(session) ?? seek();
-  remember(known, session, position);
-  return position;
-}
-
-function remember(known: Map<string, number>, session: string, position: number): void {
-  if (known.size >= MOST_REMEMBERED && !known.has(session)) known.clear();
-  known.set(session, position);
-}
-
-function beforeOf({ type, body }: LogRecord): number {
-  return type === TURN ? body.readDoubleLE(0) : body.readDoubleLE(32);
-}
-
-/** The session that a record belongs to. */
-function sessionOf({ type, body }: LogRecord): string | undefined {
-  if (type === TEXT) return readText(body).about.session;
-  if (type === REFERENCE) return readReference(body).about.session;
-  if (type === TURN) return readTurn(body).record.session;
-  return type === DELETION ? readDeletion(body) : undefined;
-}
-
-function turnOf({ type, body }: LogRecord, session: string, turn: number): TurnRecord | undefined {
-  if (type !== TURN) return undefined;
-  const { record } = readTurn(body);
-  return record.session === session && record.turn === turn ? record : undefined;
-}
-
-const isSame = (a: Reference, b: Reference): boolean =>
-  a.session === b.session && a.turn === b.turn && a.tool === b.tool;
-
-/** More than the newest are not looked at when a reference is put again. */
-function unique(references: readonly Reference[]): Reference[] {
-  const seen = new Map<string, Reference>();
-  for (const about of references) {
-    const key = JSON.stringify([about.session, about.turn, about.tool]);
-    if (!seen.has(key)) seen.set(key, about);
-  }
-  return [...seen.values()];
-}
-
-const clash = (): PalimpsestError =>
-  new PalimpsestError(
-    'HANDLE_CLASH',
-    'Expected one text for each handle but found another with the same; it was not stored',
-  );

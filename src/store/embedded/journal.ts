@@ -1,8 +1,9 @@
 import { crc32 } from 'node:zlib';
 import type { Problem } from '../store.ts';
-import type { Counts } from './generation.ts';
-import { type HashShape, PAGE } from './linear-hash.ts';
+import type { Counts } from './catalogue.ts';
+import type { HashShape } from './linear-hash.ts';
 import { FORMAT } from './log.ts';
+import type { ChangedPages } from './pages.ts';
 
 /** What must be known to use an index. */
 export interface Meta {
@@ -18,10 +19,8 @@ export interface Meta {
 }
 
 /** A checkpoint to be: the pages it changes, and the meta data it ends with. */
-export interface Journal {
+export interface Journal extends ChangedPages {
   readonly meta: Meta;
-  readonly list: readonly { readonly id: number; readonly bytes: Buffer }[];
-  readonly pages: ReadonlyMap<number, Buffer>;
 }
 
 export const writeMeta = (meta: Meta): Buffer => seal(Buffer.from(JSON.stringify(meta)));
@@ -33,18 +32,16 @@ export function readMeta(sealed: Buffer | undefined): Meta | undefined {
   return meta?.version === FORMAT ? meta : undefined;
 }
 
-export function writeJournal(meta: Meta, pages: Journal['list']): Buffer {
+/** In two pieces, since the pages are many. */
+export function writeJournal({ meta, ids, pages }: Journal): Buffer[] {
   const json = Buffer.from(JSON.stringify(meta));
-  const bytes = Buffer.alloc(8 + json.length + pages.length * (4 + PAGE));
-  bytes.writeUInt32LE(json.length, 0);
-  bytes.writeUInt32LE(pages.length, 4);
-  json.copy(bytes, 8);
-  pages.forEach(({ id, bytes: page }, n) => {
-    const at = 8 + json.length + n * (4 + PAGE);
-    bytes.writeUInt32LE(id, at);
-    page.copy(bytes, at + 4);
-  });
-  return seal(bytes);
+  const head = Buffer.alloc(12 + json.length + 4 * ids.length);
+  head.writeUInt32LE(json.length, 4);
+  head.writeUInt32LE(ids.length, 8);
+  json.copy(head, 12);
+  for (const [n, id] of ids.entries()) head.writeUInt32LE(id, 12 + json.length + 4 * n);
+  head.writeUInt32LE(crc32(pages, crc32(head.subarray(4))), 0);
+  return [head, pages];
 }
 
 export function readJournal(sealed: Buffer | undefined): Journal | undefined {
@@ -53,11 +50,8 @@ export function readJournal(sealed: Buffer | undefined): Journal | undefined {
   const start = 8 + bytes.readUInt32LE(0);
   const meta = JSON.parse(bytes.toString('utf8', 8, start)) as Meta;
   if (meta.version !== FORMAT) return undefined;
-  const list = Array.from({ length: bytes.readUInt32LE(4) }, (_, n) => {
-    const at = start + n * (4 + PAGE);
-    return { id: bytes.readUInt32LE(at), bytes: bytes.subarray(at + 4, at + 4 + PAGE) };
-  });
-  return { meta, list, pages: new Map(list.map(({ id, bytes: page }) => [id, page])) };
+  const ids = Array.from({ length: bytes.readUInt32LE(4) }, (_, n) => bytes.readUInt32LE(start + 4 * n));
+  return { meta, ids, pages: bytes.subarray(start + 4 * ids.length) };
 }
 
 /** Bytes and their checksum. */

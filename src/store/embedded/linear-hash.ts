@@ -1,19 +1,26 @@
 import { randomInt } from 'node:crypto';
-import { crc32 } from 'node:zlib';
 import type { DiskFile } from './disk.ts';
+import { type ChangedPages, PAGE, type Page, Pages, type PagesOptions } from './pages.ts';
 
-export const PAGE = 4096;
-/** Record count and next page (8 bytes each), then checksum, page number, epoch and the index's id (4 bytes each). */
-const HEADER = 32;
-const ENTRY = 16;
-export const PER_PAGE = (PAGE - HEADER) / ENTRY;
+/** In words. A page begins with its number of entries and the page that follows it (8 bytes each). */
+const HEADER = 8;
+const ENTRY = 4;
+export const PER_PAGE = (PAGE / 4 - HEADER) / ENTRY;
 const MOST_FILLED = 0.8;
 
-/** Where a key points: the position of a record, and how large it is at most. */
+/** Positions and sizes are multiples of it. */
+const UNIT = 16;
+/** Of entries that are larger than can be told, in units. */
+const LARGE = 65_535;
+const MARK = 0x8000;
+
+/** Where a key points: the position of a record, and how large it is. */
 export interface Entry {
   readonly position: number;
-  /** In units of 64 bytes; 65,535 where it is larger than that tells. */
-  readonly size: number;
+  /** At most 65,535 units, which stands for all that are larger. */
+  readonly bytes: number;
+  /** Whether its key was marked. */
+  readonly isMarked: boolean;
 }
 
 /** A key: 64 bits of a hash. Two things may share it, so whoever asks must look at what the entry points to. */
@@ -36,24 +43,8 @@ export interface HashShape {
   readonly buckets: readonly number[];
 }
 
-interface Page {
-  readonly id: number;
-  readonly words: Uint32Array;
-  readonly bytes: Buffer;
-  isDirty: boolean;
-  isUsed: boolean;
-}
-
-/** A page that is damaged, of another file or of a later checkpoint: the index must be read or built anew. */
-export class DamagedPage extends Error {}
-
-export interface LinearHashOptions {
-  /** Where its pages stand; in memory only without one. */
-  readonly file?: DiskFile | undefined;
+export interface LinearHashOptions extends Omit<PagesOptions, 'id' | 'epoch'> {
   readonly shape?: HashShape;
-  readonly newer?: ReadonlyMap<number, Buffer>;
-  /** How many unchanged pages stay in memory. */
-  readonly cachePages?: number | undefined;
 }
 
 /**
@@ -62,31 +53,27 @@ export interface LinearHashOptions {
  * Changed pages stay in memory until they are taken for a checkpoint.
  */
 export class LinearHash {
-  readonly #pages = new Map<number, Page>();
-  readonly #limit: number;
+  readonly #pages: Pages;
   readonly #id: number;
-  /** Pages that are newer than what stands in the file. */
-  readonly #newer: ReadonlyMap<number, Buffer>;
-  #file: DiskFile | undefined;
-  #epoch: number;
-  #buckets: number[];
-  #free: number[];
+  readonly #buckets: number[];
+  readonly #free: number[];
+  /** The one that is being added. */
+  readonly #entry = new Uint32Array(ENTRY);
   #level: number;
+  /** So many low bits of a key name its bucket, or one more. */
+  #mask: number;
   #next: number;
   #entries: number;
   #pageCount: number;
-  #dirty = 0;
-  #isHeld = false;
 
-  constructor({ file, shape = emptyShape(), newer = new Map(), cachePages = 8192 }: LinearHashOptions = {}) {
-    this.#file = file;
-    this.#limit = cachePages;
-    this.#newer = newer;
-    this.#id = shape.id;
-    this.#epoch = shape.epoch;
+  constructor({ shape = emptyShape(), ...options }: LinearHashOptions = {}) {
+    const { id, epoch } = shape;
+    this.#pages = new Pages({ ...options, id, epoch });
+    this.#id = id;
     this.#buckets = [...shape.buckets];
     this.#free = [...shape.free];
     this.#level = shape.level;
+    this.#mask = 2 ** shape.level - 1;
     this.#next = shape.next;
     this.#entries = shape.entries;
     this.#pageCount = shape.pages;
@@ -96,206 +83,164 @@ export class LinearHash {
   get shape(): HashShape {
     return {
       id: this.#id,
-      epoch: this.#epoch,
+      epoch: this.#pages.epoch,
       level: this.#level,
       next: this.#next,
       entries: this.#entries,
       pages: this.#pageCount,
-      free: this.#free,
-      buckets: this.#buckets,
+      free: [...this.#free],
+      buckets: [...this.#buckets],
     };
   }
 
+  /** Of all its pages. */
+  get bytes(): number {
+    return this.#pageCount * PAGE;
+  }
+
   get dirtyPages(): number {
-    return this.#dirty;
+    return this.#pages.dirty;
   }
 
   /** The first entry of a key that `accept` recognises. */
-  find(key: Key, accept: (entry: Entry) => boolean): Entry | undefined {
-    for (let page = this.#first(key); ; page = this.#page(page.words[2] as number)) {
-      const { words } = page;
-      const end = HEADER / 4 + (words[0] as number) * 4;
-      for (let i = HEADER / 4; i < end; i += 4) {
-        if (words[i] !== key.low || words[i + 1] !== key.high) continue;
-        const entry = readEntry(words, i);
-        if (accept(entry)) return entry;
+  find({ low, high }: Key, accept: (entry: Entry) => boolean): Entry | undefined {
+    for (let id = this.#buckets[this.#bucketOf(low)] as number; id !== 0; ) {
+      const { words } = this.#pages.get(id);
+      const end = endOf(words);
+      for (let i = firstOf(words, low); i < end && words[i] === low; i += ENTRY) {
+        const entry = words[i + 1] === high ? readEntry(words, i) : undefined;
+        if (entry && accept(entry)) return entry;
       }
-      if (words[2] === 0) return undefined;
+      id = words[2] as number;
     }
+    return undefined;
   }
 
   add(key: Key, entry: Entry): void {
-    this.#insert(this.#bucketOf(key), key, entry);
+    writeEntry(this.#entry, 0, key, entry);
+    this.#place(this.#bucketOf(key.low), this.#entry, 0);
     this.#entries += 1;
     if (this.#entries > MOST_FILLED * PER_PAGE * this.#buckets.length) this.#split();
   }
 
   /** Points the entry of a key that stood at a position to another. */
   move(key: Key, from: number, to: Entry): boolean {
-    return this.#change(key, from, (page, i) => {
+    return this.#visit(key, (page, i) => {
+      if (positionAt(page.words, i) !== from) return false;
       writeEntry(page.words, i, key, to);
-      this.#touch(page);
+      this.#pages.touch(page);
+      return true;
     });
   }
 
+  /** Marks all entries of a key. Answers whether there was any. */
+  mark(key: Key): boolean {
+    let isThere = false;
+    this.#visit(key, (page, i) => {
+      const last = page.words[i + 3] as number;
+      page.words[i + 3] = last | MARK;
+      if ((last & MARK) === 0) this.#pages.touch(page);
+      isThere = true;
+      return false;
+    });
+    return isThere;
+  }
+
   remove(key: Key, position: number): boolean {
-    return this.#change(key, position, (page, i) => {
+    return this.#visit(key, (page, i) => {
       const { words } = page;
-      const last = HEADER / 4 + ((words[0] as number) - 1) * 4;
-      words.copyWithin(i, last, last + 4);
-      words.fill(0, last, last + 4);
+      if (positionAt(words, i) !== position) return false;
+      const end = endOf(words);
+      words.copyWithin(i, i + ENTRY, end);
+      words.fill(0, end - ENTRY, end);
       words[0] = (words[0] as number) - 1;
-      this.#touch(page);
+      this.#pages.touch(page);
       this.#entries -= 1;
+      return true;
     });
   }
 
   *entries(): Generator<Entry> {
     for (const first of this.#buckets) {
-      for (let page = this.#page(first); ; page = this.#page(page.words[2] as number)) {
-        for (let n = 0; n < (page.words[0] as number); n++) yield readEntry(page.words, HEADER / 4 + 4 * n);
+      for (let page = this.#pages.get(first); ; page = this.#pages.get(page.words[2] as number)) {
+        for (let n = 0; n < (page.words[0] as number); n++) yield readEntry(page.words, HEADER + ENTRY * n);
         if (page.words[2] === 0) break;
       }
     }
   }
 
-  /**
-   * Copies of the changed pages, sealed, for a file that has all the others. Until `release`, none is forgotten: they do
-   * not stand in the file yet.
-   */
-  takeDirty(file: DiskFile): { readonly id: number; readonly bytes: Buffer }[] {
-    const taken: { id: number; bytes: Buffer }[] = [];
-    this.#file = file;
-    this.#epoch += 1;
-    for (const page of this.#pages.values()) {
-      if (!page.isDirty) continue;
-      page.words[6] = this.#epoch;
-      page.words[7] = this.#id;
-      page.words[4] = checksumOf(page);
-      taken.push({ id: page.id, bytes: Buffer.from(page.bytes) });
-      page.isDirty = false;
-    }
-    this.#dirty = 0;
-    this.#isHeld = true;
-    return taken;
+  /** Copies of the changed pages, for a checkpoint. When it is done, call `release`. */
+  takeDirty(file: DiskFile): ChangedPages {
+    return this.#pages.takeDirty(file);
   }
 
   release(): void {
-    this.#isHeld = false;
-    this.#evict();
+    this.#pages.release();
   }
 
-  #bucketOf({ low }: Key): number {
-    const bucket = (low & (2 ** this.#level - 1)) >>> 0;
-    return bucket < this.#next ? (low & (2 ** (this.#level + 1) - 1)) >>> 0 : bucket;
+  #bucketOf(low: number): number {
+    const bucket = (low & this.#mask) >>> 0;
+    return bucket < this.#next ? (low & (2 * this.#mask + 1)) >>> 0 : bucket;
   }
 
-  #first(key: Key): Page {
-    return this.#page(this.#buckets[this.#bucketOf(key)] as number);
+  /** Goes through the entries of a key, to change them, until `visit` answers true. */
+  #visit({ low, high }: Key, visit: (page: Page, i: number) => boolean): boolean {
+    for (let id = this.#buckets[this.#bucketOf(low)] as number; id !== 0; ) {
+      const page = this.#pages.get(id);
+      const { words } = page;
+      const end = endOf(words);
+      for (let i = firstOf(words, low); i < end && words[i] === low; i += ENTRY)
+        if (words[i + 1] === high && visit(page, i)) return true;
+      id = words[2] as number;
+    }
+    return false;
   }
 
-  #insert(bucket: number, key: Key, entry: Entry): void {
-    let page = this.#page(this.#buckets[bucket] as number);
+  /** Puts the entry that stands in words at `from` into a bucket. */
+  #place(bucket: number, entry: Uint32Array, from: number): void {
+    let page = this.#pages.get(this.#buckets[bucket] as number);
     while ((page.words[0] as number) === PER_PAGE) {
       if (page.words[2] === 0) {
         const more = this.#allocate();
         page.words[2] = more.id;
-        this.#touch(page);
+        this.#pages.touch(page);
       }
-      page = this.#page(page.words[2] as number);
+      page = this.#pages.get(page.words[2] as number);
     }
-    writeEntry(page.words, HEADER / 4 + 4 * (page.words[0] as number), key, entry);
-    page.words[0] = (page.words[0] as number) + 1;
-    this.#touch(page);
-  }
-
-  #change(key: Key, position: number, apply: (page: Page, index: number) => void): boolean {
-    for (let page = this.#first(key); ; page = this.#page(page.words[2] as number)) {
-      const { words } = page;
-      const end = HEADER / 4 + (words[0] as number) * 4;
-      for (let i = HEADER / 4; i < end; i += 4) {
-        if (words[i] !== key.low || words[i + 1] !== key.high || readEntry(words, i).position !== position) continue;
-        apply(page, i);
-        return true;
-      }
-      if (words[2] === 0) return false;
-    }
+    const { words } = page;
+    const to = firstOf(words, entry[from] as number);
+    if (to < endOf(words)) words.copyWithin(to + ENTRY, to, endOf(words));
+    for (let n = 0; n < ENTRY; n++) words[to + n] = entry[from + n] as number;
+    words[0] = (words[0] as number) + 1;
+    this.#pages.touch(page);
   }
 
   /** Takes the next bucket in turn apart: half of its keys go to a new one. */
   #split(): void {
     const old = this.#next;
-    const moved: [Key, Entry][] = [];
+    const entries: Uint32Array[] = [];
     for (let id = this.#buckets[old] as number; id !== 0; ) {
-      const page = this.#page(id);
-      for (let n = 0; n < (page.words[0] as number); n++) {
-        const i = HEADER / 4 + 4 * n;
-        moved.push([{ low: page.words[i] as number, high: page.words[i + 1] as number }, readEntry(page.words, i)]);
-      }
+      const page = this.#pages.get(id);
+      entries.push(page.words.slice(HEADER, HEADER + ENTRY * (page.words[0] as number)));
       id = page.words[2] as number;
       page.words.fill(0);
-      this.#touch(page);
+      this.#pages.touch(page);
       if (page.id !== this.#buckets[old]) this.#free.push(page.id);
     }
     this.#buckets.push(this.#allocate().id);
     this.#next += 1;
-    if (this.#next === 2 ** this.#level) {
+    if (this.#next > this.#mask) {
       this.#level += 1;
+      this.#mask = 2 ** this.#level - 1;
       this.#next = 0;
     }
-    for (const [key, entry] of moved) this.#insert(this.#bucketOf(key), key, entry);
+    for (const words of entries) {
+      for (let i = 0; i < words.length; i += ENTRY) this.#place(this.#bucketOf(words[i] as number), words, i);
+    }
   }
 
   #allocate(): Page {
-    const reused = this.#free.pop();
-    const id = reused ?? this.#pageCount++;
-    // Page 0 is never used: a link to it means that there is none.
-    if (id === 0) return this.#allocate();
-    const bytes = Buffer.alloc(PAGE);
-    const words = new Uint32Array(bytes.buffer, bytes.byteOffset, PAGE / 4);
-    const known = this.#pages.get(id);
-    if (known?.isDirty) this.#dirty -= 1;
-    const page = { id, bytes, words, isDirty: false, isUsed: true };
-    words[5] = id;
-    this.#pages.set(id, page);
-    this.#touch(page);
-    return page;
-  }
-
-  #page(id: number): Page {
-    const known = this.#pages.get(id);
-    if (known) {
-      known.isUsed = true;
-      return known;
-    }
-    const bytes = Buffer.alloc(PAGE);
-    const words = new Uint32Array(bytes.buffer, bytes.byteOffset, PAGE / 4);
-    const page: Page = { id, bytes, words, isDirty: false, isUsed: true };
-    const read = this.#newer.get(id)?.copy(bytes) ?? this.#file?.read(bytes, id * PAGE) ?? 0;
-    const isOurs = words[5] === id && (words[6] as number) <= this.#epoch && words[7] === this.#id;
-    if (read < PAGE || !isOurs || words[4] !== checksumOf(page)) throw new DamagedPage(`page ${id} of the index`);
-    // Before it is among them: what was just read must not be the one that goes.
-    if (this.#pages.size >= this.#limit) this.#evict();
-    this.#pages.set(id, page);
-    return page;
-  }
-
-  #touch(page: Page): void {
-    page.words[5] = page.id;
-    if (!page.isDirty) this.#dirty += 1;
-    page.isDirty = true;
-  }
-
-  /** Least recently used first, roughly: what was used since its last turn goes to the end of the queue once more. */
-  #evict(): void {
-    if (this.#isHeld || !this.#file) return;
-    let turns = 2 * this.#pages.size;
-    for (const page of this.#pages.values()) {
-      if (this.#pages.size < this.#limit || turns-- === 0) return;
-      this.#pages.delete(page.id);
-      if (page.isUsed || page.isDirty) this.#pages.set(page.id, page);
-      page.isUsed = false;
-    }
+    return this.#pages.create(this.#free.pop() ?? this.#pageCount++);
   }
 }
 
@@ -305,27 +250,38 @@ const emptyShape = (): HashShape => ({
   level: 1,
   next: 0,
   entries: 0,
+  // Page 0 is never used: a link to it means that there is none.
   pages: 1,
   free: [],
   buckets: [],
 });
 
-function checksumOf({ words, bytes }: Pick<Page, 'words' | 'bytes'>): number {
-  const kept = words[4] as number;
-  words[4] = 0;
-  const checksum = crc32(bytes);
-  words[4] = kept;
-  return checksum;
+const endOf = (words: Uint32Array): number => HEADER + ENTRY * (words[0] as number);
+
+/**
+ * Where the first entry stands whose key is not below this one: they are in the order of their low words, which are
+ * spread evenly, so that it is near where it should be.
+ */
+function firstOf(words: Uint32Array, low: number): number {
+  const end = endOf(words);
+  let i = HEADER + ENTRY * Math.floor((words[0] as number) * (low / 2 ** 32));
+  while (i > HEADER && (words[i - ENTRY] as number) >= low) i -= ENTRY;
+  while (i < end && (words[i] as number) < low) i += ENTRY;
+  return i;
 }
+
+const positionAt = (words: Uint32Array, i: number): number =>
+  ((words[i + 2] as number) + ((words[i + 3] as number) & (MARK - 1)) * 2 ** 32) * UNIT;
 
 function readEntry(words: Uint32Array, i: number): Entry {
-  const high = words[i + 3] as number;
-  return { position: (words[i + 2] as number) + (high & 0xffff) * 2 ** 32, size: high >>> 16 };
+  const last = words[i + 3] as number;
+  return { position: positionAt(words, i), bytes: (last >>> 16) * UNIT, isMarked: (last & MARK) !== 0 };
 }
 
-function writeEntry(words: Uint32Array, i: number, { low, high }: Key, { position, size }: Entry): void {
+function writeEntry(words: Uint32Array, i: number, { low, high }: Key, { position, bytes, isMarked }: Entry): void {
+  const units = position / UNIT;
   words[i] = low;
   words[i + 1] = high;
-  words[i + 2] = position % 2 ** 32;
-  words[i + 3] = (Math.floor(position / 2 ** 32) & 0xffff) | (size << 16);
+  words[i + 2] = units % 2 ** 32;
+  words[i + 3] = Math.floor(units / 2 ** 32) | (isMarked ? MARK : 0) | (Math.min(LARGE, bytes / UNIT) << 16);
 }

@@ -15,6 +15,13 @@ export interface Holder {
   readonly nonce: string;
 }
 
+/** What is locked, and what a second one can do. */
+export interface LockWords {
+  readonly what: string;
+  readonly remedy: string;
+}
+
+const STORE: LockWords = { what: 'the store', remedy: "stop that process, or open with mode 'read'" };
 const HEARTBEAT_MS = 5000;
 const SILENT_MS = 30_000;
 
@@ -22,33 +29,35 @@ const SILENT_MS = 30_000;
 export class Lock {
   readonly #path: string;
   readonly #nonce: string;
+  readonly #words: LockWords;
   readonly #heartbeat: NodeJS.Timeout;
   #beatAt = Date.now();
   #isLost = false;
 
-  private constructor(path: string, nonce: string) {
+  private constructor(path: string, nonce: string, words: LockWords) {
     this.#path = path;
     this.#nonce = nonce;
+    this.#words = words;
     this.#heartbeat = setInterval(() => this.#beat(), HEARTBEAT_MS);
     this.#heartbeat.unref();
   }
 
   /** Takes the lock, also from a process that is gone. */
-  static take(path: string): Lock {
+  static take(path: string, words = STORE): Lock {
     const own = holder(process.pid);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      if (create(path, own)) return new Lock(path, own.nonce);
+      if (create(path, own)) return new Lock(path, own.nonce, words);
       const found = readHolder(path);
-      if (!isGone(found, path)) throw locked(found);
+      if (!isGone(found, path)) throw locked(found, words);
       breakLock(path);
     }
-    throw locked(readHolder(path));
+    throw locked(readHolder(path), words);
   }
 
   /** Throws if another process has taken the lock, as it may when this one was stopped for a while. */
   check(): void {
     if (Date.now() - this.#beatAt > 2 * HEARTBEAT_MS) this.#beat();
-    if (this.#isLost) throw locked(readHolder(this.#path));
+    if (this.#isLost) throw locked(readHolder(this.#path), this.#words);
   }
 
   release(): void {
@@ -160,10 +169,7 @@ function readLine(path: string): string {
   }
 }
 
-function locked(found: Holder | undefined): PalimpsestError {
+function locked(found: Holder | undefined, { what, remedy }: LockWords): PalimpsestError {
   const who = found ? `process ${found.pid} on ${found.host}` : 'another process';
-  return new PalimpsestError(
-    'STORE_LOCKED',
-    `Expected to open the store for writing but ${who} holds it; stop that process, or open with mode 'read'`,
-  );
+  return new PalimpsestError('STORE_LOCKED', `Expected to open ${what} for writing but ${who} holds it; ${remedy}`);
 }

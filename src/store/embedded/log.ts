@@ -26,19 +26,20 @@ export interface Gap {
   readonly isCutOff: boolean;
 }
 
-/** A record to be: room for the header, the body, and zeros up to the next place where a record may begin. */
-export interface Draft {
-  readonly bytes: Buffer;
-  readonly body: Buffer;
+/** What a record holds, before it has a place. */
+export interface Body {
+  readonly length: number;
+  fill(into: Buffer, at: number): void;
 }
 
-export const FORMAT = 1;
+export const FORMAT = 2;
 /** A log begins with `PLMP`, the format, its id and a checksum, so that no record stands at position 0. */
 export const START = 16;
 const START_MAGIC = 0x504d4c50;
 const MAGIC = 0x31676c50;
 const HEADER = 32;
-const ALIGN = 16;
+/** Records begin at multiples of it. */
+export const ALIGN = 16;
 
 export const aligned = (position: number): number => Math.ceil(position / ALIGN) * ALIGN;
 
@@ -59,26 +60,42 @@ export function readStart(file: DiskFile): { readonly format: number; readonly i
   return { format: bytes.readUInt32LE(4), id: bytes.readUInt32LE(8) };
 }
 
-export function draftOf(length: number): Draft {
-  const bytes = Buffer.allocUnsafe(aligned(HEADER + length));
-  bytes.fill(0, HEADER + length);
-  return { bytes, body: bytes.subarray(HEADER, HEADER + length) };
+/** Header, body and padding of a record together. */
+export const recordBytes = (body: Body): number => aligned(HEADER + body.length);
+
+export interface RecordPlace {
+  readonly type: number;
+  /** In the log. */
+  readonly position: number;
+  /** Of the log. */
+  readonly id: number;
+}
+
+/** A record as it stands in a log. */
+export function writeRecord(body: Body, place: RecordPlace): Buffer {
+  const bytes = Buffer.allocUnsafe(recordBytes(body));
+  placeRecord(bytes, 0, body, place);
+  return bytes;
 }
 
 /**
- * Writes the header of a record: magic, type, length, checksum of the body, position, the log's id, checksum of all that.
- * A record knows where it stands and in which log, so that neither old bytes in a new place nor bytes that somebody
- * put into a text are taken for one.
+ * Writes a record: magic, type, length, checksum of the body, position, the log's id, checksum of all that; then the body,
+ * and zeros up to where the next may begin. A record knows where it stands and in which log, so that neither old bytes in
+ * a new place nor bytes that somebody put into a text are taken for one.
  */
-export function sealRecord({ bytes, body }: Draft, at: { type: number; position: number; id: number }): void {
-  bytes.writeUInt32LE(MAGIC, 0);
-  bytes.writeUInt32LE(at.type, 4);
-  bytes.writeUInt32LE(body.length, 8);
-  bytes.writeUInt32LE(crc32(body), 12);
-  bytes.writeUIntLE(at.position, 16, 6);
-  bytes.writeUInt16LE(0, 22);
-  bytes.writeUInt32LE(at.id, 24);
-  bytes.writeUInt32LE(crc32(bytes.subarray(0, 28)), 28);
+export function placeRecord(into: Buffer, at: number, body: Body, { type, position, id }: RecordPlace): void {
+  const start = at + HEADER;
+  const end = start + body.length;
+  body.fill(into, start);
+  for (let i = end; i < at + recordBytes(body); i++) into[i] = 0;
+  into.writeUInt32LE(MAGIC, at);
+  into.writeUInt32LE(type, at + 4);
+  into.writeUInt32LE(body.length, at + 8);
+  into.writeUInt32LE(crc32(into.subarray(start, end)), at + 12);
+  into.writeUIntLE(position, at + 16, 6);
+  into.writeUInt16LE(0, at + 22);
+  into.writeUInt32LE(id, at + 24);
+  into.writeUInt32LE(headerChecksum(into, at), at + 28);
 }
 
 interface Header {
@@ -98,8 +115,21 @@ function readHeader(bytes: Buffer, at: number, position: number, id: number): He
 
 function isHeader(bytes: Buffer, at: number, position: number): boolean {
   if (at + HEADER > bytes.length || bytes.readUInt32LE(at) !== MAGIC) return false;
-  if (bytes.readUInt32LE(at + 28) !== crc32(bytes.subarray(at, at + 28))) return false;
+  if (bytes.readUInt32LE(at + 28) !== headerChecksum(bytes, at)) return false;
   return bytes.readUIntLE(at + 16, 6) === position;
+}
+
+const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte;
+  for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+  return crc >>> 0;
+});
+
+/** CRC-32 of the first 28 bytes. For so few it is quicker than to ask zlib. */
+function headerChecksum(bytes: Buffer, at: number): number {
+  let crc = -1;
+  for (let i = at; i < at + 28; i++) crc = (crc >>> 8) ^ (CRC_TABLE[(crc ^ (bytes[i] as number)) & 255] as number);
+  return ~crc >>> 0;
 }
 
 /** Reads the record at a position; undefined if there is none, or it is damaged. `guess` is how long it may be. */
@@ -118,6 +148,30 @@ export function readRecord(file: DiskFile, position: number, id: number, guess: 
   if (length < whole || crc32(body) !== header.checksum) return undefined;
   return { position, type: header.type, body, bytes: aligned(whole) };
 }
+
+/** Memory for one record after the other, to be looked at as bytes and as words. */
+export class Scratch {
+  readonly bytes: Buffer = Buffer.alloc(SCRATCH);
+  readonly words = new Uint32Array(this.bytes.buffer, this.bytes.byteOffset, SCRATCH / 4);
+
+  /**
+   * The record that was read to here from a position; undefined where it is not whole or not sound. The checksum of the
+   * header is left out: all that stands in it is compared, the type by whoever asks.
+   */
+  record(length: number, position: number, id: number): LogRecord | undefined {
+    const { bytes, words } = this;
+    const at = (words[4] as number) + (words[5] as number) * 2 ** 32;
+    if (words[0] !== MAGIC || at !== position || words[6] !== id) return undefined;
+    const whole = HEADER + (words[2] as number);
+    if (length < HEADER || whole > length) return undefined;
+    const body = bytes.subarray(HEADER, whole);
+    if (crc32(body) !== words[3]) return undefined;
+    return { position, type: words[1] as number, body, bytes: aligned(whole) };
+  }
+}
+
+/** Larger ones are rare. */
+export const SCRATCH = 1 << 16;
 
 const CHUNK = 1 << 20;
 

@@ -1,134 +1,243 @@
 import { hash } from 'node:crypto';
 import type { Reference, TurnRecord } from '../store.ts';
 import type { Key } from './linear-hash.ts';
-import { type Draft, draftOf } from './log.ts';
+import type { Body } from './log.ts';
+
+/** A SHA-256 as a string with a character for each byte: cheaper than a buffer, and nobody can change it. */
+export type Digest = string;
 
 /** A text as it stands in the log, with the reference it came with. */
 export interface TextBody {
-  readonly digest: Buffer;
+  readonly digest: Digest;
   /** The record of the same session before this one, or 0. */
   readonly before: number;
   readonly about: Reference;
-  readonly isUtf16: boolean;
-  /** The bytes of the text. */
+  readonly encoding: Encoding;
+  /** The text, encoded. */
   readonly bytes: Buffer;
+  /** How many bytes it has in UTF-8. */
+  readonly textBytes: number;
 }
 
 /** One more reference to a text. */
 export interface ReferenceBody {
-  readonly digest: Buffer;
+  readonly digest: Digest;
   readonly before: number;
   /** The reference to the same text before this one, or 0. */
   readonly older: number;
   readonly about: Reference;
 }
 
-const DIGEST = 32;
-const TEXT_HEAD = DIGEST + 8 + 4;
-/** In the length of what a text is about: the text is UTF-16, since UTF-8 cannot hold a lone surrogate. */
-const UTF16 = 2 ** 31;
+/** How the bytes of a text are to be read. The numbers stand on disk. */
+export type Encoding = typeof UTF8 | typeof ASCII | typeof UTF16;
+const UTF8 = 0;
+/** UTF-8 too, and quicker to read. */
+const ASCII = 1;
+/** Since UTF-8 cannot hold a lone surrogate. */
+const UTF16 = 2;
 
-export function writeText(text: string, { digest, before, about }: Omit<ReferenceBody, 'older'>): Draft {
-  const isUtf16 = !text.isWellFormed();
-  const meta = JSON.stringify(about);
-  const metaLength = Buffer.byteLength(meta);
-  const start = TEXT_HEAD + metaLength;
-  const draft = draftOf(start + (isUtf16 ? 2 * text.length : Buffer.byteLength(text)));
-  const { body } = draft;
-  digest.copy(body, 0);
-  body.writeDoubleLE(before, DIGEST);
-  body.writeUInt32LE(isUtf16 ? metaLength + UTF16 : metaLength, DIGEST + 8);
-  body.write(meta, TEXT_HEAD, 'utf8');
-  body.write(text, start, isUtf16 ? 'utf16le' : 'utf8');
-  return draft;
+/** Where the fields of a text or reference begin: its head, then the session, the tool, and the rest. */
+const BEFORE = 32;
+const TURN = 40;
+const SESSION = 48;
+const ENCODING = 49;
+const TOOL = 52;
+const HEAD = 56;
+const NO_TURN = -1;
+const NO_TOOL = 2 ** 32 - 1;
+
+export interface NewText extends Body {
+  readonly textBytes: number;
 }
 
-export function readText(body: Buffer): TextBody {
-  const length = body.readUInt32LE(DIGEST + 8);
-  const isUtf16 = length >= UTF16;
-  const start = TEXT_HEAD + (isUtf16 ? length - UTF16 : length);
+export function textBody(text: string, { digest, before, about }: Omit<ReferenceBody, 'older'>): NewText {
+  const utf8 = Buffer.byteLength(text);
+  const encoding = utf8 === text.length ? ASCII : text.isWellFormed() ? UTF8 : UTF16;
+  const start = HEAD + aboutLength(about);
   return {
-    digest: body.subarray(0, DIGEST),
-    before: body.readDoubleLE(DIGEST),
-    about: JSON.parse(body.toString('utf8', TEXT_HEAD, start)),
-    isUtf16,
-    bytes: body.subarray(start),
+    textBytes: utf8,
+    length: start + (encoding === UTF16 ? 2 * text.length : utf8),
+    fill(into, at) {
+      fillHead(into, at, { digest, before, about });
+      into[at + ENCODING] = encoding;
+      into.write(text, at + start, ENCODINGS[encoding]);
+    },
   };
 }
 
-export function writeReference({ digest, before, older, about }: ReferenceBody): Draft {
-  const meta = JSON.stringify(about);
-  const draft = draftOf(DIGEST + 16 + Buffer.byteLength(meta));
-  digest.copy(draft.body, 0);
-  draft.body.writeDoubleLE(before, DIGEST);
-  draft.body.writeDoubleLE(older, DIGEST + 8);
-  draft.body.write(meta, DIGEST + 16, 'utf8');
-  return draft;
+export function referenceBody({ older, ...head }: ReferenceBody): Body {
+  const start = HEAD + aboutLength(head.about);
+  return {
+    length: start + 8,
+    fill(into, at) {
+      fillHead(into, at, head);
+      into.writeDoubleLE(older, at + start);
+    },
+  };
+}
+
+const ENCODINGS = ['utf8', 'latin1', 'utf16le'] as const;
+
+const aboutLength = ({ session, tool }: Reference): number => (session?.length ?? 0) + 2 * (tool?.length ?? 0);
+
+function fillHead(into: Buffer, at: number, { digest, before, about }: Omit<ReferenceBody, 'older'>): void {
+  const { session = '', turn = NO_TURN, tool } = about;
+  into.write(digest, at, 'latin1');
+  into.writeDoubleLE(before, at + BEFORE);
+  into.writeDoubleLE(turn, at + TURN);
+  into.writeUInt32LE(session.length, at + SESSION);
+  into.writeUInt32LE(tool === undefined ? NO_TOOL : 2 * tool.length, at + TOOL);
+  if (session !== '') into.write(session, at + HEAD, 'latin1');
+  if (tool !== undefined) into.write(tool, at + HEAD + session.length, 'utf16le');
+}
+
+export function readText(body: Buffer): TextBody {
+  return {
+    digest: digestIn(body),
+    before: beforeOf(body),
+    about: readAbout(body),
+    encoding: encodingOf(body),
+    bytes: body.subarray(restOf(body)),
+    textBytes: textBytesOf(body),
+  };
 }
 
 export function readReference(body: Buffer): ReferenceBody {
   return {
-    digest: body.subarray(0, DIGEST),
-    before: body.readDoubleLE(DIGEST),
-    older: body.readDoubleLE(DIGEST + 8),
-    about: JSON.parse(body.toString('utf8', DIGEST + 16)),
+    digest: digestIn(body),
+    before: beforeOf(body),
+    older: body.readDoubleLE(restOf(body)),
+    about: readAbout(body),
   };
 }
 
-export function writeTurn(before: number, record: TurnRecord): Draft {
+/** The digest that a text or reference begins with. */
+export const digestIn = (body: Buffer): Digest => body.toString('latin1', 0, BEFORE);
+
+/** The record of the same session before a text or reference. */
+export const beforeOf = (body: Buffer): number => body.readDoubleLE(BEFORE);
+
+/** What a text or reference is about. */
+export function readAbout(body: Buffer): Reference {
+  const turn = body.readDoubleLE(TURN);
+  const session = sessionIn(body);
+  const toolBytes = body.readUInt32LE(TOOL);
+  const about: { session?: string; turn?: number; tool?: string } = session === undefined ? {} : { session };
+  if (turn !== NO_TURN) about.turn = turn;
+  if (toolBytes !== NO_TOOL) about.tool = body.toString('utf16le', restOf(body) - toolBytes, restOf(body));
+  return about;
+}
+
+/** The session that a text or reference belongs to. */
+export function sessionIn(body: Buffer): string | undefined {
+  const length = body[SESSION] as number;
+  return length === 0 ? undefined : body.toString('latin1', HEAD, HEAD + length);
+}
+
+function restOf(body: Buffer): number {
+  const toolBytes = body.readUInt32LE(TOOL);
+  return HEAD + (body[SESSION] as number) + (toolBytes === NO_TOOL ? 0 : toolBytes);
+}
+
+const encodingOf = (body: Buffer): Encoding => body[ENCODING] as Encoding;
+
+/** The text itself, and how many bytes it has in UTF-8. */
+export function decodeText(body: Buffer): { readonly text: string; readonly bytes: number } {
+  const start = restOf(body);
+  const encoding = encodingOf(body);
+  const text = body.toString(ENCODINGS[encoding], start);
+  return { text, bytes: encoding === UTF16 ? Buffer.byteLength(text) : body.length - start };
+}
+
+export const textBytesOf = (body: Buffer): number =>
+  encodingOf(body) === UTF16 ? decodeText(body).bytes : body.length - restOf(body);
+
+export function turnBody(before: number, record: TurnRecord): Body {
   const json = JSON.stringify(record);
-  const draft = draftOf(8 + Buffer.byteLength(json));
-  draft.body.writeDoubleLE(before, 0);
-  draft.body.write(json, 8, 'utf8');
-  return draft;
+  return {
+    length: 8 + Buffer.byteLength(json),
+    fill(into, at) {
+      into.writeDoubleLE(before, at);
+      into.write(json, at + 8, 'utf8');
+    },
+  };
 }
 
 export function readTurn(body: Buffer): { readonly before: number; readonly record: TurnRecord } {
   return { before: body.readDoubleLE(0), record: JSON.parse(body.toString('utf8', 8)) };
 }
 
-export function writeDeletion(session: string): Draft {
-  const draft = draftOf(Buffer.byteLength(session));
-  draft.body.write(session, 'utf8');
-  return draft;
+export function deletionBody(session: string): Body {
+  return { length: session.length, fill: (into, at) => void into.write(session, at, 'latin1') };
 }
 
-export const readDeletion = (body: Buffer): string => body.toString('utf8');
+export const readDeletion = (body: Buffer): string => body.toString('latin1');
 
-export const keyOfDigest = (digest: Buffer): Key => ({ low: digest.readUInt32LE(0), high: digest.readUInt32LE(4) });
+/** Of a record that says all by its type. */
+export const noBody: Body = { length: 0, fill: () => {} };
+
+export const keyOfDigest = (digest: Digest): Key => ({ low: wordOf(digest, 0), high: wordOf(digest, 4) });
 
 /** Other bits of the same digest. What a key leads to is looked at, so that kinds may share keys. */
-export const referenceKey = (digest: Buffer): Key => ({ low: digest.readUInt32LE(8), high: digest.readUInt32LE(12) });
+export const referenceKey = (digest: Digest): Key => ({ low: wordOf(digest, 8), high: wordOf(digest, 12) });
 
 /** The key of something that has no digest of its own. */
-export const keyOf = (kind: string, name: string): Key => keyOfDigest(hash('sha256', `${kind}\0${name}`, 'buffer'));
+export const keyOf = (kind: string, name: string): Key => keyOfDigest(hash('sha256', `${kind}\0${name}`, 'binary'));
 
-const BASE32 = new Map(Array.from('abcdefghijklmnopqrstuvwxyz234567', (letter, i) => [letter.charCodeAt(0), i]));
-
-/** The first 16 bytes of the digest that a handle was made of. */
-export function digestStart(handle: string): Buffer {
-  const start = Buffer.alloc(17);
-  let [bits, value, at] = [0, 0, 0];
-  for (let i = 2; i < handle.length; i++) {
-    value = (value << 5) | (BASE32.get(handle.charCodeAt(i)) ?? 0);
-    bits += 5;
-    if (bits < 8) continue;
-    bits -= 8;
-    start[at++] = (value >> bits) & 255;
-    value &= (1 << bits) - 1;
-  }
-  return start.subarray(0, 16);
+/** Four bytes as a number, the first one highest. */
+function wordOf(digest: Digest, at: number): number {
+  const upper = (digest.charCodeAt(at) << 8) | digest.charCodeAt(at + 1);
+  return ((upper << 16) | (digest.charCodeAt(at + 2) << 8) | digest.charCodeAt(at + 3)) >>> 0;
 }
 
-export const decode = ({ bytes, isUtf16 }: TextBody): string => bytes.toString(isUtf16 ? 'utf16le' : 'utf8');
+const LETTERS = 'abcdefghijklmnopqrstuvwxyz234567';
+/** By code; what is no letter of a handle has a value that no five bits have. */
+const VALUES = Uint8Array.from({ length: 128 }, (_, code) => LETTERS.indexOf(String.fromCharCode(code)) & 255);
 
-/** How many bytes a text has in UTF-8. */
-export const utf8Bytes = (text: TextBody): number =>
-  text.isUtf16 ? Buffer.byteLength(decode(text)) : text.bytes.length;
+/** The key of the text that a handle names; undefined for what is no handle, as far as the key is made of it. */
+export function keyOfHandle(handle: string): Key | undefined {
+  if (typeof handle !== 'string' || handle.length !== 28 || !handle.startsWith('p_')) return undefined;
+  let low = 0;
+  let all = 0;
+  for (let i = 2; i < 8; i++) {
+    const value = valueAt(handle, i);
+    low = (low << 5) | value;
+    all |= value;
+  }
+  const between = valueAt(handle, 8);
+  let high = between & 7;
+  for (let i = 9; i < 14; i++) {
+    const value = valueAt(handle, i);
+    high = (high << 5) | value;
+    all |= value;
+  }
+  const last = valueAt(handle, 14);
+  if ((all | between | last) > 31) return undefined;
+  return { low: ((low << 2) | (between >> 3)) >>> 0, high: ((high << 4) | (last >> 1)) >>> 0 };
+}
+
+function valueAt(handle: string, i: number): number {
+  const code = handle.charCodeAt(i);
+  return code < 128 ? (VALUES[code] as number) : 255;
+}
+
+/** Whether a handle is made of the digest that a text or reference begins with. */
+export function isNamed(body: Buffer, handle: string, { low, high }: Key): boolean {
+  if (body.readUInt32BE(0) !== low || body.readUInt32BE(4) !== high) return false;
+  for (let i = 12; i < 26; i++) {
+    const at = (i * 5) >> 3;
+    const pair = ((body[at] as number) << 8) | (body[at + 1] as number);
+    if (((pair >> (11 - ((i * 5) & 7))) & 31) !== valueAt(handle, i + 2)) return false;
+  }
+  return true;
+}
 
 /** What a handle is made of: see `handleOf`. */
-export const digestOf = (text: string): Buffer =>
-  text.isWellFormed() ? hash('sha256', text, 'buffer') : digestOfBytes(Buffer.from(text, 'utf16le'), true);
+export const digestOf = (text: string): Digest =>
+  text.isWellFormed() ? hash('sha256', text, 'binary') : digestOfUtf16(Buffer.from(text, 'utf16le'));
 
-export const digestOfBytes = (bytes: Buffer, isUtf16: boolean): Buffer =>
-  hash('sha256', isUtf16 ? Buffer.concat([Buffer.of(255), bytes]) : bytes, 'buffer');
+/** Whether a text is the one that its digest was made of. */
+export const isIntact = ({ bytes, encoding, digest }: TextBody): boolean =>
+  (encoding === UTF16 ? digestOfUtf16(bytes) : hash('sha256', bytes, 'binary')) === digest;
+
+const digestOfUtf16 = (bytes: Buffer): Digest => hash('sha256', Buffer.concat([Buffer.of(255), bytes]), 'binary');

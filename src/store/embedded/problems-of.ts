@@ -1,0 +1,30 @@
+import { handleOfDigest } from '../handle.ts';
+import type { Problem } from '../store.ts';
+import { type Generation, gapProblem } from './generation.ts';
+import { isGap, type LogRecord, TEXT } from './log.ts';
+import { isIntact, readText } from './records.ts';
+
+/** Reads everything, and tells what is wrong. Throws `DamagedPage` where it is the index. */
+export function problemsOf(generation: Generation): Problem[] {
+  generation.catalogue.checkIndex();
+  const problems = new Map(generation.lost.map((problem) => [problem.what, problem]));
+  for (const found of generation.scan()) {
+    // What another process writes at this moment is none of ours.
+    if (found.position >= generation.end && !(isGap(found) && !found.isCutOff)) break;
+    const problem = isGap(found) ? gapProblem(generation.number, found) : problemOf(generation, found);
+    if (problem) problems.set(problem.what, problem);
+  }
+  return [...problems.values()];
+}
+
+function problemOf(generation: Generation, record: LogRecord): Problem | undefined {
+  if (record.type !== TEXT) return undefined;
+  const text = readText(record.body);
+  const handle = handleOfDigest(text.digest);
+  const at = record.position;
+  if (!isIntact(text)) return { what: `${handle} holds another text`, remedy: REPAIR, handle, at };
+  if (!generation.catalogue.mustLeadTo(record)) return undefined;
+  return { what: `the index does not lead to ${handle}`, remedy: REPAIR, handle, at };
+}
+
+const REPAIR = 'palimpsest store gc --repair gives it up; all else is saved';
