@@ -1,9 +1,11 @@
 import { PalimpsestError } from '../errors.ts';
+import { configCommand, configHelp } from './config-command.ts';
 import { fitCommand, fitHelp } from './fit-command.ts';
 import { type Io, UsageError } from './io.ts';
 import { mcpCommand, mcpHelp } from './mcp-command.ts';
 import { recallCommand, recallHelp } from './recall-command.ts';
 import { replayCommand, replayHelp } from './replay-command.ts';
+import { serveCommand, serveHelp } from './serve-command.ts';
 import { storeCommand, storeHelp } from './store-command.ts';
 import { version } from './version.ts';
 
@@ -14,10 +16,12 @@ interface Command {
 }
 
 const commands: Readonly<Record<string, Command>> = {
+  serve: { about: "a gateway: any agent's context kept small, no code", help: serveHelp, run: serveCommand },
   fit: { about: 'fit a message list, or a whole request, into a budget', help: fitHelp, run: fitCommand },
   replay: { about: 'what would each policy have cost in your own runs?', help: replayHelp, run: replayCommand },
   recall: { about: 'give back a text that was hidden, by its handle', help: recallHelp, run: recallCommand },
   store: { about: 'what the store holds, and its upkeep', help: storeHelp, run: storeCommand },
+  config: { about: 'what is wrong with a palimpsest.yaml?', help: configHelp, run: configCommand },
   mcp: { about: 'an MCP server: lets an agent recall by itself', help: mcpHelp, run: mcpCommand },
 };
 

@@ -112,17 +112,22 @@ describe('anthropic', () => {
     const content = [
       { type: 'image', source },
       { type: 'document', source },
-      { type: 'tool_reference', tool_name: 't' },
+      { type: 'search_result', title: 't' },
     ];
     const list = [ask, reply(use('c1')), user(result('c1', content, { is_error: true }))];
     const segment = anthropic.view(list)[2];
     expect(segment?.media?.map(({ type, tokens }) => [type, tokens])).toEqual([
       ['image', 1600],
       ['file', 2000],
-      ['other', 11],
+      ['other', 9],
     ]);
     expect(masked(anthropic, list)[2]).toEqual(user(result('c1', [text('[masked]')], { is_error: true })));
     expect(anthropic.original(list[2] as AnthropicMessage, segment as never)).toBe(JSON.stringify(content));
+  });
+
+  it('keeps a result that refers to tools: without it they are gone', () => {
+    const list = [ask, reply(use('c1')), user(result('c1', [{ type: 'tool_reference', tool_name: 't' }]))];
+    expect(anthropic.view(list)[2]).toMatchObject({ kind: 'observation', bound: true });
   });
 
   it('takes consecutive replies for one turn', () => {

@@ -76,13 +76,15 @@ class AnthropicViewer implements Viewer<AnthropicMessage> {
         callId: call && id,
         tool: call?.tool,
         isError: block.is_error === true || undefined,
-        // Results of server tools hold encrypted fields that must come back as they were.
-        bound: type !== 'tool_result' || undefined,
+        // Results of server tools hold encrypted fields that must come back as they were. A tool that was found by a
+        // search is only there as long as the reference to it is.
+        bound: type !== 'tool_result' || hasReference(block.content) || undefined,
       },
     );
   }
 }
 
+const hasReference = (content: unknown): boolean => asList(content).some(({ type }) => type === 'tool_reference');
 const isServerCall = (type: string): boolean => type === 'server_tool_use' || type === 'mcp_tool_use';
 const isCall = (type: string): boolean => type === 'tool_use' || isServerCall(type);
 const isResult = (type: string): boolean => type.endsWith('tool_result');

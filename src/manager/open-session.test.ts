@@ -123,6 +123,19 @@ describe('render', () => {
     for (const handle of shown) expect(await store.get(handle)).toBeDefined();
   });
 
+  it('finds in a store that is given later what was cut before there was one', async () => {
+    const options = { directory: freshFolder(), id: 'chat', policy: never() };
+    const before = await openChat(options);
+    await before.add(user('the task'), call('a'), result('a', 'a line of it\n'.repeat(10_000)));
+    await before.close();
+    const store = createMemoryStore();
+    const session = await openChat({ ...options, store });
+    const { messages } = await session.render({ window: 100_000 });
+    const [handle = ''] = JSON.stringify(messages).match(/p_[a-z2-7]{26}/) ?? [];
+    expect(await store.get(handle)).toMatchObject({ text: 'a line of it\n'.repeat(10_000) });
+    await session.close();
+  });
+
   it('holds its cut still, also after the session was opened again', async () => {
     const directory = freshFolder();
     const options = { directory, id: 'chat', policy: never() };
@@ -217,6 +230,14 @@ describe('openSession', () => {
       code: 'BAD_OPTION',
     });
     await (await openChat({ directory, id: 'chat' })).close();
+  });
+
+  it('says what is wrong with a directory that cannot be one', async () => {
+    const directory = freshFolder();
+    await (await openChat({ directory, id: 'chat' })).close();
+    const file = join(directory, 'chat/events.jsonl');
+    for (const wrong of [file, `${directory}\0`])
+      await expect(openChat({ directory: wrong, id: 'chat' })).rejects.toMatchObject({ code: 'STORE_FAILED' });
   });
 
   it('makes files for their owner only, and follows no link', async () => {

@@ -51,14 +51,6 @@ describe.skipIf(!hasCorpus)('the runs of the corpus', () => {
     ]);
     expect(totals.cost.sent).toBeCloseTo(bill.costAt(PRICES), 0);
     const saving = bill.costAt(PRICES) / alone.bill.costAt(PRICES) - 1;
-    console.log({
-      saving,
-      bill: bill.cost / alone.bill.cost - 1,
-      worst: Math.max(...managed.map((b, i) => costOf(b) / costOf(plain[i] as ReplayedBill) - 1)),
-      runs: runs.length,
-      requests: bill.requests,
-      totals,
-    });
     expect(saving).toBeLessThan(-0.1);
     // What the receipts say would have been paid is what was.
     expect(Math.abs(totals.cost.without / alone.bill.costAt(PRICES) - 1)).toBeLessThan(0.05);

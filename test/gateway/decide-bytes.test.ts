@@ -68,7 +68,7 @@ describe.each(apis)('an edited %s request', (api) => {
           masked += undone.masked;
         }
       }),
-      { numRuns: 60 },
+      { numRuns: Number(process.env.PALIMPSEST_RUNS ?? 60) },
     );
     expect(masked).toBeGreaterThan(100);
   });

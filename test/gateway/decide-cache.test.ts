@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ConversationMemory } from '../../src/gateway/conversation-memory.ts';
+import type { GatewayEvent } from '../../src/gateway/events.ts';
 import { breakEven, type Policy, type Prices, slidingWindow } from '../../src/index.ts';
 import {
   type Asked,
@@ -80,6 +81,28 @@ describe('the cache marker', () => {
     const { asked, turns } = firstEpoch(new Desk(), body);
     expect(markersIn(asked.out).map(([message]) => message)).toEqual([2 * turns]);
     expect(asked.decision.cacheMarker).toBeUndefined();
+  });
+
+  it('is counted with all those inside a result', () => {
+    const parts = (turn: number): Json[] =>
+      ['a', 'b', output(turn)].map((text) => ({ type: 'text', text, cache_control: EPHEMERAL }));
+    const body = (turns: number): Json => ({
+      ...anthropicBody([]),
+      messages: anthropicMessages(turns, { results: (turn) => (turn === turns ? parts(turn) : undefined) }),
+    });
+    const { asked } = firstEpoch(new Desk(), body);
+    expect(asked.out.toString().split('"cache_control"')).toHaveLength(5);
+  });
+
+  it('takes the place of one that is null', () => {
+    const body = (turns: number): Json =>
+      JSON.parse(JSON.stringify(anthropicBody(anthropicMessages(turns))), (_, value) =>
+        value?.type === 'tool_use' ? { ...value, cache_control: null } : value,
+      );
+    const { asked } = firstEpoch(new Desk(), body);
+    const first = 2 + 2 * maskedIn(asked.out).indexOf(true);
+    expect(markersIn(asked.out)[0]).toEqual([first - 1, 1, undefined]);
+    expect(asked.out.toString()).not.toContain('null,"cache_control"');
   });
 
   it('goes with the one that the provider places by itself', () => {
@@ -190,6 +213,31 @@ describe('prices', () => {
     }
     expect(recorded.map(({ kind }) => kind)).toEqual(['settings', 'settings']);
     expect(last?.decision.masked).toBeGreaterThanOrEqual(5);
+  });
+});
+
+describe('a request that is sent again at another price', () => {
+  const cheap = (turns: number): Json => ({ model: 'claude-opus-5', messages: anthropicMessages(turns) });
+  const dear = (turns: number): Json => anthropicBody(anthropicMessages(turns));
+
+  it.each([11, 14])('keeps its masks, and so does the next one (after %i turns)', (turns) => {
+    const desk = new Desk();
+    const recorded: GatewayEvent[] = [];
+    const ask = (body: Json): boolean[] => {
+      const asked = desk.ask(body);
+      recorded.push(...asked.events);
+      const memory = new ConversationMemory();
+      memory.learnEvents(asked.conversation, recorded);
+      expect(maskedIn(new Desk({}, memory).ask(body).out)).toEqual(maskedIn(asked.out));
+      return maskedIn(asked.out);
+    };
+    for (let turn = 1; turn < turns; turn++) ask(cheap(turn));
+    const masks = ask(cheap(turns));
+    expect(masks).toContain(true);
+    expect(ask(dear(turns))).toEqual(masks);
+    expect(ask(dear(turns + 1)).slice(0, masks.lastIndexOf(true) + 1)).not.toContain(false);
+    expect(ask(cheap(turns))).toEqual(masks);
+    expect(ask(dear(turns + 2)).filter(Boolean).length).toBeGreaterThanOrEqual(masks.filter(Boolean).length);
   });
 });
 

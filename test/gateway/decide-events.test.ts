@@ -71,6 +71,20 @@ describe('a cold cache', () => {
     expect(again.events).toEqual([]);
   });
 
+  it('stays where words were added before the reply, in the last message or behind it', () => {
+    const messages = anthropicMessages(15);
+    const words = { type: 'text', text: '[Request interrupted by user]' };
+    const last = messages.at(-1) as Json;
+    const grown = [...messages.slice(0, -1), { ...last, content: [...(last.content as Json[]), words] }];
+    for (const interrupted of [grown, [...messages, { role: 'user', content: [words] }]]) {
+      const other = successor(cold, cold.events);
+      for (const asked of [desk.ask(anthropicBody(interrupted)), other.ask(anthropicBody(interrupted))]) {
+        expect(maskedIn(asked.out)).toEqual(maskedIn(cold.out));
+        expect(asked.events.map(({ kind }) => kind)).not.toContain('cold-cache');
+      }
+    }
+  });
+
   it('is inherited by a fork, and not by a conversation that only begins alike', () => {
     const fork = anthropicMessages(15);
     const forked = desk.ask(
@@ -217,7 +231,9 @@ describe('count_tokens', () => {
     run(desk, 1, 14);
     desk.now += HOUR;
     const body = anthropicBody(anthropicMessages(15));
-    desk.ask(body, { path: '/v1/messages/count_tokens' });
-    expect(desk.ask(body).decision.act).toBe('cold-cache');
+    const counted = desk.ask(body, { path: '/v1/messages/count_tokens' });
+    const asked = desk.ask(body);
+    expect(asked.decision.act).toBe('cold-cache');
+    expect(asked.out.equals(counted.out)).toBe(true);
   });
 });

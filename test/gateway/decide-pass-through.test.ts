@@ -14,6 +14,13 @@ const items = messages.flatMap((_, turn): Json[] => [
 ]);
 const responses = { model: 'gpt-5', input: [{ role: 'user', content: 'Go' }, ...items] };
 
+const gemini = JSON.stringify({
+  contents: messages.flatMap((_, turn): Json[] => [
+    { role: 'model', parts: [{ functionCall: { name: 'read', args: {} } }] },
+    { role: 'user', parts: [{ functionResponse: { name: 'read', response: { output: output(turn) } } }] },
+  ]),
+});
+
 function reasonOf(request: unknown, more = {}): Reason | undefined {
   const asked = new Desk({ policy }).ask(request, more);
   if (asked.decision.reason === undefined) expect(asked.decision.masked).toBeGreaterThan(0);
@@ -35,11 +42,14 @@ describe('a request passes through', () => {
     ['not-json', json.replace('"Step 3"', '"Step \n 3"'), {}],
     ['not-json', json.replace('"max_tokens":4096', '"max_tokens":"\\x"'), {}],
     ['not-json', json.replace('careful', 'care\\xful'), {}],
+    ['not-json', json.replace('"max_tokens"', '"max\\_tokens"'), {}],
+    ['not-json', json.replace('"max_tokens"', '"max\ntokens"'), {}],
     ['not-json', '[]', {}],
     ['too-deep', json.replace('"max_tokens":4096', `"x":${'['.repeat(300)}${']'.repeat(300)}`), {}],
     ['duplicate-keys', json.replace('"max_tokens":4096', '"messages":[]'), {}],
     ['duplicate-keys', json.replace('"tool_use_id":"toolu_0002"', '$&,"content":"x"'), {}],
     ['duplicate-keys', json.replace('"tool_use_id":"toolu_0002"', '$&,"con\\u0074ent":"x"'), {}],
+    ['duplicate-keys', gemini.replace('"response":', '"response":{},"response":'), { api: 'gemini' }],
     ['unknown-format', '{}', {}],
     ['unknown-format', { model: 'm', messages: ['hello'] }, {}],
     ['unknown-format', { model: 'm', messages: [] }, {}],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { slidingWindow } from '../../src/index.ts';
-import { anthropicBody, anthropicMessages, Desk, type Json, parsed } from './requests.test-data.ts';
+import { anthropicBody, anthropicMessages, Desk, type Json, maskedIn, parsed } from './requests.test-data.ts';
 
 const policy = () => slidingWindow({ turns: 2 });
 const BETA = 'thinking-binding-controls-2026-08-01';
@@ -38,11 +38,30 @@ describe('signed thinking behind a mask', () => {
   });
 
   it("leaves a client's own choice as it is", () => {
-    const own = { type: 'enabled', budget_tokens: 9, block_binding: { prefix_mismatch_behavior: 'reject' } };
+    const own = { type: 'adaptive', block_binding: { prefix_mismatch_behavior: 'drop_block' } };
     const asked = new Desk({ policy }).ask(body(8, { thinking: own }));
     expect(parsed(asked.out).thinking).toEqual(own);
-    expect(asked.headers).toEqual({});
-    expect(asked.decision.masked).toBe(6);
+    expect([asked.decision.masked, asked.headers]).toEqual([6, {}]);
+  });
+
+  it.each([
+    ['asks for an error', { type: 'adaptive', block_binding: { prefix_mismatch_behavior: 'error' } }],
+    ['has thinking off', { type: 'disabled' }],
+    ['thinks between tools', { type: 'between_tools' }],
+    ['says nothing of thinking', undefined],
+  ])('is left alone where the client %s', (_what, thinking) => {
+    const asked = new Desk({ policy }).ask(body(8, { thinking }));
+    expect(asked.body).toBeUndefined();
+    expect(asked.decision).toMatchObject({ act: 'wait', reason: 'bound-thinking', masked: 0 });
+  });
+
+  it('stays masked where that was sent before, though a request cannot opt in', () => {
+    const desk = new Desk({ policy });
+    const first = desk.ask(body(8));
+    const second = desk.ask(body(9, { thinking: undefined }));
+    expect(second.decision).toMatchObject({ act: 'wait', reason: 'bound-thinking', masked: first.decision.masked });
+    expect(maskedIn(second.out)).toEqual([...maskedIn(first.out), false]);
+    expect(desk.ask(body(10)).decision.masked).toBe(8);
   });
 
   it('joins what else a client says about binding', () => {
@@ -88,6 +107,15 @@ describe('signed thinking behind a mask', () => {
     const third = desk.ask(body(10));
     expect(third.decision).toMatchObject({ act: 'off', masked: 0, dropsThinking: true });
     expect(parsed(third.out).messages).toEqual(body(10).messages);
+  });
+
+  it('stays asked for where a store that is down takes the masks away', () => {
+    const { conversation, events } = new Desk({ policy }).ask(body(8));
+    const heir = new Desk({ policy });
+    heir.memory.learnEvents(conversation, events);
+    const down = heir.look(body(9)).putOff('store-slow');
+    expect(down.decision).toMatchObject({ masked: 0, dropsThinking: true });
+    expect(down.headers).toEqual({ 'anthropic-beta': BETA });
   });
 
   it('is never behind a mask with the setting keep', () => {

@@ -1,5 +1,6 @@
 import { appendFileSync, existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { chat } from '../../src/formats/chat.ts';
 import {
@@ -224,6 +225,70 @@ describe('a damaged line in the middle', () => {
     await third.close();
   });
 
+  it('a line that somebody took away is told', async () => {
+    const { directory, path } = await written();
+    rmSync(path('state.yaml'));
+    const lines = readFileSync(path('events.jsonl'), 'utf8').split('\n');
+    writeFileSync(path('events.jsonl'), lines.filter((_, i) => i !== 3).join('\n'));
+    const problems: Error[] = [];
+    const again = await openChat({ directory, id: 'chat', onProblem: (problem) => problems.push(problem) });
+    expect(again.messages()).toEqual(said(5).filter((_, i) => i !== 2));
+    expect(again.recovery).toMatchObject({ damagedLines: 0, missing: [4] });
+    expect(problems).toMatchObject([{ code: 'STORE_DAMAGED' }]);
+    await again.close();
+  });
+
+  it('also where it was the first', async () => {
+    const { directory, path } = await written();
+    rmSync(path('state.yaml'));
+    writeFileSync(path('events.jsonl'), readFileSync(path('events.jsonl'), 'utf8').replace(/^.*\n/, ''));
+    const again = await openChat({ directory, id: 'chat', ...quiet });
+    expect(again.messages()).toEqual(said(5));
+    expect(again.recovery.missing).toEqual([1]);
+    await again.close();
+  });
+
+  it.each([
+    '{"seq":7,"time":"2026-01-01T00:00:00.000Z","type":"message"}',
+    '{"seq":7,"time":"2026-01-01T00:00:00.000Z","type":"message","message":null}',
+    '{"seq":7,"time":"2026-01-01T00:00:00.000Z","type":"tools_skipped"}',
+    '{"seq":7,"time":"2026-01-01T00:00:00.000Z","type":"session_restart"}',
+    '{"seq":7,"time":"2026-01-01T00:00:00.000Z","type":"context_mask","masks":[null]}',
+    '{"seq":7,"time":"2026-01-01T00:00:00.000Z","type":"context_cut","cut":{"steps":5}}',
+    '{"seq":7,"time":"2026-01-01T00:00:00.000Z","type":"token_usage"}',
+    '{"seq":7,"time":"2026-01-01T00:00:00.000Z","type":"checkpoint"}',
+    '{"seq":7,"time":"a\\"b","type":"error","message":"x"}',
+    '{"seq":9007199254740991,"time":"2026-01-01T00:00:00.000Z","type":"error","message":"x"}',
+    '{"seq":-1,"time":"2026-01-01T00:00:00.000Z","type":"error","message":"x"}',
+    '{"hello":"world"}',
+    '[]',
+    'null',
+  ])('%s, which is no event of ours, is damage and stops nothing', async (line) => {
+    const { directory, path } = await written();
+    appendFileSync(path('events.jsonl'), `${line}\n`);
+    const again = await openChat({ directory, id: 'chat', ...quiet });
+    expect(again.recovery.damagedLines).toBe(1);
+    expect(again.messages()).toEqual(said(5));
+    await again.add(user('message 5'));
+    await again.close();
+    rmSync(path('state.yaml'));
+    const third = await openChat({ directory, id: 'chat', ...quiet });
+    expect(third.messages()).toEqual(said(6));
+    await third.close();
+  });
+
+  it('an event of a kind that is not known is passed by', async () => {
+    const { directory, path } = await written();
+    const types = ['from_later', 'toString', '__proto__'];
+    const stamp = '"time":"2026-01-01T00:00:00.000Z"';
+    for (const [i, type] of types.entries())
+      appendFileSync(path('events.jsonl'), `{"seq":${7 + i},${stamp},"type":"${type}"}\n`);
+    const again = await openChat({ directory, id: 'chat' });
+    expect(again.messages()).toEqual(said(5));
+    expect(again.recovery).toMatchObject({ damagedLines: 0, missing: [] });
+    await again.close();
+  });
+
   it('empty lines are no damage', async () => {
     const { directory, path } = await written();
     rmSync(path('state.yaml'));
@@ -236,15 +301,24 @@ describe('a damaged line in the middle', () => {
 });
 
 describe('a snapshot', () => {
+  /** As if the session had written it so. */
+  const sealed = (text: string): string => {
+    const yaml = text.slice(0, text.lastIndexOf('checksum: '));
+    return `${yaml}checksum: "${crc32(yaml).toString(16).padStart(8, '0')}"\n`;
+  };
+
   it.each([
     ['is empty', () => ''],
     ['is no YAML', () => '\t{{{'],
     ['is cut off', (text: string) => text.slice(0, text.length / 2)],
-    ['is of another version', (text: string) => text.replace('version: 1', 'version: 9')],
-    ['names an event that does not end there', (text: string) => text.replace(/offset: \d+/, 'offset: 17')],
-    ['ends behind the log', (text: string) => text.replace(/offset: \d+/, 'offset: 999999')],
-    ['names a message where there is none', (text: string) => text.replace(/^ {2}3 \d+/m, '  3 1')],
-    ['is of another log', (text: string) => text.replace(/seq: \d+/, 'seq: 3')],
+    ['is of another version', (text: string) => sealed(text.replace('version: 1', 'version: 9'))],
+    ['names an event that does not end there', (text: string) => sealed(text.replace(/offset: \d+/, 'offset: 17'))],
+    ['ends behind the log', (text: string) => sealed(text.replace(/offset: \d+/, 'offset: 999999'))],
+    ['names a message where there is none', (text: string) => sealed(text.replace(/^ {2}3 \d+/m, '  3 1'))],
+    ['is of another log', (text: string) => sealed(text.replace(/seq: \d+/, 'seq: 3'))],
+    ['holds what is no mask', (text: string) => sealed(text.replace("masks: ''", 'masks: |\n  null'))],
+    ['has a bit turned over', (text: string) => text.replace('number: 1', 'number: 3')],
+    ['somebody took a message out of', (text: string) => text.replace(/^ {2}3 .*\n/m, '')],
   ])('that %s is not used, and the events are enough', async (_what, damage) => {
     const { directory, path } = await written();
     writeFileSync(path('state.yaml'), damage(readFileSync(path('state.yaml'), 'utf8')));
@@ -348,6 +422,16 @@ describe('calls that a crash left open', () => {
     expect(waiting.pendingApprovals()).toEqual([]);
   });
 
+  it('of one reply stay open together while one of them waits: none of them was made yet', async () => {
+    const disk = new RecordingDisk();
+    const session = await openChat({ directory: '/s', id: 'chat', disk, ...quiet });
+    await session.add(user('the task'), both);
+    await session.log({ type: 'approval_required', call_id: 'b', tool: 'bash' });
+    const waiting = await openChat({ directory: '/s', id: 'chat', disk: new RecordingDisk(disk.afterCrash()) });
+    expect(waiting.recovery.answeredCalls).toBe(0);
+    expect(waiting.messages()).toEqual([user('the task'), both]);
+  });
+
   it('that were skipped say why: tools_skipped_replay', async () => {
     const disk = new RecordingDisk();
     const session = await openChat({ directory: '/s', id: 'chat', disk, ...quiet });
@@ -395,6 +479,57 @@ describe('an archive', () => {
     const messages = (await eventsOf(session)).flatMap((event) => (event.type === 'message' ? [event.message] : []));
     expect(messages).toEqual(said(6));
     await session.close();
+  });
+
+  it('has lines that somebody wrote with other spaces, each once', async () => {
+    const { directory, path } = await written();
+    const lines = readFileSync(path('events.jsonl'), 'utf8').replaceAll('{"seq":', '{ "seq": ');
+    writeFileSync(path('events.jsonl'), lines);
+    const session = await openChat({ directory, id: 'chat', ...quiet });
+    await session.compact();
+    await session.reset();
+    await session.compact();
+    await session.compact();
+    expect((await eventsOf(session)).map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5, 6, 8]);
+    const archived = readFileSync(path('events.archive.jsonl'), 'utf8').split('\n');
+    expect(archived.filter((line) => line.includes('"message"'))).toHaveLength(5);
+    await session.close();
+  });
+});
+
+describe('a checkpoint that is damaged', () => {
+  const compacted = async (...later: ChatMessage[]) => {
+    const directory = freshFolder();
+    const options = { directory, id: 'chat', policy: never(), ...quiet };
+    const session = await openChat(options);
+    await session.add(user('the task'), ...turns(3));
+    await session.restart();
+    await session.log({ type: 'error', message: 'the last that is archived' });
+    await session.compact();
+    if (later.length > 0) await session.add(...later);
+    const before = await eventsOf(session);
+    await session.close();
+    const path = join(directory, 'chat/events.jsonl');
+    writeFileSync(path, readFileSync(path, 'utf8').replace('"type":"checkpoint"', '"type":"checkpoint'));
+    return { options, before };
+  };
+
+  it.each([
+    ['behind which others stand', [user('later')]],
+    ['at the end', []],
+  ])('%s costs nothing of the archive, and no event the place of another', async (_where, later) => {
+    const { options, before } = await compacted(...later);
+    const session = await openChat(options);
+    expect(session.recovery.damagedLines).toBe(1);
+    await session.add(user('new'));
+    expect(await eventsOf(session)).toMatchObject([...before, { type: 'message', message: user('new') }]);
+    await session.compact();
+    expect(await eventsOf(session)).toMatchObject([...before, { type: 'message', message: user('new') }]);
+    expect(session.messages().at(-1)).toEqual(user('new'));
+    await session.close();
+    const again = await openChat(options);
+    expect(again.messages()).toEqual(session.messages());
+    await again.close();
   });
 });
 

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
+import { readEvent } from './event-line.ts';
 import { lastLine, type Place, readAt, readLines } from './lines.ts';
-import { EVENTS } from './recover.ts';
+import { ARCHIVE, EVENTS } from './session-files.ts';
 
-export const ARCHIVE = 'events.archive.jsonl';
 const DRAFT = 'events.jsonl.new';
 const WRITE_BYTES = 1 << 18;
 
@@ -39,7 +39,7 @@ export async function archiveEvents(
 }
 
 /** Where the last sound line of an archive ends, and which event it is. */
-function archiveEnd(archive: DiskFile, soundBytes: number): { readonly position: number; readonly seq: number } {
+export function archiveEnd(archive: DiskFile, soundBytes: number): { readonly position: number; readonly seq: number } {
   for (let position = Math.min(archive.size(), soundBytes); position > 0; ) {
     const line = lastLine(archive, position);
     if (!line) break;
@@ -55,10 +55,10 @@ function* linesAfter(events: DiskFile, seq: number): Generator<Buffer> {
     if ((seqOf(line.text) ?? Number.POSITIVE_INFINITY) > seq) yield readAt(events, line);
 }
 
-/** It stands first in every line. */
+/** It stands first in every line that nobody else wrote. */
 function seqOf(line: string): number | undefined {
   const found = /^\{"seq":(\d+),/.exec(line)?.[1];
-  return found === undefined ? undefined : Number(found);
+  return found === undefined ? readEvent(line)?.event.seq : Number(found);
 }
 
 /** A log that is to take the place of the old one. */

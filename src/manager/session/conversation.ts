@@ -97,6 +97,8 @@ export class Conversation<M> {
   }
 
   apply(event: SessionEvent<M>, place: Place): void {
+    // Not every name is one of ours: `toString` is something too.
+    if (!Object.hasOwn(this.#folds, event.type)) return;
     const fold = this.#folds[event.type] as ((event: SessionEvent<M>, place: Place) => void) | undefined;
     fold?.(event, place);
   }
@@ -128,11 +130,7 @@ export class Conversation<M> {
       this.number = session_number;
       for (const [i, message] of messages.entries()) this.#add(`${seq}.${i}`, message, place);
     },
-    reset: () => {
-      this.#clear();
-      this.number = 1;
-      this.status = 'active';
-    },
+    reset: () => this.clear(),
     session_end: () => {
       this.status = 'completed';
     },
@@ -225,6 +223,13 @@ export class Conversation<M> {
     this.#approvals = new Map(Object.entries(state.approvals));
     this.#skipped = new Map(Object.entries(state.skipped));
     return state.messages.filter((key) => !byKey.has(key));
+  }
+
+  /** As if nothing had happened yet. */
+  clear(): void {
+    this.#clear();
+    this.number = 1;
+    this.status = 'active';
   }
 
   #ofOpen<T>(known: ReadonlyMap<string, T>): ReadonlyMap<string, T> {

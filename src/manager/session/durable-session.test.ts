@@ -1,7 +1,8 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { RecordingDisk } from '../../../test/store/support/recording-disk.ts';
+import { PalimpsestError } from '../../errors.ts';
 import { chat } from '../../formats/chat.ts';
 import type { ChatMessage } from '../../message.ts';
 import { never } from '../../plan/policies/never.ts';
@@ -311,6 +312,67 @@ describe('a compaction whose rename', () => {
   });
 });
 
+describe('a power cut after a kill', () => {
+  it('loses nothing that was acknowledged in between, though the one that was killed had not synced a new name', async () => {
+    const disk = new RecordingDisk();
+    const options = { directory: '/s', id: 'chat', disk, compaction: 'discard' } as const;
+    const killed = await openChat(options);
+    await killed.add(user('message 0'));
+    disk.onSync = (path) =>
+      path === '/s/chat' && !disk.files.has('/s/chat/events.jsonl.new') ? new Promise(() => {}) : undefined;
+    killed.compact();
+    await vi.waitUntil(() =>
+      disk.operations.some((done) => done.kind === 'bound' && done.path.endsWith('.new') && !done.inode),
+    );
+    disk.onSync = undefined;
+    const session = await openChat(options);
+    await session.add(user('message 1'));
+    const files = disk.afterPowerLoss(disk.operations.length, { choose: () => 0 });
+    const again = await openChat({ ...options, disk: new RecordingDisk(files) });
+    expect(again.messages()).toEqual([user('message 0'), user('message 1')]);
+  });
+
+  it('nor the folder of a session that had not begun', async () => {
+    const disk = new RecordingDisk(new Map([['/s/chat/events.jsonl', Buffer.alloc(0)]]));
+    const synced: string[] = [];
+    disk.onSync = (path) => {
+      synced.push(path);
+    };
+    await openChat({ directory: '/s', id: 'chat', disk });
+    expect(synced).toEqual(['/s', '/s/chat', '/s/chat/events.jsonl']);
+  });
+});
+
+describe('a render during which the session is restarted', () => {
+  it('leaves its cut to the conversation that it was made for', async () => {
+    const inner = createMemoryStore();
+    let restart: (() => Promise<void>) | undefined;
+    const putMany: typeof inner.putMany = async (items) => {
+      const begin = restart;
+      restart = undefined;
+      await begin?.();
+      return inner.putMany(items);
+    };
+    const { session } = await openOnDisk({ policy: never(), store: { ...inner, putMany } });
+    await session.add(user('the task'), ...turns(20));
+    restart = () => session.restart();
+    await session.render({ window: 50_000, maxHistoryTokens: 1000, maxOutputTokens: 100 });
+    const cuts = (await eventsOf(session)).filter(({ type }) => type === 'context_cut');
+    expect(cuts).toMatchObject([{ first: '2' }]);
+  });
+});
+
+describe('a mask while messages are being added', () => {
+  it('comes after them, as in the log', async () => {
+    const { session, crash } = await openOnDisk();
+    await session.add(user('the task'), ...turns(4));
+    const added = session.add(...turns(4, { from: 4 }));
+    await session.mask(1);
+    await added;
+    expect((await crash()).view()).toEqual(session.view());
+  });
+});
+
 describe('reset', () => {
   it('begins an empty conversation and leaves the log', async () => {
     const { session, crash } = await openOnDisk();
@@ -358,6 +420,38 @@ describe('log', () => {
     for (const type of ['message', 'checkpoint', 'reset', 'anything', undefined])
       await expect(session.log({ type } as never)).rejects.toMatchObject({ code: 'BAD_INPUT' });
   });
+
+  it.each([
+    { type: 'x_import', seq: 900 },
+    { type: 'x_import', time: 5 },
+    { type: 'x_import', batch: 7 },
+    { type: 'tools_skipped', reason: 'no' },
+    { type: 'tools_skipped', call_ids: 'c1', reason: 'no' },
+    { type: 'token_usage', prompt_tokens: 'many' },
+    { type: 'status_change', to: 'asleep' },
+    { type: 'approval_required', tool: 'bash' },
+  ])('refuses %j, with which the session could not be opened again as it was', async (event) => {
+    const { session, crash } = await openOnDisk();
+    await expect(session.log(event as never)).rejects.toMatchObject({ code: 'BAD_INPUT' });
+    expect(() => session.record(event as never)).toThrow(PalimpsestError);
+    await session.add(user('goes on'));
+    expect((await crash()).messages()).toEqual([user('goes on')]);
+  });
+});
+
+describe('close', () => {
+  it.each([0, 1, 2, 3, 4])(
+    'refuses what comes after it, also %i moments later, and has all from before',
+    async (moments) => {
+      const { session, crash } = await openOnDisk();
+      const added = session.add(user('before'));
+      const closed = session.close();
+      for (let i = 0; i < moments; i++) await new Promise((resolve) => setImmediate(resolve));
+      await expect(session.add(user('after'))).rejects.toMatchObject({ code: 'STORE_CLOSED' });
+      await Promise.all([added, closed]);
+      expect((await crash()).messages()).toEqual([user('before')]);
+    },
+  );
 });
 
 describe('a message', () => {
@@ -367,6 +461,13 @@ describe('a message', () => {
     await session.add(message);
     message.content = 'changed';
     expect(session.messages()).toEqual([user('as it was')]);
+  });
+
+  it.each([undefined, null])('that is %s is refused, and the others go on', async (nothing) => {
+    const { session, crash } = await openOnDisk();
+    await expect(session.add(user('with it'), nothing as never)).rejects.toMatchObject({ code: 'BAD_INPUT' });
+    await session.add(user('alone'));
+    expect((await crash()).messages()).toEqual([user('alone')]);
   });
 
   it('with bytes comes back with bytes', async () => {

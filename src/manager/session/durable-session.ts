@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
 import type { Format } from '../../message.ts';
 import type { Hidden } from '../../plan/ledger.ts';
@@ -16,9 +16,10 @@ import { encodeBody, writeLine } from './event-line.ts';
 import { EventLog } from './event-log.ts';
 import type { Place } from './lines.ts';
 import { readEvents } from './read-events.ts';
-import { EVENTS, type Recovered, recover } from './recover.ts';
+import { type Recovered, recover } from './recover.ts';
 import type { EventOptions, MaskReport, Recovery, Session } from './session.ts';
 import type { LoggedEvent, SessionEvent, SessionStatus } from './session-event.ts';
+import { EVENTS } from './session-files.ts';
 import { SessionManager } from './session-manager.ts';
 import { writeSnapshot } from './snapshot.ts';
 import { type HiddenStore, storeHidden } from './store-hidden.ts';
@@ -139,6 +140,7 @@ export class DurableSession<M> implements Session<M> {
   async render(budget: RenderOptions<M> = {}): Promise<Rendered<M>> {
     const { conversation, manager, store } = this.#options;
     const before = this.#conversation.cut as Cut | undefined;
+    const first = this.#conversation.firstKey ?? null;
     const { model } = manager;
     const rendered = renderWithBudget(this.view(), {
       ...(model === undefined ? {} : { model }),
@@ -149,11 +151,13 @@ export class DurableSession<M> implements Session<M> {
       cut: before,
     });
     await this.#storeHidden(rendered.hidden);
-    if (isOtherCut(before, rendered.cut)) await this.#recordCut(rendered);
+    const { cut = null, omitted } = rendered;
+    if (isOtherCut(before, rendered.cut)) await this.#log.append([{ type: 'context_cut', cut, omitted, first }]);
     return rendered;
   }
 
   async mask(count?: number): Promise<MaskReport<M>> {
+    await this.#idle();
     const result = this.#manager.maskOldest(count);
     if (result.masked > 0) await this.#log.flush();
     const { masked, total, reclaimedPct, notice } = result;
@@ -163,7 +167,7 @@ export class DurableSession<M> implements Session<M> {
   async restart(reason = 'hard_threshold_exceeded'): Promise<void> {
     await this.#answer(this.#conversation.openCalls(), () => SKIPPED_BY_RESTART);
     // What is being added now is part of what is carried over.
-    while (this.#log.isBusy) await this.#log.flush();
+    await this.#idle();
     const previous_turns = this.#conversation.turns;
     const { sessionNumber, carryover, notice } = this.#manager.beginNext();
     const messages = [...carryover, this.dialect.notice(notice)];
@@ -218,6 +222,7 @@ export class DurableSession<M> implements Session<M> {
   }
 
   async #close(): Promise<void> {
+    this.#log.seal();
     try {
       await this.#log.flush();
       await this.#log.exclusively(() => this.#attempt(() => this.#snapshot()));
@@ -232,10 +237,10 @@ export class DurableSession<M> implements Session<M> {
     const { id, openCalls } = this.#options;
     this.#reportDamage();
     if (end.seq === 0) await this.#log.append([{ type: 'session_start', id, format: this.format.name }]);
-    if (openCalls === 'keep') return;
-    const [approvals, skipped] = [this.#conversation.approvals(), this.#conversation.skipped()];
-    const open = this.#conversation.openCalls().filter((call) => !approvals.has(call.id));
-    const answeredCalls = await this.#answer(open, ({ id }) => {
+    // A reply is answered as a whole: while one of its calls waits for a person, none of them was made.
+    if (openCalls === 'keep' || this.#conversation.approvals().size > 0) return;
+    const skipped = this.#conversation.skipped();
+    const answeredCalls = await this.#answer(this.#conversation.openCalls(), ({ id }) => {
       const reason = skipped.get(id);
       return reason === undefined ? INTERRUPTED : `Skipped: ${reason}`;
     });
@@ -244,9 +249,9 @@ export class DurableSession<M> implements Session<M> {
 
   #reportDamage(): void {
     const { damagedLines, missing } = this.#recovery;
-    if (damagedLines === 0) return;
-    const lost = missing.length === 0 ? '' : ` (events ${missing.slice(0, 10).join(', ')})`;
-    const text = `Expected a log without damage but found ${damagedLines} lines${lost} that cannot be read; the rest is there`;
+    if (damagedLines === 0 && missing.length === 0) return;
+    const lost = missing.length === 0 ? '' : `, and events missing (${missing.slice(0, 10).join(', ')})`;
+    const text = `Expected a log without damage but found ${damagedLines} lines that are no events${lost}; the rest is there`;
     this.#options.onProblem(new PalimpsestError('STORE_DAMAGED', text));
   }
 
@@ -258,6 +263,11 @@ export class DurableSession<M> implements Session<M> {
     if (this.format.check([...this.messages(), ...answers]).length > before) return 0;
     await this.#log.append(answers.map((message) => ({ type: 'message', message, recovered: true })));
     return calls.length;
+  }
+
+  /** What is being added now stands before what comes next in the log, and so it must here. */
+  async #idle(): Promise<void> {
+    while (this.#log.isBusy) await this.#log.flush();
   }
 
   #apply(event: SessionEvent<M>, place: Place): void {
@@ -340,11 +350,6 @@ export class DurableSession<M> implements Session<M> {
     await storeHidden(this.#options, this.#conversation, { stored: this.#stored, rendered });
   }
 
-  async #recordCut({ cut, omitted }: Rendered<M>): Promise<void> {
-    const first = this.#conversation.firstKey ?? null;
-    await this.#log.append([{ type: 'context_cut', cut: cut ?? null, omitted, first }]);
-  }
-
   #newManager(): SessionManager<M> {
     const session = { format: this.format, messages: () => this.messages(), view: () => this.view() };
     const state = managerState(this.#conversation);
@@ -404,12 +409,18 @@ interface Parts<M> {
 const INTERRUPTED = 'Error: tool execution interrupted by server restart';
 const SKIPPED_BY_RESTART = 'Skipped: the session was restarted';
 
+/** Its name may be new, or that of a compacted log, and a process was killed before it could sync it. */
 async function openLog(disk: Disk, folder: string): Promise<DiskFile> {
   const path = join(folder, EVENTS);
-  if (disk.exists(path)) return disk.open(path, 'write');
-  const file = disk.open(path, 'create');
-  await disk.syncFolder(folder);
-  return file;
+  const file = disk.open(path, disk.exists(path) ? 'write' : 'create');
+  try {
+    if (file.size() === 0) await disk.syncFolder(dirname(folder));
+    await disk.syncFolder(folder);
+    return file;
+  } catch (error) {
+    file.close();
+    throw error;
+  }
 }
 
 function checkFormat<M>({ dialect, id }: DurableOptions<M>, { format }: Recovered): void {

@@ -1,3 +1,4 @@
+import { checkBody, isBody } from './check-body.ts';
 import { decodeValue, encodeValue } from './encode-value.ts';
 import type { EventBody, SessionEvent } from './session-event.ts';
 
@@ -16,7 +17,10 @@ export interface ReadEvent<M> {
 }
 
 /** What happened, as JSON. It is written before it waits, so that what cannot be written is refused at once. */
-export const encodeBody = <M>(body: EventBody<M>): string => encodeValue(body);
+export function encodeBody<M>(body: EventBody<M>): string {
+  checkBody(body);
+  return encodeValue(body);
+}
 
 /** One line: sequence number and time come first. */
 export function writeLine(body: string, { seq, time, batch }: LineStamp): string {
@@ -33,7 +37,16 @@ export function readEvent<M>(line: string): ReadEvent<M> | undefined {
     return undefined;
   }
   const { seq, time, type, batch = seq, ...fields } = value ?? {};
-  if (!Number.isSafeInteger(seq) || typeof time !== 'string' || typeof type !== 'string') return undefined;
-  if (typeof batch !== 'number') return undefined;
-  return { event: { seq, time, type, ...fields } as unknown as SessionEvent<M>, batch };
+  if (!isSeq(seq) || !isSeq(batch) || !isTime(time) || typeof type !== 'string') return undefined;
+  const event = { seq, time, type, ...fields };
+  return isBody(event) ? { event: event as unknown as SessionEvent<M>, batch } : undefined;
 }
+
+/** No log is as long: whatever follows it can be counted too. */
+const MOST_EVENTS = 2 ** 50;
+
+const isSeq = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && (value as number) > 0 && (value as number) < MOST_EVENTS;
+
+/** It is written again as it stands where the clock goes backwards. */
+const isTime = (value: unknown): value is string => typeof value === 'string' && /^[-+\d][-+:.\dTZ]*$/.test(value);

@@ -6,7 +6,7 @@ import type { SessionEvent } from './session-event.ts';
 const PATH = '/log';
 const error = (message: string) => ({ type: 'error', message }) as const;
 
-function openLog() {
+function openLog({ afterBatch = async () => {} }: { afterBatch?: () => Promise<void> } = {}) {
   const disk = new RecordingDisk();
   const durable: SessionEvent<string>[] = [];
   const problems: Error[] = [];
@@ -16,7 +16,7 @@ function openLog() {
     now: () => 0,
     mayWrite: () => {},
     onDurable: (event) => durable.push(event),
-    afterBatch: async () => {},
+    afterBatch,
     onProblem: (problem) => problems.push(problem),
   });
   const lines = (): string[] => (disk.files.get(PATH)?.toString() ?? '').split('\n').slice(0, -1);
@@ -96,6 +96,56 @@ describe('the log', () => {
     expect(order).toEqual(['begun', 'ended with 0', 'added']);
     await expect(log.exclusively(() => Promise.reject(new Error('no')))).rejects.toThrow('no');
     await log.append([error('b')]);
+  });
+
+  it.each([0, 1, 2, 3, 4, 5])(
+    'has flushed what was there, though more is recorded %i moments later',
+    async (moments) => {
+      const { log, lines } = openLog();
+      const added = log.append([error('a')]).then(async () => {
+        for (let i = 0; i < moments; i++) await undefined;
+        log.record(error('b'));
+      });
+      await Promise.all([added, log.flush()]);
+      expect(lines().length).toBeGreaterThanOrEqual(1);
+      await log.flush();
+      expect(lines()).toHaveLength(2);
+    },
+  );
+
+  it('that fails between two batches acknowledges nothing more, and lets nobody wait', async () => {
+    const work = openLog();
+    const failing = work.log.exclusively(async () => {
+      throw work.log.fail(new Error('EIO'));
+    });
+    const waiting = work.log.append([error('a')]);
+    await expect(failing).rejects.toThrow('EIO');
+    await expect(waiting).rejects.toThrow('EIO');
+    expect(work.lines()).toEqual([]);
+
+    let late: Promise<void> | undefined;
+    const after = openLog({
+      afterBatch: async () => {
+        late = after.log.append([error('b')]);
+        late.catch(() => {});
+        after.log.fail(new Error('EIO'));
+      },
+    });
+    await after.log.append([error('a')]);
+    await new Promise((resolve) => setImmediate(resolve));
+    await expect(late).rejects.toThrow('EIO');
+  });
+
+  it('that is sealed takes nothing more, and writes what is waiting', async () => {
+    const { log, durable } = openLog();
+    log.record(error('a'));
+    const added = log.append([error('b')]);
+    log.seal();
+    await expect(log.append([error('c')])).rejects.toMatchObject({ code: 'STORE_CLOSED' });
+    expect(() => log.record(error('d'))).toThrow('closed');
+    await log.flush();
+    await added;
+    expect(durable).toHaveLength(2);
   });
 
   it('that is closed takes nothing more', async () => {

@@ -56,6 +56,9 @@ export class EventLog<M> {
   #flushing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #failure: Error | undefined;
+  #sealed: Error | undefined;
+  /** What nobody awaits could not be written, and waits for the next attempt. */
+  #isStuck = false;
 
   constructor(options: EventLogOptions<M>) {
     this.#options = options;
@@ -73,7 +76,8 @@ export class EventLog<M> {
 
   /** Durable when it resolves. */
   append(bodies: readonly EventBody<M>[]): Promise<void> {
-    if (this.#failure) return Promise.reject(this.#failure);
+    const refusal = this.#failure ?? this.#sealed;
+    if (refusal) return Promise.reject(refusal);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ bodies: bodies.map(encodeBody), resolve, reject });
       this.#start();
@@ -82,7 +86,8 @@ export class EventLog<M> {
 
   /** Durable a little later. */
   record(body: EventBody<M>): void {
-    if (this.#failure) throw this.#failure;
+    const refusal = this.#failure ?? this.#sealed;
+    if (refusal) throw refusal;
     this.#waiting.push({ bodies: [encodeBody(body)] });
     if (this.#waiting.length >= MOST_WAITING) this.#start();
     else this.#timer ??= setTimeout(() => this.#start(), LONGEST_WAIT_MS);
@@ -93,7 +98,7 @@ export class EventLog<M> {
     if (this.#waiting.length > 0) this.#start();
     await this.#flushing;
     if (this.#failure) throw this.#failure;
-    if (this.#waiting.length > 0) throw this.#unwritten();
+    if (this.#isStuck) throw this.#unwritten();
   }
 
   /** Does something between two batches. */
@@ -123,9 +128,15 @@ export class EventLog<M> {
     this.#end = end;
   }
 
+  /** From now on nothing is taken. What is waiting can still be written. */
+  seal(): void {
+    this.#sealed ??= new PalimpsestError('STORE_CLOSED', 'Expected an open session but it was closed; open it again');
+  }
+
   close(): void {
     clearTimeout(this.#timer);
-    this.#failure ??= new PalimpsestError('STORE_CLOSED', 'Expected an open session but it was closed; open it again');
+    this.seal();
+    this.#failure ??= this.#sealed;
     this.#file.close();
   }
 
@@ -141,22 +152,25 @@ export class EventLog<M> {
     while (this.#waiting.length + this.#work.length > 0 && !this.#failure) {
       const work = this.#work.shift();
       if (work) await work.run().then(work.resolve, work.reject);
+      if (this.#failure) break;
       const batch = this.#waiting;
       this.#waiting = [];
       try {
         await this.#write(batch.flatMap(({ bodies }) => bodies));
       } catch (error) {
         this.#refuse(batch, error as Error);
+        this.#isStuck = this.#waiting.length > 0;
         // What nobody awaits would be tried again and again.
         if (!this.#waiting.some(({ reject }) => reject)) break;
         continue;
       }
+      this.#isStuck = false;
       for (const { resolve } of batch) resolve?.();
       if (batch.length > 0) await this.#options.afterBatch();
     }
     // At once, and not when somebody hears of it: what comes between the two would wait for ever.
     this.#flushing = undefined;
-    for (const { reject } of this.#work.splice(0)) reject(this.#failure ?? this.#unwritten());
+    this.#refuseRest();
   }
 
   async #write(bodies: readonly string[]): Promise<void> {
@@ -229,9 +243,13 @@ export class EventLog<M> {
     const unawaited = batch.filter(({ reject }) => !reject);
     if (unawaited.length > 0) this.#options.onProblem(error);
     this.#waiting = [...unawaited, ...this.#waiting];
+  }
+
+  /** Nobody is to wait for what will not be done. */
+  #refuseRest(): void {
+    for (const { reject } of this.#work.splice(0)) reject(this.#failure ?? this.#unwritten());
     if (!this.#failure) return;
-    for (const { reject } of this.#waiting) reject?.(this.#failure);
-    this.#waiting = [];
+    for (const { reject } of this.#waiting.splice(0)) reject?.(this.#failure);
   }
 
   #unwritten(): PalimpsestError {

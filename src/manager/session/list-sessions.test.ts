@@ -1,10 +1,12 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { never } from '../../plan/policies/never.ts';
+import { createMemoryStore } from '../../store/memory-store.ts';
 import { deleteSession } from './delete-session.ts';
 import { listSessions } from './list-sessions.ts';
 import { readSessionEvents } from './read-session-events.ts';
-import { call, eventsOf, openChat, temporaryFolders, user } from './session.test-data.ts';
+import { call, eventsOf, openChat, temporaryFolders, turns, user } from './session.test-data.ts';
 import { sweepSessions } from './sweep-sessions.ts';
 
 const freshFolder = temporaryFolders();
@@ -29,6 +31,16 @@ describe('listSessions', () => {
       { id: 'a', format: 'chat', status: 'active', number: 1, events: 2, lastActive: '1970-01-02T00:00:00.000Z' },
       { id: 'b', format: 'chat', status: 'active', number: 1, events: 2, lastActive: '1970-01-01T00:00:00.000Z' },
     ]);
+  });
+
+  it('leaves out what has no name of a session, or a link for a log', async () => {
+    const directory = await directoryWith('a');
+    const log = join(directory, 'a/events.jsonl');
+    mkdirSync(join(directory, 'a.copy'));
+    writeFileSync(join(directory, 'a.copy/events.jsonl'), readFileSync(log));
+    mkdirSync(join(directory, 'linked'));
+    symlinkSync(log, join(directory, 'linked/events.jsonl'));
+    expect(listSessions(directory).map(({ id }) => id)).toEqual(['a']);
   });
 
   it('answers nothing for a directory that is not there', () => {
@@ -90,7 +102,7 @@ describe('sweepSessions', () => {
 
   it('ends what is older than 168 hours, and leaves it on disk', async () => {
     const directory = await directoryWith('old', 'young');
-    expect(await sweepSessions({ directory, now })).toEqual({ expired: ['old'], removed: [], open: [] });
+    expect(await sweepSessions({ directory, now })).toEqual({ expired: ['old'], removed: [], open: [], failed: [] });
     expect(listSessions(directory)).toMatchObject([
       { id: 'old', status: 'completed' },
       { id: 'young', status: 'active' },
@@ -112,15 +124,25 @@ describe('sweepSessions', () => {
 
   it('removes them where it is asked to', async () => {
     const directory = await directoryWith('old', 'young');
-    expect(await sweepSessions({ directory, now, remove: true })).toEqual({ expired: [], removed: ['old'], open: [] });
+    expect(await sweepSessions({ directory, now, remove: true })).toEqual({
+      expired: [],
+      removed: ['old'],
+      open: [],
+      failed: [],
+    });
     expect(listSessions(directory).map(({ id }) => id)).toEqual(['young']);
   });
 
   it('leaves a session alone that is open, and all of them for 0 hours', async () => {
     const directory = await directoryWith('old');
-    expect(await sweepSessions({ directory, now, ttlHours: 0 })).toEqual({ expired: [], removed: [], open: [] });
+    expect(await sweepSessions({ directory, now, ttlHours: 0 })).toEqual({
+      expired: [],
+      removed: [],
+      open: [],
+      failed: [],
+    });
     const session = await openChat({ directory, id: 'old' });
-    expect(await sweepSessions({ directory, now })).toEqual({ expired: [], removed: [], open: ['old'] });
+    expect(await sweepSessions({ directory, now })).toEqual({ expired: [], removed: [], open: ['old'], failed: [] });
     await session.close();
   });
 
@@ -134,6 +156,37 @@ describe('sweepSessions', () => {
     expect(again.messages()).toHaveLength(2);
     expect((await eventsOf(again)).at(-1)).toMatchObject({ type: 'session_end', reason: 'expired', total_turns: 1 });
     await again.close();
+  });
+
+  it('leaves what is shown as it was, whatever the policy, the store and the limits it was opened with', async () => {
+    const options = {
+      directory: freshFolder(),
+      id: 'a',
+      policy: never(),
+      store: createMemoryStore(),
+      maxToolResultTokens: 100_000,
+      maxInputTokens: 1_000_000,
+      now: () => 0,
+    };
+    const session = await openChat(options);
+    await session.add(user('the task'), ...turns(60, { lines: 2000 }));
+    const view = session.view();
+    await session.close();
+    expect((await sweepSessions({ directory: options.directory, now })).expired).toEqual(['a']);
+    const again = await openChat(options);
+    expect(again.status).toBe('completed');
+    expect(JSON.stringify(again.view()) === JSON.stringify(view)).toBe(true);
+    await again.close();
+  });
+
+  it('goes on where one of them cannot be swept, and says which and why', async () => {
+    const directory = await directoryWith('c', 'a');
+    mkdirSync(join(directory, 'b'));
+    const start = '{"seq":1,"time":"1970-01-01T00:00:00.000Z","type":"session_start","id":"b","format":"mine"}\n';
+    writeFileSync(join(directory, 'b/events.jsonl'), start);
+    const swept = await sweepSessions({ directory, now: () => 30 * DAY });
+    expect(swept).toMatchObject({ expired: ['a', 'c'], failed: [{ id: 'b', error: { code: 'BAD_OPTION' } }] });
+    expect((await sweepSessions({ directory, now: () => 60 * DAY, remove: true })).removed).toEqual(['a', 'b', 'c']);
   });
 
   it('refuses hours that are none', async () => {

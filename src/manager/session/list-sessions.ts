@@ -1,10 +1,11 @@
 import { readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { type Disk, nodeDisk } from '../../store/embedded/disk.ts';
+import { checkSession } from '../../store/store.ts';
 import { readEvent } from './event-line.ts';
 import { lastLine, readLines } from './lines.ts';
-import { EVENTS } from './recover.ts';
 import type { SessionEvent, SessionStatus } from './session-event.ts';
+import { EVENTS } from './session-files.ts';
 import { readSnapshot } from './snapshot.ts';
 
 /** What is known of a session without opening it. */
@@ -25,10 +26,29 @@ export function listSessions(directory: string): SessionInfo[] {
   const folder = resolve(directory);
   if (!nodeDisk.exists(folder)) return [];
   return readdirSync(folder, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
+    .filter((entry) => entry.isDirectory() && isSession(entry.name))
     .map(({ name }) => name)
     .sort()
-    .flatMap((id) => readInfo(nodeDisk, join(folder, id), id) ?? []);
+    .flatMap((id) => readIfThere(join(folder, id), id) ?? []);
+}
+
+function isSession(name: string): boolean {
+  try {
+    checkSession(name);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Undefined where the log is a link, which leads elsewhere, and where somebody deletes the session at this moment. */
+function readIfThere(folder: string, id: string): SessionInfo | undefined {
+  try {
+    return readInfo(nodeDisk, folder, id);
+  } catch (error) {
+    if (['STORE_DAMAGED', 'ENOENT'].includes((error as { code?: string }).code ?? '')) return undefined;
+    throw error;
+  }
 }
 
 /** Reads only what came after the snapshot. */

@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
-import { ARCHIVE } from './compact.ts';
 import { readEvent } from './event-line.ts';
 import { readLines } from './lines.ts';
-import { EVENTS } from './recover.ts';
 import type { EventOptions } from './session.ts';
 import type { SessionEvent } from './session-event.ts';
+import { ARCHIVE, EVENTS } from './session-files.ts';
 
 /** The events of a session, from its archive and its log, each once and in order. No lock is needed. */
 export async function* readEvents<M>(
@@ -41,13 +40,15 @@ export async function* readEvents<M>(
   }
 }
 
+const FIRST = /^\{"seq":1,/;
 const CHECKPOINT = /^\{"seq":\d+,"time":"[^"]*",(?:"batch":\d+,)?"type":"checkpoint"/;
 
-/** How much of the archive was synced when the log was last rewritten. */
+/** How much of the archive was synced when the log was last rewritten: all, where what tells so is damaged. */
 function soundArchive(log: DiskFile): number {
   for (const { text } of readLines(log, 0)) {
+    if (FIRST.test(text)) return 0;
     const event = CHECKPOINT.test(text) ? readEvent(text)?.event : undefined;
     if (event?.type === 'checkpoint') return event.archive_bytes;
   }
-  return 0;
+  return Number.MAX_SAFE_INTEGER;
 }

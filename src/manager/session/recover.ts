@@ -1,17 +1,15 @@
 import { join } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
 import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
+import { archiveEnd } from './compact.ts';
 import type { Conversation, ConversationState } from './conversation.ts';
 import { type ReadEvent, readEvent } from './event-line.ts';
 import type { LogEnd } from './event-log.ts';
 import { type Line, lastLine, type Place, readAt, readLines } from './lines.ts';
 import type { Recovery } from './session.ts';
 import type { Checkpoint, SessionEvent } from './session-event.ts';
+import { ARCHIVE, EVENTS, TORN } from './session-files.ts';
 import { readSnapshot, type Snapshot } from './snapshot.ts';
-
-export const EVENTS = 'events.jsonl';
-/** Lines that were cut off although they had an end: somebody may want to see what was in them. */
-export const TORN = 'events.torn.jsonl';
 
 export interface RecoverOptions<M> {
   readonly disk: Disk;
@@ -52,6 +50,7 @@ function loadSnapshot<M>({ disk, folder, file, conversation }: RecoverOptions<M>
     conversation.load(state, (key) => found.get(key));
     return { snapshot };
   } catch (error) {
+    conversation.clear();
     return { problem: `state.yaml cannot be used: ${(error as Error).message}` };
   }
 }
@@ -122,7 +121,7 @@ class Replay<M> {
       if (++lines % LINES_BETWEEN === 0) await this.#options.between();
     }
     if (this.#damage) await this.#cutOff(this.#damage.offset);
-    for (const located of this.#prologue ?? []) this.#fold(located);
+    if (this.#prologue) this.#withoutCheckpoint(this.#prologue);
   }
 
   result(problem: string | undefined): Recovered {
@@ -168,17 +167,10 @@ class Replay<M> {
     if (!this.#damage) this.#end = { ...this.#end, position: offset + bytes };
   }
 
-  #acceptDamage({ expected, lines, followers }: Damage<M>): void {
+  #acceptDamage({ lines, followers }: Damage<M>): void {
     this.#damage = undefined;
     this.#damagedLines += lines;
-    let next = expected;
-    for (const located of followers) {
-      // Before a checkpoint there are gaps in any case: it tells which messages are missing.
-      const end = this.#prologue ? next : Math.min(located.event.seq, next + MOST_MISSING);
-      for (; next < end; next++) this.#missing.push(next);
-      next = located.event.seq + 1;
-      this.#accept(located);
-    }
+    for (const located of followers) this.#accept(located);
   }
 
   #accept(located: Located<M>): void {
@@ -190,9 +182,10 @@ class Replay<M> {
       this.#pass(place);
       return;
     }
-    const isFirst = this.#end.seq === 0;
+    if (this.#end.seq === 0 && event.type !== 'session_start') this.#prologue = [];
+    // Before a checkpoint there are gaps in any case: it tells which messages are missing.
+    if (!this.#prologue) this.#miss(this.#end.seq + 1, event.seq);
     this.#end = { position: place.offset + place.bytes, seq: event.seq, time: event.time };
-    if (isFirst && event.type !== 'session_start') this.#prologue = [];
     if (event.type === 'checkpoint') this.#fromCheckpoint(event);
     else if (this.#prologue) this.#prologue.push(located);
     else this.#fold(located);
@@ -214,6 +207,36 @@ class Replay<M> {
     this.#missing.push(...lost.map((key) => Number.parseInt(key, 10)));
     this.#format = format;
     this.#prologue = undefined;
+  }
+
+  /** The line is gone that told how the log began: all there is counts, and so does the archive, which goes before it. */
+  #withoutCheckpoint(prologue: readonly Located<M>[]): void {
+    let next = 1;
+    for (const located of prologue) {
+      this.#miss(next, located.event.seq);
+      next = located.event.seq + 1;
+      this.#fold(located);
+    }
+    const { position, seq } = this.#readArchiveEnd();
+    this.#archiveBytes = position;
+    this.#end = { ...this.#end, seq: Math.max(this.#end.seq, seq) };
+  }
+
+  #readArchiveEnd(): { readonly position: number; readonly seq: number } {
+    const { disk, folder } = this.#options;
+    const path = join(folder, ARCHIVE);
+    if (!disk.exists(path)) return { position: 0, seq: 0 };
+    const archive = disk.open(path, 'read');
+    try {
+      return archiveEnd(archive, archive.size());
+    } finally {
+      archive.close();
+    }
+  }
+
+  /** From and up to, not including. */
+  #miss(from: number, to: number): void {
+    for (let seq = from; seq < Math.min(to, from + MOST_MISSING); seq++) this.#missing.push(seq);
   }
 
   /** What a crash left unfinished was never acknowledged. It must not come back behind what is written now. */

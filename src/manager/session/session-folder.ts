@@ -1,4 +1,4 @@
-import { lstatSync } from 'node:fs';
+import { lstatSync, type Stats } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
 import { badOption } from '../../options.ts';
@@ -9,8 +9,17 @@ export function sessionFolder(directory: string, id: string): string {
   if (typeof directory !== 'string') throw badOption('directory', 'a folder', directory);
   checkSession(id);
   const folder = join(resolve(directory), id);
-  const found = lstatSync(folder, { throwIfNoEntry: false });
+  const found = look(folder);
   if (!found || found.isDirectory()) return folder;
   const what = found.isSymbolicLink() ? 'a symbolic link' : 'a file';
   throw new PalimpsestError('STORE_DAMAGED', `Expected a folder at ${folder} but found ${what}; take it away`);
+}
+
+function look(folder: string): Stats | undefined {
+  try {
+    return lstatSync(folder, { throwIfNoEntry: false });
+  } catch (error) {
+    const text = `Expected a folder for sessions but found: ${(error as Error).message}; give another directory`;
+    throw new PalimpsestError('STORE_FAILED', text, { cause: error });
+  }
 }

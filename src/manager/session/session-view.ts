@@ -142,9 +142,8 @@ export class SessionView<M> {
       const arrived = this.#arrive(message, viewer);
       return [...notesBefore(key), { key, arrived, message: this.#applyMasks(arrived, masksOf.get(key)) }];
     });
+    // Masks that were written down were stored before. What is cut is to be stored again: there may have been no store then.
     this.#rebase([...items, ...notesBefore(undefined)]);
-    // What was written down was stored before.
-    this.#hidden = [];
   }
 
   /** What was hidden: by this planner, and before it as far as it is not stored. */

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
 import { parse } from 'yaml';
 import type { Disk } from '../../store/embedded/disk.ts';
 import type { ConversationState } from './conversation.ts';
@@ -30,7 +31,7 @@ export async function writeSnapshot<M>(disk: Disk, folder: string, snapshot: Sna
   disk.remove(draft);
   const file = disk.open(draft, 'create');
   try {
-    file.write(Buffer.from(toYaml(snapshot)), 0);
+    file.write(Buffer.from(seal(toYaml(snapshot))), 0);
     await file.sync();
   } finally {
     file.close();
@@ -72,7 +73,12 @@ function toYaml<M>({ state, messages, ...about }: Snapshot<M>): string {
 
 const BLOCKS = ['left_out', 'masks', 'notes', 'messages'] as const;
 
+/** So that a bit that was turned over, or a line that somebody changed, is noticed. */
+const seal = (yaml: string): string => `${yaml}${CHECKSUM}"${crc32(yaml).toString(16).padStart(8, '0')}"\n`;
+const CHECKSUM = 'checksum: ';
+
 function fromYaml<M>(text: string): Snapshot<M> {
+  if (text !== seal(text.slice(0, text.lastIndexOf(CHECKSUM)))) throw new Error('expected it as it was written');
   const found = parse(text) as Record<string, unknown> | null;
   if (found?.version !== VERSION) throw new Error(`expected version ${VERSION} but found ${String(found?.version)}`);
   if (!BLOCKS.every((name) => typeof found[name] === 'string')) throw new Error('expected more fields');
@@ -86,8 +92,9 @@ function fromYaml<M>(text: string): Snapshot<M> {
     offset,
     archive_bytes,
     messages: _messages,
+    checksum: _checksum,
     ...counts
-  } = decodeValue(JSON.stringify(found)) as { version: number } & Snapshot<M>;
+  } = decodeValue(JSON.stringify(found)) as { version: number; checksum: string } & Snapshot<M>;
   const state = { ...counts, left_out: leftOut, masks: masks.map(decodeValue), notes: notes.map(decodeValue) };
   const areTexts = [id, format, time].every((value) => typeof value === 'string');
   if (!areTexts || ![seq, offset, archive_bytes].every(Number.isSafeInteger) || !isState(state))

@@ -1,8 +1,7 @@
-import type { FormatName } from '../../message.ts';
 import { badOption, checkOptions, flag, func, given, rule, text } from '../../options.ts';
-import { openSession } from '../open-session.ts';
 import { deleteSession } from './delete-session.ts';
-import { listSessions, type SessionInfo } from './list-sessions.ts';
+import { endSession } from './end-session.ts';
+import { listSessions } from './list-sessions.ts';
 
 /** Options of `sweepSessions`. */
 export interface SweepOptions {
@@ -22,6 +21,8 @@ export interface Swept {
   readonly removed: readonly string[];
   /** Sessions that are old, but open. */
   readonly open: readonly string[];
+  /** Sessions that could be neither, and why: such as one in a format of your own, which can only be deleted. */
+  readonly failed: readonly { readonly id: string; readonly error: Error }[];
 }
 
 const HOUR_MS = 3_600_000;
@@ -37,28 +38,18 @@ export async function sweepSessions(options: SweepOptions): Promise<Swept> {
   });
   const { directory, ttlHours = 168, remove = false, now = Date.now } = options;
   if (directory === undefined) throw badOption('sweepSessions option directory', 'a folder', directory);
-  const swept = { expired: [] as string[], removed: [] as string[], open: [] as string[] };
-  if (ttlHours === 0) return swept;
-  for (const info of listSessions(directory)) {
-    const isOld = now() - Date.parse(info.lastActive) > ttlHours * HOUR_MS;
-    if (!isOld || (info.status === 'completed' && !remove)) continue;
+  const [done, open, failed]: [string[], string[], { id: string; error: Error }[]] = [[], [], []];
+  for (const { id, format, status, lastActive } of ttlHours === 0 ? [] : listSessions(directory)) {
+    const isOld = now() - Date.parse(lastActive) > ttlHours * HOUR_MS;
+    if (!isOld || (status === 'completed' && !remove)) continue;
     try {
-      if (remove) await deleteSession({ directory, id: info.id });
-      else await endSession(directory, info, now);
-      (remove ? swept.removed : swept.expired).push(info.id);
+      if (remove) await deleteSession({ directory, id });
+      else await endSession({ directory, id, format, reason: 'expired', now });
+      done.push(id);
     } catch (error) {
-      if ((error as { code?: string }).code !== 'STORE_LOCKED') throw error;
-      swept.open.push(info.id);
+      if ((error as { code?: string }).code === 'STORE_LOCKED') open.push(id);
+      else failed.push({ id, error: error as Error });
     }
   }
-  return swept;
-}
-
-async function endSession(directory: string, { id, format }: SessionInfo, now: () => number): Promise<void> {
-  const session = await openSession<unknown>({ directory, id, dialect: format as FormatName, openCalls: 'keep', now });
-  try {
-    await session.log({ type: 'session_end', reason: 'expired', total_turns: session.turns });
-  } finally {
-    await session.close();
-  }
+  return { expired: remove ? [] : done, removed: remove ? done : [], open, failed };
 }

@@ -1,0 +1,76 @@
+import { count, ratio, time } from './table.js';
+
+/** @returns {Generator<import('./table.js').Table>} */
+export function* gatewayTables({ measure, quick }) {
+  yield throughputTable(
+    measure('gateway.js', { task: 'throughput', rounds: quick ? 3 : 7, roundMs: quick ? 700 : 2000 }),
+  );
+  const rounds = quick ? 220 : 880;
+  const run = (bodyBytes, isNew) => measure('gateway.js', { task: 'latency', bodyBytes, rounds, isNew });
+  yield latencyTable([
+    { what: '100 KB, a turn more each time', ...run(100_000, false), target: 'bare' },
+    { what: '100 KB, never seen before', ...run(100_000, true) },
+    { what: '1 MB, a turn more each time', ...run(1_000_000, false), target: 'rewrite' },
+    { what: '1 MB, never seen before', ...run(1_000_000, true) },
+  ]);
+  yield memoryTable(measure('gateway.js', { task: 'memory', requests: quick ? 2000 : 10_000 }));
+}
+
+function throughputTable({ bodyBytes, bare, palimpsest }) {
+  const quotient = palimpsest / bare;
+  return {
+    title: 'gateway: requests per second',
+    note: `bodies of ${count(bodyBytes)} bytes, 16 at a time; bare is node:http on both sides and nothing else`,
+    columns: ['palimpsest', 'bare', 'ours / bare', 'target', ''],
+    rows: [
+      {
+        cells: [count(Math.round(palimpsest)), count(Math.round(bare)), ratio(quotient), '>= 0.7'],
+        met: quotient >= 0.7,
+        values: { palimpsest, bare, quotient, target: 0.7 },
+      },
+    ],
+  };
+}
+
+function latencyTable(found) {
+  return {
+    title: 'gateway: time to the first byte',
+    note: 'one request at a time, median; rewrite parses the JSON, masks and writes it anew',
+    columns: ['body', 'palimpsest', 'bare', 'rewrite', 'added', 'added by rewrite', 'target', ''],
+    rows: found.map(({ what, palimpsest, bare, rewrite, target }) => {
+      const [added, byRewrite] = [palimpsest - bare, rewrite - bare];
+      const most = target === 'bare' ? 1 : byRewrite;
+      return {
+        cells: [
+          what,
+          time(palimpsest),
+          time(bare),
+          time(rewrite),
+          signed(added),
+          signed(byRewrite),
+          target === 'bare' ? '<= 1 ms' : target ? '< rewrite' : '-',
+        ],
+        met: target === undefined ? undefined : added <= most,
+        values: { what, palimpsest, bare, rewrite },
+      };
+    }),
+  };
+}
+
+const signed = (milliseconds) => `${milliseconds < 0 ? '-' : '+'}${time(Math.abs(milliseconds))}`;
+
+function memoryTable({ first, last }) {
+  const quotient = last / first;
+  return {
+    title: 'gateway: memory',
+    note: 'resident, after a fifth of the requests and after all',
+    columns: ['after a fifth', 'after all', 'growth', 'target', ''],
+    rows: [
+      {
+        cells: [`${first.toFixed(0)} MB`, `${last.toFixed(0)} MB`, ratio(quotient), '<= 1.2'],
+        met: quotient <= 1.2,
+        values: { first, last, quotient },
+      },
+    ],
+  };
+}

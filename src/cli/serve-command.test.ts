@@ -1,0 +1,258 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Io } from './io.ts';
+import { palimpsest, type Ran } from './memory-io.test-data.ts';
+
+const TOKEN = 'a-token-for-tests-only';
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-serve-'));
+const received: string[] = [];
+const upstream: Server = createServer((request, response) => {
+  received.push(request.url ?? '');
+  response.end('{}');
+});
+let upstreamUrl = '';
+
+beforeAll(async () => {
+  upstream.listen(0, '127.0.0.1');
+  await once(upstream, 'listening');
+  upstreamUrl = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+});
+afterAll(() => {
+  upstream.close();
+  upstream.closeAllConnections();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Serving {
+  readonly url: string;
+  stdout(): string;
+  stderr(): string;
+  stop(): Promise<Ran>;
+}
+
+let stores = 0;
+
+/** Serves in this process, with what its files say, until it is stopped. */
+async function serve(args: readonly string[], files: Readonly<Record<string, string>> = {}): Promise<Serving> {
+  const said = { stdout: '', stderr: '' };
+  let stop = (): void => {};
+  const io: Partial<Io> = {
+    env: { PALIMPSEST_TOKEN: TOKEN, XDG_CONFIG_HOME: '/users-own' },
+    readFile: async (path) => files[path] ?? Promise.reject(new Error('ENOENT: no such file')),
+    stdout: (text) => (said.stdout += text),
+    stderr: (text) => (said.stderr += text),
+    interrupted: () => new Promise((resolve) => (stop = resolve)),
+  };
+  const own = args.includes('--store') ? [] : ['--store', join(folder, `store-${++stores}`)];
+  const running = palimpsest(['serve', '--port', '0', '--quiet', ...own, ...args], io);
+  while (!said.stdout.includes('Ctrl-C')) {
+    await Promise.race([
+      new Promise((resolve) => setTimeout(resolve, 5)),
+      running.then((ran) => Promise.reject(new Error(said.stderr || ran.stderr))),
+    ]);
+  }
+  const url = /^listening on (http:\/\/127\.0\.0\.1:\d+)$/m.exec(said.stdout)?.[1] ?? '';
+  return {
+    url,
+    stdout: () => said.stdout,
+    stderr: () => said.stderr,
+    stop: () => {
+      stop();
+      return running;
+    },
+  };
+}
+
+const settingsOf = async (url: string): Promise<Record<string, unknown>> => {
+  const headers = { authorization: `Bearer ${TOKEN}` };
+  const status = (await (await fetch(`${url}/_palimpsest/api/status`, { headers })).json()) as {
+    settings: Record<string, unknown>;
+  };
+  return status.settings;
+};
+
+describe('palimpsest serve', () => {
+  it('says where it listens, what to type next and where to watch', async () => {
+    const { url, stdout, stop } = await serve([]);
+    expect(stdout().split('\n')[0]).toBe(`listening on ${url}`);
+    expect(stdout()).toContain(`export ANTHROPIC_BASE_URL=${url} `);
+    expect(stdout()).toContain(`export OPENAI_BASE_URL=${url}/v1 `);
+    expect(stdout()).toContain(`${url}/_palimpsest/#token=${TOKEN}`);
+    expect((await fetch(`${url}/healthz`)).status).toBe(200);
+    expect((await stop()).code).toBe(0);
+    await expect(fetch(`${url}/healthz`)).rejects.toThrow();
+  });
+
+  it('forwards to the upstreams of its flags', async () => {
+    const { url, stop } = await serve([
+      '--upstream',
+      `openai=${upstreamUrl}`,
+      '--policy',
+      'never',
+      '--max-tokens',
+      '1000',
+      '--prices',
+      'gpt-5',
+    ]);
+    await fetch(`${url}/v1/models`);
+    expect(received.at(-1)).toBe('/v1/models');
+    expect(await settingsOf(url)).toMatchObject({
+      openai: upstreamUrl,
+      policy: 'never',
+      maxTokens: 1000,
+      prices: 'gpt-5',
+    });
+    await stop();
+  });
+
+  it('reads the file of --config, over which flags go', async () => {
+    const yaml = `gateway: { upstreams: { openai: "${upstreamUrl}", gemini: "${upstreamUrl}" }, max_tokens: 5000 }\npolicy: { name: polling }`;
+    const { url, stderr, stop } = await serve(['--config', 'mine.yaml', '--max-tokens', '6000'], { 'mine.yaml': yaml });
+    expect(await settingsOf(url)).toMatchObject({
+      openai: upstreamUrl,
+      gemini: upstreamUrl,
+      maxTokens: 6000,
+      policy: 'polling',
+    });
+    expect(stderr()).toBe('');
+    await stop();
+  });
+
+  it("reads the user's own file", async () => {
+    const files = { '/users-own/palimpsest/palimpsest.yaml': `gateway: { upstreams: { openai: "${upstreamUrl}" } }` };
+    const { url, stop } = await serve([], files);
+    expect(await settingsOf(url)).toMatchObject({ openai: upstreamUrl });
+    await stop();
+  });
+
+  it('lets no file of the working folder redirect it, and says so', async () => {
+    const yaml = `
+gateway:
+  upstreams: { openai: "${upstreamUrl}" }
+  host: 0.0.0.0
+  port: 1
+  tokens: { evil: a-token-that-is-known }
+  allowed_hosts: [evil.example]
+  max_tokens: 5000
+store: { path: /elsewhere }
+policy: { name: polling }
+`;
+    const { url, stderr, stop } = await serve([], { 'palimpsest.yaml': yaml });
+    expect(await settingsOf(url)).toMatchObject({
+      openai: 'https://api.openai.com',
+      maxTokens: 5000,
+      policy: 'polling',
+    });
+    for (const key of [
+      'gateway.upstreams',
+      'gateway.host',
+      'gateway.port',
+      'gateway.tokens',
+      'gateway.allowed_hosts',
+      'store',
+    ])
+      expect(stderr()).toContain(key);
+    const headers = { authorization: 'Bearer a-token-that-is-known' };
+    expect((await fetch(`${url}/_palimpsest/api/status`, { headers })).status).toBe(401);
+    await stop();
+  });
+
+  it('says at once that an upstream does not answer', async () => {
+    const { stderr, stop } = await serve(['--upstream', 'anthropic=http://127.0.0.1:1']);
+    while (stderr() === '') await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(stderr()).toContain(
+      'nothing answers at http://127.0.0.1:1 (ECONNREFUSED). Requests for anthropic get a 502',
+    );
+    await stop();
+  });
+
+  it('serves MCP beside the API, with the same token', async () => {
+    const { url, stop } = await serve([]);
+    const call = (headers: Record<string, string>) =>
+      fetch(`${url}/_palimpsest/mcp`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+        body: JSON.stringify({
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'initialize',
+          params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+        }),
+      });
+    expect((await call({})).status).toBe(401);
+    expect(await (await call({ authorization: `Bearer ${TOKEN}` })).text()).toContain('"name":"palimpsest"');
+    await stop();
+  });
+
+  it('plays a demo that masks, with nothing but itself', async () => {
+    const { url, stdout, stop } = await serve(['--demo']);
+    const ask = async <T>(path: string): Promise<T> =>
+      (await (
+        await fetch(`${url}/_palimpsest/api/${path}`, { headers: { authorization: `Bearer ${TOKEN}` } })
+      ).json()) as T;
+    const masked = async () => (await ask<{ totals: { masked: number } }>('status')).totals.masked;
+    while ((await masked()) === 0) await new Promise((resolve) => setTimeout(resolve, 100));
+    const { conversations } = await ask<{ conversations: { id: string; title: string }[] }>('conversations');
+    expect(conversations.map(({ title }) => title).join()).toContain('The nightly import loses orders');
+    expect(stdout()).toContain('no key is needed');
+    expect((await stop()).code).toBe(0);
+  });
+});
+
+describe('palimpsest serve, called wrongly', () => {
+  it.each([
+    [['--upstream', 'anthropic'], "expected --upstream anthropic|openai|gemini=<address> but found 'anthropic'"],
+    [['--upstream', 'antropic=http://x'], 'did you mean anthropic=…?'],
+    [['--upstream', 'openai=ftp://x'], "Expected upstream openai to be an http or https address but found 'ftp://x'"],
+    [['--upstream', 'openai=https://user:secret@host'], 'an address without a user name'],
+    [['--port', '70000'], 'a port of 0 to 65535'],
+    [['--policy', 'brake-even'], 'did you mean break-even?'],
+    [['--prices', 'gpt5'], 'did you mean gpt-5?'],
+    [['--workers', '0'], 'a whole number of 1 or more'],
+    [['--bound-thinking', 'drop'], "'opt-in', 'keep'"],
+    [['extra'], "expected options only but found 'extra'"],
+    [['--upstreams', 'x'], 'did you mean --upstream?'],
+  ])('%j gets words and exit code 2', async (args, words) => {
+    const env = { PALIMPSEST_TOKEN: TOKEN, XDG_CONFIG_HOME: '/users-own' };
+    const { code, stderr } = await palimpsest(['serve', '--store', join(folder, 'wrong'), ...args], { env });
+    expect(stderr).toContain(words);
+    expect(stderr).not.toContain('secret');
+    expect(code).toBe(2);
+  });
+
+  it('says what to do where the port is taken', async () => {
+    const { port } = upstream.address() as AddressInfo;
+    const env = { PALIMPSEST_TOKEN: TOKEN };
+    const { code, stderr } = await palimpsest(['serve', '--port', String(port), '--store', join(folder, 'taken')], {
+      env,
+    });
+    expect(stderr).toContain(`Could not listen on port ${port} of 127.0.0.1: it is in use; stop what listens there`);
+    expect(code).toBe(1);
+  });
+
+  it('says who writes to the store where another process does', async () => {
+    const store = join(folder, 'locked');
+    const { stop } = await serve(['--store', store]);
+    const { code, stderr } = await palimpsest(['serve', '--port', '0', '--store', store], {
+      env: { PALIMPSEST_TOKEN: TOKEN },
+    });
+    expect(stderr).toMatch(/process/);
+    expect(code).toBe(1);
+    await stop();
+  });
+
+  it('names what is wrong with a file', async () => {
+    const readFile = async () => 'gateway: { prot: 1 }';
+    const { code, stderr } = await palimpsest(['serve', '--config', 'x.yaml'], {
+      readFile,
+      env: { PALIMPSEST_TOKEN: TOKEN },
+    });
+    expect(stderr).toContain('line 1: gateway.prot: Expected a known field but found prot; did you mean port?');
+    expect(code).toBe(2);
+  });
+});

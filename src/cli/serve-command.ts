@@ -1,0 +1,59 @@
+import { type Io, UsageError } from './io.ts';
+import { parseOptions } from './parse-options.ts';
+
+export const serveHelp = `palimpsest serve: a gateway that keeps any agent's context small.
+
+Usage: palimpsest serve [options]
+
+Point an agent's base URL at it: old tool results are masked where that saves
+money, everything can be recalled, and a page shows it happen.
+
+Options:
+  --upstream <p>=<url>  where requests for anthropic, openai or gemini go
+                        (default: the official hosts); repeatable
+  --port <n>            where to listen (default: 8787; 0 picks a free one)
+  --host <address>      default: 127.0.0.1; elsewhere every request needs a token
+  --allow-host <name>   a name by which the page may be called; repeatable
+  --store <place>       a folder, or a postgres:// address (default:
+                        $PALIMPSEST_STORE, else ~/.palimpsest/store)
+  --policy <policy>     what to mask: break-even (default), never, …
+  --prices <list>       anthropic-5m, anthropic-1h, gpt-5, … (default: by request)
+  --max-tokens <n>      above it results are masked whatever it costs
+  --bound-thinking <w>  opt-in or keep: what may stand before signed thinking
+  --workers <n>         processes that share the port; auto: one for each core
+  --config <file>       a palimpsest.yaml to read all this from
+  --demo                plays a conversation to look at, without any key
+  --quiet               no log lines
+  -h, --help
+
+$PALIMPSEST_TOKEN, if set, is the token of the page and its API; else one is
+made and kept in ~/.palimpsest/token.
+
+Exit codes: 0 stopped, 1 could not be done, 2 called wrongly.
+Example: palimpsest serve --upstream openai=http://localhost:11434
+`;
+
+const OPTIONS = {
+  upstream: { type: 'string', multiple: true },
+  port: { type: 'string' },
+  host: { type: 'string' },
+  'allow-host': { type: 'string', multiple: true },
+  store: { type: 'string' },
+  policy: { type: 'string' },
+  prices: { type: 'string' },
+  'max-tokens': { type: 'string' },
+  'bound-thinking': { type: 'string' },
+  workers: { type: 'string' },
+  config: { type: 'string' },
+  demo: { type: 'boolean' },
+  quiet: { type: 'boolean' },
+} as const;
+
+export async function serveCommand(args: readonly string[], io: Io): Promise<number> {
+  const { values, positionals } = parseOptions(args, OPTIONS);
+  if (positionals.length > 0) throw new UsageError(`expected options only but found '${positionals[0]}'`);
+  // Only here: what a gateway needs would slow down the start of every other command.
+  const { serve } = await import('./serve.ts');
+  await serve(values, io);
+  return 0;
+}

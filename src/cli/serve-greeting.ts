@@ -1,0 +1,73 @@
+import { connect } from 'node:net';
+import type { Io } from './io.ts';
+
+/** What a person needs to go on. */
+export interface Greeting {
+  readonly url: string;
+  /** Undefined: nobody may open the page. */
+  readonly token: string | undefined;
+  readonly isPublic: boolean;
+  readonly store: string;
+}
+
+/** What to type next. */
+export function greet({ url, token, isPublic, store }: Greeting): string {
+  const base = isPublic ? `${url}/as/TOKEN` : url;
+  return `listening on ${url}
+
+Point your agent here, in its own terminal:
+  export ANTHROPIC_BASE_URL=${base}        # Claude Code, Anthropic's SDKs
+  export OPENAI_BASE_URL=${base}/v1        # Codex, OpenAI's SDKs
+  export GOOGLE_GEMINI_BASE_URL=${base}    # Gemini CLI, Google's SDKs
+${isPublic ? '  (TOKEN is the one in the link below, or that of a tenant)\n' : ''}
+Watch what it does:
+  ${url}/_palimpsest/#token=${token ?? ''}
+
+What is masked is kept in ${store}
+  palimpsest recall <handle>               # read it again
+  palimpsest mcp                           # let the agent do so
+Ctrl-C stops it when what is under way is done.
+`;
+}
+
+/** What there is to see. */
+export function greetDemo(url: string, token: string): string {
+  return `listening on ${url}
+
+A conversation is played through this gateway, against an upstream that is
+made up: no key is needed, nothing leaves this machine, nothing is kept.
+
+Watch it:
+  ${url}/_palimpsest/#token=${token}
+
+Ctrl-C stops it.
+`;
+}
+
+/** Tells at once about an upstream that does not answer, in place of letting the first request find out. */
+export async function warnOfMissing(upstreams: Readonly<Record<string, string>>, io: Io): Promise<void> {
+  await Promise.all(
+    Object.entries(upstreams).map(async ([provider, address]) => {
+      const why = await whyNot(new URL(address));
+      if (why)
+        io.stderr(
+          `palimpsest serve: nothing answers at ${address} (${why}). Requests for ${provider} get a 502 until it does.\n`,
+        );
+    }),
+  );
+}
+
+const MOST_WAIT_MS = 2000;
+
+function whyNot({ hostname, port, protocol }: URL): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(Number(port || (protocol === 'https:' ? 443 : 80)), hostname.replace(/^\[|\]$/g, ''));
+    const end = (why: string | undefined): void => {
+      socket.destroy();
+      resolve(why);
+    };
+    socket.setTimeout(MOST_WAIT_MS, () => end('no answer'));
+    socket.once('connect', () => end(undefined));
+    socket.once('error', (error: NodeJS.ErrnoException) => end(error.code ?? 'error'));
+  });
+}

@@ -1,0 +1,116 @@
+import { availableParallelism } from 'node:os';
+import { isLoopback } from '../gateway/guard.ts';
+import type { GatewayOptions, Provider } from '../gateway/index.ts';
+import { officialHosts, readAddress } from '../gateway/upstreams.ts';
+import { policyOf } from '../manager/config/config-options.ts';
+import type { Config } from '../manager/config/config-schema.ts';
+import { nearest } from '../options.ts';
+import { type BreakEvenOptions, breakEven } from '../plan/policies/break-even.ts';
+import { parsePolicy, readSpec } from '../plan/policies/index.ts';
+import { type OwnPrices, type PriceName, toPrices } from '../plan/prices.ts';
+import { type Io, UsageError } from './io.ts';
+import { readCount } from './parse-options.ts';
+import { readServeConfig } from './serve-config.ts';
+import { storePath } from './with-store.ts';
+
+/** The flags of `palimpsest serve`. */
+export interface ServeFlags {
+  readonly upstream?: string[] | undefined;
+  readonly port?: string | undefined;
+  readonly host?: string | undefined;
+  readonly 'allow-host'?: string[] | undefined;
+  readonly store?: string | undefined;
+  readonly policy?: string | undefined;
+  readonly prices?: string | undefined;
+  readonly 'max-tokens'?: string | undefined;
+  readonly 'bound-thinking'?: string | undefined;
+  readonly workers?: string | undefined;
+  readonly config?: string | undefined;
+  readonly demo?: boolean | undefined;
+  readonly quiet?: boolean | undefined;
+}
+
+/** What a gateway is started with. */
+export interface ServeSettings {
+  readonly port: number;
+  readonly host: string;
+  /** Other machines can reach it. */
+  readonly isPublic: boolean;
+  /** A folder, or a postgres:// address. */
+  readonly store: string;
+  readonly workers: number;
+  /** Token to tenant, beside the one that is made. */
+  readonly tenants: Readonly<Record<string, string>>;
+  readonly gateway: Pick<GatewayOptions, 'upstreams' | 'policy' | 'prices' | 'maxTokens' | 'boundThinking' | 'hosts'>;
+}
+
+/** Flags come before every file. */
+export async function readServeSettings(flags: ServeFlags, io: Io): Promise<ServeSettings> {
+  const config = await readServeConfig(flags.config, io);
+  const { gateway = {}, store = {} } = config;
+  const host = flags.host ?? gateway.host ?? '127.0.0.1';
+  const maxTokens =
+    flags['max-tokens'] === undefined ? gateway.max_tokens : readCount('--max-tokens', flags['max-tokens']);
+  const prices = flags.prices ?? gateway.prices ?? config.policy?.prices;
+  const boundThinking = flags['bound-thinking'] ?? gateway.bound_thinking;
+  const policy = readPolicy(flags.policy, config);
+  return {
+    port: flags.port === undefined ? (gateway.port ?? 8787) : readPort(flags.port),
+    host,
+    // Whoever gives tenants tokens wants to know them apart, also behind a balancer on the same machine.
+    isPublic: !isLoopback(host) || Object.keys(gateway.tokens ?? {}).length > 0,
+    store: flags.store ?? store.postgres ?? store.path ?? storePath(undefined, io),
+    workers: readWorkers(flags.workers),
+    tenants: Object.fromEntries(Object.entries(gateway.tokens ?? {}).map(([tenant, token]) => [token, tenant])),
+    gateway: {
+      upstreams: { ...gateway.upstreams, ...readUpstreams(flags.upstream ?? []) } as Record<Provider, string>,
+      hosts: [...(gateway.allowed_hosts ?? []), ...(flags['allow-host'] ?? [])],
+      ...(policy === undefined ? {} : { policy }),
+      ...(prices === undefined ? {} : { prices: toPrices('serve', prices) as PriceName | OwnPrices }),
+      ...(maxTokens === undefined ? {} : { maxTokens }),
+      ...(boundThinking === undefined ? {} : { boundThinking: boundThinking as 'keep' }),
+    },
+  };
+}
+
+function readPort(value: string): number {
+  const port = readCount('--port', value, 0);
+  if (port <= 65_535) return port;
+  throw new UsageError(`expected --port to be a port of 0 to 65535 but found '${value}'`);
+}
+
+function readWorkers(value: string | undefined): number {
+  return value === 'auto' ? availableParallelism() : readCount('--workers', value ?? '1');
+}
+
+/** `anthropic=https://…`, each of them once or not at all. */
+function readUpstreams(values: readonly string[]): Partial<Record<Provider, string>> {
+  return Object.fromEntries(values.map(readUpstream));
+}
+
+function readUpstream(value: string): [string, string] {
+  const [, provider = '', address = ''] = /^([^=]*)=(.*)$/.exec(value) ?? [];
+  const known = Object.keys(officialHosts);
+  if (!known.includes(provider) || address === '') {
+    const near = nearest(provider, known);
+    const hint = near && near !== provider ? `; did you mean ${near}=…?` : '';
+    throw new UsageError(`expected --upstream ${known.join('|')}=<address> but found '${value}'${hint}`);
+  }
+  readAddress(provider, address);
+  return [provider, address];
+}
+
+/** Break-even reckons with the prices of each request, all others have none. */
+function readPolicy(flag: string | undefined, config: Config): GatewayOptions['policy'] | undefined {
+  if (flag === undefined) return policyFrom(config);
+  const { name, options } = readSpec(flag);
+  const policy = parsePolicy(flag);
+  if (name !== 'break-even' || options.prices !== undefined) return policy;
+  return (prices) => breakEven({ ...(options as BreakEvenOptions), prices });
+}
+
+function policyFrom(config: Config): GatewayOptions['policy'] | undefined {
+  const policy = policyOf(config);
+  if (policy?.name !== 'break-even') return policy;
+  return (prices) => policyOf({ ...config, policy: { ...config.policy, prices } }) ?? breakEven({ prices });
+}

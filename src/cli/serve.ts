@@ -1,0 +1,149 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { leaveCluster, startWorkers, workerRemote } from '../gateway/cluster.ts';
+import type { Remote } from '../gateway/cluster-worker.ts';
+import { createGateway, createLog, type GatewayOptions, type Log, listen } from '../gateway/index.ts';
+import { toLogEntry } from '../gateway/log-receipt.ts';
+import { createRecords, type Records } from '../gateway/records.ts';
+import { checkPort, urlOf } from '../gateway/server.ts';
+import { keepToken } from '../gateway/token.ts';
+import { createMemoryStore } from '../store/memory-store.ts';
+import type { Store } from '../store/store.ts';
+import { playDemo } from './demo.ts';
+import { startDemoUpstream } from './demo-upstream.ts';
+import type { Io } from './io.ts';
+import { greet, greetDemo, warnOfMissing } from './serve-greeting.ts';
+import { createMcpMount } from './serve-mcp.ts';
+import { readServeSettings, type ServeFlags, type ServeSettings } from './serve-settings.ts';
+import { createStores, type Stores } from './serve-stores.ts';
+import { version } from './version.ts';
+
+/** Serves until someone stops it. */
+export async function serve(flags: ServeFlags, io: Io): Promise<void> {
+  const settings = await readServeSettings(flags, io);
+  const log: Log = flags.quiet ? () => {} : createLog((line) => io.stderr(line));
+  const token = io.env?.PALIMPSEST_TOKEN || keepToken(join(homedir(), '.palimpsest', 'token'));
+  const serving: Serving = { settings, log, token, io };
+  if (flags.demo) await serveDemo(serving);
+  else if (settings.workers > 1) await serveWithWorkers(serving);
+  else await serveAlone(serving);
+}
+
+interface Serving {
+  readonly settings: ServeSettings;
+  readonly log: Log;
+  readonly token: string;
+  readonly io: Io;
+}
+
+/** A stream may take long; nobody waits longer for it than this once it was told to stop. */
+const MOST_GRACE_MS = 10 * 60_000;
+
+async function serveAlone(serving: Serving): Promise<void> {
+  const { settings, io } = serving;
+  const stores = await openStores(serving);
+  try {
+    const gateway = createGateway(optionsOf(serving, { open: stores.open, isStoreShared: stores.isShared }));
+    const server = await listen(gateway, settings);
+    await announce(serving, server.url);
+    await interrupted(io);
+    await server.close({ graceMs: MOST_GRACE_MS });
+  } finally {
+    await stores.close();
+  }
+}
+
+/** One process owns store and records, the others answer requests. */
+async function serveWithWorkers(serving: Serving): Promise<void> {
+  const remote = workerRemote();
+  if (remote) return serveAsWorker(serving, remote);
+  const { settings, io, log } = serving;
+  await checkPort(settings);
+  const stores = await openStores(serving);
+  try {
+    const records = createRecords({ startedAt: Date.now(), onReceipt: (receipt) => log(toLogEntry(receipt)) });
+    const workers = await startWorkers({ workers: settings.workers, log, records, openStore: stores.open });
+    await announce(serving, urlOf(settings.host, workers.port));
+    await interrupted(io);
+    await workers.close({ graceMs: MOST_GRACE_MS + 5000 });
+  } finally {
+    await stores.close();
+  }
+}
+
+async function serveAsWorker(serving: Serving, { store, records, stopAsked }: Remote): Promise<void> {
+  const open = async (tenant: string): Promise<Store> => store(tenant);
+  const server = await listen(
+    createGateway(optionsOf(serving, { open, records, isStoreShared: true })),
+    serving.settings,
+  );
+  await Promise.race([interrupted(serving.io), stopAsked]);
+  await server.close({ graceMs: MOST_GRACE_MS });
+  leaveCluster();
+}
+
+/** Without a key, a store or a file of the user's. */
+async function serveDemo({ settings, token, io }: Serving): Promise<void> {
+  const upstream = await startDemoUpstream();
+  const store = createMemoryStore();
+  const gateway = createGateway({
+    ...settings.gateway,
+    upstreams: { anthropic: upstream.url, openai: upstream.url, gemini: upstream.url },
+    store,
+    token,
+    version,
+  });
+  const server = await listen(gateway, settings);
+  io.stdout(greetDemo(server.url, token));
+  const stopped = new AbortController();
+  const playing = playDemo(server.url, stopped.signal).then((said) => io.stdout(said));
+  await interrupted(io);
+  stopped.abort();
+  await playing.catch(() => {});
+  await server.close({ graceMs: 1000 });
+  await upstream.close();
+}
+
+/** A folder that another process writes to, or that cannot be made, is told at once. A database may come later. */
+async function openStores({ settings, io }: Serving): Promise<Stores> {
+  const stores = await createStores(settings.store);
+  const opening = stores.open('default');
+  if (!stores.isShared) await opening;
+  else
+    await opening
+      .then((store) => store.stats())
+      .catch((error: Error) => {
+        io.stderr(`palimpsest serve: the store does not answer (${error.message}). Nothing is masked until it does.\n`);
+      });
+  return stores;
+}
+
+interface Parts {
+  open(tenant: string): Promise<Store>;
+  readonly isStoreShared: boolean;
+  readonly records?: Records;
+}
+
+function optionsOf({ settings, token, log }: Serving, { open, isStoreShared, records }: Parts): GatewayOptions {
+  return {
+    ...settings.gateway,
+    store: open,
+    isStoreShared,
+    ...(records ? { records } : {}),
+    token,
+    tenants: settings.tenants,
+    isPublic: settings.isPublic,
+    log,
+    version,
+    mounts: { '/_palimpsest/mcp': createMcpMount(open) },
+  };
+}
+
+async function announce({ settings, token, io }: Serving, url: string): Promise<void> {
+  const { isPublic, store, gateway } = settings;
+  io.stdout(greet({ url, token, isPublic, store: /^postgres/.test(store) ? 'PostgreSQL' : store }));
+  await warnOfMissing(gateway.upstreams ?? {}, io);
+}
+
+const NEVER = new Promise<void>(() => {});
+const interrupted = (io: Io): Promise<void> => io.interrupted?.() ?? NEVER;

@@ -1,0 +1,63 @@
+import { EventEmitter } from 'node:events';
+import { describe, expect, it } from 'vitest';
+import { createMemoryStore } from '../store/memory-store.ts';
+import type { Store } from '../store/store.ts';
+import { storeConformance } from '../testing/store-conformance.ts';
+import type { Entered } from './book.ts';
+import { serveWorker } from './cluster-owner.ts';
+import { connectToOwner } from './cluster-worker.ts';
+import { entryOf } from './receipts.test-data.ts';
+import { createRecords } from './records.ts';
+
+/** An owner and a worker of it, with what goes between them copied as it is between processes. */
+function connect(openStore: (tenant: string) => Promise<Store>) {
+  const [toOwner, toWorker] = [new EventEmitter(), new EventEmitter()];
+  const later = (emitter: EventEmitter) => (message: unknown) => {
+    const copy = structuredClone(message);
+    setImmediate(() => emitter.emit('message', copy));
+  };
+  const records = createRecords({ startedAt: 0 });
+  serveWorker(Object.assign(toOwner, { send: later(toWorker), isConnected: () => true }), { openStore, records });
+  return { records, ...{ remote: connectToOwner(Object.assign(toWorker, { send: later(toOwner) })) } };
+}
+
+const stores = new Map<string, Store>();
+const { remote } = connect(async (tenant) => {
+  const store = stores.get(tenant) ?? createMemoryStore();
+  stores.set(tenant, store);
+  return store;
+});
+
+storeConformance(
+  { describe, it, expect },
+  { name: 'the store of a worker', open: async (tenant = 'default') => remote.store(tenant) },
+);
+
+describe('the records of a worker', () => {
+  it('are kept by the owner, for each tenant apart', async () => {
+    const { remote: worker, records } = connect(async () => createMemoryStore());
+    worker.records.finish({ tenant: 'a', provider: 'openai', status: 200, ended: 'passed', entry: entryOf({}) });
+    expect(await worker.records.book('a').totals()).toMatchObject({ requests: 1, tokensSent: 100 });
+    expect(await records.book('a').conversations(5)).toHaveLength(1);
+    expect(await worker.records.book('b').conversations(5)).toEqual([]);
+    expect(await worker.records.book('a').conversation('none')).toBeUndefined();
+    expect(await worker.records.metrics()).toContain('palimpsest_tokens_sent_total 100');
+  });
+
+  it('are watched through the owner, until nobody does', async () => {
+    const { remote: worker, records } = connect(async () => createMemoryStore());
+    const seen: Entered[] = [];
+    const stop = worker.records.book('a').watch((entered) => seen.push(entered));
+    await worker.records.book('a').totals();
+    const finish = () =>
+      records.finish({ tenant: 'a', provider: 'openai', status: 200, ended: 'passed', entry: entryOf({}) });
+    finish();
+    await worker.records.book('a').totals();
+    expect(seen).toMatchObject([{ receipt: { request: 1 }, totals: { requests: 1 } }]);
+    stop();
+    await worker.records.book('a').totals();
+    finish();
+    await worker.records.book('a').totals();
+    expect(seen).toHaveLength(1);
+  });
+});

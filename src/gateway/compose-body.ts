@@ -1,0 +1,52 @@
+import type { Fields } from '../formats/lens.ts';
+import type { ReplaceEdit, Segment } from '../message.ts';
+import type { Planner } from '../plan/planner.ts';
+import { placeKey } from './gateway-format.ts';
+import type { ReadMessage, ResultPlace } from './read-message.ts';
+import type { ReadRequest } from './read-request.ts';
+import type { ByteEdit } from './splice.ts';
+
+/** The bytes that the edits of a plan change. */
+export function byteEdits(request: ReadRequest, planner: Planner<object>, edits: readonly ReplaceEdit[]): ByteEdit[] {
+  const { segments } = planner.ledger;
+  const changes: ByteEdit[] = [];
+  for (const { segment: index, text } of edits) {
+    const segment = segments[index] as Segment;
+    const listed = request.listed[segment.message];
+    const place = listed?.read.results.get(placeKey(segment.path));
+    if (!listed || !place) throw new Error(`no place for the result in message ${segment.message}`);
+    const bytes = written(request, listed.read, { segment, place, text });
+    changes.push({ start: listed.start + place.start, end: listed.start + place.end, bytes });
+    if (place.beside)
+      changes.push({ start: listed.start + place.beside.start, end: listed.start + place.beside.end, bytes: NOTHING });
+  }
+  return changes;
+}
+
+const NOTHING = new Uint8Array();
+
+interface Replacement {
+  readonly segment: Segment;
+  readonly place: ResultPlace;
+  readonly text: string;
+}
+
+/** A result that is masked goes out the same on every later request: its bytes are made once. */
+const known = new WeakMap<ResultPlace, { readonly text: string; readonly bytes: Uint8Array }>();
+
+function written(request: ReadRequest, read: ReadMessage, replacement: Replacement): Uint8Array {
+  const { place, text } = replacement;
+  const before = known.get(place);
+  if (before?.text === text) return before.bytes;
+  const bytes = Buffer.from(write(request, read, replacement));
+  known.set(place, { text, bytes });
+  return bytes;
+}
+
+function write({ shape }: ReadRequest, { message }: ReadMessage, { segment, place, text }: Replacement): string {
+  let value: unknown = shape.format.edit(message, segment, text);
+  for (const key of segment.path) value = (value as Fields)[key];
+  if (segment.path.at(-1) === 'functionResponse') return JSON.stringify((value as Fields).response);
+  const json = JSON.stringify(value);
+  return place.markers === '' ? json : `${json.slice(0, -2)}${place.markers}}]`;
+}

@@ -1,0 +1,68 @@
+import { describe, expect, it } from 'vitest';
+import type { Branch } from './branch.ts';
+import { ConversationMemory } from './conversation-memory.ts';
+
+const branch = (size: number): Branch => ({ size }) as Branch;
+
+describe('the memory of conversations', () => {
+  it('forgets the branches used least recently, and keeps events', () => {
+    const memory = new ConversationMemory({ maxBytes: 100 });
+    memory.learnEvents('a', [{ kind: 'cold-cache', prefix: 'p' }]);
+    const [first, second, third] = [branch(40), branch(40), branch(40)];
+    memory.keep('a', first);
+    memory.keep('b', second);
+    memory.forget(first);
+    memory.keep('a', first);
+    memory.keep('c', third);
+    expect(memory.branches('a')).toEqual([first]);
+    expect(memory.branches('b')).toEqual([]);
+    expect(memory.holds(second)).toBe(false);
+    expect(memory.conversation('a').events.size).toBe(1);
+  });
+
+  it('keeps no branch that is larger than all it may hold', () => {
+    const memory = new ConversationMemory({ maxBytes: 100 });
+    memory.keep('a', branch(1000));
+    expect(memory.branches('a')).toEqual([]);
+  });
+
+  it('keeps 16 branches of one conversation', () => {
+    const memory = new ConversationMemory();
+    const branches = Array.from({ length: 40 }, () => branch(1));
+    for (const one of branches) memory.keep('a', one);
+    expect(memory.branches('a')).toEqual(branches.slice(-16).reverse());
+  });
+
+  it('keeps 10,000 conversations', () => {
+    const memory = new ConversationMemory();
+    for (let i = 0; i < 10_050; i++) memory.keep(`c${i}`, branch(1));
+    expect(memory.branches('c0')).toEqual([]);
+    expect(memory.branches('c10049')).toHaveLength(1);
+  });
+
+  it('learns the same event once', () => {
+    const memory = new ConversationMemory();
+    const events = [{ kind: 'cold-cache', prefix: 'p' }] as const;
+    expect(memory.hasEvents('a')).toBe(false);
+    memory.learnEvents('a', events);
+    memory.learnEvents('a', events);
+    expect(memory.hasEvents('a')).toBe(true);
+    expect(memory.conversation('a').events.size).toBe(1);
+  });
+
+  it('learns how many tokens a provider counts, and not from one odd answer', () => {
+    const memory = new ConversationMemory();
+    for (let i = 0; i < 50; i++) memory.calibrate('m', { counted: 1200, estimated: 1000 });
+    expect(memory.ratio('m')).toBeCloseTo(1.2);
+    memory.calibrate('m', { counted: 1e9, estimated: 1000 });
+    expect(memory.ratio('m')).toBeLessThan(1.6);
+    memory.calibrate('m', { counted: 0, estimated: 0 });
+    memory.calibrate('tiny', { counted: 90, estimated: 10 });
+    expect(memory.ratio('tiny')).toBe(1);
+    expect(memory.ratio(undefined)).toBe(1);
+  });
+
+  it('refuses sizes that are none', () => {
+    expect(() => new ConversationMemory({ maxBytes: 0 })).toThrow(expect.objectContaining({ code: 'BAD_OPTION' }));
+  });
+});

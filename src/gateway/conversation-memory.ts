@@ -1,0 +1,150 @@
+import { checkOptions, positive } from '../options.ts';
+import { BesideMemory } from './beside.ts';
+import type { Branch } from './branch.ts';
+import type { GatewayEvent } from './events.ts';
+
+/** Options of `ConversationMemory`. */
+export interface MemoryOptions {
+  /** How many bytes of requests are remembered. */
+  readonly maxBytes?: number;
+}
+
+const DEFAULT_BYTES = 256 * 1024 * 1024;
+/** Of one conversation: sub-agents and forks that begin alike. */
+const MOST_BRANCHES = 16;
+const MOST_CONVERSATIONS = 10_000;
+
+/** What the gateway remembers of conversations, the least recently used forgotten first. One for each tenant and upstream. */
+export class ConversationMemory {
+  /** @internal */
+  readonly beside: BesideMemory;
+  readonly #conversations = new Map<string, Conversation>();
+  /** Every branch and whose it is, the least recently used first. */
+  readonly #branches = new Map<Branch, Conversation>();
+  readonly #ratios = new Map<string, number>();
+  readonly #maxBytes: number;
+  #bytes = 0;
+
+  constructor(options: MemoryOptions = {}) {
+    checkOptions('ConversationMemory', options, { maxBytes: positive });
+    this.#maxBytes = options.maxBytes ?? DEFAULT_BYTES;
+    this.beside = new BesideMemory(Math.ceil(this.#maxBytes / 16));
+  }
+
+  /** Whether the recorded events of a conversation were learnt. */
+  hasEvents(conversation: string): boolean {
+    return this.#conversations.get(conversation)?.hasEvents === true;
+  }
+
+  /** Takes in recorded events; those it knows already make no difference. */
+  learnEvents(conversation: string, events: readonly GatewayEvent[]): void {
+    const known = this.conversation(conversation);
+    known.hasEvents = true;
+    known.learn(events);
+  }
+
+  /** What is known of a conversation; nothing at first. @internal */
+  conversation(id: string): Conversation {
+    const known = this.#conversations.get(id) ?? new Conversation();
+    this.#conversations.delete(id);
+    this.#conversations.set(id, known);
+    return known;
+  }
+
+  /** The same, and nothing is remembered. @internal */
+  peek(id: string): Conversation {
+    return this.#conversations.get(id) ?? new Conversation();
+  }
+
+  /** The branches of a conversation, the one used last first. @internal */
+  branches(id: string): readonly Branch[] {
+    return this.#conversations.get(id)?.branches ?? [];
+  }
+
+  /** Remembers a branch, in the place of what was known of it. @internal */
+  keep(id: string, branch: Branch): void {
+    const conversation = this.conversation(id);
+    conversation.branches.unshift(branch);
+    this.#branches.set(branch, conversation);
+    this.#bytes += branch.size;
+    for (const old of conversation.branches.slice(MOST_BRANCHES)) this.forget(old);
+    for (const old of this.#branches.keys()) {
+      if (this.#bytes <= this.#maxBytes) break;
+      this.forget(old);
+    }
+    for (const old of this.#conversations.keys()) {
+      if (this.#conversations.size <= MOST_CONVERSATIONS) break;
+      for (const one of this.branches(old)) this.#drop(one);
+      this.#conversations.delete(old);
+    }
+  }
+
+  /** Until it is kept again: planning may fail in the middle. @internal */
+  forget(branch: Branch): void {
+    const branches = this.#branches.get(branch)?.branches;
+    branches?.splice(branches.indexOf(branch), 1);
+    this.#drop(branch);
+  }
+
+  /** False where another request went on with it, or it was forgotten, since it was found. @internal */
+  holds(branch: Branch): boolean {
+    return this.#branches.has(branch);
+  }
+
+  #drop(branch: Branch): void {
+    if (this.#branches.delete(branch)) this.#bytes -= branch.size;
+  }
+
+  /** How many of the provider's tokens there are to one of ours. @internal */
+  ratio(model: string | undefined): number {
+    return this.#ratios.get(model ?? '') ?? 1;
+  }
+
+  /** Learns from what a provider counted: a moving average, so that one odd request does not count for much. @internal */
+  calibrate(model: string | undefined, { counted, estimated }: { counted: number; estimated: number }): void {
+    if (!(counted > 0 && estimated > LEAST_ESTIMATE)) return;
+    const known = this.#ratios.get(model ?? '');
+    const seen = Math.min(3, Math.max(1 / 3, counted / estimated));
+    if (known === undefined && this.#ratios.size >= MOST_MODELS) this.#ratios.clear();
+    this.#ratios.set(model ?? '', known === undefined ? seen : known + LEARNING_RATE * (seen - known));
+  }
+}
+
+/** Framing that we do not count would weigh too much in a small request. */
+const LEAST_ESTIMATE = 500;
+const LEARNING_RATE = 0.2;
+const MOST_MODELS = 1000;
+
+/** All that begins with the same message. */
+export class Conversation {
+  readonly branches: Branch[] = [];
+  readonly events = new Map<string, GatewayEvent>();
+  /** The handles and turns that the store is known to have. */
+  readonly stored = new Set<string>();
+  hasEvents = false;
+  /** When a provider used its cache of it last, as far as we know. */
+  lastUsedAt: number | undefined;
+
+  /** What was decided and is not known to be recorded yet. */
+  readonly #pending = new Map<string, GatewayEvent>();
+
+  get pending(): readonly GatewayEvent[] {
+    return [...this.#pending.values()];
+  }
+
+  /** Takes in what is recorded. */
+  learn(events: readonly GatewayEvent[]): void {
+    for (const event of events) {
+      this.events.set(keyOf(event), event);
+      this.#pending.delete(keyOf(event));
+    }
+  }
+
+  /** Takes in what was decided just now, and is to be recorded. */
+  decide(events: readonly GatewayEvent[]): void {
+    this.learn(events);
+    for (const event of events) this.#pending.set(keyOf(event), event);
+  }
+}
+
+const keyOf = ({ prefix, kind }: GatewayEvent): string => `${prefix} ${kind}`;

@@ -1,0 +1,94 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { slidingWindow } from '../plan/policies/sliding-window.ts';
+import { createMemoryStore } from '../store/memory-store.ts';
+import { createFetchHandler } from './fetch-handler.ts';
+import { createRecords } from './records.ts';
+
+const received: { url: string; body: string; authorization: string | undefined }[] = [];
+let refusals = 0;
+const upstream = createServer(async (request, response) => {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk);
+  const body = Buffer.concat(chunks).toString();
+  received.push({ url: request.url ?? '', body, authorization: request.headers.authorization });
+  if (refusals-- > 0) return void response.writeHead(400).end('{"error":{"message":"no"}}');
+  response.writeHead(request.url === '/v1/gone' ? 307 : 200, { 'x-own': '1', location: '/else' });
+  response.end('{"usage":{"prompt_tokens":10,"completion_tokens":2}}');
+});
+let url = '';
+
+beforeAll(async () => {
+  upstream.listen(0, '127.0.0.1');
+  await once(upstream, 'listening');
+  url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+});
+afterAll(() => {
+  upstream.close();
+  upstream.closeAllConnections();
+});
+
+const long = (letter: string): string => `${letter} `.repeat(2000);
+
+function chat(turns: number): string {
+  const messages: object[] = [{ role: 'user', content: 'Go on' }];
+  for (let turn = 0; turn < turns; turn++) {
+    const call = { id: `c${turn}`, type: 'function', function: { name: 'read', arguments: '{}' } };
+    messages.push({ role: 'assistant', content: null, tool_calls: [call] });
+    messages.push({ role: 'tool', tool_call_id: `c${turn}`, content: long(String(turn)) });
+  }
+  return JSON.stringify({ model: 'gpt-5', messages });
+}
+
+function start() {
+  const records = createRecords({ startedAt: 0 });
+  const options = {
+    upstreams: { openai: url },
+    policy: slidingWindow({ turns: 1 }),
+    store: createMemoryStore(),
+    records,
+  };
+  const handle = createFetchHandler(options);
+  const post = (path: string, body: string) =>
+    handle(new Request(`http://gateway${path}`, { method: 'POST', body, headers: { authorization: 'Bearer k' } }));
+  return { handle, post, records };
+}
+
+describe('createFetchHandler', () => {
+  it('masks, forwards and writes receipts', async () => {
+    const { post, records } = start();
+    const answer = await post('/v1/chat/completions?x=1', chat(3));
+    expect([answer.status, answer.headers.get('x-own')]).toEqual([200, '1']);
+    expect(await answer.json()).toEqual({ usage: { prompt_tokens: 10, completion_tokens: 2 } });
+    const got = received.at(-1);
+    expect([got?.url, got?.authorization]).toEqual(['/v1/chat/completions?x=1', 'Bearer k']);
+    expect(got?.body).not.toContain(long('0'));
+    expect(got?.body).toContain(long('2'));
+    expect(await records.book('default').totals()).toMatchObject({ requests: 1, masked: 2, tokensSent: 10 });
+  });
+
+  it('sends the original once where the edited request is refused', async () => {
+    const { post } = start();
+    refusals = 1;
+    const answer = await post('/v1/chat/completions', chat(3));
+    expect(answer.status).toBe(200);
+    expect(received.at(-1)?.body).toBe(chat(3));
+  });
+
+  it('lets everything else pass through, and follows no redirect', async () => {
+    const { handle, post } = start();
+    expect((await handle(new Request('http://gateway/v1/models'))).status).toBe(200);
+    expect((await post('/v1/gone', 'x')).status).toBe(307);
+    expect(received.at(-1)).toMatchObject({ url: '/v1/gone', body: 'x' });
+  });
+
+  it('says where the upstream is missing, and needs a token where it is public', async () => {
+    const missing = createFetchHandler({ upstreams: { openai: 'http://127.0.0.1:1' } });
+    expect((await missing(new Request('http://gateway/v1/models'))).status).toBe(502);
+    const open = createFetchHandler({ upstreams: { openai: url }, isPublic: true, token: 'a-token-of-16-letters' });
+    expect((await open(new Request('http://gateway/v1/models'))).status).toBe(401);
+    expect((await open(new Request('http://gateway/as/a-token-of-16-letters/v1/models'))).status).toBe(200);
+  });
+});

@@ -1,0 +1,122 @@
+import type { IncomingMessage } from 'node:http';
+import type { Policy } from '../plan/policy.ts';
+import { toPrices } from '../plan/prices.ts';
+import type { Facts } from './decide.ts';
+import type { GatewayOptions } from './gateway-options.ts';
+import { createGuard, type Guard } from './guard.ts';
+import type { Log } from './log.ts';
+import { toLogEntry } from './log-receipt.ts';
+import type { OwnRoutesOptions } from './own-routes.ts';
+import type { Status } from './receipt.ts';
+import { Recent } from './recent.ts';
+import { createRecords } from './records.ts';
+import { DEFAULT_TENANT, Tenants } from './tenants.ts';
+import { officialHosts, openUpstreams, type Upstreams } from './upstreams.ts';
+import { Work } from './work.ts';
+import type { Counted } from './write-receipt.ts';
+
+/** Whose request it is, and its path without our token in it. */
+export interface Caller {
+  readonly tenant: string;
+  readonly url: string;
+}
+
+/** What all requests share. */
+export interface GatewayContext extends OwnRoutesOptions {
+  readonly upstreams: Upstreams;
+  readonly tenants: Tenants;
+  readonly isStoreShared: boolean;
+  readonly work: Work;
+  /** By tenant and conversation. */
+  readonly counted: Recent<string, Counted>;
+  readonly log: Log;
+  now(): number;
+  /** Undefined where a token is needed and none of ours came. */
+  callerOf(request: Pick<IncomingMessage, 'url' | 'headers'>): Caller | undefined;
+  /** What every decision rests on. */
+  readonly facts: Omit<Facts, 'now' | 'memory'>;
+  close(): void;
+}
+
+export function createGatewayContext(options: GatewayOptions): GatewayContext {
+  const now = options.now ?? Date.now;
+  const { log = () => {} } = options;
+  const startedAt = now();
+  const guard = createGuard({
+    hosts: options.hosts ?? [],
+    tenants: { ...(options.token === undefined ? {} : { [options.token]: DEFAULT_TENANT }), ...options.tenants },
+    isPublic: options.isPublic === true,
+  });
+  const tenants = new Tenants(options.store);
+  const records =
+    options.records ??
+    createRecords({ startedAt, ...(options.log ? { onReceipt: (receipt) => log(toLogEntry(receipt)) } : {}) });
+  const settings = settingsOf(options);
+  let isClosing = false;
+  return {
+    guard,
+    records,
+    tenants,
+    log,
+    now,
+    upstreams: openUpstreams(options.upstreams),
+    isStoreShared: options.isStoreShared === true,
+    work: new Work(),
+    counted: new Recent(MOST_COUNTED),
+    mounts: options.mounts ?? {},
+    facts: factsOf(options),
+    callerOf: (request) => callerOf(request, guard, options.isPublic === true),
+    storeOf: async (tenant) => (await tenants.gate(tenant)).store,
+    statusOf: (tenant): Omit<Status, 'totals'> => ({
+      version: options.version ?? '',
+      startedAt: new Date(startedAt).toISOString(),
+      settings,
+      store: tenants.health(tenant),
+    }),
+    isClosing: () => isClosing,
+    close: () => {
+      isClosing = true;
+    },
+  };
+}
+
+const MOST_COUNTED = 10_000;
+
+function factsOf({ policy, prices, maxTokens, boundThinking }: GatewayOptions): GatewayContext['facts'] {
+  return {
+    policy: typeof policy === 'object' ? () => policy as Policy : policy,
+    prices: prices === undefined ? undefined : toPrices('createGateway', prices),
+    maxTokens,
+    boundThinking,
+  };
+}
+
+/** For people: what it works with, without any secret. */
+function settingsOf(options: GatewayOptions): Status['settings'] {
+  const { policy, prices, maxTokens, boundThinking = 'opt-in', upstreams } = options;
+  return {
+    policy: typeof policy === 'object' ? (policy.name ?? 'own') : policy ? 'own' : 'break-even',
+    prices: prices === undefined ? 'by request' : toPrices('createGateway', prices).name,
+    ...(maxTokens === undefined ? {} : { maxTokens }),
+    boundThinking,
+    ...officialHosts,
+    ...upstreams,
+  };
+}
+
+const IN_PATH = /^\/as\/([\w.~-]+)(?=\/|\?|$)/;
+
+/** On this machine no token is needed, but one that is wrong is refused there too. */
+function callerOf(
+  request: Pick<IncomingMessage, 'url' | 'headers'>,
+  guard: Guard,
+  isPublic: boolean,
+): Caller | undefined {
+  const url = request.url ?? '';
+  const inPath = IN_PATH.exec(url);
+  const inHeader = request.headers['x-palimpsest-token'];
+  const token = inPath?.[1] ?? (inHeader === undefined ? undefined : String(inHeader));
+  if (token === undefined) return isPublic ? undefined : { tenant: DEFAULT_TENANT, url };
+  const tenant = guard.tenantOf(token);
+  return tenant === undefined ? undefined : { tenant, url: inPath ? url.slice(inPath[0].length) || '/' : url };
+}

@@ -1,0 +1,84 @@
+import { anything, checkOptions, func, names, oneOf, positive, rule, text } from '../options.ts';
+import type { Policy } from '../plan/policy.ts';
+import { type OwnPrices, type PriceName, type Prices, toPrices } from '../plan/prices.ts';
+import type { Store } from '../store/store.ts';
+import type { Log } from './log.ts';
+import type { Mount } from './own-routes.ts';
+import type { Records } from './records.ts';
+import type { Provider } from './route.ts';
+
+/** Options of `createGateway`. Every one may be left out. */
+export interface GatewayOptions {
+  /** Addresses of the providers: the official ones where none is given. */
+  readonly upstreams?: Partial<Readonly<Record<Provider, string>>>;
+  /** Where everything that is hidden is kept first. For several tenants: a function that opens theirs. In memory if not given. */
+  readonly store?: Store | ((tenant: string) => Store | Promise<Store>);
+  /** Several gateways write to the store: its events are read again for every request. */
+  readonly isStoreShared?: boolean;
+  /** What to mask and when: break-even at the prices of each request, if not given. */
+  readonly policy?: Policy | ((prices: Prices) => Policy);
+  /** In the place of those that provider, model and request tell. */
+  readonly prices?: PriceName | OwnPrices;
+  /** The most that a request may have, in the provider's tokens: above it, old results are masked whatever it costs. */
+  readonly maxTokens?: number;
+  /** Signed thinking behind a mask: opt into dropping it (default), or mask nothing before it. */
+  readonly boundThinking?: 'opt-in' | 'keep';
+  /** The token of the page and the API; without one they are closed. Its tenant is `default`. */
+  readonly token?: string;
+  /** More tokens, each with its tenant. */
+  readonly tenants?: Readonly<Record<string, string>>;
+  /** Other machines can reach it: then every request needs a token, in `x-palimpsest-token` or as `/as/TOKEN/…`. */
+  readonly isPublic?: boolean;
+  /** Names by which the page may be called, beside those of this machine. */
+  readonly hosts?: readonly string[];
+  readonly log?: Log;
+  /** What else to serve under the rules of the API, by path. */
+  readonly mounts?: Readonly<Record<string, Mount>>;
+  /** Where receipts go: in memory if not given. */
+  readonly records?: Records;
+  /** Shown with the settings in force. */
+  readonly version?: string;
+  readonly now?: () => number;
+}
+
+/** Throws BAD_OPTION for what no gateway could work with. */
+export function checkGatewayOptions(options: GatewayOptions): void {
+  checkOptions('createGateway', options, RULES);
+  if (options.prices !== undefined) toPrices('createGateway', options.prices);
+}
+
+const record = rule('an object', (value) => typeof value === 'object' && value !== null);
+
+const RULES = {
+  upstreams: record,
+  store: rule('a store, or a function that opens one', isStoreOrFunction),
+  isStoreShared: rule('true or false', (value) => typeof value === 'boolean'),
+  policy: rule('a policy, or a function that makes one', (value) => typeof value === 'function' || isPolicy(value)),
+  prices: anything,
+  maxTokens: positive,
+  boundThinking: oneOf('opt-in', 'keep'),
+  token: rule('a text of 16 characters or more', isToken),
+  tenants: rule('tokens of 16 characters or more, each with a tenant', isTenants),
+  isPublic: rule('true or false', (value) => typeof value === 'boolean'),
+  hosts: names,
+  log: func,
+  mounts: record,
+  records: anything,
+  version: text,
+  now: func,
+};
+
+const isPolicy = (value: unknown): boolean => typeof (value as Policy | undefined)?.step === 'function';
+
+function isStoreOrFunction(value: unknown): boolean {
+  return typeof value === 'function' || typeof (value as Store | undefined)?.putMany === 'function';
+}
+
+function isToken(value: unknown): boolean {
+  return typeof value === 'string' && /^[\w.~-]{16,}$/.test(value);
+}
+
+function isTenants(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.entries(value).every(([token, tenant]) => isToken(token) && typeof tenant === 'string');
+}

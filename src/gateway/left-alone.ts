@@ -1,0 +1,59 @@
+import { isRecord } from '../formats/lens.ts';
+import type { Reason } from './decide.ts';
+import type { ReadRequest } from './read-request.ts';
+
+/** Why a request must pass through as it came; undefined if it need not. */
+export function leftAlone(request: ReadRequest): Reason | undefined {
+  const { shape, fields, listed, conversation } = request;
+  if (listed.length === 0 && typeof fields.get(shape.list)?.value !== 'string') return 'unknown-format';
+  if (isSet(request, 'previous_response_id')) return 'previous-response';
+  if (isSet(request, 'conversation')) return 'conversation';
+  if (isSet(request, 'thread')) return 'thread';
+  if (isSet(request, 'compaction') || asksToCompact(request)) return 'compaction';
+  if (!isHarmless(fields.get('context_management')?.value)) return 'context-management';
+  return conversation === '' ? 'unknown-format' : undefined;
+}
+
+/** In a few words, for the receipt. */
+export const REASONS: Readonly<Record<Reason, string>> = {
+  'empty-body': 'the request has no body',
+  'too-large': 'the body is too large to be read',
+  'byte-order-mark': 'the body begins with a byte order mark',
+  charset: 'the body is not in UTF-8',
+  'not-json': 'the body is no JSON',
+  'too-deep': 'the body is nested too deeply',
+  'duplicate-keys': 'a key stands twice on the way to a result',
+  'unknown-format': 'there are no messages of a known format',
+  'previous-response': 'the provider keeps the history (previous_response_id)',
+  conversation: 'the provider keeps the history (conversation)',
+  thread: 'the provider keeps the history (thread)',
+  'context-management': 'the provider was asked to manage the context itself',
+  compaction: 'the provider was asked to compact the conversation',
+  'hands-off': 'the provider refused an edited request of this conversation',
+  'bound-thinking': 'thinking is bound to what stands before it, and the request cannot opt into dropping it',
+  law: 'the plan would have broken a law',
+  failed: 'the gateway failed to decide',
+  'store-slow': 'the store did not answer in time, so new masks wait',
+  'store-failed': 'the store failed, so new masks wait',
+};
+
+/** `null`, `false` and an empty text are how clients leave a field out. */
+function isSet({ fields }: ReadRequest, name: string): boolean {
+  return Boolean(fields.get(name)?.value);
+}
+
+/** Coding agents ask by themselves that all thinking be kept: that changes nothing. */
+function isHarmless(value: unknown): boolean {
+  if (value === undefined || value === null) return true;
+  const edits = isRecord(value) && !Array.isArray(value) ? (value.edits ?? []) : value;
+  return Array.isArray(edits) && edits.every(keepsThinking);
+}
+
+function keepsThinking(edit: unknown): boolean {
+  return isRecord(edit) && String(edit.type).startsWith('clear_thinking_') && edit.keep === 'all';
+}
+
+function asksToCompact({ api, listed }: ReadRequest): boolean {
+  const last = listed.at(-1)?.read.message as { readonly type?: unknown } | undefined;
+  return api === 'openai-responses' && last?.type === 'compaction_trigger';
+}

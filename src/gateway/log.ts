@@ -1,0 +1,21 @@
+/** One line of the log: flat, and never with a header, a key, a query or anything out of a body. */
+export interface LogEntry {
+  readonly level: 'info' | 'warn' | 'error';
+  readonly message: string;
+  readonly [detail: string]: string | number | boolean | undefined;
+}
+
+/** Where the log goes. */
+export type Log = (entry: LogEntry) => void;
+
+/** Writes each entry as one line of JSON. */
+export function createLog(write: (line: string) => void, now: () => number = Date.now): Log {
+  return (entry) => write(`${JSON.stringify({ time: new Date(now()).toISOString(), ...entry })}\n`);
+}
+
+/** The code of an error of the network, and nothing else of it: messages may quote what was sent. */
+export function codeOf(error: unknown): string {
+  const { code, cause, name } = (error ?? {}) as { code?: unknown; cause?: unknown; name?: unknown };
+  if (typeof code === 'string') return code;
+  return cause === undefined ? String(name ?? 'error') : codeOf(cause);
+}

@@ -1,0 +1,32 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { PassThrough } from 'node:stream';
+import { forward, type Outcome, type Watch } from './forward.ts';
+import type { GatewayContext } from './gateway-context.ts';
+import { forwardedHeaders } from './headers.ts';
+import type { Route } from './route.ts';
+
+/** A request that is to be forwarded. */
+export interface Served {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly route: Route;
+  readonly tenant: string;
+}
+
+/** Streams a request as it comes: what is not understood, or too large to be, is not read either. */
+export function passThrough(context: GatewayContext, served: Served, watch?: Watch): Promise<Outcome> {
+  const { request, response, route } = served;
+  const length = request.headers['content-length'];
+  const hasBody = request.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+  const headers = forwardedHeaders(request.rawHeaders);
+  if (hasBody && length !== undefined) headers.push('content-length', length);
+  const outgoing = {
+    upstream: context.upstreams[route.provider],
+    method: request.method ?? 'GET',
+    target: route.target,
+    headers,
+    // Not the request itself: an upstream that answers early ends its body, and with it the client's connection.
+    body: hasBody ? request.pipe(new PassThrough()) : null,
+  };
+  return forward(outgoing, response, watch);
+}

@@ -1,0 +1,171 @@
+import type { ReplaceEdit } from '../message.ts';
+import { Planner } from '../plan/planner.ts';
+import type { EpochRecord } from '../plan/policy.ts';
+import type { Report } from '../plan/report.ts';
+import { handleOf } from '../store/handle.ts';
+import type { Branch, Listed } from './branch.ts';
+import type { Conversation } from './conversation-memory.ts';
+import type { Facts } from './decide.ts';
+import type { GatewayEvent } from './events.ts';
+import type { ReadRequest } from './read-request.ts';
+import { modelOf } from './request-prices.ts';
+import { forcedEpoch, type Settings } from './settings.ts';
+
+/** What the engine made of a request. */
+export interface PlannedRequest {
+  readonly planner: Planner<object>;
+  readonly report: Report;
+  readonly edits: readonly ReplaceEdit[];
+  /** What decided it, for the next request. */
+  readonly branch: Branch;
+  /** What must be recorded. */
+  readonly events: readonly GatewayEvent[];
+  /** The law that the plan breaks: then nothing is edited. */
+  readonly broken: string | undefined;
+}
+
+/** What is known of a conversation when it is planned. */
+export interface Situation {
+  readonly conversation: Conversation;
+  readonly settings: Settings;
+  /** Above it an epoch is forced, in tokens of ours. */
+  readonly maxTokens: number;
+  /** Whether the planner of the request before this one may go on with it. */
+  readonly isFree: boolean;
+}
+
+/** Plans a request. One that extends a known one costs what is new. */
+export function planRequest(request: ReadRequest, facts: Facts, situation: Situation): PlannedRequest {
+  const { settings, isFree } = situation;
+  const prefix = request.listed.at(-1)?.prefix ?? '';
+  const isCold = isCacheCold(request, facts.now, situation);
+  const events: GatewayEvent[] = [];
+  const known = isFree ? extend(request, settings, isCold) : undefined;
+  let line = known ?? planAll(request, settings, { epochs: [...settings.epochs], isCold });
+  const messages = request.listed.length;
+  // On this request, or on the same before another message came.
+  const turnStart = lastReply(request.listed);
+  const isRecorded = line.epochs.some((epoch) => epoch.messages > turnStart && epoch.before === undefined);
+  if (line.planner.report().record && !isRecorded) {
+    events.push({ kind: 'cold-cache', prefix });
+    line.epochs.push({ turns: 0, messages });
+  }
+  if (!settings.isOff && line.planner.tokens > situation.maxTokens && line.planner.forceable().length > 0) {
+    events.push({ kind: 'over-limit', prefix });
+    line = planAll(request, settings, { epochs: [...line.epochs, forcedEpoch(messages)], isCold });
+  }
+  return finish(request, settings, line, events);
+}
+
+/** A planner with all messages taken in, and what is assumed to have been sent before. */
+interface Line extends Pick<Branch, 'planner' | 'epochs' | 'lawful' | 'sent' | 'sentMessages' | 'sentTokens'> {}
+
+/** Goes on with the planner of the request before this one. */
+function extend(request: ReadRequest, settings: Settings, isCold: boolean): Line | undefined {
+  const { branch, listed } = request;
+  if (branch?.settings !== settings.key || !takeEpochs(branch, settings.epochs)) return undefined;
+  const fresh = listed.slice(branch.listed.length).map(({ read }) => read.message);
+  branch.planner.take(fresh, { isCold });
+  return branch;
+}
+
+/** Hands epochs over that were recorded since, on messages that are still to be taken in. False if there are others. */
+function takeEpochs({ epochs, listed }: Branch, recorded: readonly EpochRecord[]): boolean {
+  const keyOf = ({ messages, before }: EpochRecord): string => `${messages} ${before ?? ''}`;
+  const known = new Set(epochs.map(keyOf));
+  const fresh = recorded.filter((epoch) => !known.has(keyOf(epoch)));
+  if (fresh.some(({ messages }) => messages <= listed.length)) return false;
+  epochs.push(...fresh);
+  return true;
+}
+
+interface Start {
+  readonly epochs: EpochRecord[];
+  readonly isCold: boolean;
+}
+
+/** Plans all from the start: a conversation that is new to us, a fork, or one whose settings changed. */
+function planAll(request: ReadRequest, settings: Settings, { epochs, isCold }: Start): Line {
+  const planner = createPlanner(request, settings, epochs);
+  const messages = request.listed.map(({ read }) => read.message);
+  const sentMessages = lastReply(request.listed);
+  if (sentMessages > 0) planner.take(messages.slice(0, sentMessages));
+  const sent = textsOf(settings.wasMasked ? editsOf(planner) : []);
+  const { tokens } = planner.report();
+  planner.take(messages.slice(sentMessages), { isCold });
+  const known = request.branch;
+  const line = { planner, epochs, lawful: new Set<ReplaceEdit>(), sent, sentMessages, sentTokens: tokens };
+  if (!known || known.sentMessages < sentMessages) return line;
+  return { ...line, sent: known.sent, sentMessages: known.sentMessages, sentTokens: known.sentTokens };
+}
+
+function createPlanner(request: ReadRequest, settings: Settings, epochs: EpochRecord[]): Planner<object> {
+  return new Planner(request.shape.format, {
+    policy: settings.policy(),
+    epochs,
+    handleOf,
+    model: modelOf(request),
+    show: settings.recall ? 'recall' : 'handle',
+    keepSigned: settings.keepSigned,
+    besideTokens: settings.besideTokens,
+  });
+}
+
+/** How many messages the request had that this one's last reply answered. */
+function lastReply(listed: readonly Listed[]): number {
+  let index = listed.length;
+  while (index > 0 && !listed[index - 1]?.read.isReply) index -= 1;
+  while (index > 0 && listed[index - 1]?.read.isReply) index -= 1;
+  return index;
+}
+
+/**
+ * Whether the provider's cache has died since the last request. Where more than one reply is new to us, somebody else has
+ * served the conversation meanwhile, and nobody knows.
+ */
+function isCacheCold({ branch, listed }: ReadRequest, now: number, { conversation, settings }: Situation): boolean {
+  const { lastUsedAt } = conversation;
+  const { read, write, lifeMs } = settings.prices;
+  if (!branch || lastUsedAt === undefined || lifeMs === 0 || read >= write) return false;
+  return lastReply(listed) <= branch.listed.length && now - lastUsedAt > lifeMs;
+}
+
+const isReplace = (edit: { readonly kind: string }): edit is ReplaceEdit => edit.kind === 'replace';
+
+const editsOf = (planner: Planner<object>): readonly ReplaceEdit[] => planner.ledger.edits().filter(isReplace);
+
+const textsOf = (edits: readonly ReplaceEdit[]): Map<number, string> =>
+  new Map(edits.map(({ segment, text }) => [segment, text]));
+
+function finish(request: ReadRequest, settings: Settings, line: Line, events: GatewayEvent[]): PlannedRequest {
+  const { planner } = line;
+  const all = planner.ledger.edits();
+  const edits = all.filter(isReplace);
+  if (settings.event && edits.length > 0) events.unshift(settings.event);
+  const isStructural = edits.length < all.length;
+  return {
+    planner,
+    report: planner.report(),
+    edits,
+    events,
+    branch: toBranch(request, settings, line),
+    broken: isStructural ? 'the policy leaves messages out, which a gateway does not' : brokenLaw(line, edits),
+  };
+}
+
+/** A replacement keeps the laws or breaks them by itself: what was checked once is not checked again. */
+function brokenLaw({ planner, lawful }: Line, edits: readonly ReplaceEdit[]): string | undefined {
+  if (edits.every((edit) => lawful.has(edit))) return undefined;
+  const { plan, messages } = planner.result();
+  const [violation] = planner.check(planner.ledger.messages, messages, plan);
+  if (!violation) for (const edit of edits) lawful.add(edit);
+  return violation?.text;
+}
+
+function toBranch(request: ReadRequest, { key, besideTokens }: Settings, line: Line): Branch {
+  const { body, listed } = request;
+  const { planner, epochs, lawful, sent, sentMessages, sentTokens } = line;
+  // The bytes, what was parsed of them, and the planner's notes on each message.
+  const size = 3 * body.length + 500 * listed.length;
+  return { body, listed, planner, settings: key, besideTokens, epochs, lawful, sent, sentMessages, sentTokens, size };
+}

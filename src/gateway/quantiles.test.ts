@@ -1,0 +1,24 @@
+import { describe, expect, it } from 'vitest';
+import { Quantiles } from './quantiles.ts';
+
+describe('Quantiles', () => {
+  it('are within a tenth of the true ones', () => {
+    const quantiles = new Quantiles();
+    for (let i = 1; i <= 1000; i++) quantiles.add(i / 10);
+    expect(quantiles.at(0.5) / 50).toBeGreaterThanOrEqual(1);
+    expect(quantiles.at(0.5) / 50).toBeLessThan(1.1);
+    expect(quantiles.at(0.99) / 99).toBeLessThan(1.1);
+    expect(quantiles.count).toBe(1000);
+    expect(quantiles.sum).toBeCloseTo(50_050, 0);
+  });
+
+  it('count what took so long or less', () => {
+    const quantiles = new Quantiles();
+    for (const milliseconds of [0, 0.05, 0.5, 5, 50, 1e9]) quantiles.add(milliseconds);
+    expect([0.1, 1, 10, 100].map((most) => quantiles.upTo(most))).toEqual([2, 3, 4, 5]);
+  });
+
+  it('of nothing are 0', () => {
+    expect([new Quantiles().at(0.5), new Quantiles().at(0.99)]).toEqual([0, 0]);
+  });
+});

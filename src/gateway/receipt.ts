@@ -1,0 +1,102 @@
+/** What the gateway did with a request. */
+export type Act = 'mask' | 'wait' | 'cold-cache' | 'over-limit' | 'off' | 'pass-through';
+
+/** Prompt tokens of a request, and how the provider's cache split them. */
+export interface Tokens {
+  readonly tokens: number;
+  readonly cached: number;
+  /** Not read from the cache. */
+  readonly written: number;
+}
+
+/** What one request cost, what it would have cost without the gateway, and why the gateway did what it did. */
+export interface Receipt {
+  readonly id: string;
+  /** ISO 8601. */
+  readonly time: string;
+  readonly conversation: string;
+  /** From 1, in its conversation. */
+  readonly request: number;
+  readonly api: string;
+  /** Without the query. */
+  readonly path: string;
+  readonly model?: string;
+  readonly prices: string;
+  readonly status: number;
+  readonly act: Act;
+  readonly because: string;
+  readonly rent?: number;
+  readonly price?: number;
+  readonly epoch: number;
+  /** Masks in this request, old and new. */
+  readonly masked: number;
+  readonly newMasks: readonly Mask[];
+  /** What would have been sent and cached without the gateway: an estimate. */
+  readonly without: Tokens;
+  /** What was sent. */
+  readonly sent: Tokens;
+  readonly completionTokens: number;
+  /** True where the provider gave no usage. */
+  readonly estimated: boolean;
+  /** In base input tokens: read price times cached plus write price times written. */
+  readonly cost: { readonly without: number; readonly sent: number };
+  readonly droppedThinking?: number;
+  /** The provider's refusal of the edited request; the original was sent after it. */
+  readonly refused?: { readonly status: number; readonly text: string };
+  readonly streamed: boolean;
+  readonly overheadMs: number;
+  readonly totalMs: number;
+}
+
+/** One masked tool result. */
+export interface Mask {
+  readonly handle: string;
+  readonly turn: number;
+  readonly tool?: string;
+  readonly placeholder: string;
+  readonly chars: number;
+  readonly tokens: number;
+}
+
+/** A conversation as the list shows it. */
+export interface ConversationSummary {
+  readonly id: string;
+  /** First line of the task, at most 80 characters. */
+  readonly title: string;
+  readonly api: string;
+  readonly model?: string;
+  readonly prices: string;
+  readonly firstAt: string;
+  readonly lastAt: string;
+  readonly requests: number;
+  readonly masked: number;
+  readonly epochs: number;
+  readonly tokensIn: number;
+  readonly tokensSent: number;
+  readonly cost: { readonly without: number; readonly sent: number };
+  readonly act: Act;
+  readonly because: string;
+}
+
+/** Everything since the gateway started. */
+export interface Totals {
+  readonly requests: number;
+  readonly conversations: number;
+  readonly tokensIn: number;
+  readonly tokensSent: number;
+  readonly cached: number;
+  readonly written: number;
+  readonly cost: { readonly without: number; readonly sent: number };
+  readonly masked: number;
+  readonly refused: number;
+  readonly overheadMs: { readonly median: number; readonly p99: number };
+}
+
+/** The gateway itself: version, settings in force, totals and its store. */
+export interface Status {
+  readonly version: string;
+  readonly startedAt: string;
+  readonly settings: Readonly<Record<string, string | number | boolean>>;
+  readonly totals: Totals;
+  readonly store: { readonly kind: string; readonly ok: boolean; readonly because?: string };
+}

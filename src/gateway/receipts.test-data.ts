@@ -1,0 +1,29 @@
+import type { Entry } from './book.ts';
+
+/** A receipt, with what matters to a test. */
+export function entryOf({ title = 'Fix the test', ...changes }: Partial<Entry['receipt'] & { title: string }>): Entry {
+  const receipt = {
+    id: 'r1',
+    time: '2026-11-15T10:00:00.000Z',
+    conversation: 'c1',
+    api: 'anthropic',
+    path: '/v1/messages',
+    prices: 'anthropic-5m',
+    status: 200,
+    act: 'wait' as const,
+    because: 'the rent is below the price',
+    epoch: 0,
+    masked: 0,
+    newMasks: [],
+    without: { tokens: 150, cached: 100, written: 50 },
+    sent: { tokens: 100, cached: 80, written: 20 },
+    completionTokens: 5,
+    estimated: false,
+    cost: { without: 72.5, sent: 33 },
+    streamed: false,
+    overheadMs: 1,
+    totalMs: 20,
+    ...changes,
+  };
+  return { receipt, title };
+}

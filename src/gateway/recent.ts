@@ -1,0 +1,22 @@
+/** A map that forgets what was not used for longest. */
+export class Recent<K, V> {
+  readonly #entries = new Map<K, V>();
+  readonly #most: number;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get(key: K): V | undefined {
+    return this.#entries.get(key);
+  }
+
+  /** Undefined forgets. */
+  set(key: K, value: V | undefined): void {
+    this.#entries.delete(key);
+    if (value === undefined) return;
+    this.#entries.set(key, value);
+    const [oldest] = this.#entries.keys();
+    if (this.#entries.size > this.#most) this.#entries.delete(oldest as K);
+  }
+}

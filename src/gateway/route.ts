@@ -1,0 +1,87 @@
+import type { Api } from './decide.ts';
+
+/** Whom a request is for. */
+export type Provider = 'anthropic' | 'openai' | 'gemini';
+
+/** Where a request goes, and whether it is one of those that are understood. */
+export interface Route {
+  readonly provider: Provider;
+  /** Path and query as they came, to be put behind the upstream's own. */
+  readonly target: string;
+  /** Without the query. */
+  readonly path: string;
+  /** Undefined for everything that only passes through. */
+  readonly api: Api | undefined;
+  /** Asks for the size of a request: planned alike, nothing is stored or recorded. */
+  readonly isCountTokens: boolean;
+}
+
+/** A request line and the headers that tell providers apart. */
+export interface RequestLine {
+  readonly method: string;
+  /** As it stands in the request line. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+}
+
+/** Finds the upstream of a request. Undefined for what may not be forwarded at all. */
+export function routeOf(request: RequestLine): Route | undefined {
+  const prefix = PREFIX.exec(request.url)?.[1] as Provider | undefined;
+  const target = prefix ? below(request.url.slice(prefix.length + 1)) : request.url;
+  // Without the prefix too: `/openai//evil/…` would name a host to whoever resolves it as a reference.
+  if (!isForwardable(target)) return undefined;
+  const path = pathOf(target);
+  const known = request.method === 'POST' ? KNOWN.find(({ pattern }) => pattern.test(path)) : undefined;
+  const provider = prefix ?? known?.provider ?? guessProvider(path, request);
+  return {
+    provider,
+    target,
+    path,
+    // Another company's path below a prefix is not ours to read: `/openai/v1/messages` passes through.
+    api: known?.provider === provider ? known.api : undefined,
+    isCountTokens: known?.isCountTokens === true,
+  };
+}
+
+const PREFIX = /^\/(anthropic|openai|gemini)(?=[/?]|$)/;
+const below = (rest: string): string => (rest.startsWith('/') ? rest : `/${rest}`);
+
+interface KnownPath {
+  readonly pattern: RegExp;
+  readonly provider: Provider;
+  readonly api: Api;
+  readonly isCountTokens?: true;
+}
+
+/** By their ends: some clients put a path of their own before `/v1`. */
+const KNOWN: readonly KnownPath[] = [
+  { pattern: /\/v1\/messages$/, provider: 'anthropic', api: 'anthropic' },
+  { pattern: /\/v1\/messages\/count_tokens$/, provider: 'anthropic', api: 'anthropic', isCountTokens: true },
+  { pattern: /\/chat\/completions$/, provider: 'openai', api: 'openai-chat' },
+  { pattern: /^(?:\/[^/]+)*\/v1\/responses$|^\/responses$/, provider: 'openai', api: 'openai-responses' },
+  { pattern: /\/models\/[^/]+:(?:stream)?[gG]enerateContent$/, provider: 'gemini', api: 'gemini' },
+];
+
+/** A key that goes to the wrong company is a key given away: what marks a provider comes before the default. */
+function guessProvider(path: string, { headers, url }: RequestLine): Provider {
+  if (headers['anthropic-version'] !== undefined || headers['x-api-key'] !== undefined) return 'anthropic';
+  if (headers['x-goog-api-key'] !== undefined || /[?&]key=/.test(url) || /^\/v1(?:alpha|beta)/.test(path))
+    return 'gemini';
+  return path.startsWith('/v1/messages') ? 'anthropic' : 'openai';
+}
+
+/**
+ * Origin form only, with exactly one slash in front: `new URL('//evil/…', upstream)` would send the key to evil. Dot
+ * segments would leave the upstream's own path, and no client that resolves its addresses sends them.
+ */
+function isForwardable(url: string): boolean {
+  if (!/^\/(?!\/)/.test(url)) return false;
+  const path = pathOf(url);
+  return !/[\\#]|%5c/i.test(path) && !/(?:\/|%2f)(?:\.|%2e){1,2}(?:\/|%2f|;|$)/i.test(path);
+}
+
+/** Without the query. */
+export function pathOf(url: string): string {
+  const end = url.indexOf('?');
+  return end === -1 ? url : url.slice(0, end);
+}

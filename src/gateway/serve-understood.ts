@@ -1,0 +1,128 @@
+import type { Api, Decided, Outgoing } from './decide.ts';
+import { finishRequest } from './finish-request.ts';
+import { forward, type Outcome, type Watch } from './forward.ts';
+import type { GatewayContext } from './gateway-context.ts';
+import { forwardedHeaders } from './headers.ts';
+import { passThrough, type Served } from './pass-through.ts';
+import { prepareRequest, recordEvents } from './prepare-request.ts';
+import { decodeBody, MOST_BODY_BYTES, readBody } from './read-body.ts';
+import { settleRequest } from './settle-request.ts';
+import { leaveUnread } from './unread.ts';
+import { UsageReader } from './usage-reader.ts';
+import type { Sent } from './write-receipt.ts';
+
+/** Serves a request of an interface that is understood. */
+export async function serveUnderstood(context: GatewayContext, served: Served): Promise<void> {
+  const { tenant, route } = served;
+  const startedAt = context.now();
+  const began = performance.now();
+  const encoded = await readBody(served.request).catch(() => GONE);
+  if (encoded === GONE) return;
+  const read = performance.now();
+  const decided = await decideOn(context, served, encoded as Buffer | undefined);
+  const overheadMs = performance.now() - read;
+  const { outcome, sent } = await send(context, served, { encoded: encoded as Buffer | undefined, decided });
+  const times = { startedAt, overheadMs, totalMs: performance.now() - began };
+  finishRequest(context, served, { outcome, entry: settleRequest(context, { tenant, route, decided, sent, times }) });
+}
+
+const GONE = Symbol('the client is gone');
+
+async function decideOn(context: GatewayContext, served: Served, encoded: Buffer | undefined): Promise<Decided> {
+  if (!encoded) return leaveUnread('too-large', `more than ${MOST_BODY_BYTES / 1024 / 1024} MiB`);
+  const { headers } = served.request;
+  const encoding = headers['content-encoding'];
+  const body = encoding === undefined ? encoded : await decodeBody(encoded, encoding);
+  if (!body) return leaveUnread('content-encoding', 'a compression that cannot be undone');
+  const { api, path, provider, isCountTokens } = served.route;
+  const request = { api: api as Api, path, headers: headers as Record<string, string>, body };
+  return prepareRequest(context, request, { tenant: served.tenant, provider, isCountTokens });
+}
+
+interface ToSend {
+  /** As it came. Undefined: too large, it is still to be read. */
+  readonly encoded: Buffer | undefined;
+  readonly decided: Decided;
+}
+
+interface Answered {
+  readonly outcome: Outcome;
+  readonly sent: Sent;
+}
+
+/** Sends what was decided. An edited request that is refused as such is followed by the original, once. */
+async function send(context: GatewayContext, served: Served, { encoded, decided }: ToSend): Promise<Answered> {
+  const first = new Answering(decided.body !== undefined);
+  const outcome = await sendOnce(context, served, { encoded, outgoing: decided, watch: first });
+  if (outcome.kind !== 'held') return { outcome, sent: await first.sent(outcome) };
+  const refused = { status: outcome.status, text: await textOf(outcome.body, outcome.headers) };
+  const second = new Answering(false, (status) => {
+    if (served.route.isCountTokens) return;
+    const events = decided.refused({ ...refused, originalTaken: status < 400 });
+    recordEvents(context, served.tenant, decided.conversation, events);
+  });
+  const last = await sendOnce(context, served, { encoded, outgoing: decided.original, watch: second });
+  return { outcome: last, sent: await second.sent(last, refused) };
+}
+
+/** Watches one answer: holds back a refusal of what was edited, and reads what the provider counted. */
+class Answering implements Watch {
+  readonly #isEdited: boolean;
+  readonly #onStart: ((status: number) => void) | undefined;
+  #reader: UsageReader | undefined;
+
+  constructor(isEdited: boolean, onStart?: (status: number) => void) {
+    this.#isEdited = isEdited;
+    this.#onStart = onStart;
+  }
+
+  holds(status: number): boolean {
+    return this.#isEdited && isRefusal(status);
+  }
+
+  start(status: number, headers: readonly string[]): void {
+    this.#onStart?.(status);
+    if (status < 300) this.#reader = new UsageReader(headers);
+  }
+
+  chunk(chunk: Buffer): void {
+    this.#reader?.push(chunk);
+  }
+
+  async sent(outcome: Outcome, refused?: Sent['refused']): Promise<Sent> {
+    const status = outcome.kind === 'unreachable' ? 502 : (outcome.status ?? 0);
+    return { status, usage: await this.#reader?.end(), streamed: this.#reader?.isEvents === true, refused };
+  }
+}
+
+/** What a provider answers to a request that it cannot take; everything else has another cause than our edits. */
+export const isRefusal = (status: number): boolean => status === 400 || status === 413 || status === 422;
+
+interface Once {
+  readonly encoded: Buffer | undefined;
+  readonly outgoing: Outgoing;
+  readonly watch: Watch;
+}
+
+function sendOnce(context: GatewayContext, served: Served, { encoded, outgoing, watch }: Once): Promise<Outcome> {
+  if (!encoded) return passThrough(context, served, watch);
+  return forward(toOutgoing(context, served, outgoing, encoded), served.response, watch);
+}
+
+function toOutgoing(context: GatewayContext, { request, route }: Served, { body, headers }: Outgoing, encoded: Buffer) {
+  // A body that was decoded to be edited is sent as it is.
+  const isDecoded = body !== undefined && request.headers['content-encoding'] !== undefined;
+  return {
+    upstream: context.upstreams[route.provider],
+    method: 'POST',
+    target: route.target,
+    headers: forwardedHeaders(request.rawHeaders, isDecoded ? { ...headers, 'content-encoding': '' } : headers),
+    body: body ?? encoded,
+  };
+}
+
+async function textOf(body: Buffer, headers: readonly string[]): Promise<string> {
+  const at = headers.findIndex((name, i) => i % 2 === 0 && name.toLowerCase() === 'content-encoding');
+  const decoded = at === -1 ? body : await decodeBody(body, headers[at + 1] as string);
+  return decoded?.toString() ?? '';
+}

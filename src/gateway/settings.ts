@@ -1,0 +1,140 @@
+import { breakEven } from '../plan/policies/break-even.ts';
+import { never } from '../plan/policies/never.ts';
+import type { EpochRecord, Policy } from '../plan/policy.ts';
+import type { Prices } from '../plan/prices.ts';
+import type { Conversation } from './conversation-memory.ts';
+import type { Facts } from './decide.ts';
+import type { GatewayEvent, SettingsEvent, SettledPrices } from './events.ts';
+import type { ReadRequest } from './read-request.ts';
+import type { MaskingPrices } from './request-prices.ts';
+import { type Period, settledPolicy } from './settled-policy.ts';
+
+/** An event, and how many messages its request had. */
+export interface Found {
+  readonly event: GatewayEvent;
+  readonly messages: number;
+}
+
+/** The events that were recorded on prefixes of a request, in their order. */
+export function eventsOn({ listed }: ReadRequest, { events }: Conversation): Found[] {
+  if (events.size === 0) return [];
+  const lengths = new Map<string, number>();
+  for (const [index, { prefix, prefixes }] of listed.entries()) {
+    for (const piece of prefixes) lengths.set(piece, index + 1);
+    lengths.set(prefix, index + 1);
+  }
+  const found = [...events.values()].flatMap((event): Found[] => {
+    const messages = lengths.get(event.prefix);
+    return messages === undefined ? [] : [{ event, messages }];
+  });
+  return found.sort((a, b) => a.messages - b.messages);
+}
+
+/** What a conversation is planned with. */
+export interface Settings {
+  /** Tells whether a planner was made with the same. */
+  readonly key: string;
+  /** Made where it is needed: most requests go on with the planner of the last one. */
+  policy(): Policy;
+  readonly recall: boolean;
+  readonly besideTokens: number;
+  readonly keepSigned: boolean;
+  readonly epochs: readonly EpochRecord[];
+  readonly isOff: boolean;
+  /** Whether a gateway is known to have masked something in it before. */
+  readonly wasMasked: boolean;
+  /** Now: the prices that the policy reckons with. */
+  readonly prices: MaskingPrices;
+  /** To be recorded once there is a mask. */
+  readonly event: SettingsEvent | undefined;
+}
+
+/**
+ * What decisions rest on beside the messages. Once something is masked it is recorded and holds, so that a tool that
+ * comes later, another system prompt or another price changes no byte that was sent.
+ */
+export function settle(request: ReadRequest, facts: Facts, given: Given): Settings {
+  const recorded = given.found.flatMap((found) => (found.event.kind === 'settings' ? [found as FoundSettings] : []));
+  const first = recorded[0]?.event;
+  const recall = first?.recall ?? request.beside.hasRecall;
+  const besideTokens = first?.besideTokens ?? nearly(request.beside.tokens, request.branch?.besideTokens);
+  const last = recorded.at(-1)?.event;
+  const prefix = request.listed.at(-1)?.prefix ?? '';
+  // What was recorded on this very request, before it was sent again at another price, holds.
+  const isNew = !last || (last.prefix !== prefix && !isSame(last.prices, given.prices));
+  const prices = isNew ? given.prices : (last.prices as MaskingPrices);
+  const periods = periodsOf(request, recorded, isNew ? given.prices : undefined);
+  const isOff = given.found.some(({ event }) => event.kind === 'hands-off');
+  const keepSigned = facts.boundThinking === 'keep';
+  return {
+    key: isOff ? 'off' : JSON.stringify([...periods.map(toKey), recall, besideTokens, keepSigned]),
+    policy: () => (isOff ? never() : settledPolicy(facts.policy ?? breakEvenAt, periods, besideTokens)),
+    ...{ recall, besideTokens, keepSigned, isOff, prices },
+    wasMasked: first !== undefined,
+    epochs: given.found.flatMap(({ event, messages }) => epochOf(event, messages)),
+    event: isNew ? { kind: 'settings', prefix, prices: toSettled(prices), recall, besideTokens } : undefined,
+  };
+}
+
+const breakEvenAt = (prices: Prices): Policy => breakEven({ prices });
+
+interface Given {
+  readonly found: readonly Found[];
+  readonly prices: MaskingPrices;
+}
+
+interface FoundSettings extends Found {
+  readonly event: SettingsEvent;
+}
+
+/** A system prompt with the time of day in it is not another one: all would be planned anew for each request. */
+function nearly(tokens: number, known: number | undefined): number {
+  return known !== undefined && Math.abs(tokens - known) <= Math.max(64, known / 50) ? known : tokens;
+}
+
+/** What is recorded of prices is less than what is known of them, and as good. */
+const toKey = ({ fromTurn, prices }: Period): unknown => [fromTurn, toSettled(prices)];
+
+const toSettled = ({ name, read, write, lifeMs, leastTokens, canMark }: MaskingPrices): SettledPrices => ({
+  name,
+  read,
+  write,
+  // JSON knows no infinity.
+  lifeMs: Math.min(lifeMs, Number.MAX_SAFE_INTEGER),
+  leastTokens,
+  canMark,
+});
+
+function isSame(a: SettledPrices, b: MaskingPrices): boolean {
+  return JSON.stringify(toSettled(a as MaskingPrices)) === JSON.stringify(toSettled(b));
+}
+
+/**
+ * The first prices that were recorded hold from the start, each later one from the next turn on: the request may have
+ * been sent before, at the old price.
+ */
+function periodsOf(request: ReadRequest, recorded: readonly FoundSettings[], now: MaskingPrices | undefined): Period[] {
+  const changes = recorded.map(({ event, messages }) => ({ messages, prices: event.prices as MaskingPrices }));
+  if (now) changes.push({ messages: request.listed.length, prices: now });
+  const turns = changes.length > 1 ? turnsOf(request) : [];
+  return changes.map(({ messages, prices }, i) => ({ fromTurn: i === 0 ? 0 : (turns[messages - 1] ?? 0) + 1, prices }));
+}
+
+/** The turn of each message. */
+function turnsOf({ shape, listed }: ReadRequest): number[] {
+  const viewer = shape.format.viewer();
+  return listed.map(({ read }) => {
+    viewer.add(read.message, []);
+    return viewer.turn;
+  });
+}
+
+/** A forced epoch masks all that its window lets go. */
+const ALL = Number.MAX_SAFE_INTEGER;
+
+function epochOf({ kind }: GatewayEvent, messages: number): EpochRecord[] {
+  if (kind === 'cold-cache') return [{ turns: 0, messages }];
+  return kind === 'over-limit' ? [forcedEpoch(messages)] : [];
+}
+
+export const forcedEpoch = (messages: number): EpochRecord => ({ turns: 0, messages, before: ALL });

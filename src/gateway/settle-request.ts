@@ -1,0 +1,32 @@
+import { randomUUID } from 'node:crypto';
+import type { Entry } from './book.ts';
+import type { Decided } from './decide.ts';
+import type { GatewayContext } from './gateway-context.ts';
+import type { Route } from './route.ts';
+import { countedOf, type Sent, type Times, writeReceipt } from './write-receipt.ts';
+
+/** A request that was understood, decided and sent. */
+export interface Over {
+  readonly tenant: string;
+  readonly route: Route;
+  readonly decided: Decided;
+  readonly sent: Sent;
+  readonly times: Times;
+}
+
+/** Tells the memory what became of a request, and writes its receipt. `count_tokens` has none and changes nothing. */
+export function settleRequest(
+  context: GatewayContext,
+  { tenant, route, decided, sent, times }: Over,
+): Entry | undefined {
+  if (route.isCountTokens) return undefined;
+  const { status, usage } = sent;
+  const isTaken = status >= 200 && status < 300;
+  if (isTaken) decided.answered({ now: context.now(), promptTokens: usage && usage.cached + usage.written });
+  const key = `${tenant} ${decided.conversation}`;
+  const previous = context.counted.get(key);
+  const { api = '', path } = route;
+  const entry = writeReceipt({ id: randomUUID(), api, path, decided, previous, sent, times });
+  if (isTaken) context.counted.set(key, countedOf(entry, decided));
+  return entry;
+}

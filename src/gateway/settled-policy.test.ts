@@ -1,0 +1,80 @@
+import { describe, expect, it } from 'vitest';
+import { anthropic } from '../formats/anthropic.ts';
+import { Planner } from '../plan/planner.ts';
+import { breakEven } from '../plan/policies/break-even.ts';
+import { type Prices, priceLists } from '../plan/prices.ts';
+import { settledPolicy } from './settled-policy.ts';
+
+const five = { ...priceLists['anthropic-5m'], leastTokens: 0, canMark: true };
+const none = { ...priceLists.none, canMark: true };
+const { canMark: _place, ...plain } = five;
+const make = (prices: Prices) => breakEven({ prices });
+
+function history(turns: number, words = 'Find the bug'): { role: string; content: unknown }[] {
+  const task = { role: 'user', content: words };
+  const replies = Array.from({ length: turns }, (_, turn) => [
+    { role: 'assistant', content: [{ type: 'tool_use', id: `t${turn}`, name: 'read', input: { path: `${turn}` } }] },
+    {
+      role: 'user',
+      content: [{ type: 'tool_result', tool_use_id: `t${turn}`, content: `line ${turn}\n`.repeat(200) }],
+    },
+  ]);
+  return [task, ...replies.flat()];
+}
+
+function masksOf(policy: ReturnType<typeof breakEven>, turns = 40, words?: string): number[] {
+  const planner = new Planner(anthropic, { policy });
+  planner.take(history(turns, words));
+  return planner.ledger.edits().flatMap((edit) => (edit.kind === 'replace' ? [edit.segment] : []));
+}
+
+describe('a settled policy', () => {
+  it('decides as the policy itself where prices never change', () => {
+    expect(masksOf(settledPolicy(make, [{ fromTurn: 0, prices: five }]))).toEqual(masksOf(make(plain)));
+  });
+
+  it('masks as soon as it can while nothing is cached yet, and waits from then on', () => {
+    const policy = settledPolicy(make, [{ fromTurn: 0, prices: { ...five, leastTokens: 1e9 } }]);
+    expect(masksOf(policy)).toEqual(masksOf(make(priceLists.none)));
+    const small = { ...five, leastTokens: 12_000 };
+    expect(masksOf(settledPolicy(make, [{ fromTurn: 0, prices: small }]), 12).length).toBeGreaterThan(0);
+    expect(masksOf(make(plain), 12)).toEqual([]);
+  });
+
+  it('keeps what was decided at earlier prices', () => {
+    const periods = [
+      { fromTurn: 0, prices: none },
+      { fromTurn: 20, prices: five },
+    ];
+    const early = masksOf(make(priceLists.none), 19);
+    expect(early.length).toBeGreaterThan(0);
+    expect(masksOf(settledPolicy(make, periods), 24)).toEqual(early);
+  });
+
+  it('goes on with what it had in mind, so that turn by turn and all at once are the same', () => {
+    const periods = [
+      { fromTurn: 0, prices: five },
+      { fromTurn: 12, prices: { ...priceLists['gpt-4.1'], canMark: true } },
+    ];
+    const planner = new Planner(anthropic, { policy: settledPolicy(make, periods) });
+    for (const message of history(40)) planner.take([message]);
+    const masks = planner.ledger.edits().flatMap((edit) => (edit.kind === 'replace' ? [edit.segment] : []));
+    expect(masks).toEqual(masksOf(settledPolicy(make, periods)));
+  });
+
+  it('waits longer where no marker can stand before an edit: more would be written again', () => {
+    const prices = { ...five, canMark: false };
+    const firstAt = (policy: () => ReturnType<typeof breakEven>): number => {
+      let turns = 1;
+      while (masksOf(policy(), turns, 'A long task. '.repeat(4000)).length === 0) turns += 1;
+      return turns;
+    };
+    const marked = firstAt(() => settledPolicy(make, [{ fromTurn: 0, prices: five }]));
+    expect(firstAt(() => settledPolicy(make, [{ fromTurn: 0, prices }]))).toBeGreaterThan(marked);
+  });
+
+  it('has the window and the words of the policy it is made of', () => {
+    const policy = settledPolicy((prices) => breakEven({ prices, window: 7 }), [{ fromTurn: 0, prices: five }]);
+    expect(policy).toMatchObject({ name: 'break-even', window: 7, cacheLifeMs: five.lifeMs });
+  });
+});

@@ -1,0 +1,58 @@
+import { createMemoryStore } from '../store/memory-store.ts';
+import type { Store } from '../store/store.ts';
+import { ConversationMemory } from './conversation-memory.ts';
+import type { GatewayOptions } from './gateway-options.ts';
+import type { Status } from './receipt.ts';
+import type { Provider } from './route.ts';
+import { StoreGate } from './store-gate.ts';
+
+/** What one tenant has for itself: a store, and what is remembered of conversations at each provider. */
+export class Tenants {
+  readonly #open: (tenant: string) => Store | Promise<Store>;
+  readonly #gates = new Map<string, Promise<StoreGate>>();
+  readonly #opened = new Map<string, StoreGate>();
+  readonly #memories = new Map<string, ConversationMemory>();
+
+  constructor(store: GatewayOptions['store']) {
+    if (typeof store === 'function') this.#open = store;
+    // A store is opened for one tenant: another's texts must not come near it.
+    else this.#open = (tenant) => (tenant === DEFAULT_TENANT && store ? store : createMemoryStore());
+  }
+
+  /** The store if it is open already. */
+  opened(tenant: string): StoreGate | undefined {
+    return this.#opened.get(tenant);
+  }
+
+  /** Rejects where the store cannot be opened; the next request tries again. */
+  gate(tenant: string): Promise<StoreGate> {
+    const gate = this.#gates.get(tenant) ?? this.#openGate(tenant);
+    this.#gates.set(tenant, gate);
+    return gate;
+  }
+
+  async #openGate(tenant: string): Promise<StoreGate> {
+    try {
+      const gate = new StoreGate(await this.#open(tenant));
+      this.#opened.set(tenant, gate);
+      return gate;
+    } catch (error) {
+      this.#gates.delete(tenant);
+      throw error;
+    }
+  }
+
+  memory(tenant: string, provider: Provider): ConversationMemory {
+    const key = `${provider} ${tenant}`;
+    const memory = this.#memories.get(key) ?? new ConversationMemory();
+    this.#memories.set(key, memory);
+    return memory;
+  }
+
+  health(tenant: string): Status['store'] {
+    const gate = this.#opened.get(tenant);
+    return gate?.health ?? { kind: 'none', ok: false, because: 'it is not open' };
+  }
+}
+
+export const DEFAULT_TENANT = 'default';

@@ -1,0 +1,55 @@
+import { isRecord } from '../formats/lens.ts';
+import { boundThinking } from '../laws/bound-reasoning.ts';
+import type { Outgoing } from './decide.ts';
+import { JsonScan } from './json-scan.ts';
+import type { ReadRequest } from './read-request.ts';
+import type { ByteEdit } from './splice.ts';
+
+/** The edits and headers with which a request opts into dropping thinking that is bound to another prefix. */
+export interface OptIn extends Pick<Outgoing, 'headers'> {
+  readonly edits: readonly ByteEdit[];
+}
+
+const BINDING = 'block_binding';
+const BEHAVIOUR = 'prefix_mismatch_behavior';
+const [OPT_IN] = boundThinking(0, 1, undefined);
+const BETA = OPT_IN?.headerValue ?? '';
+
+/** Whether a model is known to bind its thinking to all that stands before it. Others tell when they are asked. */
+export const bindsThinking = (model = ''): boolean => /claude/i.test(model) && boundThinking(0, 1, model).length > 0;
+
+/** What the provider says where thinking is bound to what was sent before. */
+export const saysBound = (text: string): boolean => /bound to a different conversation/i.test(text);
+
+/** Undefined where the request cannot opt in: it does not ask for thinking, or the client has chosen otherwise. */
+export function optIn(request: ReadRequest): OptIn | undefined {
+  const field = request.fields.get('thinking');
+  if (!field || !isRecord(field.value) || !TYPES.has(String(field.value.type))) return undefined;
+  const binding = field.value[BINDING];
+  if (isRecord(binding) && binding[BEHAVIOUR] !== undefined) return binding[BEHAVIOUR] === DROP ? CHOSEN : undefined;
+  if (binding !== undefined && !isRecord(binding)) return undefined;
+  const scan = new JsonScan();
+  scan.scan(request.body, field.start);
+  const inner = binding && [...scan.members(0)].findLast(({ name }) => name === BINDING);
+  const behaviour = `"${BEHAVIOUR}":"${DROP}"`;
+  const edit = inner ? insert(scan, inner.value, behaviour) : insert(scan, 0, `"${BINDING}":{${behaviour}}`);
+  return { edits: [edit], headers: { 'anthropic-beta': withBeta(request.headers['anthropic-beta']) } };
+}
+
+/** Those that take the field; `disabled` and `between_tools` do not. */
+const TYPES = new Set(['enabled', 'adaptive']);
+const DROP = 'drop_block';
+const CHOSEN: OptIn = { edits: [], headers: {} };
+
+/** Puts a member at the end of an object. */
+function insert(scan: JsonScan, object: number, member: string): ByteEdit {
+  const at = scan.end(object) - 1;
+  const isEmpty = [...scan.members(object)].length === 0;
+  return { start: at, end: at, bytes: Buffer.from(isEmpty ? member : `,${member}`) };
+}
+
+function withBeta(header: string | undefined): string {
+  const betas = (header ?? '').split(',').map((beta) => beta.trim());
+  if (betas.includes(BETA)) return header ?? BETA;
+  return header?.trim() ? `${header},${BETA}` : BETA;
+}

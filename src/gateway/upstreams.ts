@@ -1,0 +1,48 @@
+import { Pool } from 'undici';
+import { badOption, checkOptions, text } from '../options.ts';
+import type { Provider } from './route.ts';
+
+/** A provider's address, and the connections to it. */
+export interface Upstream {
+  readonly provider: Provider;
+  readonly origin: string;
+  /** The path of its own that stands before every target; empty for most. */
+  readonly prefix: string;
+  readonly pool: Pool;
+}
+
+export type Upstreams = Readonly<Record<Provider, Upstream>>;
+
+/** Where requests go if nothing else is said. */
+export const officialHosts: Readonly<Record<Provider, string>> = {
+  anthropic: 'https://api.anthropic.com',
+  openai: 'https://api.openai.com',
+  gemini: 'https://generativelanguage.googleapis.com',
+};
+
+/** Opens the upstreams: those that are given, else the official hosts. Nothing connects before the first request. */
+export function openUpstreams(given: Partial<Readonly<Record<Provider, string>>> = {}): Upstreams {
+  checkOptions('createGateway upstreams', given, { anthropic: text, openai: text, gemini: text });
+  const open = (provider: Provider): Upstream => {
+    const { origin, prefix } = readAddress(provider, given[provider] ?? officialHosts[provider]);
+    return { provider, origin, prefix, pool: new Pool(origin, LIMITS) };
+  };
+  return { anthropic: open('anthropic'), openai: open('openai'), gemini: open('gemini') };
+}
+
+/** A model may think for an hour before it answers: the client's own patience governs. */
+const LIMITS: Pool.Options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 30_000 } };
+
+/** Splits the address of an upstream into its origin and a path of its own. */
+export function readAddress(provider: string, address: string): { readonly origin: string; readonly prefix: string } {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  const name = `upstream ${provider}`;
+  if (!url || !/^https?:$/.test(url.protocol)) throw badOption(name, 'an http or https address', address);
+  if (url.username || url.password) throw badOption(name, 'an address without a user name', 'one with it');
+  if (url.search || url.hash) throw badOption(name, 'an address without a query or fragment', 'one with it');
+  return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') };
+}
+
+export async function closeUpstreams(upstreams: Upstreams): Promise<void> {
+  await Promise.all(Object.values(upstreams).map(({ pool }) => pool.destroy()));
+}

@@ -1,0 +1,69 @@
+import { PalimpsestError } from '../../errors.ts';
+import { count, names, oneOf, positive, type Rule, rule, text } from '../../options.ts';
+import { isCut } from '../cut-history.ts';
+import type { Mask } from './session-event.ts';
+
+/** Throws for an event that could be written, but not be understood when it is read again. */
+export function checkBody(body: object): void {
+  const own = STAMP.find((name) => Object.hasOwn(body, name));
+  if (own !== undefined)
+    throw new PalimpsestError(
+      'BAD_INPUT',
+      `Expected an event without the field ${own}, which the log writes itself, but found one; give it another name`,
+    );
+  const wrong = wrongField(body);
+  if (!wrong) return;
+  const { type } = body as { type?: unknown };
+  throw new PalimpsestError(
+    'BAD_INPUT',
+    `Expected ${wrong.name} of an event ${String(type)} to be ${wrong.expected} but it is not`,
+  );
+}
+
+/** Whether all that a session would read of an event is there. Of a type that is not known nothing is read. */
+export const isBody = (body: object): boolean => wrongField(body) === undefined;
+
+function wrongField(body: object): { readonly name: string; readonly expected: string } | undefined {
+  const { type } = body as { type?: unknown };
+  if (typeof type !== 'string' || !Object.hasOwn(FIELDS, type)) return undefined;
+  const fields = Object.entries(FIELDS[type] ?? {});
+  const wrong = fields.find(([name, { check }]) => !check((body as Record<string, unknown>)[name]));
+  return wrong && { name: wrong[0], expected: wrong[1].expected };
+}
+
+const STAMP = ['seq', 'time', 'batch'];
+
+const amount = rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0 && Number.isFinite(v));
+const something = rule('a message', (v) => v !== undefined && v !== null);
+const listOf = (expected: string, isItem: (item: unknown) => boolean): Rule =>
+  rule(expected, (v) => Array.isArray(v) && v.every(isItem));
+const status = oneOf('active', 'paused', 'completed');
+
+function isMask(value: unknown): boolean {
+  const mask = value as Partial<Mask> | null;
+  return typeof mask?.message === 'string' && count.check(mask.segment) && typeof mask.text === 'string';
+}
+
+const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
+
+function isState(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  const { format, number, messages, left_out, masks, notes, approvals, skipped } = value;
+  const isComplete = text.check(format) && positive.check(number) && status.check(value.status);
+  const areLists = names.check(messages) && names.check(left_out) && listOf('', isRecord).check(notes);
+  return isComplete && areLists && listOf('', isMask).check(masks) && isRecord(approvals) && isRecord(skipped);
+}
+
+const FIELDS: Readonly<Record<string, Readonly<Record<string, Rule>>>> = {
+  session_start: { format: text },
+  message: { message: something },
+  token_usage: { prompt_tokens: amount, completion_tokens: amount },
+  context_mask: { observations_masked: count, masks: listOf('a list of masks', isMask) },
+  context_cut: { cut: rule('a cut, or null', (v) => v === null || isCut(v)) },
+  session_restart: { session_number: positive, messages: listOf('a list of messages', something.check) },
+  status_change: { to: status },
+  approval_required: { call_id: text, tool: text },
+  approval_decision: { call_id: text },
+  tools_skipped: { call_ids: names, reason: text },
+  checkpoint: { archive_bytes: count, state: rule('what a session amounts to', isState) },
+};

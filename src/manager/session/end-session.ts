@@ -1,0 +1,73 @@
+import { join } from 'node:path';
+import type { Format, FormatName } from '../../message.ts';
+import { never } from '../../plan/policies/never.ts';
+import { type DiskFile, nodeDisk } from '../../store/embedded/disk.ts';
+import { Lock } from '../../store/embedded/lock.ts';
+import { dialectOf } from '../dialect.ts';
+import { Conversation } from './conversation.ts';
+import { EventLog } from './event-log.ts';
+import { recover } from './recover.ts';
+import { EVENTS } from './session-files.ts';
+import { sessionFolder } from './session-folder.ts';
+
+export interface EndOptions {
+  readonly directory: string;
+  readonly id: string;
+  readonly format: string;
+  readonly reason: string;
+  readonly now: () => number;
+}
+
+/**
+ * Writes to a log that its session is over, and nothing else. Opened as a session it would get a snapshot of what is shown
+ * under a policy, limits and a store that are not its own.
+ */
+export async function endSession({ directory, id, format, reason, now }: EndOptions): Promise<void> {
+  const { format: own } = dialectOf(format as FormatName);
+  const folder = sessionFolder(directory, id);
+  const lock = Lock.take(join(folder, 'lock'), { what: `the session ${id}`, remedy: 'close it there first' });
+  try {
+    const file = nodeDisk.open(join(folder, EVENTS), 'write');
+    try {
+      await appendEnd(file, { folder, format: own, reason, now, mayWrite: () => lock.check() });
+    } finally {
+      file.close();
+    }
+  } finally {
+    lock.release();
+  }
+}
+
+interface AppendOptions extends Pick<EndOptions, 'reason' | 'now'> {
+  readonly folder: string;
+  readonly format: Format<unknown>;
+  readonly mayWrite: () => void;
+}
+
+async function appendEnd(file: DiskFile, { folder, format, reason, now, mayWrite }: AppendOptions): Promise<void> {
+  const conversation = untouched(format);
+  const between = async (): Promise<void> => {};
+  const { end } = await recover({ disk: nodeDisk, folder, file, conversation, between });
+  const log = new EventLog({
+    file,
+    end,
+    now,
+    mayWrite,
+    onDurable: () => {},
+    afterBatch: between,
+    onProblem: () => {},
+  });
+  await log.append([{ type: 'session_end', reason, total_turns: conversation.turns }]);
+}
+
+/** Only its turns are asked for. */
+const untouched = <M>(format: Format<M>): Conversation<M> =>
+  new Conversation({
+    format,
+    policy: never(),
+    counter: () => 0,
+    show: 'nothing',
+    maxResultTokens: Number.MAX_SAFE_INTEGER,
+    truncation: 'head',
+    limit: Number.MAX_SAFE_INTEGER,
+  });

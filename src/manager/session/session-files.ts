@@ -1,0 +1,6 @@
+/** The log. */
+export const EVENTS = 'events.jsonl';
+/** Events that are no longer needed to go on. */
+export const ARCHIVE = 'events.archive.jsonl';
+/** Lines that were cut off although they had an end: somebody may want to see what was in them. */
+export const TORN = 'events.torn.jsonl';

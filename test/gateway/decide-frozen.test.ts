@@ -1,0 +1,75 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ConversationMemory } from '../../src/gateway/conversation-memory.ts';
+import type { GatewayEvent } from '../../src/gateway/events.ts';
+import { anthropicMessages, Desk, isMasked, type Json, marked, parsed, resultsIn } from './requests.test-data.ts';
+
+/** What may change from one request to the next, beside the conversation. */
+const circumstances = fc.record({
+  idleMinutes: fc.constantFrom(0, 0, 0, 0, 3, 8, 90),
+  marker: fc.constantFrom('5m', '5m', '5m', '1h', 'none'),
+  hasRecall: fc.boolean(),
+  systemWords: fc.constantFrom(100, 100, 100, 110, 3000),
+  maxTokens: fc.constantFrom(undefined, undefined, undefined, 9000, 14_000),
+  store: fc.constantFrom('fine', 'fine', 'fine', 'fine', 'down'),
+  isAnswered: fc.constantFrom(true, true, true, false),
+  isRestarted: fc.constantFrom(false, false, false, false, true),
+});
+
+function bodyOf(turns: number, { marker, hasRecall, systemWords }: Json): Json {
+  const messages = anthropicMessages(turns, { lines: 30 });
+  const control = marker === '1h' ? { type: 'ephemeral', ttl: '1h' } : { type: 'ephemeral' };
+  return {
+    model: 'claude-sonnet-5',
+    system: 'word '.repeat(systemWords as number),
+    tools: [{ name: hasRecall ? 'recall' : 'read' }],
+    messages: marker === 'none' ? messages : marked(messages, control),
+  };
+}
+
+describe('a mask that was sent', () => {
+  it('stays as it is, whatever changes beside the conversation', () => {
+    let masks = 0;
+    fc.assert(
+      fc.property(fc.array(circumstances, { minLength: 12, maxLength: 36, size: 'max' }), (course) => {
+        let desk = new Desk();
+        const recorded: GatewayEvent[] = [];
+        const sent = new Map<number, unknown>();
+        for (const [i, now] of course.entries()) {
+          if (now.isRestarted) {
+            const { now: clock } = desk;
+            desk = new Desk({}, new ConversationMemory());
+            desk.now = clock;
+          }
+          desk.now += now.idleMinutes * 60_000;
+          Object.assign(desk.facts, { maxTokens: now.maxTokens });
+          const isDown = now.store === 'down' && !now.isRestarted;
+          const body = bodyOf(i + 1, now);
+          const opened = desk.look(body);
+          const asked = now.isRestarted ? relearn(desk, opened.conversation, recorded, body) : opened;
+          const decided = isDown && asked.fresh.length + asked.events.length > 0 ? asked.putOff('store-slow') : asked;
+          if (decided === asked) {
+            recorded.push(...asked.events);
+            asked.stored();
+          }
+          const contents = resultsIn(decided.body ? parsed(decided.body) : body);
+          for (const [index, text] of sent) expect(contents[index]).toEqual(text);
+          if (!now.isAnswered) continue;
+          decided.answered({ now: desk.now });
+          for (const [index, content] of contents.entries()) if (isMasked(content)) sent.set(index, content);
+          masks += decided.decision.newMasks.length;
+        }
+      }),
+      { numRuns: Number(process.env.PALIMPSEST_RUNS ?? 60) },
+    );
+    expect(masks).toBeGreaterThan(200);
+  });
+});
+
+/** A process that has just started learns what was recorded before it decides. */
+function relearn(desk: Desk, conversation: string, recorded: readonly GatewayEvent[], body: Json) {
+  const fresh = new Desk(desk.facts, new ConversationMemory());
+  fresh.memory.learnEvents(conversation, recorded);
+  Object.assign(desk, { memory: fresh.memory });
+  return desk.look(body);
+}
