@@ -164,7 +164,7 @@ class Model {
     const alone = await this.#openWithoutSnapshot(directory);
     const session = await openSession(optionsOf(directory, this.compaction));
     if (session.recovery.damagedLines > 0) throw new Error(`damage: ${JSON.stringify(session.recovery)}`);
-    const found = { messages: session.messages(), view: session.view(), number: session.number, turns: session.turns };
+    const found = stateOf(session);
     if (JSON.stringify(found) !== JSON.stringify(alone)) throw new Error('snapshot and events tell different stories');
     for (const list of [session.messages(), session.view()]) {
       const violations = chat.check([...list, { role: 'user', content: 'next' }]);
@@ -199,7 +199,7 @@ class Model {
       if (existsSync(join(directory, ID))) cpSync(join(directory, ID), join(copy, ID), { recursive: true });
       rmSync(join(copy, ID, 'state.yaml'), { force: true });
       const session = await openSession(optionsOf(copy, this.compaction));
-      const found = { messages: session.messages(), view: session.view(), number: session.number, turns: session.turns };
+      const found = stateOf(session);
       await session.close();
       return found;
     } finally {
@@ -207,6 +207,13 @@ class Model {
     }
   }
 }
+
+const stateOf = (session) => ({
+  messages: session.messages(),
+  view: session.view(),
+  number: session.number,
+  turns: session.turns,
+});
 
 async function eventsIn(directory) {
   const events = [];
