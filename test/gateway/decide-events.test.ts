@@ -203,6 +203,30 @@ describe('the store in the way', () => {
     expect(count(desk.ask(body(10)))).toBe(8);
   });
 
+  it('a request that is sent again keeps its masks though nothing else of it is remembered', () => {
+    const desk = new Desk({ policy }, new ConversationMemory({ maxBytes: 1000 }));
+    const first = desk.ask(body(8));
+    const again = desk.look(body(8)).putOff('store-slow');
+    expect(maskedIn(again.body ?? Buffer.alloc(0))).toEqual(maskedIn(first.out));
+  });
+
+  it('a fork whose texts are stored does not mask them before its own epoch is recorded', () => {
+    const desk = new Desk();
+    run(desk, 1, 14);
+    const words = [
+      { role: 'assistant', content: 'Hm.' },
+      { role: 'user', content: 'Go on.' },
+    ];
+    const fork = [...anthropicMessages(13), ...words];
+    desk.ask(anthropicBody(fork));
+    desk.now += HOUR;
+    expect(count(desk.ask(anthropicBody(anthropicMessages(15))))).toBeGreaterThan(0);
+    desk.now += HOUR;
+    const cold = desk.look(anthropicBody([...fork, ...words]));
+    expect(cold.decision.act).toBe('cold-cache');
+    expect(cold.putOff('store-slow').body).toBeUndefined();
+  });
+
   it('keeps events where every gateway on it finds them', async () => {
     const store = createMemoryStore();
     const event: GatewayEvent = { kind: 'cold-cache', prefix: 'abc' };
