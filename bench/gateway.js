@@ -72,7 +72,7 @@ async function latency({ bodyBytes, rounds, isNew }) {
 async function memory({ requests }) {
   const [proxy] = await startAll(['palimpsest']);
   const sizes = [];
-  for (const count of [requests / 5, requests]) {
+  for (const count of [requests / 2, requests]) {
     for (let i = 0; i < count; i += 16) {
       const body = Buffer.from(JSON.stringify(conversation(3 + (i % 40), 1000, i % 7)));
       await together(proxy, body);

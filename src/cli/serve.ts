@@ -1,5 +1,6 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { PalimpsestError } from '../errors.ts';
 import { leaveCluster, startWorkers, workerRemote } from '../gateway/cluster.ts';
 import type { Remote } from '../gateway/cluster-worker.ts';
 import { createGateway, createLog, type GatewayOptions, type Log, listen } from '../gateway/index.ts';
@@ -22,11 +23,23 @@ import { version } from './version.ts';
 export async function serve(flags: ServeFlags, io: Io): Promise<void> {
   const settings = await readServeSettings(flags, io);
   const log: Log = flags.quiet ? () => {} : createLog((line) => io.stderr(line));
-  const token = io.env?.PALIMPSEST_TOKEN || keepToken(join(homedir(), '.palimpsest', 'token'));
+  const token = io.env?.PALIMPSEST_TOKEN || ownToken();
   const serving: Serving = { settings, log, token, io };
   if (flags.demo) await serveDemo(serving);
   else if (settings.workers > 1) await serveWithWorkers(serving);
   else await serveAlone(serving);
+}
+
+function ownToken(): string {
+  const path = join(homedir(), '.palimpsest', 'token');
+  try {
+    return keepToken(path);
+  } catch (cause) {
+    const why = (cause as Error).message;
+    throw new PalimpsestError('BAD_INPUT', `Could not keep a token in ${path}: ${why}. Set $PALIMPSEST_TOKEN instead`, {
+      cause,
+    });
+  }
 }
 
 interface Serving {

@@ -38,69 +38,70 @@ const MOST_RECEIPTS = 500;
 const MOST_RECEIPTS_IN_ALL = 10_000;
 const MOST_MASKS = 2000;
 
-interface Account {
-  summary: ConversationSummary;
-  receipts: Receipt[];
-  readonly masks: Map<string, Mask>;
-}
-
 /** The receipts of one tenant since the gateway started. It keeps what a page can show, and sums of the rest. */
 export class Book implements BookReader {
   /** By id, the one that slept longest first. */
   readonly #accounts = new Map<string, Account>();
   readonly #watchers = new Set<(entered: Entered) => void>();
   readonly #overhead = new Quantiles();
-  #totals: Omit<Totals, 'overheadMs'> = NOTHING;
+  readonly #sums = new Sums();
+  #conversations = 0;
+  #masked = 0;
+  #refused = 0;
   #receipts = 0;
 
   enter({ receipt: given, title }: Entry): Receipt {
-    const account = this.#accounts.get(given.conversation);
-    const receipt: Receipt = { ...given, request: (account?.summary.requests ?? 0) + 1 };
-    const entered = account ?? { summary: open(receipt, title), receipts: [], masks: new Map() };
-    this.#accounts.delete(receipt.conversation);
-    this.#accounts.set(receipt.conversation, entered);
-    entered.summary = add(entered.summary, receipt);
-    this.#keep(entered, receipt);
-    this.#totals = addTotals(this.#totals, receipt, !account);
+    const account = this.#accountOf(given, title);
+    const receipt: Receipt = { ...given, request: account.sums.requests + 1 };
+    account.enter(receipt);
+    this.#sums.add(receipt);
+    this.#masked += receipt.newMasks.length;
+    if (receipt.refused) this.#refused++;
     this.#overhead.add(receipt.overheadMs);
-    this.#tell(receipt, entered.summary);
+    this.#receipts++;
+    this.#forget(account);
+    this.#tell(receipt, account);
     return receipt;
   }
 
-  #keep(account: Account, receipt: Receipt): void {
-    account.receipts.push(receipt);
-    this.#receipts++;
-    if (account.receipts.length > MOST_RECEIPTS) {
-      account.receipts.shift();
-      this.#receipts--;
-    }
-    for (const mask of receipt.newMasks) if (account.masks.size < MOST_MASKS) account.masks.set(mask.handle, mask);
-    this.#forget();
+  #accountOf({ conversation, api, time }: Entry['receipt'], title: string): Account {
+    const known = this.#accounts.get(conversation);
+    if (!known) this.#conversations++;
+    const account = known ?? new Account({ id: conversation, title, api, firstAt: time });
+    this.#accounts.delete(conversation);
+    this.#accounts.set(conversation, account);
+    return account;
   }
 
   /** Only the sums of a conversation that slept long are kept, and of the oldest nothing. */
-  #forget(): void {
+  #forget(entered: Account): void {
+    if (entered.receipts.length > MOST_RECEIPTS) {
+      entered.receipts.shift();
+      this.#receipts--;
+    }
     for (const [id, account] of this.#accounts) {
       const isOne = this.#accounts.size > MOST_CONVERSATIONS;
       if (!isOne && this.#receipts <= MOST_RECEIPTS_IN_ALL) return;
       this.#receipts -= account.receipts.length;
-      account.receipts = [];
+      account.receipts.length = 0;
       if (isOne) this.#accounts.delete(id);
     }
   }
 
-  #tell(receipt: Receipt, conversation: ConversationSummary): void {
+  #tell(receipt: Receipt, account: Account): void {
     if (this.#watchers.size === 0) return;
-    const entered = { receipt, conversation, totals: this.sums() };
+    const entered = { receipt, conversation: account.summary(), totals: this.sums() };
     for (const watcher of this.#watchers) watcher(entered);
   }
 
   sums(): Totals {
-    return { ...this.#totals, overheadMs: { median: this.#overhead.at(0.5), p99: this.#overhead.at(0.99) } };
-  }
-
-  get overhead(): Quantiles {
-    return this.#overhead;
+    const { requests, tokensIn, tokensSent, cached, written, without, sent } = this.#sums;
+    return {
+      ...{ requests, conversations: this.#conversations, tokensIn, tokensSent, cached, written },
+      cost: { without, sent },
+      ...{ masked: this.#masked, refused: this.#refused },
+      overheadMs: { median: this.#overhead.at(0.5), p99: this.#overhead.at(0.99) },
+    };
   }
 
   async totals(): Promise<Totals> {
@@ -109,13 +110,14 @@ export class Book implements BookReader {
 
   async conversations(limit: number): Promise<readonly ConversationSummary[]> {
     const newest = [...this.#accounts.values()].reverse();
-    return newest.slice(0, limit).map(({ summary }) => summary);
+    return newest.slice(0, limit).map((account) => account.summary());
   }
 
   async conversation(id: string): Promise<ConversationDetail | undefined> {
     const account = this.#accounts.get(id);
     if (!account) return undefined;
-    return { conversation: account.summary, receipts: [...account.receipts], masks: [...account.masks.values()] };
+    const { receipts, masks } = account;
+    return { conversation: account.summary(), receipts: [...receipts], masks: [...masks.values()] };
   }
 
   watch(watcher: (entered: Entered) => void): () => void {
@@ -124,59 +126,59 @@ export class Book implements BookReader {
   }
 }
 
-const NOTHING: Omit<Totals, 'overheadMs'> = {
-  requests: 0,
-  conversations: 0,
-  tokensIn: 0,
-  tokensSent: 0,
-  cached: 0,
-  written: 0,
-  cost: { without: 0, sent: 0 },
-  masked: 0,
-  refused: 0,
-};
+/** Counted up in place: a book is entered on every request and read now and then. */
+class Sums {
+  requests = 0;
+  tokensIn = 0;
+  tokensSent = 0;
+  cached = 0;
+  written = 0;
+  without = 0;
+  sent = 0;
 
-function open(receipt: Receipt, title: string): ConversationSummary {
-  const { conversation: id, api, prices, time, act, because } = receipt;
-  const sums = { requests: 0, masked: 0, epochs: 0, tokensIn: 0, tokensSent: 0, cost: { without: 0, sent: 0 } };
-  return { id, title, api, prices, firstAt: time, lastAt: time, ...sums, act, because };
+  add(receipt: Receipt): void {
+    this.requests++;
+    this.tokensIn += receipt.without.tokens;
+    this.tokensSent += receipt.sent.tokens;
+    this.cached += receipt.sent.cached;
+    this.written += receipt.sent.written;
+    this.without += receipt.cost.without;
+    this.sent += receipt.cost.sent;
+  }
 }
 
-function add(summary: ConversationSummary, receipt: Receipt): ConversationSummary {
-  const sums = {
-    id: summary.id,
-    title: summary.title,
-    api: summary.api,
-    prices: receipt.prices,
-    firstAt: summary.firstAt,
-    lastAt: receipt.time,
-    requests: receipt.request,
-    masked: receipt.masked,
-    epochs: Math.max(summary.epochs, receipt.epoch),
-    tokensIn: summary.tokensIn + receipt.without.tokens,
-    tokensSent: summary.tokensSent + receipt.sent.tokens,
-    cost: addCost(summary.cost, receipt.cost),
-    act: receipt.act,
-    because: receipt.because,
-  };
-  const model = receipt.model ?? summary.model;
-  return model === undefined ? sums : { ...sums, model };
-}
+/** One conversation. */
+class Account {
+  readonly sums = new Sums();
+  readonly receipts: Receipt[] = [];
+  readonly masks = new Map<string, Mask>();
+  readonly #about: Pick<ConversationSummary, 'id' | 'title' | 'api' | 'firstAt'>;
+  #last: Receipt | undefined;
+  #model: string | undefined;
+  #epochs = 0;
 
-function addTotals(totals: typeof NOTHING, receipt: Receipt, isNew: boolean): typeof NOTHING {
-  return {
-    requests: totals.requests + 1,
-    conversations: totals.conversations + (isNew ? 1 : 0),
-    tokensIn: totals.tokensIn + receipt.without.tokens,
-    tokensSent: totals.tokensSent + receipt.sent.tokens,
-    cached: totals.cached + receipt.sent.cached,
-    written: totals.written + receipt.sent.written,
-    cost: addCost(totals.cost, receipt.cost),
-    masked: totals.masked + receipt.newMasks.length,
-    refused: totals.refused + (receipt.refused ? 1 : 0),
-  };
-}
+  constructor(about: Pick<ConversationSummary, 'id' | 'title' | 'api' | 'firstAt'>) {
+    this.#about = about;
+  }
 
-function addCost(a: Receipt['cost'], b: Receipt['cost']): Receipt['cost'] {
-  return { without: a.without + b.without, sent: a.sent + b.sent };
+  enter(receipt: Receipt): void {
+    this.sums.add(receipt);
+    this.receipts.push(receipt);
+    this.#last = receipt;
+    this.#model = receipt.model ?? this.#model;
+    this.#epochs = Math.max(this.#epochs, receipt.epoch);
+    for (const mask of receipt.newMasks) if (this.masks.size < MOST_MASKS) this.masks.set(mask.handle, mask);
+  }
+
+  summary(): ConversationSummary {
+    const { prices = '', time = '', masked = 0, act = 'wait', because = '' } = this.#last ?? {};
+    const { requests, tokensIn, tokensSent, without, sent } = this.sums;
+    return {
+      ...this.#about,
+      ...(this.#model === undefined ? {} : { model: this.#model }),
+      ...{ prices, lastAt: time, requests, masked, epochs: this.#epochs, tokensIn, tokensSent },
+      cost: { without, sent },
+      ...{ act, because },
+    };
+  }
 }

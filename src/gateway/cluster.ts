@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
+import { PalimpsestError } from '../errors.ts';
 import { type Owned, serveWorker } from './cluster-owner.ts';
 import type { Stop } from './cluster-wire.ts';
 import { connectToOwner, type Remote } from './cluster-worker.ts';
@@ -55,7 +56,10 @@ const RESTART_MS = 500;
 
 async function portOf(worker: Worker): Promise<number> {
   const ended = once(worker, 'exit').then(([code]) => {
-    throw new Error(`Expected a worker that listens but it ended with ${code}`);
+    throw new PalimpsestError(
+      'BAD_INPUT',
+      `Expected a worker that listens but it ended with ${code}; see what it said`,
+    );
   });
   const [address] = (await Promise.race([once(worker, 'listening'), ended])) as [{ port: number }];
   ended.catch(() => {});

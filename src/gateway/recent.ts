@@ -16,7 +16,8 @@ export class Recent<K, V> {
     this.#entries.delete(key);
     if (value === undefined) return;
     this.#entries.set(key, value);
+    if (this.#entries.size <= this.#most) return;
     const [oldest] = this.#entries.keys();
-    if (this.#entries.size > this.#most) this.#entries.delete(oldest as K);
+    this.#entries.delete(oldest as K);
   }
 }

@@ -18,10 +18,12 @@ export interface Found {
 /** The events that were recorded on prefixes of a request, in their order. */
 export function eventsOn({ listed }: ReadRequest, { events }: Conversation): Found[] {
   if (events.size === 0) return [];
+  const wanted = new Set([...events.values()].map(({ prefix }) => prefix));
   const lengths = new Map<string, number>();
   for (const [index, { prefix, prefixes }] of listed.entries()) {
-    for (const piece of prefixes) lengths.set(piece, index + 1);
-    lengths.set(prefix, index + 1);
+    for (const piece of prefixes) if (wanted.has(piece)) lengths.set(piece, index + 1);
+    // A system message has no piece of its own.
+    if (wanted.has(prefix)) lengths.set(prefix, index + 1);
   }
   const found = [...events.values()].flatMap((event): Found[] => {
     const messages = lengths.get(event.prefix);
