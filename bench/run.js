@@ -1,4 +1,4 @@
-// npm run bench [-- reduce|planner|counter|replay|store|session] [--quick] [--json]
+// npm run bench [-- reduce|planner|counter|replay|store|gateway|session] [--quick] [--json]
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';

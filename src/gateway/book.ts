@@ -3,8 +3,9 @@ import type { ConversationSummary, Mask, Receipt, Totals } from './receipt.ts';
 
 /** A receipt before it is entered: which request of its conversation it is, the book knows. */
 export interface Entry {
+  /** The book's from then on: it writes the number into it. */
   readonly receipt: Omit<Receipt, 'request'>;
-  /** First line of the conversation's task. */
+  /** First line of the conversation's task; may be empty where the conversation is known. */
   readonly title: string;
 }
 
@@ -45,6 +46,7 @@ export class Book implements BookReader {
   readonly #watchers = new Set<(entered: Entered) => void>();
   readonly #overhead = new Quantiles();
   readonly #sums = new Sums();
+  #newest: Account | undefined;
   #conversations = 0;
   #masked = 0;
   #refused = 0;
@@ -52,7 +54,7 @@ export class Book implements BookReader {
 
   enter({ receipt: given, title }: Entry): Receipt {
     const account = this.#accountOf(given, title);
-    const receipt: Receipt = { ...given, request: account.sums.requests + 1 };
+    const receipt = Object.assign(given, { request: account.sums.requests + 1 });
     account.enter(receipt);
     this.#sums.add(receipt);
     this.#masked += receipt.newMasks.length;
@@ -65,11 +67,13 @@ export class Book implements BookReader {
   }
 
   #accountOf({ conversation, api, time }: Entry['receipt'], title: string): Account {
+    if (this.#newest?.id === conversation) return this.#newest;
     const known = this.#accounts.get(conversation);
     if (!known) this.#conversations++;
-    const account = known ?? new Account({ id: conversation, title, api, firstAt: time });
+    const account = known ?? new Account({ id: conversation, title: title || 'A conversation', api, firstAt: time });
     this.#accounts.delete(conversation);
     this.#accounts.set(conversation, account);
+    this.#newest = account;
     return account;
   }
 
@@ -159,6 +163,10 @@ class Account {
 
   constructor(about: Pick<ConversationSummary, 'id' | 'title' | 'api' | 'firstAt'>) {
     this.#about = about;
+  }
+
+  get id(): string {
+    return this.#about.id;
   }
 
   enter(receipt: Receipt): void {

@@ -63,8 +63,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#response = response;
     this.#watch = watch;
     this.#resolve = resolve;
-    response.on('close', this.#onClientClose);
-    response.on('drain', this.#onDrain);
+    response.once('close', this.#onClientClose);
   }
 
   readonly #onClientClose = (): void => {
@@ -72,8 +71,6 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#end({ kind: 'client-gone', status: this.#status });
     this.#controller?.abort(new Error('the client went away'));
   };
-
-  readonly #onDrain = (): void => this.#controller?.resume();
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
@@ -107,7 +104,10 @@ class Exchange implements Dispatcher.DispatchHandler {
       if (this.#heldBytes <= MOST_HELD_BYTES) this.#held.push(chunk);
       return;
     }
-    if (!this.#response.write(chunk)) controller.pause();
+    if (!this.#response.write(chunk)) {
+      controller.pause();
+      this.#response.once('drain', () => controller.resume());
+    }
     this.#watch.chunk?.(chunk);
   }
 
@@ -142,8 +142,6 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   #end(outcome: Outcome): void {
     this.#isOver = true;
-    this.#response.off('close', this.#onClientClose);
-    this.#response.off('drain', this.#onDrain);
     this.#resolve(outcome);
   }
 }

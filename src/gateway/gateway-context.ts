@@ -8,12 +8,10 @@ import type { Log } from './log.ts';
 import { toLogEntry } from './log-receipt.ts';
 import type { OwnRoutesOptions } from './own-routes.ts';
 import type { Status } from './receipt.ts';
-import { Recent } from './recent.ts';
 import { createRecords } from './records.ts';
 import { DEFAULT_TENANT, Tenants } from './tenants.ts';
 import { officialHosts, openUpstreams, type Upstreams } from './upstreams.ts';
 import { Work } from './work.ts';
-import type { Counted } from './write-receipt.ts';
 
 /** Whose request it is, and its path without our token in it. */
 export interface Caller {
@@ -27,8 +25,6 @@ export interface GatewayContext extends OwnRoutesOptions {
   readonly tenants: Tenants;
   readonly isStoreShared: boolean;
   readonly work: Work;
-  /** By tenant and conversation. */
-  readonly counted: Recent<string, Counted>;
   readonly log: Log;
   now(): number;
   /** Undefined where a token is needed and none of ours came. */
@@ -62,7 +58,6 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     upstreams: openUpstreams(options.upstreams),
     isStoreShared: options.isStoreShared === true,
     work: new Work(),
-    counted: new Recent(MOST_COUNTED),
     mounts: options.mounts ?? {},
     facts: factsOf(options),
     callerOf: (request) => callerOf(request, guard, options.isPublic === true),
@@ -79,8 +74,6 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     },
   };
 }
-
-const MOST_COUNTED = 10_000;
 
 function factsOf({ policy, prices, maxTokens, boundThinking }: GatewayOptions): GatewayContext['facts'] {
   return {

@@ -4,8 +4,14 @@ import type { Segment } from '../message.ts';
 /** One piece of a message, as a prefix is known by it. */
 export type Hashed = Pick<Segment, 'kind' | 'text' | 'callId'>;
 
+const firstPrefixes = new Map<string, string>();
+
 /** The prefix before the first message. */
-export const firstPrefix = (api: string): string => digest(`palimpsest 1 ${api}`);
+export function firstPrefix(api: string): string {
+  const prefix = firstPrefixes.get(api) ?? digest(`palimpsest 1 ${api}`);
+  firstPrefixes.set(api, prefix);
+  return prefix;
+}
 
 /**
  * The canonical hashes of a conversation up to and including each piece of a message: kinds, texts and call ids. Cache

@@ -22,7 +22,7 @@ export function requestPrices(request: ReadRequest): Prices {
 }
 
 /** Nobody names it: then it is more likely to be cached than not, and waiting is what costs least. */
-const DEFAULTS = {
+export const DEFAULTS = {
   anthropic: priceLists['anthropic-5m'],
   'openai-chat': priceLists['gpt-5'],
   'openai-responses': priceLists['gpt-5'],

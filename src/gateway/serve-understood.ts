@@ -4,6 +4,7 @@ import { forward, type Outcome, type Watch } from './forward.ts';
 import type { GatewayContext } from './gateway-context.ts';
 import { forwardedHeaders } from './headers.ts';
 import { passThrough, type Served } from './pass-through.ts';
+import { decidePlain } from './plain-request.ts';
 import { prepareRequest, recordEvents } from './prepare-request.ts';
 import { decodeBody, MOST_BODY_BYTES, readBody } from './read-body.ts';
 import { settleRequest } from './settle-request.ts';
@@ -16,17 +17,31 @@ export async function serveUnderstood(context: GatewayContext, served: Served): 
   const { tenant, route } = served;
   const startedAt = context.now();
   const began = performance.now();
-  const encoded = await readBody(served.request).catch(() => GONE);
-  if (encoded === GONE) return;
+  const encoded = await readBody(served.request).catch(() => null);
+  if (encoded === null) return;
   const read = performance.now();
-  const decided = await decideOn(context, served, encoded as Buffer | undefined);
+  const decided = decideAtOnce(context, served, encoded) ?? (await decideOn(context, served, encoded));
   const overheadMs = performance.now() - read;
-  const { outcome, sent } = await send(context, served, { encoded: encoded as Buffer | undefined, decided });
+  const { outcome, sent } = await send(context, served, { encoded, decided });
   const times = { startedAt, overheadMs, totalMs: performance.now() - began };
   finishRequest(context, served, { outcome, entry: settleRequest(context, { tenant, route, decided, sent, times }) });
 }
 
-const GONE = Symbol('the client is gone');
+/** Small talk needs no store and no memory: most requests of a chat are done with here. */
+function decideAtOnce(
+  { facts }: GatewayContext,
+  { request, route }: Served,
+  body: Buffer | undefined,
+): Decided | undefined {
+  if (!body || route.isCountTokens || request.headers['content-encoding'] !== undefined) return undefined;
+  const headers = request.headers as Record<string, string>;
+  try {
+    return decidePlain({ api: route.api as Api, path: route.path, headers, body }, facts);
+  } catch {
+    // What is odd about it is found, and told, where all others are read.
+    return undefined;
+  }
+}
 
 async function decideOn(context: GatewayContext, served: Served, encoded: Buffer | undefined): Promise<Decided> {
   if (!encoded) return leaveUnread('too-large', `more than ${MOST_BODY_BYTES / 1024 / 1024} MiB`);

@@ -23,10 +23,10 @@ export function settleRequest(
   const { status, usage } = sent;
   const isTaken = status >= 200 && status < 300;
   if (isTaken) decided.answered({ now: context.now(), promptTokens: usage && usage.cached + usage.written });
-  const key = `${tenant} ${decided.conversation}`;
-  const previous = context.counted.get(key);
+  const counted = context.tenants.counted(tenant);
+  const previous = counted.get(decided.conversation);
   const { api = '', path } = route;
   const entry = writeReceipt({ id: randomUUID(), api, path, decided, previous, sent, times });
-  if (isTaken) context.counted.set(key, countedOf(entry, decided));
+  if (isTaken) counted.set(decided.conversation, countedOf(entry, decided));
   return entry;
 }

@@ -3,8 +3,10 @@ import type { Store } from '../store/store.ts';
 import { ConversationMemory } from './conversation-memory.ts';
 import type { GatewayOptions } from './gateway-options.ts';
 import type { Status } from './receipt.ts';
+import { Recent } from './recent.ts';
 import type { Provider } from './route.ts';
 import { StoreGate } from './store-gate.ts';
+import type { Counted } from './write-receipt.ts';
 
 /** What one tenant has for itself: a store, and what is remembered of conversations at each provider. */
 export class Tenants {
@@ -12,6 +14,7 @@ export class Tenants {
   readonly #gates = new Map<string, Promise<StoreGate>>();
   readonly #opened = new Map<string, StoreGate>();
   readonly #memories = new Map<string, ConversationMemory>();
+  readonly #counted = new Map<string, Recent<string, Counted>>();
 
   constructor(store: GatewayOptions['store']) {
     if (typeof store === 'function') this.#open = store;
@@ -49,10 +52,20 @@ export class Tenants {
     return memory;
   }
 
+  /** The last request of each conversation, as the provider counted it. */
+  counted(tenant: string): Recent<string, Counted> {
+    const counted = this.#counted.get(tenant) ?? new Recent(MOST_COUNTED);
+    this.#counted.set(tenant, counted);
+    return counted;
+  }
+
   health(tenant: string): Status['store'] {
     const gate = this.#opened.get(tenant);
     return gate?.health ?? { kind: 'none', ok: false, because: 'it is not open' };
   }
 }
+
+/** As many as a book knows. */
+const MOST_COUNTED = 1000;
 
 export const DEFAULT_TENANT = 'default';

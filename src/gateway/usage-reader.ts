@@ -82,7 +82,7 @@ export class UsageReader {
 
   #read(bytes: Buffer): void {
     // Nearly every line is a piece of the answer: to look for the word costs a fraction of parsing it.
-    if (!bytes.includes('usage') && !bytes.includes('input_transformations')) return;
+    if (!bytes.includes(USAGE) && !bytes.includes(TRANSFORMATIONS)) return;
     const text = bytes.toString();
     const json = this.isEvents ? /^data: ?(.*)$/s.exec(text)?.[1] : text;
     if (json !== undefined) this.#merge(parse(json));
@@ -105,6 +105,8 @@ export class UsageReader {
 type Fields = Record<string, unknown>;
 
 const LF = 10;
+const USAGE = Buffer.from('usage');
+const TRANSFORMATIONS = Buffer.from('input_transformations');
 
 type Decoder = Unzip | BrotliDecompress;
 

@@ -87,8 +87,11 @@ export function writeReceipt(settled: Settled): Entry {
   if (decision.price !== undefined) receipt.price = decision.price;
   if (usage?.droppedThinking) receipt.droppedThinking = usage.droppedThinking;
   if (refused) receipt.refused = { status: refused.status, text: clipText(refused.text, MOST_REFUSAL_CHARS) };
-  return { receipt, title: conversation ? decided.title : 'Requests that passed through unread' };
+  return { receipt, title: settled.previous ? '' : titleOf(decided) };
 }
+
+const titleOf = ({ conversation, title }: Decided): string =>
+  conversation ? title : 'Requests that passed through unread';
 
 /** The conversation of all requests that were not read. */
 export const UNREAD = 'unread';
