@@ -3,12 +3,14 @@ import type { Violation } from '../message.ts';
 /** What is known of calls that are still unanswered. Where ids repeat, the oldest call is answered first. */
 export class OpenCalls<T> {
   /** Nearly every call is answered before the next one is made: it never gets into the map. */
-  #last: { readonly id: string; readonly call: T } | undefined;
+  #lastId: string | undefined;
+  #last: T | undefined;
   readonly #older = new Map<string, T[]>();
 
   made(id: string, call: T): void {
-    if (this.#last) this.#keep(this.#last.id, this.#last.call);
-    this.#last = { id, call };
+    if (this.#lastId !== undefined) this.#keep(this.#lastId, this.#last as T);
+    this.#lastId = id;
+    this.#last = call;
   }
 
   /** The call that this result answers; undefined if nobody asked. */
@@ -18,14 +20,15 @@ export class OpenCalls<T> {
       if (older.length === 1) this.#older.delete(id);
       return older.shift();
     }
-    if (this.#last?.id !== id) return undefined;
-    const { call } = this.#last;
+    if (this.#lastId !== id) return undefined;
+    const call = this.#last;
+    this.#lastId = undefined;
     this.#last = undefined;
     return call;
   }
 
   all(): T[] {
-    return [...[...this.#older.values()].flat(), ...(this.#last ? [this.#last.call] : [])];
+    return [...[...this.#older.values()].flat(), ...(this.#lastId === undefined ? [] : [this.#last as T])];
   }
 
   #keep(id: string, call: T): void {

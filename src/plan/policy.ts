@@ -196,13 +196,15 @@ interface Make<S> extends Body<S> {
   readonly cacheLifeMs?: number;
 }
 
-interface State<S> {
+type Fold<S> = Pick<Policy<S>, 'init' | 'step'>;
+
+interface Tagged<S> {
   readonly own: S;
   readonly seen: number;
 }
 
 /** Makes a policy from its own rule and the options that all share. */
-export function createPolicy<S>(make: Make<S>): Policy<State<S>> {
+export function createPolicy<S>(make: Make<S>): Policy {
   checkOptions(make.name, make.options, { ...COMMON_RULES, ...make.rules });
   // The caller may change his own; a policy that was made stays what it is.
   const options = copyOf(make.options);
@@ -212,7 +214,12 @@ export function createPolicy<S>(make: Make<S>): Policy<State<S>> {
   const isWaiting = byKind !== false && !make.isWindow;
   const eligible = eligibleResults({ minTokens: make.minTokens ?? 80, ...options }, isWaiting ? ages : undefined);
   const pressed = eligibleResults({ ...options, minTokens: 0 });
-  const policy: Policy<State<S>> = {
+  const own: Fold<S> = {
+    init: () => make.init(),
+    // Where results ripen at different times, what was passed over once is looked at again.
+    step: (state, request) => make.step(isWaiting ? make.init() : state, request, eligible),
+  };
+  const policy: Policy = {
     name: make.name,
     window,
     style: styleOf(make.name, options.placeholder) ?? make.style ?? houseStyle,
@@ -220,21 +227,24 @@ export function createPolicy<S>(make: Make<S>): Policy<State<S>> {
     ...(make.cacheLifeMs === undefined ? {} : { cacheLifeMs: make.cacheLifeMs }),
     ...(options.maxResultTokens === undefined ? {} : { maxResultTokens: options.maxResultTokens }),
     ...(byKind === false ? {} : { toolUse: toolUseOf(options.toolKinds) }),
-    init: () => ({ own: make.init(), seen: 0 }),
-    step({ own, seen }, request) {
-      // Where results ripen at different times, what was passed over once is looked at again.
-      const step = make.step(isWaiting ? make.init() : own, request, eligible);
-      const tagged = options.removeTags ? taggedSince(seen, request, options.removeTags) : [];
-      const mask = tagged.length > 0 ? [...step.mask, ...tagged] : step.mask;
-      const state = { own: step.state, seen: request.observations.length };
-      const { because, summarize } = step;
-      return summarize === undefined ? { state, mask, because } : { state, mask, because, summarize };
-    },
+    ...(options.removeTags ? withTags(own, options.removeTags) : own),
     outside: (request) => make.outside?.(request, pressed) ?? ripeResults(request, ages, pressed),
   };
   const key = make.isNamed === false ? undefined : keyOf(make.name, options);
   if (key !== undefined) keys.set(policy, key);
   return policy;
+}
+
+/** Masks what has one of these tags as well, whatever the policy decides. */
+function withTags<S>({ init, step }: Fold<S>, tags: readonly string[]): Fold<Tagged<S>> {
+  return {
+    init: () => ({ own: init(), seen: 0 }),
+    step({ own, seen }, request) {
+      const { state, mask, ...rest } = step(own, request);
+      const tagged = taggedSince(seen, request, tags);
+      return { ...rest, mask: [...mask, ...tagged], state: { own: state, seen: request.observations.length } };
+    },
+  };
 }
 
 /** Lists and tables are copied, functions are what they are. */
