@@ -364,7 +364,7 @@ describe.skipIf(isAbsent)(`the dashboard in Chromium${REASON}`, () => {
     await look('phone-list');
     await items().last().tap();
     await heading().waitFor();
-    expect(await list().isVisible()).toBe(false);
+    await until(() => list().isVisible()).toBe(false);
     await panel('Cost so far').locator('svg.plot').waitFor();
     await panel('Masked results').locator('summary').first().tap();
     await panel('Original').locator('pre').waitFor();
@@ -378,7 +378,7 @@ describe.skipIf(isAbsent)(`the dashboard in Chromium${REASON}`, () => {
     await page.getByRole('button', { name: 'Close search' }).tap();
     await page.getByRole('link', { name: 'All conversations' }).tap();
     await until(() => list().isVisible()).toBe(true);
-    expect(await heading().count()).toBe(0);
+    await until(() => heading().count()).toBe(0);
   });
 
   it('is dark where the reader’s system is, and keeps still where motion is not wanted', async () => {
