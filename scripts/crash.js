@@ -1,11 +1,10 @@
 // Kills a process that writes to a store, again and again, and looks at what it left behind: `npm run crash` a thousand
 // times, `node scripts/crash.js 50 7` fifty times with the seed 7.
-import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { pick, randomFrom, runAndKill, say, whenKilled } from './kill-child.js';
 
 const { openWithLimits } = await import('../dist/store/embedded/open-with-limits.js');
 const { handleOf } = await import('../dist/store/handle.js');
@@ -25,7 +24,7 @@ const MOMENTS = new Map([
   ['delete', 8],
 ]);
 
-// The child: writes, and says what it is about to do and what is done. A line is written at once, or not at all.
+// The child: writes, and says what it is about to do and what is done.
 
 async function write(path, first, often) {
   const random = randomFrom(first);
@@ -76,12 +75,6 @@ async function write(path, first, often) {
   }
 }
 
-function say(line) {
-  writeSync(1, `${JSON.stringify(line)}\n`);
-}
-
-const sizeOf = (random) => pick([0, 20, 500, 2000, 2000, 5000, 60_000, random() < 0.1 ? 2_000_000 : 100], random);
-
 // The parent: kills it, opens the store, and compares.
 
 async function main(times, seed) {
@@ -96,10 +89,12 @@ async function main(times, seed) {
       model = new Model();
     }
     try {
-      const lines = await runAndKill(path, seed * 1000 + round, random);
+      // While it opens; some time while it works; soon after it began to compact or to delete.
+      const [word, mostMs] = pick([...MOMENTS], random);
+      const args = [fileURLToPath(import.meta.url), '--child', path, String(seed * 1000 + round), word];
+      const lines = await runAndKill(args, { word, delayMs: random() * mostMs });
       for (const line of lines) model.take(line);
-      const during = lines.at(-1) ?? { is: 'not started' };
-      const when = during.is ?? (during.begun ? `during ${during.begun}` : 'between');
+      const when = whenKilled(lines);
       seen[when] = (seen[when] ?? 0) + 1;
       await model.check(path, random);
     } catch (error) {
@@ -109,32 +104,6 @@ async function main(times, seed) {
   }
   if (path) rmSync(path, { recursive: true });
   console.log(`${times} kills with seed ${seed}, nothing lost: ${JSON.stringify(seen)}`);
-}
-
-/** Answers what the child said before it was killed. */
-async function runAndKill(path, first, random) {
-  // While it opens; some time while it works; soon after it began to compact or to delete.
-  const [word, mostMs] = pick([...MOMENTS], random);
-  const args = [fileURLToPath(import.meta.url), '--child', path, String(first), word];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  const ended = new Promise((resolve) => child.once('close', (code, signal) => resolve({ code, signal })));
-  let output = '';
-  const kill = () => child.kill('SIGKILL');
-  const delay = random() * mostMs;
-  let isWaiting = true;
-  child.stdout.setEncoding('utf8').on('data', (text) => {
-    output += text;
-    if (!isWaiting || !output.includes(`:"${word}"`)) return;
-    isWaiting = false;
-    sleep(delay).then(kill);
-  });
-  const patience = setTimeout(kill, 3000);
-  const { code, signal } = await ended;
-  clearTimeout(patience);
-  if (signal !== 'SIGKILL') throw new Error(`the child ended by itself, with ${code}`);
-  const lines = output.split('\n');
-  // The last line has no end: it was cut off, or is empty.
-  return lines.slice(0, -1).map((line) => JSON.parse(line));
 }
 
 /** What must be there, what may be there, and what must not. */
@@ -240,18 +209,5 @@ class Model {
 
 const markOf = ({ number }) => `<<${number}>>`;
 const textOf = (one) => markOf(one) + `${one.number} `.repeat(one.size).slice(0, one.size);
-const pick = (from, random) => from[Math.floor(random() * from.length)];
-
-/** Numbers from 0 up to 1, the same for the same seed. */
-function randomFrom(seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 if (process.argv[2] === '--child') await write(process.argv[3], Number(process.argv[4]), process.argv[5]);
 else await main(Number(process.argv[2] ?? 1000), Number(process.argv[3] ?? Date.now() % 100_000));

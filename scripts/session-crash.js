@@ -1,11 +1,10 @@
 // Kills a process that writes to a session, again and again, and looks at what it left behind:
 // `node scripts/session-crash.js 300` three hundred times, `node scripts/session-crash.js 50 7` fifty times with the seed 7.
-import { spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdtempSync, rmSync, writeSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { pick, randomFrom, runAndKill, say, whenKilled } from './kill-child.js';
 
 const { openSession } = await import('../dist/manager/open-session.js');
 const { readSessionEvents } = await import('../dist/manager/session/read-session-events.js');
@@ -39,7 +38,7 @@ const MOMENTS = new Map([
   ['restart', 6],
 ]);
 
-// The child: writes, and says what it is about to do and what is done. A line is written at once, or not at all.
+// The child: writes, and says what it is about to do and what is done.
 
 async function write(directory, compaction, first) {
   const random = randomFrom(first);
@@ -78,10 +77,6 @@ async function write(directory, compaction, first) {
   }
 }
 
-function say(line) {
-  writeSync(1, `${JSON.stringify(line)}\n`);
-}
-
 const textOf = (n, random) => `<<${n}>>${'words and more '.repeat(Math.floor(random() ** 3 * 400))}`;
 
 // The parent: kills it, opens the session, and compares.
@@ -98,10 +93,17 @@ async function main(times, seed) {
       model = new Model(MODES[Math.floor(round / ROUNDS_PER_SESSION) % MODES.length]);
     }
     try {
-      const lines = await runAndKill(directory, model.compaction, seed * 1000 + round, random);
+      const [word, mostMs] = pick([...MOMENTS], random);
+      const args = [
+        fileURLToPath(import.meta.url),
+        '--child',
+        directory,
+        model.compaction,
+        String(seed * 1000 + round),
+      ];
+      const lines = await runAndKill(args, { word, delayMs: random() * mostMs });
       for (const line of lines) model.take(line);
-      const last = lines.at(-1) ?? { is: 'not started' };
-      const when = last.is ?? (last.begun ? `during ${last.begun}` : 'between');
+      const when = whenKilled(lines);
       seen[when] = (seen[when] ?? 0) + 1;
       await model.check(directory);
     } catch (error) {
@@ -111,33 +113,6 @@ async function main(times, seed) {
   }
   if (directory) rmSync(directory, { recursive: true });
   console.log(`${times} kills with seed ${seed}, nothing lost: ${JSON.stringify(seen)}`);
-}
-
-/** Answers what the child said before it was killed. */
-async function runAndKill(directory, compaction, first, random) {
-  const [word, mostMs] = pick([...MOMENTS], random);
-  const args = [fileURLToPath(import.meta.url), '--child', directory, compaction, String(first)];
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  const ended = new Promise((resolve) => child.once('close', (code, signal) => resolve({ code, signal })));
-  const kill = () => child.kill('SIGKILL');
-  const delay = random() * mostMs;
-  let output = '';
-  let isWaiting = true;
-  child.stdout.setEncoding('utf8').on('data', (text) => {
-    output += text;
-    if (!isWaiting || !output.includes(`:"${word}"`)) return;
-    isWaiting = false;
-    sleep(delay).then(kill);
-  });
-  const patience = setTimeout(kill, 3000);
-  const { code, signal } = await ended;
-  clearTimeout(patience);
-  if (signal !== 'SIGKILL') throw new Error(`the child ended by itself, with ${code}`);
-  // The last line has no end: it was cut off, or is empty.
-  return output
-    .split('\n')
-    .slice(0, -1)
-    .map((line) => JSON.parse(line));
 }
 
 /** What must be in the log, and what may be. */
@@ -219,19 +194,6 @@ async function eventsIn(directory) {
   const events = [];
   for await (const event of readSessionEvents({ directory, id: ID })) events.push(event);
   return events;
-}
-
-const pick = (from, random) => from[Math.floor(random() * from.length)];
-
-/** Numbers from 0 up to 1, the same for the same seed. */
-function randomFrom(seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 if (process.argv[2] === '--child') await write(process.argv[3], process.argv[4], Number(process.argv[5]));

@@ -1,3 +1,4 @@
+import { Calibration } from '../manager/calibration.ts';
 import { checkOptions, positive } from '../options.ts';
 import { BesideMemory } from './beside.ts';
 import type { Branch } from './branch.ts';
@@ -21,7 +22,7 @@ export class ConversationMemory {
   readonly #conversations = new Map<string, Conversation>();
   /** Every branch and whose it is, the least recently used first. */
   readonly #branches = new Map<Branch, Conversation>();
-  readonly #ratios = new Map<string, number>();
+  readonly #calibration = new Calibration();
   readonly #maxBytes: number;
   #bytes = 0;
 
@@ -96,24 +97,18 @@ export class ConversationMemory {
   }
 
   /** How many of the provider's tokens there are to one of ours. @internal */
-  ratio(model: string | undefined): number {
-    return this.#ratios.get(model ?? '') ?? 1;
+  ratio(model = ''): number {
+    return this.#calibration.ratio(model);
   }
 
-  /** Learns from what a provider counted: a moving average, so that one odd request does not count for much. @internal */
-  calibrate(model: string | undefined, { counted, estimated }: { counted: number; estimated: number }): void {
-    if (!(counted > 0 && estimated > LEAST_ESTIMATE)) return;
-    const known = this.#ratios.get(model ?? '');
-    const seen = Math.min(3, Math.max(1 / 3, counted / estimated));
-    if (known === undefined && this.#ratios.size >= MOST_MODELS) this.#ratios.clear();
-    this.#ratios.set(model ?? '', known === undefined ? seen : known + LEARNING_RATE * (seen - known));
+  /** Learns from what a provider counted. @internal */
+  calibrate(model = '', { counted, estimated }: { counted: number; estimated: number }): void {
+    if (estimated > LEAST_ESTIMATE) this.#calibration.learn(model, { estimated, real: counted });
   }
 }
 
 /** Framing that we do not count would weigh too much in a small request. */
 const LEAST_ESTIMATE = 500;
-const LEARNING_RATE = 0.2;
-const MOST_MODELS = 1000;
 
 /** All that begins with the same message. */
 export class Conversation {

@@ -1,15 +1,16 @@
 import type { Hidden } from '../plan/ledger.ts';
 import type { Policy } from '../plan/policy.ts';
-import { type Prices, priceLists } from '../plan/prices.ts';
+import type { Prices } from '../plan/prices.ts';
 import type { ConversationMemory } from './conversation-memory.ts';
 import { DecidedRequest } from './decided-request.ts';
 import type { GatewayEvent } from './events.ts';
-import { leftAlone, REASONS } from './left-alone.ts';
+import { leftAlone } from './left-alone.ts';
 import { planRequest } from './plan-request.ts';
 import { type ReadRequest, readRequest } from './read-request.ts';
 import type { Act, Mask, Tokens } from './receipt.ts';
 import { maskingPrices, modelOf, requestPrices } from './request-prices.ts';
 import { eventsOn, settle } from './settings.ts';
+import { leaveUnread } from './unread.ts';
 
 /** The API a request speaks. */
 export type Api = 'anthropic' | 'openai-chat' | 'openai-responses' | 'gemini';
@@ -123,6 +124,7 @@ export interface ReceiptDecision {
 export type Reason =
   | 'empty-body'
   | 'too-large'
+  | 'content-encoding'
   | 'byte-order-mark'
   | 'charset'
   | 'not-json'
@@ -167,12 +169,11 @@ export function openRequest(request: GatewayRequest, memory: ConversationMemory)
  * If anything fails, the original goes out.
  */
 export function decide(request: GatewayRequest | Opened, facts: Facts): Decided {
-  const asked = 'read' in request ? request.request : request;
   try {
     const { read } = 'read' in request ? request : openRequest(request, facts.memory);
-    return typeof read === 'string' ? passThrough(asked, read) : decideRead(read, facts);
+    return typeof read === 'string' ? leaveUnread(read) : decideRead(read, facts);
   } catch {
-    return passThrough(asked, 'failed');
+    return leaveUnread('failed');
   }
 }
 
@@ -201,27 +202,3 @@ function decideRead(request: ReadRequest, facts: Facts): Decided {
 }
 
 const isCount = (path: string): boolean => /(?:\/count_tokens|\/input_tokens|:countTokens)$/.test(path);
-
-function passThrough({ path }: GatewayRequest, reason: Reason): Decided {
-  const nothing = { tokens: 0, cached: 0, written: 0 };
-  const decided: Decided = {
-    body: undefined,
-    headers: {},
-    conversation: '',
-    title: '',
-    hidden: [],
-    fresh: [],
-    events: [],
-    decision: {
-      ...{ act: 'pass-through', because: REASONS[reason], reason, prices: priceLists.none },
-      ...{ epoch: 0, masked: 0, newMasks: [], without: nothing, sent: nothing },
-      ...{ streamed: false, isCountTokens: isCount(path) },
-    },
-    original: { body: undefined, headers: {} },
-    stored: () => {},
-    putOff: () => decided,
-    answered: () => {},
-    refused: () => [],
-  };
-  return decided;
-}

@@ -75,9 +75,9 @@ async function serve(context: GatewayContext, asked: Asked): Promise<Response> {
 }
 
 async function decideOn(context: GatewayContext, { route, headers, tenant }: Asked, encoded: Buffer): Promise<Decided> {
-  if (encoded.length > MOST_BODY_BYTES) return leaveUnread('too-large', 'more than 64 MiB');
+  if (encoded.length > MOST_BODY_BYTES) return leaveUnread('too-large');
   const body = await decodeBody(encoded, headers['content-encoding'] ?? '');
-  if (!body) return leaveUnread('content-encoding', 'a compression that cannot be undone');
+  if (!body) return leaveUnread('content-encoding');
   const { api, path, provider, isCountTokens } = route;
   return prepareRequest(context, { api: api as Api, path, headers, body }, { tenant, provider, isCountTokens });
 }

@@ -17,7 +17,8 @@ export function leftAlone(request: ReadRequest): Reason | undefined {
 /** In a few words, for the receipt. */
 export const REASONS: Readonly<Record<Reason, string>> = {
   'empty-body': 'the request has no body',
-  'too-large': 'the body is too large to be read',
+  'too-large': 'more than 64 MiB',
+  'content-encoding': 'a compression that cannot be undone',
   'byte-order-mark': 'the body begins with a byte order mark',
   charset: 'the body is not in UTF-8',
   'not-json': 'the body is no JSON',

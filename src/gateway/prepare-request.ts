@@ -24,7 +24,7 @@ export async function prepareRequest(
     return await prepare(context, request, purpose);
   } catch (error) {
     context.log({ level: 'error', message: 'could not decide', code: codeOf(error), api: request.api });
-    return leaveUnread('failed', 'the gateway failed to decide');
+    return leaveUnread('failed');
   }
 }
 

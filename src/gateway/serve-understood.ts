@@ -6,7 +6,7 @@ import { forwardedHeaders } from './headers.ts';
 import { passThrough, type Served } from './pass-through.ts';
 import { decidePlain } from './plain-request.ts';
 import { prepareRequest, recordEvents } from './prepare-request.ts';
-import { decodeBody, MOST_BODY_BYTES, readBody } from './read-body.ts';
+import { decodeBody, readBody } from './read-body.ts';
 import { settleRequest } from './settle-request.ts';
 import { leaveUnread } from './unread.ts';
 import { UsageReader } from './usage-reader.ts';
@@ -44,11 +44,11 @@ function decideAtOnce(
 }
 
 async function decideOn(context: GatewayContext, served: Served, encoded: Buffer | undefined): Promise<Decided> {
-  if (!encoded) return leaveUnread('too-large', `more than ${MOST_BODY_BYTES / 1024 / 1024} MiB`);
+  if (!encoded) return leaveUnread('too-large');
   const { headers } = served.request;
   const encoding = headers['content-encoding'];
   const body = encoding === undefined ? encoded : await decodeBody(encoded, encoding);
-  if (!body) return leaveUnread('content-encoding', 'a compression that cannot be undone');
+  if (!body) return leaveUnread('content-encoding');
   const { api, path, provider, isCountTokens } = served.route;
   const request = { api: api as Api, path, headers: headers as Record<string, string>, body };
   return prepareRequest(context, request, { tenant: served.tenant, provider, isCountTokens });

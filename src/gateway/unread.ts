@@ -1,13 +1,14 @@
 import { priceLists } from '../plan/prices.ts';
 import type { Decided, Reason, ReceiptDecision } from './decide.ts';
+import { REASONS } from './left-alone.ts';
 
-/** The decision about a request that was not read: it goes out as it came. */
-export function leaveUnread(reason: Reason | 'content-encoding', because: string): Decided {
+/** The decision about a request that passes through: it goes out as it came. */
+export function leaveUnread(reason: Reason): Decided {
   const nothing = { tokens: 0, cached: 0, written: 0 };
   const decision: ReceiptDecision = {
     act: 'pass-through',
-    because,
-    ...(reason === 'content-encoding' ? {} : { reason }),
+    because: REASONS[reason],
+    reason,
     prices: priceLists.none,
     epoch: 0,
     masked: 0,

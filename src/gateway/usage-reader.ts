@@ -1,6 +1,7 @@
 import { type BrotliDecompress, createBrotliDecompress, createGunzip, createInflate, type Unzip } from 'node:zlib';
 import { readUsage } from '../manager/usage.ts';
 import { headerOf, type RawHeaders } from './headers.ts';
+import { parseJson } from './parse-json.ts';
 
 /** What a provider says that a request took. */
 export interface Usage {
@@ -85,7 +86,7 @@ export class UsageReader {
     if (!bytes.includes(USAGE) && !bytes.includes(TRANSFORMATIONS)) return;
     const text = bytes.toString();
     const json = this.isEvents ? /^data: ?(.*)$/s.exec(text)?.[1] : text;
-    if (json !== undefined) this.#merge(parse(json));
+    if (json !== undefined) this.#merge(parseJson(json));
   }
 
   /** Later events say more: fields that they have replace, fields that they lack stay. */
@@ -124,14 +125,6 @@ function ended(decoder: Decoder): Promise<void> {
     decoder.once('end', resolve);
     decoder.end();
   });
-}
-
-function parse(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
-  }
 }
 
 const asFields = (value: unknown): Fields | undefined =>

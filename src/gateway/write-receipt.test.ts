@@ -12,7 +12,7 @@ const writeReceipt = (of: Settled) => write(of).receipt;
 type Changes = Partial<Sent> & Partial<Pick<Settled, 'decided' | 'previous'>>;
 
 function settled(decision: Partial<ReceiptDecision>, { decided, previous, ...sent }: Changes = {}): Settled {
-  const base = leaveUnread('failed', '');
+  const base = leaveUnread('failed');
   const all = { ...base.decision, act: 'wait' as const, prices: priceLists['anthropic-5m'], ...decision };
   const usage = { cached: 900, written: 100, completionTokens: 5 };
   return {
@@ -72,7 +72,7 @@ describe('writeReceipt', () => {
   });
 
   it('has one conversation for all that was not read', () => {
-    const { receipt, title } = write(settled({}, { decided: leaveUnread('too-large', 'large') }));
+    const { receipt, title } = write(settled({}, { decided: leaveUnread('too-large') }));
     expect([receipt.conversation, title]).toEqual(['unread', 'Requests that passed through unread']);
   });
 });

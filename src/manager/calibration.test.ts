@@ -55,4 +55,10 @@ describe('Calibration', () => {
     expect(() => new Calibration({ m: { ratio: 1, samples: 0.5 } })).toThrow(PalimpsestError);
     expect(() => new Calibration({ m: null as never })).toThrow(PalimpsestError);
   });
+
+  it('forgets all rather than growing with every name that a client makes up', () => {
+    const calibration = new Calibration();
+    for (let i = 0; i < 1001; i++) calibration.learn(`model-${i}`, { estimated: 100, real: 200 });
+    expect(Object.keys(calibration.learned())).toEqual(['model-1000']);
+  });
 });

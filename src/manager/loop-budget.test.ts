@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   answer,
   changedTurns,
+  codeOf,
   contents,
   history,
   parallelCalls,
@@ -14,7 +15,6 @@ import {
   unpaired,
   user,
 } from '../../test/seeds/support.ts';
-import { PalimpsestError } from '../errors.ts';
 import { chat } from '../formats/chat.ts';
 import type { ChatMessage } from '../message.ts';
 import { fit } from '../plan/fit.ts';
@@ -23,15 +23,6 @@ import { graduated } from '../plan/policies/graduated.ts';
 import { never } from '../plan/policies/never.ts';
 import { handleOf } from '../store/handle.ts';
 import { loopBudget, loopPolicy } from './loop-budget.ts';
-
-const codeOf = (run: () => unknown): string | undefined => {
-  try {
-    run();
-  } catch (error) {
-    return error instanceof PalimpsestError ? error.code : String(error);
-  }
-  return undefined;
-};
 
 describe('loopBudget', () => {
   it('is what the reply and a margin of a tenth leave of the input', () => {

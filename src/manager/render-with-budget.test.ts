@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import {
   answer,
+  codeOf,
   contents,
   history,
   parallelCalls,
@@ -8,9 +9,9 @@ import {
   range,
   reply,
   system,
+  talk,
   user,
 } from '../../test/seeds/support.ts';
-import { PalimpsestError } from '../errors.ts';
 import { anthropic } from '../formats/anthropic.ts';
 import { chat } from '../formats/chat.ts';
 import { openaiChat } from '../formats/openai-chat.ts';
@@ -22,20 +23,6 @@ import { type Rendered, type RenderOptions, renderWithBudget } from './render-wi
 const counter = estimateTokens;
 const render = (messages: readonly ChatMessage[], options: RenderOptions<ChatMessage> = {}): Rendered<ChatMessage> =>
   renderWithBudget(messages, { format: chat, counter, ...options });
-const codeOf = (run: () => unknown): string | undefined => {
-  try {
-    run();
-  } catch (error) {
-    return error instanceof PalimpsestError ? error.code : String(error);
-  }
-  return undefined;
-};
-
-/** Questions and answers of about 50 tokens each. */
-const talk = (turns: number): ChatMessage[] => [
-  system('You are helpful.'),
-  ...range(1, turns).flatMap((n) => [user(prose(200, `question ${n}: `)), reply(prose(200, `answer ${n}: `))]),
-];
 
 describe('renderWithBudget', () => {
   it('gives history what system prompt, directives, tools, reply and margin leave of the window', () => {

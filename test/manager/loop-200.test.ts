@@ -130,7 +130,7 @@ describe(`a loop of ${ITERATIONS} iterations with real tools and a model behind 
         carryoverTurns: 3,
         compactAfterBytes: 200_000,
       });
-    // The process ends in the middle, and another one goes on.
+    // The session is closed in the middle, as at the end of a process, and opened again from what is on disk.
     const first = await open();
     results.push(await runAgent({ ...common, context: first, task: TASK, maxToolIterations: ITERATIONS / 2 }));
     await first.close();

@@ -10,7 +10,6 @@ import {
   firstAndLast,
   fit,
   never,
-  PalimpsestError,
   truncateResult,
 } from '../../src/index.ts';
 import {
@@ -27,14 +26,17 @@ import {
 import {
   answer,
   changedTurns,
+  codeOf,
   contents,
   history,
+  omitted,
   parallelCalls,
   prose,
   range,
   reply,
   results,
   system,
+  talk,
   toolTurn,
   unpaired,
   user,
@@ -43,19 +45,6 @@ import {
 const counter = estimateTokens;
 const render = (messages: readonly ChatMessage[], options: RenderOptions<ChatMessage> = {}): Rendered<ChatMessage> =>
   renderWithBudget(messages, { format: chat, counter, ...options });
-const codeOf = (run: () => unknown): string | undefined => {
-  try {
-    run();
-  } catch (error) {
-    return error instanceof PalimpsestError ? error.code : String(error);
-  }
-  return undefined;
-};
-const talk = (turns: number, length = 200): ChatMessage[] => [
-  system('You are helpful.'),
-  ...range(1, turns).flatMap((n) => [user(prose(length, `question ${n}: `)), reply(prose(length, `answer ${n}: `))]),
-];
-const omitted = (n: number): string => `[conversation truncated — ${n} older messages omitted]`;
 
 /** The loop of an agent: what each request holds, as the messages grow. */
 function loop(policy: Parameters<typeof loopPolicy>[0], options: Parameters<typeof loopPolicy>[1], maxTokens: number) {

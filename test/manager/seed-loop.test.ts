@@ -3,14 +3,17 @@ import { fromUrl } from '../../src/adapters/models/index.ts';
 import { type ChatMessage, chat, fit } from '../../src/index.ts';
 import {
   agentOptionsOf,
+  createMemorySession,
   createSteering,
   defineTool,
   type Model,
+  type ModelRequest,
   openSession,
   type Reply,
   readConfig,
   renderWithBudget,
   runAgent,
+  sessionContinuity,
   sessionOptionsOf,
 } from '../../src/manager/index.ts';
 import { scratchFolder } from '../support/modules.ts';
@@ -133,5 +136,64 @@ describe('requests', () => {
       code: 'MODEL_FAILED',
       message: expect.stringContaining('127.0.0.1:1'),
     });
+  });
+});
+
+/** Answers what each request of a run was. */
+async function requestsOf(
+  options: Partial<Parameters<typeof runAgent<ChatMessage>>[0]>,
+): Promise<ModelRequest<ChatMessage>[]> {
+  const requests: ModelRequest<ChatMessage>[] = [];
+  const model: Model<ChatMessage> = async (request) => {
+    requests.push(request);
+    return { messages: [], calls: [], text: 'Done.', ...(requests.length === 1 ? calling('') : done) };
+  };
+  await runAgent({ model, tools: [deploy], task: 'Deploy.', ...options });
+  return requests;
+}
+
+describe('builder.rs: what a request is built from', () => {
+  it('all_fields, renders_to_chat_request, with_tool_refs, tool_refs_tracked_in_summary', async () => {
+    const [request] = await requestsOf({ system: 'You deploy.', maxOutputTokens: 500 });
+    expect(request).toMatchObject({
+      system: 'You deploy.',
+      messages: [{ role: 'user', content: 'Deploy.' }],
+      tools: [{ name: 'deploy' }],
+      maxOutputTokens: 500,
+    });
+    const { report } = renderWithBudget(request?.messages ?? [], { format: chat, tools: request?.tools });
+    expect(report.toolTokens).toBeGreaterThan(0);
+  });
+
+  it('partial: what is not given is not sent', async () => {
+    const [request] = await requestsOf({ tools: [], task: [{ role: 'user', content: 'Hi' }] });
+    expect(request).not.toHaveProperty('system');
+    expect(request?.tools).toEqual([]);
+  });
+
+  it('with_messages, chained: each request goes on from the one before', async () => {
+    const [first, second] = await requestsOf({
+      task: [
+        { role: 'user', content: 'One.' },
+        { role: 'user', content: 'Two.' },
+      ],
+    });
+    expect(first?.messages.map(({ content }) => content)).toEqual(['One.', 'Two.']);
+    expect(second?.messages.slice(0, 2)).toEqual(first?.messages);
+    expect(second?.messages).toHaveLength(4);
+  });
+
+  it('no_skills_block_when_empty, injects_skills_block, block_source_skill_variant: only a restarted session adds to the system prompt', () => {
+    expect(sessionContinuity(1)).toBe('');
+    expect(sessionContinuity(2)).toMatch(/^## Session Continuity\n\nThis is session #2\./);
+  });
+
+  it('prime_directives_always_present, prime_directives_rendered_before_soul: the system prompt comes first, with every request, also after a restart', async () => {
+    const context = createMemorySession<ChatMessage>({ dialect: 'chat', contextLimit: 9000 });
+    const before = await requestsOf({ context, system: 'You deploy.' });
+    await context.restart('test');
+    const after = await requestsOf({ context, system: 'You deploy.' });
+    expect(before.map(({ system }) => system)).toEqual(['You deploy.', 'You deploy.']);
+    for (const { system } of after) expect(system).toBe(`You deploy.\n\n${sessionContinuity(2)}`);
   });
 });

@@ -10,22 +10,24 @@ import {
   firstAndLast,
   fit as fitHistory,
   never,
-  PalimpsestError,
   truncateResult,
 } from '../../src/index.ts';
 import {
   answer,
   changedTurns,
+  codeOf,
   contents,
   frozen,
   history,
   isWhole,
+  omitted,
   parallelCalls,
   prose,
   range,
   reply,
   results,
   system,
+  talk,
   toolTurn,
   unpaired,
   user,
@@ -34,21 +36,6 @@ import {
 const counter = estimateTokens;
 const sizeOf = (messages: readonly ChatMessage[], options = {}): number =>
   fitHistory(messages, { format: chat, counter, policy: never(), ...options }).report.tokens.before;
-const codeOf = (run: () => unknown): string | undefined => {
-  try {
-    run();
-  } catch (error) {
-    return error instanceof PalimpsestError ? error.code : String(error);
-  }
-  return undefined;
-};
-
-/** A conversation of questions and answers, without tools. */
-const talk = (turns: number, length = 200): ChatMessage[] => [
-  system('You are helpful.'),
-  ...range(1, turns).flatMap((n) => [user(prose(length, `question ${n}: `)), reply(prose(length, `answer ${n}: `))]),
-];
-const omitted = (n: number): string => `[conversation truncated — ${n} older messages omitted]`;
 
 describe('conversation level: the budget of a request', () => {
   it('a history larger than the window of its model is cut to fit it', () => {

@@ -18,7 +18,6 @@ import {
   maskObservations,
   never,
   oldestBatch,
-  PalimpsestError,
   polling,
   slidingWindow,
   sweAgent,
@@ -29,6 +28,7 @@ import {
   call,
   changedTurns,
   chars,
+  codeOf,
   contents,
   frozen,
   history,
@@ -48,14 +48,6 @@ import {
 
 const reduce = (messages: readonly ChatMessage[], options: HistoryReducerOptions): HistoryReductionResult =>
   new HistoryReducer().reduce(messages, options);
-const codeOf = (run: () => unknown): string | undefined => {
-  try {
-    run();
-  } catch (error) {
-    return error instanceof PalimpsestError ? error.code : String(error);
-  }
-  return undefined;
-};
 const nextAction = (messages: readonly ChatMessage[]): string | undefined =>
   /NEXT_ACTION=([a-z_]+)/.exec(contents(messages.filter((message) => message.role === 'assistant')).at(-1) ?? '')?.[1];
 

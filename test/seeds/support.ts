@@ -1,4 +1,4 @@
-import type { ChatMessage } from '../../src/index.ts';
+import { type ChatMessage, PalimpsestError } from '../../src/index.ts';
 
 export const system = (content: string): ChatMessage => ({ role: 'system', content });
 export const user = (content: string, ...tags: string[]): ChatMessage =>
@@ -100,3 +100,22 @@ export const range = (from: number, to: number): number[] => Array.from({ length
 
 /** Whether a text is free of halved characters. */
 export const isWhole = (text: string): boolean => text.isWellFormed();
+
+/** A conversation of questions and answers, without tools. */
+export const talk = (turns: number, length = 200): ChatMessage[] => [
+  system('You are helpful.'),
+  ...range(1, turns).flatMap((n) => [user(prose(length, `question ${n}: `)), reply(prose(length, `answer ${n}: `))]),
+];
+
+/** The notice where so many messages are left out. */
+export const omitted = (n: number): string => `[conversation truncated — ${n} older messages omitted]`;
+
+/** The code of the error that this throws; undefined if it throws none. */
+export function codeOf(run: () => unknown): string | undefined {
+  try {
+    run();
+  } catch (error) {
+    return error instanceof PalimpsestError ? error.code : String(error);
+  }
+  return undefined;
+}
