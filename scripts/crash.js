@@ -75,6 +75,8 @@ async function write(path, first, often) {
   }
 }
 
+const sizeOf = (random) => pick([0, 20, 500, 2000, 2000, 5000, 60_000, random() < 0.1 ? 2_000_000 : 100], random);
+
 // The parent: kills it, opens the store, and compares.
 
 async function main(times, seed) {
