@@ -56,9 +56,9 @@ class OpenAIChatViewer implements Viewer<OpenAIChatMessage> {
 
   #addCall(call: Call | undefined, message: number, into: Segment[]): void {
     if (!call) return;
-    const { path, id, tool, text } = call;
-    this.#calls.made(id, tool);
-    into.push(newSegment('action', { turn: this.turn, message, path }, { text }, { callId: id, tool }));
+    const { path, callId, tool } = call;
+    this.#calls.made(callId, tool);
+    into.push(newSegment('action', { turn: this.turn, message, path }, call, call));
   }
 
   #result(message: Fields, index: number): Segment {
@@ -101,7 +101,7 @@ const CALL_PATHS = [0, 1, 2, 3].map((i) => ['tool_calls', i] as const);
 
 interface Call {
   readonly path: readonly (string | number)[];
-  readonly id: string;
+  readonly callId: string;
   readonly tool: string;
   readonly text: string;
 }
@@ -113,18 +113,18 @@ function readCall(call: unknown, i: number): Call | undefined {
   const body = (isRecord(call.function) ? call.function : isRecord(call.custom) ? call.custom : {}) as Fields;
   const text = toText(body.arguments ?? body.input);
   const path = CALL_PATHS[i] ?? ['tool_calls', i];
-  return { path, id: asString(call.id) ?? '', tool: asString(body.name) ?? 'tool', text };
+  return { path, callId: asString(call.id) ?? '', tool: asString(body.name) ?? 'tool', text };
 }
 
 function readLegacyCall(call: unknown): Call | undefined {
   if (!isRecord(call)) return undefined;
   const tool = asString(call.name) ?? 'function';
-  return { path: ['function_call'], id: legacyId(tool), tool, text: toText(call.arguments) };
+  return { path: ['function_call'], callId: legacyId(tool), tool, text: toText(call.arguments) };
 }
 
 function callIds(message: Fields): string[] {
   const list = Array.isArray(message.tool_calls) ? message.tool_calls : NO_CALLS;
-  return [...list.map(readCall), readLegacyCall(message.function_call)].flatMap((call) => (call ? [call.id] : []));
+  return [...list.map(readCall), readLegacyCall(message.function_call)].flatMap((call) => (call ? [call.callId] : []));
 }
 
 const legacyId = (name: string): string => `function ${name}`;

@@ -511,7 +511,9 @@ export class Ledger<M> implements RequestView {
   /** Whether this request cut reads that stood whole before. What is cut when it arrives never did. */
   #hasCutReads(): boolean {
     const most = this.#options.maxResultTokens ?? Number.POSITIVE_INFINITY;
-    return this.#changes.some(({ result, tokens }) => result.why === 'clip' && result.use?.range && tokens <= most);
+    for (const { result, tokens } of this.#changes)
+      if (result.why === 'clip' && result.use?.range && tokens <= most) return true;
+    return false;
   }
 
   /** A read covers nothing once it is left out or cut. */

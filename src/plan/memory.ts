@@ -33,8 +33,8 @@ export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Plann
   const known = conversations.get(first) as Conversation<M> | undefined;
   if (
     known?.isSame(key.options, key.format) &&
-    known.seen.isUnchanged() &&
-    beginsWith(messages, known.planner.ledger.messages)
+    beginsWith(messages, known.planner.ledger.messages) &&
+    known.seen.isUnchanged()
   ) {
     const fresh = messages.slice(known.planner.ledger.messages.length);
     if (fresh.length === 0) return known.planner;
@@ -71,23 +71,25 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
 const MOST_VALUES = 2000;
 const DEEPEST = 16;
 
+/** So many messages are written down together: one long list would be copied again and again as it grows. */
+const BLOCK = 100;
+
 /**
  * Every value in some messages in the order in which it stands, and the last key of every object, to see whether
  * anything was changed in place. A key that is renamed moves to the end, so the last one tells; only an object of which
  * every key was deleted and written anew under another name, with the same values in the same order, is not noticed.
  */
 class Snapshot {
-  readonly #roots: unknown[] = [];
-  readonly #seen: unknown[] = [];
-  #limit = 0;
+  readonly #blocks: { readonly owners: readonly unknown[]; readonly values: readonly unknown[] }[] = [];
 
   /** Answers false for values that cannot be compared this way. */
-  addAll(values: readonly unknown[]): boolean {
+  addAll(owners: readonly unknown[]): boolean {
+    const writer = new Writer();
     try {
-      for (const value of values) {
-        this.#limit = this.#seen.length + MOST_VALUES;
-        this.#roots.push(value);
-        if (isObject(value) && !this.#add(value as Owner, 0)) return false;
+      for (let from = 0; from < owners.length; from += BLOCK) {
+        const block = owners.slice(from, from + BLOCK);
+        if (!block.every((owner) => writer.write(owner))) return false;
+        this.#blocks.push({ owners: block, values: writer.take() });
       }
       return true;
     } catch {
@@ -96,22 +98,42 @@ class Snapshot {
   }
 
   isUnchanged(): boolean {
-    let next = 0;
-    for (const root of this.#roots) {
-      if (isObject(root)) next = compare(root as Owner, this.#seen, next);
-      if (next < 0) return false;
+    for (const { owners, values } of this.#blocks) {
+      let next = 0;
+      for (const owner of owners) {
+        if (isObject(owner)) next = compare(owner as Owner, values, next);
+        if (next < 0) return false;
+      }
     }
     return true;
   }
+}
+
+/** Writes values down in a list that it uses again. */
+class Writer {
+  readonly #values: unknown[] = [];
+  #used = 0;
+  #limit = 0;
+
+  write(value: unknown): boolean {
+    this.#limit = this.#used + MOST_VALUES;
+    return !isObject(value) || this.#add(value as Owner, 0);
+  }
+
+  take(): unknown[] {
+    const taken = this.#values.slice(0, this.#used);
+    this.#used = 0;
+    return taken;
+  }
 
   #add(owner: Owner, depth: number): boolean {
-    const seen = this.#seen;
-    if (depth > DEEPEST || seen.length > this.#limit || ArrayBuffer.isView(owner)) return false;
+    if (depth > DEEPEST || this.#used > this.#limit || ArrayBuffer.isView(owner)) return false;
+    const values = this.#values;
     // Arrays by index: `for in` would make a text of each.
     if (Array.isArray(owner)) {
-      seen.push(owner.length);
+      values[this.#used++] = owner.length;
       for (let i = 0; i < owner.length; i++) {
-        seen.push(owner[i]);
+        values[this.#used++] = owner[i];
         if (isObject(owner[i]) && !this.#add(owner[i], depth + 1)) return false;
       }
       return true;
@@ -119,11 +141,11 @@ class Snapshot {
     let last: string | undefined;
     for (const key in owner) {
       const value = owner[key];
-      seen.push(value);
+      values[this.#used++] = value;
       if (isObject(value) && !this.#add(value as Owner, depth + 1)) return false;
       last = key;
     }
-    seen.push(last);
+    values[this.#used++] = last;
     return true;
   }
 }

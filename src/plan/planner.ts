@@ -3,7 +3,7 @@ import { brokenLaws } from '../laws/index.ts';
 import type { Edit, Format, Plan, Violation } from '../message.ts';
 import { type Hidden, Ledger, type LedgerOptions } from './ledger.ts';
 import { houseStyle } from './placeholder.ts';
-import type { EpochRecord, Limit, Observation, Policy, Reason } from './policy.ts';
+import type { EpochRecord, Limit, Observation, Policy, Reason, Step } from './policy.ts';
 import { createReport, type Decision, type Report, type Requirement } from './report.ts';
 import { clipResult, maskAll, type Stage, sizeOf, squeeze, summarizeTurns } from './squeeze.ts';
 
@@ -189,22 +189,21 @@ export class Planner<M> {
 
   #decide(isCold = false): void {
     const ledger = this.#ledger;
-    // On the request that it was taken on, or on the same with another message before the reply.
-    const isRecorded = ({ messages }: EpochRecord): boolean =>
-      ledger.lastRow.from < messages && messages <= ledger.messages.length;
-    const taken = this.#epochs.length === 0 ? this.#epochs : this.#epochs.filter(isRecorded);
+    const taken = this.#epochs.length === 0 ? this.#epochs : this.#takenNow();
     ledger.isCold = isCold || taken.some(({ before }) => before === undefined);
     this.#isLawful = false;
     this.#report = undefined;
     const before = this.#progress;
     const previousTokens = ledger.requestTokens;
+    const { maskedCount } = ledger;
     ledger.beginRequest();
     this.#cutArrivals();
-    const { state, because, masked } = this.#followPolicy(before.state);
+    const { state, because } = this.#followPolicy(before.state);
     const forced = this.#force(taken);
+    const masked = ledger.maskedCount - maskedCount;
     const cut = this.#cut();
     ledger.endRequest();
-    this.#decided = { because: forced > 0 ? FORCED : because, masked: masked + forced, cut };
+    this.#decided = { because: forced > 0 ? FORCED : because, masked, cut };
     const isChange = ledger.firstChange() !== undefined;
     const epoch = before.epoch + (isChange ? 1 : 0);
     const lastChange = isChange ? this.#decided : before.lastChange;
@@ -219,19 +218,24 @@ export class Planner<M> {
     this.#undecided = before;
   }
 
+  /** The epochs taken on this request, or on the same with another message before the reply. */
+  #takenNow(): EpochRecord[] {
+    const { lastRow, messages: all } = this.#ledger;
+    return this.#epochs.filter(({ messages }) => lastRow.from < messages && messages <= all.length);
+  }
+
   /**
    * Asks the policy and does what it says. Where turns went, it starts anew on what is left, as it would
    * if that were all it ever saw, and is asked again.
    */
-  #followPolicy(start: unknown): { state: unknown; because: Reason; masked: number } {
+  #followPolicy(start: unknown): Step<unknown> {
     const ledger = this.#ledger;
-    let masked = 0;
     for (let state = start; ; state = this.#policy.init()) {
       const step = this.#policy.step(state, ledger);
-      masked += maskAll(ledger, step.mask);
+      maskAll(ledger, step.mask);
       ledger.settle();
       const removed = step.summarize !== undefined && summarizeTurns(ledger, SUMMARY, step.summarize);
-      if (!removed) return { state: step.state, because: step.because, masked };
+      if (!removed) return step;
     }
   }
 

@@ -53,7 +53,7 @@ export function sizeOf<M>(ledger: Ledger<M>, { measure }: Measure): number {
 
 export function maskAll<M>(ledger: Ledger<M>, segments: readonly number[]): number {
   let masked = 0;
-  for (const segment of segments) if (ledger.mask(segment)) masked += 1;
+  for (let i = 0; i < segments.length; i++) if (ledger.mask(segments[i] as number)) masked += 1;
   return masked;
 }
 
