@@ -77,4 +77,23 @@ describe('a settled policy', () => {
     const policy = settledPolicy((prices) => breakEven({ prices, window: 7 }), [{ fromTurn: 0, prices: five }]);
     expect(policy).toMatchObject({ name: 'break-even', window: 7, cacheLifeMs: five.lifeMs });
   });
+
+  it('prices what an epoch wrote anew from its first mask on, where the provider caches at markers', () => {
+    const pricesAfter = (name: string): number[] => {
+      const planner = new Planner(anthropic, {
+        policy: settledPolicy(make, [{ fromTurn: 0, prices: { ...five, name } }]),
+      });
+      const prices: number[] = [];
+      for (const message of history(60)) {
+        planner.take([message]);
+        const { epoch, decision } = planner.report();
+        if (epoch === 1 && decision.act === 'wait' && typeof decision.price === 'number') prices.push(decision.price);
+      }
+      return prices;
+    };
+    const [marked = 0] = pricesAfter('anthropic-5m');
+    const [automatic = 0] = pricesAfter('gpt-5');
+    expect(automatic).toBeGreaterThan(0);
+    expect(marked).toBeGreaterThan(automatic);
+  });
 });

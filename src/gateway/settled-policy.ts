@@ -1,4 +1,4 @@
-import type { Policy, RequestView, Step } from '../plan/policy.ts';
+import type { Observation, Policy, RequestView } from '../plan/policy.ts';
 import { type Prices, priceLists } from '../plan/prices.ts';
 import type { MaskingPrices } from './request-prices.ts';
 
@@ -14,6 +14,14 @@ export type MakePolicy = (prices: Prices) => Policy;
 interface State {
   readonly policy: Policy;
   readonly own: unknown;
+  /** The epochs that others after them did not write anew. */
+  readonly epochs: readonly Epoch[];
+}
+
+/** Behind its first mask an epoch writes all of its request anew. */
+interface Epoch {
+  readonly first: Observation;
+  readonly turns: number;
 }
 
 /**
@@ -38,8 +46,9 @@ export function settledPolicy(make: MakePolicy, periods: readonly Period[], besi
       const prices = pricesAt(periods, request.turns);
       const policy = policyFor(isCached(request, prices) ? prices : UNCACHED);
       const own = state && isHeir(state.policy, policy) ? state.own : policy.init();
-      const step = policy.step(own, prices.canMark ? request : withoutMarker(request, besideTokens));
-      return { ...step, state: { policy, own: step.state } } as Step<unknown>;
+      const epochs = state?.epochs ?? [];
+      const step = policy.step(own, asCached(request, { prices, epochs, besideTokens }));
+      return { ...step, state: { policy, own: step.state, epochs: withEpoch(epochs, step.mask, request) } };
     },
   };
 }
@@ -50,15 +59,41 @@ function pricesAt(periods: readonly Period[], turn: number): MaskingPrices {
 
 const UNCACHED: MaskingPrices = { ...priceLists.none, canMark: true };
 
-/** Where no marker can stand before an edit, the provider finds what was cached of system prompt and tools, and no more. */
-function withoutMarker(request: RequestView, besideTokens: number): RequestView {
+/**
+ * The request, with what the provider finds of it again before an edit. Where no marker can stand before the edit, that is
+ * system prompt and tools. A provider that caches at markers finds the end of every request, but of what an epoch wrote anew
+ * only what stands before its first mask: there stood a marker of ours.
+ */
+function asCached(request: RequestView, { prices, epochs, besideTokens }: Caching): RequestView {
+  if (!prices.canMark) return withTextBefore(request, () => besideTokens);
+  if (epochs.length === 0 || !prices.name.startsWith('anthropic')) return request;
+  return withTextBefore(request, (observation) => {
+    const { first, turns = 0 } = epochs.findLast((epoch) => epoch.first.segment <= observation.segment) ?? {};
+    return request.textBefore(first && observation.turn <= turns ? first : observation);
+  });
+}
+
+interface Caching {
+  readonly prices: MaskingPrices;
+  readonly epochs: readonly Epoch[];
+  readonly besideTokens: number;
+}
+
+function withTextBefore(request: RequestView, textBefore: RequestView['textBefore']): RequestView {
   const { turns, tokens, observations, frontier, omitted, revision, maskable, text, isCold } = request;
   return {
     ...{ turns, tokens, observations, frontier, omitted, revision, maskable, text, isCold },
     gain: (observation) => request.gain(observation),
     textOf: (turn) => request.textOf(turn),
-    textBefore: () => besideTokens,
+    textBefore,
   };
+}
+
+function withEpoch(epochs: readonly Epoch[], mask: readonly number[], request: RequestView): readonly Epoch[] {
+  if (mask.length === 0) return epochs;
+  const masked = new Set(mask);
+  const first = request.observations.find(({ segment }) => masked.has(segment)) as Observation;
+  return [...epochs.filter((epoch) => epoch.first.segment < first.segment), { first, turns: request.turns }];
 }
 
 const isCached = ({ tokens }: RequestView, { leastTokens }: Prices): boolean => tokens >= leastTokens;
