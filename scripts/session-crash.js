@@ -46,17 +46,27 @@ async function write(directory, compaction, first) {
   say({ is: 'started' });
   const session = await openSession(optionsOf(directory, compaction));
   say({ is: 'opened' });
-  const add = async (...messages) => {
-    const numbers = messages.map(({ n }) => n);
+  const acknowledge = async (numbers, work) => {
     say({ begun: 'add', numbers });
-    await session.add(...messages.map(({ message }) => message));
+    await work();
     say({ done: 'add', numbers });
   };
+  const add = (...messages) =>
+    acknowledge(
+      messages.map(({ n }) => n),
+      () => session.add(...messages.map(({ message }) => message)),
+    );
   const next = (role, about = {}) => ({ n: number, message: { role, content: textOf(number++, random), ...about } });
   const turn = async () => {
     const ids = Array.from({ length: 1 + Math.floor(random() * 3) }, (_, i) => `c${number}-${i}`);
     await add(next('assistant', { toolCalls: ids.map((id) => ({ id, name: 'bash', arguments: '{}' })) }));
-    for (const id of ids) await add(next('tool', { toolCallId: id, name: 'bash' }));
+    // The user does not always wait until the tools are done.
+    if (random() < 0.2) await add(next('user'));
+    for (const id of ids) {
+      const { n, message } = next('tool');
+      const call = { id, name: 'bash', arguments: {} };
+      await acknowledge([n], () => session.answer({ call, text: message.content, isError: false }));
+    }
   };
   const tell = async (what, work) => {
     say({ begun: what });

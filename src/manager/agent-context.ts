@@ -9,6 +9,7 @@ export type AgentContext<M> = Pick<
   | 'status'
   | 'manager'
   | 'add'
+  | 'answer'
   | 'messages'
   | 'view'
   | 'render'

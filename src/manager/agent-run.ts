@@ -8,7 +8,7 @@ import type { AgentEvent } from './agent-event.ts';
 import { type Approve, type Decision, deniedResult, type JudgedCall, judge } from './approvals.ts';
 import type { ToolCall, ToolResult } from './dialect.ts';
 import { checkReply, type ModelRequest, type Reply, type Stop, type ToolDefinition } from './model.ts';
-import { openCallsOf } from './open-calls.ts';
+import { openCallsOf, resultsForOpen } from './open-calls.ts';
 import { isOverflow } from './overflow.ts';
 import type { Rendered } from './render-with-budget.ts';
 import { RequestBudget } from './request-budget.ts';
@@ -58,16 +58,12 @@ export class AgentRun<M> {
 
   /** Calls that an earlier run left open: a provider takes no message before they are answered. */
   async skipOpenCalls(): Promise<void> {
-    const { format, dialect } = this.#context;
-    const messages = this.#context.messages();
-    const open = openCallsOf(format, messages);
-    if (open.length === 0) return;
     const reason = 'it was not made: the conversation went on without it';
-    const answers = dialect.results(open.map((call) => failed(call, reason)));
-    // A call that the provider executes itself may be answered by nobody else.
-    if (format.check([...messages, ...answers]).length > format.check(messages).length) return;
-    await this.#context.log({ type: 'tools_skipped', call_ids: open.map(({ id }) => id), reason });
-    await this.#context.add(...answers);
+    const { dialect } = this.#context;
+    const results = resultsForOpen(dialect, this.#context.messages(), (call) => failed(call, reason));
+    if (results.length === 0) return;
+    await this.#context.log({ type: 'tools_skipped', call_ids: results.map(({ call }) => call.id), reason });
+    await this.#context.answer(...results);
   }
 
   /** Makes the calls that waited, with what was decided. */
@@ -208,7 +204,7 @@ export class AgentRun<M> {
     const waiting = judged.filter(({ verdict }) => verdict === 'wait').map(({ prepared: { call } }) => call);
     if (waiting.length > 0 && !this.#signal.aborted) return this.#wait(waiting);
     for (const one of judged) if (one.isDecided) await this.#logDecision(one);
-    await this.#addResults(await Promise.all(judged.map((one) => this.#run(one))));
+    await this.#context.answer(...(await Promise.all(judged.map((one) => this.#run(one)))));
     return this.#signal.aborted ? this.#end('aborted') : undefined;
   }
 
@@ -245,10 +241,6 @@ export class AgentRun<M> {
       : await runCall(prepared, { signal: this.#signal, timeoutMs });
     this.#emit({ type: 'result', result });
     return result;
-  }
-
-  async #addResults(results: readonly ToolResult[]): Promise<void> {
-    await this.#context.add(...this.#context.dialect.results(results));
   }
 
   async #makeRoom(): Promise<AgentResult<M> | undefined> {

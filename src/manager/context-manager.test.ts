@@ -7,7 +7,8 @@ import { breakEven } from '../plan/policies/break-even.ts';
 import { oldestBatch } from '../plan/policies/oldest-batch.ts';
 import { handleOf } from '../store/handle.ts';
 import { Calibration } from './calibration.ts';
-import { ContextManager, type ContextManagerOptions, type ContextSource } from './context-manager.ts';
+import { ContextManager } from './context-manager.ts';
+import type { ContextManagerOptions, ContextSource } from './context-manager-options.ts';
 import { forceEpoch, onlyForced } from './force-epoch.ts';
 import { restartNotice, windDownNotice } from './notices.ts';
 
@@ -50,6 +51,8 @@ describe('ContextManager', () => {
     it('by the threshold as it is given, although 0.55 * 100 is more than 55', () => {
       const at55 = blind({ contextLimit: 100, softThreshold: 0.55 });
       expect(types(at55, 54, 55)).toEqual(['continue', 'mask']);
+      const hard55 = blind({ contextLimit: 100, softThreshold: 0.5, hardThreshold: 0.55 });
+      expect([54, 55].map((tokens) => used(hard55, tokens).isHard)).toEqual([false, true]);
     });
 
     it('to mask, then to wind down, then to restart', () => {
@@ -194,6 +197,18 @@ describe('ContextManager', () => {
       expect(manager.evaluate()).toEqual({ type: 'continue' });
       const one = watching({ maskBatch: 3 });
       expect(used(one.manager, 14_001).evaluate()).toEqual({ type: 'mask', count: 3 });
+    });
+
+    it('enough by the threshold as it is given, although 0.55 * 100 is more than 55', () => {
+      const tokensOf = (text: string): number => (text.startsWith('output') ? 2 : 0);
+      const run = Array.from({ length: 12 }, (_, i) => toolTurn({ id: `c${i}`, output: `output ${i} ${prose(400)}` }));
+      const options = { contextLimit: 100, softThreshold: 0.55, maskBatch: 1, format: chat, carryoverTurns: 1 };
+      const manager = new ContextManager<ChatMessage>({ ...options, counter: tokensOf });
+      manager.setMessages([user('Go.'), ...run.flat()]);
+      manager.recordUsage({ promptTokens: 59, completionTokens: 0 });
+      manager.maskOldest();
+      expect(manager.evaluate()).toEqual({ type: 'continue' });
+      expect(manager.promptTokens).toBe(53);
     });
 
     it('never a result in the turns that a restart would carry over, or in the window of the policy', () => {
@@ -366,6 +381,12 @@ describe('ContextManager', () => {
       const error = errorOf(() => new ContextManager({ contextLimit: 1000, ...options }));
       expect(error?.code).toBe('BAD_OPTION');
       expect(error?.message).toContain(name);
+    });
+
+    it('a carryover that is not below what the soft threshold allows, in whole tokens', () => {
+      const options = { contextLimit: 100, softThreshold: 0.55, carryoverTokens: 55 };
+      expect(errorOf(() => new ContextManager(options))?.message).toContain('allows (55)');
+      expect(() => new ContextManager({ ...options, carryoverTokens: 54 })).not.toThrow();
     });
 
     it('a soft threshold that is not below the hard one, in these words', () => {

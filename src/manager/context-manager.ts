@@ -1,9 +1,8 @@
 import { defaultContextWindow, UNKNOWN_MODEL_WINDOW } from '../budget.ts';
 import { PalimpsestError } from '../errors.ts';
-import type { AnyFormat, ChatMessage, Format, FormatName } from '../message.ts';
-import { anything, badOption, checkOptions, count, flag, func, given, positive, rule, text } from '../options.ts';
-import { createPlanner, type FitOptions, formatRule, resolveFormat, windowsRule } from '../plan/fit.ts';
-import type { Hidden } from '../plan/ledger.ts';
+import type { ChatMessage, Format } from '../message.ts';
+import { badOption, checkOptions, count } from '../options.ts';
+import { createPlanner, type FitOptions, resolveFormat } from '../plan/fit.ts';
 import { never } from '../plan/policies/never.ts';
 import { oldestBatch } from '../plan/policies/oldest-batch.ts';
 import type { Policy } from '../plan/policy.ts';
@@ -12,159 +11,23 @@ import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
 import { Calibration } from './calibration.ts';
 import { extractCarryover } from './carryover.ts';
-import { type EpochGoal, type ForcedEpoch, forceEpoch, onlyForced, previewEpoch } from './force-epoch.ts';
+import type { ContextAction, MaskResult, Preflight, Restart } from './context-action.ts';
+import {
+  type Beside,
+  type ContextManagerOptions,
+  FRESH,
+  MANAGER_RULES,
+  type ManagerState,
+} from './context-manager-options.ts';
+import { forceEpoch, onlyForced, previewEpoch } from './force-epoch.ts';
 import { compressedNotice, restartNotice, windDownNotice } from './notices.ts';
 import { rememberingCounter } from './remembering-counter.ts';
 import { readUsage } from './usage.ts';
-
-/** Whose context is managed: a session, or anything that knows its messages. */
-export interface ContextSource<M> {
-  readonly format: Format<M>;
-  /** The conversation with its results whole. */
-  messages(): readonly M[];
-  /** What would be sent now. */
-  view(): readonly M[];
-  /** Forces an epoch that later views show. Without it, `maskOldest` only answers what the messages would be. */
-  force?(goal: EpochGoal): ForcedEpoch<M>;
-}
-
-/** Options of `ContextManager`. */
-export interface ContextManagerOptions<M> {
-  /** The window in tokens. That of the model if not given, 128,000 where no model is known. */
-  readonly contextLimit?: number;
-  /** From this share of the window on, results are masked. */
-  readonly softThreshold?: number;
-  /** From this share on, the session winds down, and then restarts. */
-  readonly hardThreshold?: number;
-  /** How many of the last turns a restart carries over. */
-  readonly carryoverTurns?: number;
-  /** And how many tokens at most: half of what the soft threshold allows if not given. */
-  readonly carryoverTokens?: number;
-  /** How many results are masked at a time, at least. */
-  readonly maskBatch?: number;
-  readonly maxRestarts?: number;
-  readonly model?: string;
-  readonly contextWindows?: Readonly<Record<string, number>>;
-  /** The format of the messages. Detected if not given. */
-  readonly format?: AnyFormat | FormatName;
-  /** Says what may be masked. `oldestBatch` if not given, which keeps as many turns whole as a restart carries over. */
-  readonly policy?: Policy;
-  readonly session?: ContextSource<M>;
-  /** Where the provider takes them apart from the messages: they count too. */
-  readonly system?: unknown;
-  readonly tools?: unknown;
-  readonly counter?: Counter;
-  /** Shows handles in placeholders: where what is hidden is stored. */
-  readonly recall?: boolean;
-  /** What was learned of the provider's counts. Several managers may share one. */
-  readonly calibration?: Calibration;
-  /** What `state()` answered before: goes on from there. */
-  readonly state?: ManagerState;
-}
-
-/** What the manager remembers beside the messages: plain data, for a snapshot. */
-export interface ManagerState {
-  readonly sessionNumber: number;
-  /** What the provider counted last, less what was masked since; absent where it told nothing. */
-  readonly promptTokens?: number;
-  /** Of all requests of this session. */
-  readonly completionTokens: number;
-  readonly maskedTotal: number;
-  readonly isWindingDown: boolean;
-  readonly hasTriedMask: boolean;
-}
-
-/** What to do next. */
-export type ContextAction<M> =
-  | { readonly type: 'continue'; readonly because?: 'nothing-to-mask' | 'too-little-to-mask' }
-  /** Mask so many results: `maskOldest(count)`. */
-  | { readonly type: 'mask'; readonly count: number }
-  /** Tell the model to save its state. */
-  | { readonly type: 'wind-down'; readonly notice: string }
-  /** Begin anew with these messages: `restart()`. */
-  | { readonly type: 'restart'; readonly carryover: readonly M[] }
-  /** The window is full, and `maxRestarts` is reached. */
-  | { readonly type: 'context-full'; readonly because: 'max-restarts' };
-
-/** What `maskOldest` did. */
-export interface MaskResult<M> {
-  /** What would be sent now. */
-  readonly messages: M[];
-  /** How many results were masked now, and in this session so far. */
-  readonly masked: number;
-  readonly total: number;
-  /** To be told to the model; undefined where nothing was masked. */
-  readonly notice: string | undefined;
-  /** How much of the window that freed, in percent. */
-  readonly reclaimedPct: number;
-  /** What the messages hide, to be stored. */
-  readonly hidden: readonly Hidden[];
-}
-
-/** How large a request would be, before it is sent. */
-export interface Preflight {
-  /** Estimated, corrected by what the provider counted before. */
-  readonly tokens: number;
-  readonly usagePct: number;
-  /** Whether it fits into the window. */
-  readonly fits: boolean;
-}
-
-/** What goes with the messages and counts too, from now on. */
-export interface Beside {
-  readonly system?: unknown;
-  readonly tools?: unknown;
-}
-
-/** How a session goes on after a restart. */
-export interface Restart<M> {
-  readonly sessionNumber: number;
-  /** The task and the last turns. */
-  readonly carryover: readonly M[];
-  /** To be told to the model behind them. */
-  readonly notice: string;
-}
-
-const SHARE = rule('a number above 0 and up to 1', (v) => typeof v === 'number' && v > 0 && v <= 1);
-
-const RULES = {
-  contextLimit: positive,
-  softThreshold: SHARE,
-  hardThreshold: SHARE,
-  carryoverTurns: count,
-  carryoverTokens: positive,
-  maskBatch: positive,
-  maxRestarts: count,
-  model: text,
-  contextWindows: windowsRule,
-  format: formatRule,
-  policy: rule('a policy, such as oldestBatch()', (v) => typeof (v as Policy | null)?.step === 'function'),
-  session: rule('a session', (v) => typeof (v as ContextSource<unknown> | null)?.view === 'function'),
-  system: anything,
-  tools: anything,
-  counter: func,
-  recall: flag,
-  calibration: rule('a Calibration', (v) => v instanceof Calibration),
-  state: rule('what state() answered', isState),
-};
-
-function isState(value: unknown): boolean {
-  const state = { ...FRESH, ...(value as Partial<ManagerState> | null) };
-  const { sessionNumber, promptTokens = 0, completionTokens, maskedTotal, isWindingDown, hasTriedMask } = state;
-  const isSize = (size: unknown): boolean => typeof size === 'number' && size >= 0 && Number.isFinite(size);
-  return (
-    positive.check(sessionNumber) &&
-    [promptTokens, completionTokens, maskedTotal].every(isSize) &&
-    [isWindingDown, hasTriedMask].every(flag.check)
-  );
-}
 
 /** Falling below the soft threshold ends what began at it: the next time starts afresh. */
 const CALM = { isWindingDown: false, hasTriedMask: false } as const;
 
 const NOTHING = { count: 0, isWorth: false } as const;
-
-const FRESH: ManagerState = { sessionNumber: 1, completionTokens: 0, maskedTotal: 0, ...CALM };
 
 /**
  * Watches how full the window is, and says what to do: mask from the soft threshold on; at the hard one tell the model to
@@ -192,7 +55,7 @@ export class ContextManager<M = ChatMessage> {
   #counted: number | undefined;
 
   constructor(options: ContextManagerOptions<M> = {}) {
-    checkOptions('ContextManager', given('ContextManager', options), RULES);
+    checkOptions('ContextManager', options, MANAGER_RULES);
     const { model, contextWindows, maskBatch = 3, carryoverTurns = 5, state = FRESH } = options;
     this.contextLimit = options.contextLimit ?? windowOf(model, contextWindows);
     this.softThreshold = options.softThreshold ?? 0.7;
@@ -235,6 +98,10 @@ export class ContextManager<M = ChatMessage> {
   /** The same as a share of the window, in percent. */
   get usagePct(): number {
     return this.#pctOf(this.promptTokens);
+  }
+  /** Whether it has reached the hard threshold. */
+  get isHard(): boolean {
+    return !this.#isBelow(this.promptTokens, this.hardThreshold);
   }
 
   /** What stands in the context now. To be called again when it changed; a session tells by itself. */
@@ -360,8 +227,10 @@ export class ContextManager<M = ChatMessage> {
   #isBelow(tokens: number, threshold: number): boolean {
     return tokens / this.contextLimit < threshold;
   }
+  /** The fewest tokens that are not below the soft threshold. */
   get #softTokens(): number {
-    return this.softThreshold * this.contextLimit;
+    const tokens = Math.ceil(this.softThreshold * this.contextLimit);
+    return this.#isBelow(tokens - 1, this.softThreshold) ? tokens : tokens - 1;
   }
   get #mayRestart(): boolean {
     return this.sessionNumber <= this.#maxRestarts;

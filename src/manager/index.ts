@@ -8,18 +8,10 @@ export { type CarryoverOptions, extractCarryover } from './carryover.ts';
 export { agentOptionsOf, policyOf, sessionOptionsOf, storeOptionsOf, sweepOptionsOf } from './config/config-options.ts';
 export type { Config } from './config/config-schema.ts';
 export { type CheckedConfig, type ConfigProblem, checkConfig, loadConfig, readConfig } from './config/read-config.ts';
+export type { ContextAction, MaskResult, Preflight, Restart } from './context-action.ts';
 export { type ContextGauge, contextGauge } from './context-gauge.ts';
-export {
-  type Beside,
-  type ContextAction,
-  ContextManager,
-  type ContextManagerOptions,
-  type ContextSource,
-  type ManagerState,
-  type MaskResult,
-  type Preflight,
-  type Restart,
-} from './context-manager.ts';
+export { ContextManager } from './context-manager.ts';
+export type { Beside, ContextManagerOptions, ContextSource, ManagerState } from './context-manager-options.ts';
 export type { Cut, CutStep } from './cut-history.ts';
 export {
   aiSdkDialect,

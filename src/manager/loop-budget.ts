@@ -1,5 +1,5 @@
 import { defaultContextWindow, UNKNOWN_MODEL_WINDOW } from '../budget.ts';
-import { badOption, checkOptions, count, given, oneOf, positive, text } from '../options.ts';
+import { badOption, checkOptions, count, oneOf, positive, text } from '../options.ts';
 import { windowsRule } from '../plan/fit.ts';
 import type { Limit, Policy, Truncation } from '../plan/policy.ts';
 
@@ -15,7 +15,7 @@ export interface LoopBudgetOptions {
 
 /** What a request of an agent's loop may hold: `maxInputTokens - maxOutputTokens - 10 %`. */
 export function loopBudget(options: LoopBudgetOptions = {}): number {
-  checkOptions('loopBudget', given('loopBudget', options), {
+  checkOptions('loopBudget', options, {
     maxInputTokens: positive,
     maxOutputTokens: count,
     model: text,
@@ -49,7 +49,7 @@ export interface LoopPolicyOptions {
  * iterations are dropped only where that was not enough. Make it once, and give it to `fit` or a planner.
  */
 export function loopPolicy(policy: Policy, options: LoopPolicyOptions = {}): Policy {
-  checkOptions('loopPolicy', given('loopPolicy', options), {
+  checkOptions('loopPolicy', options, {
     maxToolResultTokens: positive,
     toolResultTruncation: oneOf('head', 'tail', 'both'),
     maxTokens: positive,

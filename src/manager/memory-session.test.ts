@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { chat } from '../formats/chat.ts';
 import type { ChatMessage } from '../message.ts';
 import { createMemorySession } from './memory-session.ts';
 
@@ -18,6 +19,15 @@ describe('createMemorySession', () => {
     expect(() => createMemorySession({ maxToolResultToken: 5 } as never)).toThrow(
       /option of createMemorySession .*did you mean maxToolResultTokens/,
     );
+  });
+
+  it('answers calls that are still open before it restarts', async () => {
+    const session = createMemorySession<ChatMessage>();
+    const toolCalls = [{ id: 'c', name: 'read', arguments: '{}' }];
+    await session.add({ role: 'user', content: 'Read.' }, { role: 'assistant', content: '', toolCalls });
+    await session.restart();
+    expect(chat.check([...session.messages(), { role: 'user', content: 'next' }])).toEqual([]);
+    expect(session.messages()[2]?.content).toBe('Skipped: the session was restarted');
   });
 
   it('has its results whole, and shows them cut', async () => {

@@ -1,67 +1,28 @@
 import type { Format } from '../message.ts';
-import { anything, checkOptions, func, oneOf, positive } from '../options.ts';
-import { breakEven } from '../plan/policies/break-even.ts';
-import type { Policy } from '../plan/policy.ts';
-import { pricesOf } from '../plan/prices.ts';
-import { countTokens } from '../tokens/count-tokens.ts';
-import { actorMessageLimit } from './actor-message-limit.ts';
+import { checkOptions, func } from '../options.ts';
+import type { Counter } from '../tokens/counter.ts';
 import type { AgentContext } from './agent-context.ts';
-import type { ContextManagerOptions, MaskResult } from './context-manager.ts';
 import type { Cut } from './cut-history.ts';
-import { type Dialect, toDialect } from './dialect.ts';
+import type { Dialect, ToolResult } from './dialect.ts';
 import { sessionContinuity } from './notices.ts';
+import { resultsForOpen, skippedByRestart } from './open-calls.ts';
 import { type Rendered, type RenderOptions, renderWithBudget } from './render-with-budget.ts';
-import { Conversation, type ConversationOptions } from './session/conversation.ts';
-import type { MaskReport, SessionOptions } from './session/session.ts';
+import { Conversation } from './session/conversation.ts';
+import { resultEvents } from './session/result-events.ts';
+import type { MaskReport } from './session/session.ts';
 import type { EventBody, LoggedEvent, SessionStatus } from './session/session-event.ts';
 import { SessionManager } from './session/session-manager.ts';
+import { partsOf, SETTINGS_RULES, type SessionSettings } from './session-settings.ts';
 
 /** Options of `createMemorySession`: those of `openSession` that have nothing to do with the disk. */
-export type MemorySessionOptions<M> = Pick<
-  SessionOptions<M>,
-  | 'dialect'
-  | 'policy'
-  | 'model'
-  | 'contextWindows'
-  | 'counter'
-  | 'contextLimit'
-  | 'softThreshold'
-  | 'hardThreshold'
-  | 'carryoverTurns'
-  | 'carryoverTokens'
-  | 'maskBatch'
-  | 'maxRestarts'
-  | 'maxInputTokens'
-  | 'maxToolResultTokens'
-  | 'toolResultTruncation'
-> & {
+export interface MemorySessionOptions<M> extends SessionSettings<M> {
   /** Called when the context is nearly full, before the restart. */
   readonly onWindDown?: (session: AgentContext<M>) => Promise<void> | void;
-};
-
-/** The rest is for the manager to check. */
-const RULES = {
-  dialect: anything,
-  policy: anything,
-  model: anything,
-  contextWindows: anything,
-  counter: anything,
-  contextLimit: anything,
-  softThreshold: anything,
-  hardThreshold: anything,
-  carryoverTurns: anything,
-  carryoverTokens: anything,
-  maskBatch: anything,
-  maxRestarts: anything,
-  maxInputTokens: positive,
-  maxToolResultTokens: positive,
-  toolResultTruncation: oneOf('head', 'tail', 'both'),
-  onWindDown: func,
-};
+}
 
 /** A session that ends with the process: for runs that nobody needs to take up again, and for tests. */
 export function createMemorySession<M>(options: MemorySessionOptions<M> = {}): AgentContext<M> {
-  checkOptions('createMemorySession', options, RULES);
+  checkOptions('createMemorySession', options, { ...SETTINGS_RULES, onWindDown: func });
   return new MemorySession(options);
 }
 
@@ -70,15 +31,18 @@ class MemorySession<M> implements AgentContext<M> {
   readonly manager: SessionManager<M>;
   readonly #options: MemorySessionOptions<M>;
   readonly #conversation: Conversation<M>;
+  readonly #counter: Counter;
   #seq = 0;
 
   constructor(options: MemorySessionOptions<M>) {
+    const { dialect, conversation, manager } = partsOf(options, { hasStore: false });
     this.#options = options;
-    this.dialect = toDialect<M>(options.dialect);
-    this.#conversation = new Conversation(conversationOptions(options, this.format));
+    this.dialect = dialect;
+    this.#conversation = new Conversation(conversation);
+    this.#counter = conversation.counter;
     this.manager = new SessionManager<M>(
-      { ...managerOptions(options), session: this },
-      { onUsage: () => {}, onMask: (result) => this.#recordMask(result), onWindDown: () => {} },
+      { ...manager, session: this },
+      { conversation: this.#conversation, record: (event) => this.#apply(event), checkIdle: () => {} },
     );
   }
 
@@ -97,6 +61,10 @@ class MemorySession<M> implements AgentContext<M> {
     for (const message of messages) this.#apply({ type: 'message', message });
   }
 
+  async answer(...results: readonly ToolResult[]): Promise<void> {
+    for (const event of resultEvents(this.#conversation, this.dialect, results)) this.#apply(event);
+  }
+
   messages(): readonly M[] {
     return this.#conversation.messages();
   }
@@ -106,10 +74,10 @@ class MemorySession<M> implements AgentContext<M> {
   }
 
   async render(budget: RenderOptions<M>): Promise<Rendered<M>> {
-    const { model, counter } = this.#options;
+    const { model } = this.#options;
     const rendered = renderWithBudget(this.view(), {
       ...(model === undefined ? {} : { model }),
-      ...(counter ? { counter } : {}),
+      counter: this.#counter,
       ...budget,
       format: this.format,
       cut: this.#conversation.cut as Cut | undefined,
@@ -125,6 +93,7 @@ class MemorySession<M> implements AgentContext<M> {
   }
 
   async restart(reason = 'hard_threshold_exceeded'): Promise<void> {
+    await this.answer(...resultsForOpen(this.dialect, this.messages(), skippedByRestart));
     const { turns: previous_turns } = this.#conversation;
     const { sessionNumber: session_number, carryover, notice } = this.manager.beginNext();
     const messages = [...carryover, this.dialect.notice(notice)];
@@ -145,37 +114,8 @@ class MemorySession<M> implements AgentContext<M> {
     this.#apply(event);
   }
 
-  #recordMask({ messages }: MaskResult<M>): void {
-    const { view } = this.#conversation;
-    view.mask(view.masksTo(messages));
-  }
-
   #apply(event: EventBody<M>): void {
     const seq = ++this.#seq;
     this.#conversation.apply({ ...event, seq, time: '' }, { offset: seq, bytes: 0 });
   }
-}
-
-function conversationOptions<M>(options: MemorySessionOptions<M>, format: Format<M>): ConversationOptions<M> {
-  const { counter = countTokens, maxInputTokens, maxToolResultTokens = 8000, toolResultTruncation = 'head' } = options;
-  return {
-    format,
-    policy: policyOf(options),
-    counter,
-    show: 'nothing',
-    maxResultTokens: maxToolResultTokens,
-    truncation: toolResultTruncation,
-    limit: actorMessageLimit(maxInputTokens),
-  };
-}
-
-function policyOf<M>({ policy, model }: MemorySessionOptions<M>): Policy {
-  const prices = model === undefined ? undefined : pricesOf(model);
-  return policy ?? breakEven(prices ? { prices } : {});
-}
-
-function managerOptions<M>(options: MemorySessionOptions<M>): ContextManagerOptions<M> {
-  const { dialect: _dialect, maxInputTokens: _input, onWindDown: _hook, ...rest } = options;
-  const { maxToolResultTokens: _max, toolResultTruncation: _part, ...manager } = rest;
-  return { ...manager, policy: policyOf(options) };
 }

@@ -1,15 +1,85 @@
 import { OpenCalls } from '../formats/calls.ts';
-import type { Format } from '../message.ts';
-import type { ToolCall } from './dialect.ts';
+import type { Format, Segment } from '../message.ts';
+import type { Dialect, ToolCall, ToolResult } from './dialect.ts';
 import { readCall } from './model.ts';
 
 /** The calls of a conversation that got no result yet. */
 export function openCallsOf<M>(format: Format<M>, messages: readonly M[]): ToolCall[] {
-  const open = new OpenCalls<ToolCall>();
-  for (const { kind, callId, tool, text } of format.view(messages)) {
+  return openIn(format.view(messages)).map(({ call }) => call);
+}
+
+interface OpenCall {
+  readonly call: ToolCall;
+  readonly message: number;
+}
+
+function openIn(segments: readonly Segment[]): OpenCall[] {
+  const open = new OpenCalls<OpenCall>();
+  for (const { kind, callId, tool, text, message } of segments) {
     if (callId === undefined) continue;
-    if (kind === 'action') open.made(callId, readCall({ id: callId, name: tool ?? 'tool', arguments: text }));
+    if (kind === 'action')
+      open.made(callId, { call: readCall({ id: callId, name: tool ?? 'tool', arguments: text }), message });
     else if (kind === 'observation') open.answered(callId);
   }
   return open.all();
 }
+
+/** Results of one reply, and the message before which they belong; its index is the length of the list at the end. */
+export interface PlacedResults<M> {
+  readonly before: number;
+  readonly messages: readonly M[];
+}
+
+/** Puts results behind the reply that asked for them, since a provider looks for them nowhere else. */
+export function placeResults<M>(
+  dialect: Dialect<M>,
+  messages: readonly M[],
+  results: readonly ToolResult[],
+): PlacedResults<M>[] {
+  const segments = dialect.format.view(messages);
+  const open = openIn(segments);
+  const places = new Map<number, ToolResult[]>();
+  for (const result of results) {
+    const asked = open.find(({ call }) => call.id === result.call.id);
+    const before = asked ? endOfReply(segments, asked.message) : messages.length;
+    places.set(before, [...(places.get(before) ?? []), result]);
+  }
+  return [...places].map(([before, own]) => ({ before, messages: dialect.results(own) }));
+}
+
+/** Behind the reply and what already answers it. */
+function endOfReply(segments: readonly Segment[], message: number): number {
+  const turn = segments.find((segment) => segment.message === message)?.turn;
+  const own = segments.filter((segment) => segment.turn === turn && PAIR.has(segment.kind));
+  const indexes = new Set(own.map((segment) => segment.message));
+  let end = message + 1;
+  while (indexes.has(end)) end += 1;
+  return end;
+}
+
+const PAIR: ReadonlySet<Segment['kind']> = new Set(['reasoning', 'action', 'observation']);
+
+/** Results for the calls that nobody executes any more; none where the provider executes one of them itself. */
+export function resultsForOpen<M>(
+  dialect: Dialect<M>,
+  messages: readonly M[],
+  resultOf: (call: ToolCall) => ToolResult,
+): readonly ToolResult[] {
+  const { format } = dialect;
+  const results = openCallsOf(format, messages).map(resultOf);
+  if (results.length === 0) return [];
+  const answered = withResults(messages, placeResults(dialect, messages, results));
+  return format.check(answered).length > format.check(messages).length ? [] : results;
+}
+
+function withResults<M>(messages: readonly M[], placed: readonly PlacedResults<M>[]): M[] {
+  const before = (index: number): readonly M[] => placed.find((one) => one.before === index)?.messages ?? [];
+  return [...messages.flatMap((message, i) => [...before(i), message]), ...before(messages.length)];
+}
+
+/** What a call that a restart left open is answered with. */
+export const skippedByRestart = (call: ToolCall): ToolResult => ({
+  call,
+  text: 'Skipped: the session was restarted',
+  isError: true,
+});

@@ -210,6 +210,7 @@ describe('memory', () => {
 describe('openSession', () => {
   it.each([
     [{ directory: 1 }, /directory/],
+    [{ directory: '' }, /directory/],
     [{ id: '../up' }, /session id/],
     [{ id: '' }, /session id/],
     [{ softThreshold: 0.9, hardThreshold: 0.5 }, /softThreshold/],

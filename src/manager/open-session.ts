@@ -1,47 +1,20 @@
 import { chmodSync } from 'node:fs';
-import { join } from 'node:path';
-import { defaultContextWindow } from '../budget.ts';
 import { PalimpsestError } from '../errors.ts';
 import type { ChatMessage } from '../message.ts';
-import { anything, checkOptions, count, func, given, oneOf, positive, rule, text } from '../options.ts';
-import { hasRecallTool } from '../plan/fit.ts';
-import { breakEven } from '../plan/policies/break-even.ts';
-import type { Policy } from '../plan/policy.ts';
-import { pricesOf } from '../plan/prices.ts';
+import { anything, checkOptions, func, oneOf, positive, rule, text } from '../options.ts';
 import { nodeDisk } from '../store/embedded/disk.ts';
-import { Lock } from '../store/embedded/lock.ts';
-import { countTokens } from '../tokens/count-tokens.ts';
-import { actorMessageLimit } from './actor-message-limit.ts';
-import { type Dialect, toDialect } from './dialect.ts';
-import { rememberingCounter } from './remembering-counter.ts';
-import type { ConversationOptions } from './session/conversation.ts';
+import type { Lock } from '../store/embedded/lock.ts';
 import { type DurableOptions, DurableSession } from './session/durable-session.ts';
+import { lockSession } from './session/lock-session.ts';
 import type { Session, SessionOptions } from './session/session.ts';
-import { sessionFolder } from './session/session-folder.ts';
-
-const share = rule('a number above 0 and up to 1', (v) => typeof v === 'number' && v > 0 && v <= 1);
+import { directoryRule, sessionFolder } from './session/session-folder.ts';
+import { partsOf, SETTINGS_RULES } from './session-settings.ts';
 
 const RULES = {
-  directory: text,
+  ...SETTINGS_RULES,
+  directory: directoryRule,
   id: text,
-  dialect: rule('a dialect or the name of a format', (v) => typeof v === 'string' || isDialect(v)),
   store: rule('a store', (v) => typeof (v as { putMany?: unknown } | null)?.putMany === 'function'),
-  policy: rule('a policy, such as slidingWindow()', (v) => typeof (v as Policy | null)?.step === 'function'),
-  model: text,
-  contextWindows: anything,
-  counter: func,
-  system: anything,
-  tools: anything,
-  contextLimit: positive,
-  softThreshold: share,
-  hardThreshold: share,
-  carryoverTurns: count,
-  carryoverTokens: positive,
-  maskBatch: positive,
-  maxRestarts: count,
-  maxInputTokens: positive,
-  maxToolResultTokens: positive,
-  toolResultTruncation: oneOf('head', 'tail', 'both'),
   compaction: oneOf('archive', 'discard', 'off'),
   compactAfterBytes: positive,
   snapshotEvery: positive,
@@ -52,11 +25,9 @@ const RULES = {
   now: func,
 };
 
-const isDialect = (value: unknown): boolean => typeof (value as Dialect<unknown> | null)?.format?.viewer === 'function';
-
 /** Opens the session of that id, or begins it: a conversation whose every message is on disk when `add` resolves. */
 export async function openSession<M = ChatMessage>(options: SessionOptions<M>): Promise<Session<M>> {
-  checkOptions('openSession', given('openSession', options), RULES);
+  checkOptions('openSession', options, RULES);
   const { id, disk = nodeDisk } = options;
   const folder = sessionFolder(options.directory, id);
   const session = toDurable(options, folder);
@@ -72,25 +43,11 @@ export async function openSession<M = ChatMessage>(options: SessionOptions<M>): 
 }
 
 function toDurable<M>(options: SessionOptions<M>, folder: string): Omit<DurableOptions<M>, 'disk'> {
-  const { id, store, policy = defaultPolicy(options.model), tools } = options;
-  // The same texts are sized again for every view.
-  const counter = rememberingCounter(options.counter ?? countTokens);
-  const dialect = toDialect<M>(options.dialect);
-  const conversation: ConversationOptions<M> = {
-    format: dialect.format,
-    policy,
-    counter,
-    show: store === undefined ? 'nothing' : hasRecallTool(tools) ? 'recall' : 'handle',
-    maxResultTokens: options.maxToolResultTokens ?? 8000,
-    truncation: options.toolResultTruncation ?? 'head',
-    limit: actorMessageLimit(inputTokens(options)),
-  };
+  const { id, store } = options;
   return {
+    ...partsOf(options, { hasStore: store !== undefined }),
     id,
     folder,
-    dialect,
-    conversation,
-    manager: managerOptions({ ...options, counter }, policy),
     store,
     compaction: options.compaction ?? 'archive',
     compactAfterBytes: options.compactAfterBytes ?? 1 << 20,
@@ -115,49 +72,11 @@ function tell(onProblem: (problem: Error) => void, problem: Error): void {
   }
 }
 
-function defaultPolicy(model: string | undefined): Policy {
-  const prices = model === undefined ? undefined : pricesOf(model);
-  return breakEven(prices ? { prices } : {});
-}
-
-function inputTokens<M>({
-  maxInputTokens,
-  contextLimit,
-  model,
-  contextWindows,
-}: SessionOptions<M>): number | undefined {
-  const known = model === undefined ? undefined : defaultContextWindow(model, contextWindows);
-  return maxInputTokens ?? contextLimit ?? known;
-}
-
-const MANAGER = [
-  'contextLimit',
-  'softThreshold',
-  'hardThreshold',
-  'carryoverTurns',
-  'carryoverTokens',
-  'maskBatch',
-  'maxRestarts',
-  'model',
-  'contextWindows',
-  'counter',
-  'system',
-  'tools',
-] as const;
-
-function managerOptions<M>(options: SessionOptions<M>, policy: Policy): DurableOptions<M>['manager'] {
-  const own = MANAGER.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]);
-  return { ...Object.fromEntries(own), policy, recall: options.store !== undefined };
-}
-
 async function lockFolder(folder: string, id: string): Promise<Lock> {
   try {
     await nodeDisk.makeFolder(folder);
     chmodSync(folder, 0o700);
-    return Lock.take(join(folder, 'lock'), {
-      what: `the session ${id}`,
-      remedy: 'close it there, or stop that process',
-    });
+    return lockSession(folder, id);
   } catch (error) {
     throw error instanceof PalimpsestError ? error : cannotOpen(id, error as Error);
   }

@@ -1,7 +1,7 @@
 import { defaultContextWindow, UNKNOWN_MODEL_WINDOW } from '../budget.ts';
 import { PalimpsestError } from '../errors.ts';
 import type { AnyFormat, Format, FormatName } from '../message.ts';
-import { anything, checkOptions, count, flag, func, given, positive, rule, text } from '../options.ts';
+import { anything, checkOptions, count, flag, func, positive, rule, text } from '../options.ts';
 import { checkedCounter, formatRule, hasRecallTool, resolveFormat, windowsRule } from '../plan/fit.ts';
 import type { Hidden } from '../plan/ledger.ts';
 import { handleOf } from '../store/handle.ts';
@@ -91,7 +91,7 @@ const ROOM = 0.75;
  * omitted. A cut holds still between overflows, so that the provider's cache is not written anew on every render.
  */
 export function renderWithBudget<M>(messages: readonly M[], options: RenderOptions<M> = {}): Rendered<M> {
-  checkOptions('renderWithBudget', given('renderWithBudget', options), RULES);
+  checkOptions('renderWithBudget', options, RULES);
   const { recall = false, cut } = options;
   const counter = checkedCounter(options.counter ?? countTokens);
   const format = resolveFormat<M>(messages, options.format);

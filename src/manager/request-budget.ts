@@ -74,8 +74,7 @@ export class RequestBudget<M> {
     let action = manager.evaluate();
     if (action.type === 'mask') {
       await this.#mask(action.count);
-      const isHard = manager.promptTokens >= manager.hardThreshold * manager.contextLimit;
-      action = isHard ? manager.evaluate() : { type: 'continue' };
+      action = manager.isHard ? manager.evaluate() : { type: 'continue' };
     }
     if (action.type === 'context-full') return action.because;
     if (action.type === 'restart' && !(await this.#restart())) return 'autoRestart is off';
@@ -86,7 +85,7 @@ export class RequestBudget<M> {
 
   #calmDown(): void {
     const { softThreshold, hardThreshold } = this.#context.manager;
-    const isCalm = this.#sent.requestTokens < (softThreshold / hardThreshold) * this.#sent.budgetTokens;
+    const isCalm = this.#sent.requestTokens / this.#sent.budgetTokens < softThreshold / hardThreshold;
     if (isCalm && !this.#hasCut) this.#isWindingDown = false;
   }
 

@@ -168,6 +168,7 @@ describe('runAgent', () => {
     ['no task where nothing was said yet', { model: scripted(say('x')) }],
     ['no iterations', { model: scripted(), maxToolIterations: 0 }],
     ['a context that is no session', { model: scripted(), context: {} }],
+    ['tools that are no list', { model: scripted(), tools: {} }],
     ['two tools of one name', { model: scripted(), tools: [echo, echo] }],
   ])('refuses %s', async (_what, options) => {
     await expect(runAgent(options as never)).rejects.toMatchObject({ code: 'BAD_OPTION' });

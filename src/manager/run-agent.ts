@@ -1,5 +1,6 @@
 import { PalimpsestError } from '../errors.ts';
-import { badOption, checkOptions, count, func, oneOf, positive, rule, text } from '../options.ts';
+import { isRecord } from '../formats/lens.ts';
+import { badOption, checkOptions, count, flag, func, oneOf, positive, rule, text } from '../options.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { AgentEvent } from './agent-event.ts';
 import { AgentRun } from './agent-run.ts';
@@ -100,7 +101,7 @@ export async function runAgent<M>(options: AgentOptions<M>): Promise<AgentResult
 export async function resumeAgent<M>(options: ResumeOptions<M>): Promise<AgentResult<M>> {
   checkOptions('resumeAgent', options, {
     ...RULES,
-    decisions: rule('an object of decisions', isObject),
+    decisions: rule('an object of decisions', isRecord),
     messages: list,
   });
   const { decisions, messages = [], ...rest } = options;
@@ -130,7 +131,6 @@ async function alone<T>(context: object, run: () => Promise<T>): Promise<T> {
   }
 }
 
-const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null;
 const list = rule('a list of messages', Array.isArray);
 const task = rule('a text that is not empty, or a list of messages', (v) =>
   typeof v === 'string' ? v !== '' : Array.isArray(v),
@@ -151,7 +151,7 @@ const RULES = {
   signal: rule('an AbortSignal', (v) => v instanceof AbortSignal),
   disconnected: rule('an AbortSignal', (v) => v instanceof AbortSignal),
   onDisconnect: oneOf('pause', 'continue'),
-  autoRestart: rule('true or false', (v) => typeof v === 'boolean'),
+  autoRestart: flag,
   onText: func,
   onEvent: func,
 };

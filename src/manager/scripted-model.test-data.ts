@@ -28,7 +28,7 @@ export function say(text: string, more: Partial<Reply<ChatMessage>> = {}): Reply
   return { messages: [{ role: 'assistant', content: text }], calls: [], text, ...more };
 }
 
-let made = 0;
+let lastId = 0;
 
 /** A reply that calls tools: `call(['read', { path: 'a' }], ['list'])`. */
 export function call(...calls: readonly (readonly [name: string, args?: object])[]): Reply<ChatMessage> {
@@ -37,7 +37,7 @@ export function call(...calls: readonly (readonly [name: string, args?: object])
   return { messages: [{ role: 'assistant', content: '', toolCalls }], calls: made, text: '' };
 }
 
-const nextId = (): string => `call_${++made}`;
+const nextId = (): string => `call_${++lastId}`;
 
 export const usage = (promptTokens: number, completionTokens = 10) => ({
   promptTokens,

@@ -56,7 +56,6 @@ export interface Toolbox {
 
 /** Checks the tools once, so that no provider has to refuse them. */
 export function createToolbox(list: readonly Tool[]): Toolbox {
-  if (!Array.isArray(list)) throw badOption('runAgent option tools', 'a list of tools', list);
   const tools = new Map<string, Tool>();
   for (const tool of list) {
     checkTool(tool);

@@ -1,7 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { formats } from '../../src/formats/detect-format.ts';
 import { dialectOf, type ToolCall } from '../../src/manager/dialect.ts';
 import { createMemorySession } from '../../src/manager/memory-session.ts';
@@ -10,22 +7,16 @@ import { openSession } from '../../src/manager/open-session.ts';
 import { replyIn } from '../../src/manager/reply-in.test-data.ts';
 import { resumeAgent, runAgent } from '../../src/manager/run-agent.ts';
 import { call, say, scripted, usage } from '../../src/manager/scripted-model.test-data.ts';
-import type { Session, SessionEvent } from '../../src/manager/session/session.ts';
+import { eventsOf, temporaryFolders } from '../../src/manager/session/session.test-data.ts';
+import type { Session } from '../../src/manager/session/session.ts';
 import type { Tool } from '../../src/manager/tools.ts';
 import type { ChatMessage, FormatName } from '../../src/message.ts';
 
-const directory = mkdtempSync(join(tmpdir(), 'palimpsest-loop-'));
-afterAll(() => rmSync(directory, { recursive: true, force: true }));
+const directory = temporaryFolders()();
 
 let opened = 0;
 const newId = (): string => `s${++opened}`;
 const open = (id: string, more: object = {}): Promise<Session<ChatMessage>> => openSession({ directory, id, ...more });
-
-async function eventsOf(session: Session<ChatMessage>): Promise<SessionEvent<ChatMessage>[]> {
-  const events: SessionEvent<ChatMessage>[] = [];
-  for await (const event of session.events()) events.push(event);
-  return events;
-}
 
 const long: Tool = { name: 'long', run: () => 'a line of output\n'.repeat(5000) };
 const remove: Tool = { name: 'remove', needsApproval: true, run: () => 'removed' };
@@ -120,6 +111,47 @@ describe('a run in a session', () => {
     expect(model.requests[0]?.messages.at(-1)?.content).toMatch(/interrupted/);
     await again.close();
   });
+});
+
+describe.each(Object.keys(formats) as FormatName[])('a session in the format %s', (format) => {
+  const dialect = dialectOf(format);
+  const calls = [toCall('look', 'a'), toCall('look', 'b')];
+  const model: Model<unknown> = Object.assign(
+    async ({ messages }: ModelRequest<unknown>) => {
+      const hasAsked = dialect.format.view(messages).some(({ kind }) => kind === 'action');
+      const said = { text: 'I look.', calls: hasAsked ? [] : calls };
+      return { ...said, messages: replyIn(format, said) };
+    },
+    { dialect },
+  );
+
+  it('takes a message while tools run, and tells it behind their results', async () => {
+    const context = createMemorySession<unknown>({ dialect });
+    const look: Tool = {
+      name: 'look',
+      run: (_args, { callId }) => (callId === 'call_a' ? context.add(dialect.user('hurry')) : 'seen'),
+    };
+    const { messages } = await runAgent({ model, context, tools: [look], task: 'Look.' });
+    expect(kindsOf(messages)).toEqual(['user', 'reasoning', 'action', 'observation', 'user', 'reasoning']);
+    expect(dialect.format.check(messages)).toEqual([]);
+  });
+
+  it('takes a message while a person decides, and goes on without the calls', async () => {
+    const context = createMemorySession<unknown>({ dialect });
+    const look: Tool = { name: 'look', needsApproval: true, run: () => 'seen' };
+    await runAgent({ model, context, tools: [look], task: 'Look.' });
+    await context.add(dialect.user('never mind'));
+    const { status, messages } = await runAgent({ model, context, tools: [look] });
+    expect(status).toBe('complete');
+    expect(kindsOf(messages)).toEqual(['user', 'reasoning', 'action', 'observation', 'user', 'reasoning']);
+    expect(dialect.format.check(messages)).toEqual([]);
+  });
+
+  /** Of parallel calls and their results, one. */
+  const kindsOf = (messages: readonly unknown[]): string[] => {
+    const kinds = dialect.format.view(messages).map(({ kind }) => kind);
+    return kinds.filter((kind, i) => kind !== kinds[i - 1]);
+  };
 });
 
 describe.each(Object.keys(formats) as FormatName[])('a run in the format %s', (format) => {

@@ -16,8 +16,10 @@ import {
   actorMessageLimit,
   addUsage,
   ContextManager,
+  createMemorySession,
   loopBudget,
   loopPolicy,
+  openSession,
   type Rendered,
   type RenderOptions,
   renderWithBudget,
@@ -41,6 +43,7 @@ import {
   unpaired,
   user,
 } from '../seeds/support.ts';
+import { scratchFolder } from '../support/modules.ts';
 
 const counter = estimateTokens;
 const render = (messages: readonly ChatMessage[], options: RenderOptions<ChatMessage> = {}): Rendered<ChatMessage> =>
@@ -84,10 +87,19 @@ describe('acceptance, conversation level', () => {
     expect(contents(render(talk(3)).messages).join()).not.toContain('[conversation truncated');
   });
 
-  it('Works for all three call sites (HTTP, gateway, scheduler)', () => {
+  it('Works for all three call sites: a list of messages, a session in memory, a session on disk', async () => {
     const run = talk(60);
-    const sites = ['http', 'gateway', 'scheduler'].map(() => render(structuredClone(run), { maxHistoryTokens: 1500 }));
-    for (const rendered of sites) expect(rendered).toEqual(sites[0]);
+    const inMemory = createMemorySession<ChatMessage>({ counter, policy: never() });
+    const directory = scratchFolder('seed-003');
+    const onDisk = await openSession<ChatMessage>({ directory, id: 'site', counter, policy: never() });
+    const budget = { maxHistoryTokens: 1500 };
+    const alone = render(run, budget);
+    expect(alone.omitted).toBeGreaterThan(0);
+    for (const session of [inMemory, onDisk]) {
+      await session.add(...run);
+      expect(await session.render(budget)).toEqual(alone);
+    }
+    await onDisk.close();
   });
 
   it('`max_input_tokens` respected when set; sensible defaults per model name when not', () => {

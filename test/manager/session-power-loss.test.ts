@@ -114,4 +114,23 @@ describe('a disk whose power is cut', () => {
       }
     }
   }, 120_000);
+
+  it('while a damaged batch is cut off the log has it in one place at least: where it was, or kept beside', async () => {
+    const whole = new RecordingDisk();
+    await (await open(whole)).add(user('message 0'));
+    const torn = '\0\0\0"x"}\n{"seq":4,"time":"2026-01-01T00:00:00.000Z","batch":3,"type":"error","message":"b"}\n';
+    const log = Buffer.concat([whole.files.get('/s/chat/events.jsonl') ?? Buffer.alloc(0), Buffer.from(torn)]);
+    const disk = new RecordingDisk(new Map([['/s/chat/events.jsonl', log]]));
+    await open(disk);
+    for (let length = 0; length <= disk.operations.length; length++) {
+      for (let seed = 1; seed <= 20; seed++) {
+        const files = disk.afterPowerLoss(length, { choose: randomFrom(seed) });
+        const kept = ['events.jsonl', 'events.torn.jsonl'].map((name) => String(files.get(`/s/chat/${name}`) ?? ''));
+        expect(
+          kept.some((text) => text.includes(torn)),
+          `${length} operations, seed ${seed}`,
+        ).toBe(true);
+      }
+    }
+  });
 });

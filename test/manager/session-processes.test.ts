@@ -1,9 +1,20 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { deleteSession } from '../../src/manager/session/delete-session.ts';
+import { listSessions } from '../../src/manager/session/list-sessions.ts';
 import { eventsOf, openChat, temporaryFolders, user } from '../../src/manager/session/session.test-data.ts';
 import { ensureBuilt, ROOT } from '../support/modules.ts';
 
@@ -138,6 +149,35 @@ describe('two processes on one session', () => {
     await chat.close();
     await other.close();
   });
+});
+
+const DELETING = `
+const { deleteSession } = await import(process.argv[1]);
+process.stdout.write('ready');
+process.stdin.once('data', () => deleteSession({ directory: process.argv[2], id: 'chat' }));
+`;
+
+describe('a process that is killed while it deletes a session', () => {
+  it('leaves nothing that can be opened once the first file is gone, and who deletes it again leaves nothing at all', async () => {
+    const directory = freshFolder();
+    await (await openChat({ directory, id: 'chat' })).close();
+    const folder = join(directory, 'chat');
+    // So many that it takes a while.
+    for (let i = 0; i < 3000; i++) writeFileSync(join(folder, `file-${i}`), '');
+    const files = readdirSync(folder).length;
+    const built = pathToFileURL(join(ROOT, 'dist/manager/session/delete-session.js')).href;
+    const child = spawn(process.execPath, ['--input-type=module', '--eval', DELETING, built, directory]);
+    await new Promise((resolve) => child.stdout.once('data', resolve));
+    child.stdin.write('go');
+    const left = (): number => (existsSync(folder) ? readdirSync(folder).length : 0);
+    while (left() >= files) await new Promise((resolve) => setImmediate(resolve));
+    child.kill('SIGKILL');
+    await ended(child);
+    expect(existsSync(folder)).toBe(false);
+    expect(listSessions(directory)).toEqual([]);
+    await deleteSession({ directory, id: 'chat' });
+    expect(readdirSync(directory)).toEqual([]);
+  }, 60_000);
 });
 
 // Rights do not bind the superuser, who can become somebody else to be bound by them.

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { chat } from '../../src/formats/chat.ts';
-import { call, openChat, reply, result, user } from '../../src/manager/session/session.test-data.ts';
+import { call, openChat, reply, toolResult, user } from '../../src/manager/session/session.test-data.ts';
 import type { Session } from '../../src/manager/session/session.ts';
 import type { ChatMessage } from '../../src/message.ts';
 import { breakEven } from '../../src/plan/policies/break-even.ts';
@@ -20,7 +20,7 @@ const policies: Readonly<Record<string, () => Policy>> = {
   never,
 };
 
-/** A conversation at random: turns with one call or more, words of the user between, masks, restarts, compactions. */
+/** A conversation at random: turns with one call or more, words of the user between and in the midst of them, masks, restarts, compactions. */
 async function converse(session: Session<ChatMessage>, random: () => number): Promise<void> {
   let number = 0;
   const text = (): string => `${number++} ${'some words of it\n'.repeat(Math.floor(random() ** 2 * 120))}`;
@@ -30,7 +30,8 @@ async function converse(session: Session<ChatMessage>, random: () => number): Pr
     if (dice < 0.6) {
       const ids = Array.from({ length: 1 + Math.floor(random() * 3) }, (_, i) => `c${number}.${i}`);
       await session.add({ ...call(''), toolCalls: ids.flatMap((id) => call(id).toolCalls ?? []) });
-      for (const id of ids) await session.add(result(id, text()));
+      if (random() < 0.2) await session.add(user(text()));
+      for (const id of ids) await session.answer(toolResult(id, text()));
       await session.render({ window: 50_000, maxHistoryTokens: 4000, maxOutputTokens: 100 });
     } else if (dice < 0.75) await session.add(user(text()), reply(text()));
     else if (dice < 0.82) await session.mask(1 + Math.floor(random() * 3));

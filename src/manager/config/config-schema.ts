@@ -62,7 +62,7 @@ export const configSchema = z
           'archive',
         ),
         snapshot_every: about(positive, 'A snapshot is written after so many events.', 50),
-        ttl_hours: about(count, 'A sweep removes sessions that were not used for so long. 0 keeps them.', 168),
+        ttl_hours: about(count, 'A sweep ends sessions in which nothing happened for so long. 0 sweeps nothing.', 168),
         context: section({
           max_history_tokens: about(
             count,

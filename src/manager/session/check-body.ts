@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../../errors.ts';
+import { isRecord } from '../../formats/lens.ts';
 import { count, names, oneOf, positive, type Rule, rule, text } from '../../options.ts';
 import { isCut } from '../cut-history.ts';
 import type { Mask } from './session-event.ts';
@@ -44,8 +45,6 @@ function isMask(value: unknown): boolean {
   return typeof mask?.message === 'string' && count.check(mask.segment) && typeof mask.text === 'string';
 }
 
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null;
-
 function isState(value: unknown): boolean {
   if (!isRecord(value)) return false;
   const { format, number, messages, left_out, masks, notes, approvals, skipped } = value;
@@ -56,7 +55,7 @@ function isState(value: unknown): boolean {
 
 const FIELDS: Readonly<Record<string, Readonly<Record<string, Rule>>>> = {
   session_start: { format: text },
-  message: { message: something },
+  message: { message: something, before: rule('the key of a message', (v) => v === undefined || text.check(v)) },
   token_usage: { prompt_tokens: amount, completion_tokens: amount },
   context_mask: { observations_masked: count, masks: listOf('a list of masks', isMask) },
   context_cut: { cut: rule('a cut, or null', (v) => v === null || isCut(v)) },

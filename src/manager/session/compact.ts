@@ -3,9 +3,9 @@ import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
 import { readEvent } from './event-line.ts';
 import { lastLine, type Place, readAt, readLines } from './lines.ts';
 import { ARCHIVE, EVENTS } from './session-files.ts';
+import { writePieces } from './write-pieces.ts';
 
 const DRAFT = 'events.jsonl.new';
-const WRITE_BYTES = 1 << 18;
 
 /**
  * Appends to the archive every event that it does not have yet. Durable when it resolves; answers how long it is then.
@@ -24,7 +24,7 @@ export async function archiveEvents(
     const { position, seq } = archiveEnd(archive, soundBytes);
     archive.truncate(position);
     try {
-      size = writeAll(archive, position, linesAfter(events, seq));
+      size = writePieces(archive, position, linesAfter(events, seq));
       await archive.sync();
     } catch (error) {
       // Half a batch would be half a line.
@@ -86,7 +86,7 @@ export async function rewriteEvents(
   const file = disk.open(draft, 'create');
   const places = new Map<number, Place>();
   try {
-    const position = writeAll(file, 0, movedTo(events, kept, places));
+    const position = writePieces(file, 0, movedTo(events, kept, places));
     const bytes = Buffer.from(last);
     file.write(bytes, position);
     await file.sync();
@@ -116,24 +116,4 @@ function* movedTo(events: DiskFile, kept: readonly Place[], places: Map<number, 
     offset += place.bytes;
     yield readAt(events, place);
   }
-}
-
-/** Answers where it ends. */
-function writeAll(file: DiskFile, from: number, pieces: Iterable<Buffer>): number {
-  let position = from;
-  let waiting: Buffer[] = [];
-  let bytes = 0;
-  const flush = (): void => {
-    file.write(Buffer.concat(waiting), position);
-    position += bytes;
-    waiting = [];
-    bytes = 0;
-  };
-  for (const piece of pieces) {
-    waiting.push(piece);
-    bytes += piece.length;
-    if (bytes >= WRITE_BYTES) flush();
-  }
-  if (bytes > 0) flush();
-  return position;
 }

@@ -1,4 +1,5 @@
 import type { Format } from '../../message.ts';
+import type { Cut } from '../cut-history.ts';
 import type { ToolCall } from '../dialect.ts';
 import { openCallsOf } from '../open-calls.ts';
 import { leadingSystem, sizeOfMessages } from '../sizes.ts';
@@ -104,9 +105,11 @@ export class Conversation<M> {
   }
 
   readonly #folds: Folds<M> = {
-    message: ({ seq, message }, place) => {
+    message: ({ seq, message, before }, place) => {
       if (this.status === 'completed') this.status = 'active';
-      this.#add(String(seq), message, place);
+      const at = before === undefined ? -1 : this.#entries.findIndex(({ key }) => key === before);
+      if (at < 0) this.#add(String(seq), message, place);
+      else this.#insert(String(seq), message, { place, at });
       this.#trim();
     },
     token_usage: ({ prompt_tokens, completion_tokens, view_tokens, winding_down = false }) => {
@@ -120,7 +123,7 @@ export class Conversation<M> {
       if (this.usage && prompt_tokens !== undefined) this.usage = { ...this.usage, prompt_tokens, view_tokens };
     },
     context_cut: ({ cut, first }) => {
-      if (first === undefined || first === (this.firstKey ?? null)) this.cut = cut ?? undefined;
+      if (first === undefined || first === (this.keyAt(0) ?? null)) this.cut = cut ?? undefined;
     },
     wind_down: () => {
       this.isWindingDown = true;
@@ -160,8 +163,9 @@ export class Conversation<M> {
     return view_tokens === undefined ? prompt_tokens : Math.max(1, prompt_tokens + this.viewTokens() - view_tokens);
   }
 
-  get firstKey(): string | undefined {
-    return this.#entries[0]?.key;
+  /** The key of the message with that index. */
+  keyAt(index: number): string | undefined {
+    return this.#entries[index]?.key;
   }
 
   /** The calls that got no result. */
@@ -243,6 +247,17 @@ export class Conversation<M> {
     this.#places.set(key, place);
     this.#messages = undefined;
     if (this.#view.add(message, key)) this.turns += 1;
+  }
+
+  #insert(key: string, message: M, { place, at }: { readonly place: Place; readonly at: number }): void {
+    const next = this.#entries.slice(at).map((entry) => entry.key);
+    this.#entries.splice(at, 0, { key, message });
+    this.#places.set(key, place);
+    this.#messages = undefined;
+    const index = this.#view.insert(message, key, next);
+    // A cut counts messages, and some of those that it counted stand elsewhere now.
+    const { messages = 0 } = (this.cut ?? {}) as Partial<Cut>;
+    if (messages > index) this.cut = undefined;
   }
 
   #trim(): void {

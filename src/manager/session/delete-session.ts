@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { nodeDisk } from '../../store/embedded/disk.ts';
-import { Lock } from '../../store/embedded/lock.ts';
+import { lockSession } from './lock-session.ts';
 import { sessionFolder } from './session-folder.ts';
 
 /** Removes a session and all that was ever said in it. Answers whether there was one. Throws where a process has it open. */
@@ -13,12 +13,21 @@ export async function deleteSession({
   readonly id: string;
 }): Promise<boolean> {
   const folder = sessionFolder(directory, id);
-  if (!nodeDisk.exists(folder)) return false;
-  const lock = Lock.take(join(folder, 'lock'), { what: `the session ${id}`, remedy: 'close it there first' });
+  // No session has a dot in its name: of one that was killed halfway nothing can be opened, and the next call ends its work.
+  const doomed = `${folder}.deleted`;
+  const [isThere, isHalfway] = [nodeDisk.exists(folder), nodeDisk.exists(doomed)];
+  if (isHalfway) rmSync(doomed, { recursive: true, force: true });
+  if (isThere) await moveAway(folder, { id, to: doomed });
+  if (!isThere && !isHalfway) return false;
+  rmSync(doomed, { recursive: true, force: true });
+  await nodeDisk.syncFolder(dirname(folder));
+  return true;
+}
+
+async function moveAway(folder: string, { id, to }: { readonly id: string; readonly to: string }): Promise<void> {
+  const lock = lockSession(folder, id);
   try {
-    rmSync(folder, { recursive: true });
-    await nodeDisk.syncFolder(dirname(folder));
-    return true;
+    await nodeDisk.rename(folder, to);
   } finally {
     lock.release();
   }

@@ -8,7 +8,19 @@ import type { ChatMessage } from '../../message.ts';
 import { never } from '../../plan/policies/never.ts';
 import { oldestBatch } from '../../plan/policies/oldest-batch.ts';
 import { createMemoryStore } from '../../store/memory-store.ts';
-import { call, eventsOf, openChat, reply, result, temporaryFolders, turns, user } from './session.test-data.ts';
+import { openCallsOf } from '../open-calls.ts';
+import { renderWithBudget } from '../render-with-budget.ts';
+import {
+  call,
+  eventsOf,
+  openChat,
+  reply,
+  result,
+  temporaryFolders,
+  toolResult,
+  turns,
+  user,
+} from './session.test-data.ts';
 import type { Session } from './session.ts';
 
 const freshFolder = temporaryFolders();
@@ -362,6 +374,23 @@ describe('a render during which the session is restarted', () => {
   });
 });
 
+describe('a result that comes after a render', () => {
+  it('lifts the cut that was made for messages that now stand elsewhere, and no other', async () => {
+    const budget = { window: 50_000, maxHistoryTokens: 1000, maxOutputTokens: 100 };
+    const alone = (session: Session<ChatMessage>) => renderWithBudget(session.view(), { ...budget, format: chat });
+    const { session } = await openOnDisk({ policy: never() });
+    await session.add(user('the task'), ...turns(20));
+    const held = await session.render(budget);
+    await session.add(call('c'), user('short'));
+    await session.answer(toolResult('c', 'done'));
+    expect((await session.render(budget)).cut?.steps).toEqual(held.cut?.steps);
+    await session.add(call('d'), user('a long message '.repeat(2000)));
+    await session.render(budget);
+    await session.answer(toolResult('d', 'a long result '.repeat(2000)));
+    expect((await session.render(budget)).cut?.steps).toEqual(alone(session).cut?.steps);
+  });
+});
+
 describe('a mask while messages are being added', () => {
   it('comes after them, as in the log', async () => {
     const { session, crash } = await openOnDisk();
@@ -370,6 +399,25 @@ describe('a mask while messages are being added', () => {
     await session.mask(1);
     await added;
     expect((await crash()).view()).toEqual(session.view());
+  });
+
+  it.each([
+    ['a message', (session: Session<ChatMessage>) => session.add(...turns(8, { from: 4 }))],
+    ['a restart', (session: Session<ChatMessage>) => session.restart()],
+    ['a reset', (session: Session<ChatMessage>) => session.reset()],
+  ])('is refused by the manager, who cannot wait until %s is in the log', async (_what, change) => {
+    const { session, crash } = await openOnDisk();
+    await session.add(user('the task'), ...turns(4));
+    const changed = change(session);
+    // Long enough for it to begin, and not for a sync to end.
+    for (let i = 0; i < 20; i++) await undefined;
+    expect(() => session.manager.maskOldest(1)).toThrow(expect.objectContaining({ code: 'BAD_INPUT' }));
+    await changed;
+    expect(session.manager.maskedTotal).toBe(0);
+    session.manager.maskOldest(1);
+    await session.log({ type: 'error', message: 'so that the mask is written' });
+    const again = await crash();
+    expect([again.view(), again.manager.maskedTotal]).toEqual([session.view(), session.manager.maskedTotal]);
   });
 });
 
@@ -488,24 +536,27 @@ describe('a message', () => {
   });
 });
 
+/** A call in each format. */
+const openCalls = [
+  ['chat', { role: 'assistant', content: '', toolCalls: [{ id: 'c', name: 'f', arguments: '{}' }] }],
+  [
+    'openai-chat',
+    {
+      role: 'assistant',
+      content: null,
+      tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
+    },
+  ],
+  ['openai-responses', { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }],
+  ['anthropic', { role: 'assistant', content: [{ type: 'tool_use', id: 'c', name: 'f', input: {} }] }],
+  ['gemini', { role: 'model', parts: [{ functionCall: { id: 'c', name: 'f', args: {} } }] }],
+  ['ai-sdk', { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'c', toolName: 'f', input: {} }] }],
+  ['langchain', { type: 'ai', content: '', tool_calls: [{ id: 'c', name: 'f', args: {} }] }],
+  ['openai-agents', { type: 'function_call', callId: 'c', name: 'f', arguments: '{}', status: 'completed' }],
+] as const;
+
 describe('every format', () => {
-  it.each([
-    ['chat', { role: 'assistant', content: '', toolCalls: [{ id: 'c', name: 'f', arguments: '{}' }] }],
-    [
-      'openai-chat',
-      {
-        role: 'assistant',
-        content: null,
-        tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
-      },
-    ],
-    ['openai-responses', { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' }],
-    ['anthropic', { role: 'assistant', content: [{ type: 'tool_use', id: 'c', name: 'f', input: {} }] }],
-    ['gemini', { role: 'model', parts: [{ functionCall: { id: 'c', name: 'f', args: {} } }] }],
-    ['ai-sdk', { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'c', toolName: 'f', input: {} }] }],
-    ['langchain', { type: 'ai', content: '', tool_calls: [{ id: 'c', name: 'f', args: {} }] }],
-    ['openai-agents', { type: 'function_call', callId: 'c', name: 'f', arguments: '{}', status: 'completed' }],
-  ] as const)(
+  it.each(openCalls)(
     '%s: a call that a crash left open is answered so that the provider takes it, and a restart too',
     async (dialect, open) => {
       const disk = new RecordingDisk();
@@ -526,6 +577,44 @@ describe('every format', () => {
       const texts = again.format.view(again.messages()).map(({ text }) => text);
       expect(texts.at(-1)).toBe(RESTART);
       expect(texts.some((text) => text.includes('interrupted by server restart'))).toBe(true);
+    },
+  );
+
+  it.each(openCalls)(
+    '%s: a call that is answered after the user said more is answered where the provider looks for it',
+    async (dialect, open) => {
+      const disk = new RecordingDisk();
+      const session = await openChat({ directory: '/s', id: 'chat', dialect, disk, compactAfterBytes: 1 });
+      const [task, more] = [session.dialect.user('the task'), session.dialect.user('wait')];
+      await session.add(task, open as never, more);
+      const again = await openChat({
+        directory: '/s',
+        id: 'chat',
+        dialect,
+        disk: new RecordingDisk(disk.afterCrash()),
+      });
+      expect(again.recovery.answeredCalls).toBe(1);
+      const [call] = openCallsOf(session.format, session.messages());
+      if (!call) throw new Error('no call');
+      // Another one comes while it is answered.
+      const last = session.dialect.user('and hurry');
+      await Promise.all([session.add(last), session.answer({ call, text: 'done', isError: false })]);
+      expect(session.messages()).toHaveLength(5);
+      expect([session.messages()[3], session.messages()[4]]).toEqual([more, last]);
+      for (const one of [again, session]) {
+        expect(one.messages().slice(0, 2)).toEqual([task, open]);
+        expect(one.messages()[3]).toEqual(more);
+        expect(one.view()).toEqual(one.messages());
+        expect(one.format.check(one.messages())).toEqual([]);
+      }
+      await session.compact();
+      const files = disk.afterCrash();
+      for (const name of ['state.yaml', 'nothing']) {
+        const left = new Map([...files].filter(([path]) => !path.endsWith(name)));
+        const third = await openChat({ directory: '/s', id: 'chat', dialect, disk: new RecordingDisk(left) });
+        expect([third.messages(), third.view()]).toEqual([session.messages(), session.view()]);
+        expect(third.recovery.damagedLines).toBe(0);
+      }
     },
   );
 

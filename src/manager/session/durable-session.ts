@@ -3,43 +3,31 @@ import { PalimpsestError } from '../../errors.ts';
 import type { Format } from '../../message.ts';
 import type { Hidden } from '../../plan/ledger.ts';
 import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
-import type { ContextManagerOptions, ManagerState, MaskResult } from '../context-manager.ts';
 import type { Cut } from '../cut-history.ts';
-import type { Dialect, ToolCall } from '../dialect.ts';
+import type { Dialect, ToolCall, ToolResult } from '../dialect.ts';
 import { sessionContinuity } from '../notices.ts';
+import { resultsForOpen, skippedByRestart } from '../open-calls.ts';
 import { type Rendered, type RenderOptions, renderWithBudget } from '../render-with-budget.ts';
-import type { Usage } from '../usage.ts';
+import type { SessionParts } from '../session-settings.ts';
 import { checkLogged } from './check-logged.ts';
-import { archiveEvents, replaceEvents, rewriteEvents } from './compact.ts';
-import { Conversation, type ConversationOptions } from './conversation.ts';
-import { encodeBody, writeLine } from './event-line.ts';
+import { Conversation } from './conversation.ts';
 import { EventLog } from './event-log.ts';
 import type { Place } from './lines.ts';
 import { readEvents } from './read-events.ts';
 import { type Recovered, recover } from './recover.ts';
+import { resultEvents } from './result-events.ts';
 import type { EventOptions, MaskReport, Recovery, Session } from './session.ts';
-import type { LoggedEvent, SessionEvent, SessionStatus } from './session-event.ts';
+import type { EventBody, LoggedEvent, SessionEvent, SessionStatus } from './session-event.ts';
 import { EVENTS } from './session-files.ts';
 import { SessionManager } from './session-manager.ts';
-import { writeSnapshot } from './snapshot.ts';
 import { type HiddenStore, storeHidden } from './store-hidden.ts';
+import { Upkeep, type UpkeepOptions } from './upkeep.ts';
 
 /** What `openSession` makes of its options. */
-export interface DurableOptions<M> extends HiddenStore {
-  readonly disk: Disk;
-  readonly folder: string;
-  readonly dialect: Dialect<M>;
-  readonly conversation: ConversationOptions<M>;
-  readonly manager: Omit<ContextManagerOptions<M>, 'session' | 'state'>;
-  readonly compaction: 'archive' | 'discard' | 'off';
-  readonly compactAfterBytes: number;
-  readonly snapshotEvery: number;
+export interface DurableOptions<M> extends HiddenStore, UpkeepOptions, SessionParts<M> {
   readonly openCalls: 'answer' | 'keep';
   readonly onWindDown: (session: Session<M>) => Promise<void> | void;
-  readonly onProblem: (problem: Error) => void;
   readonly now: () => number;
-  /** Throws where another process has taken over. */
-  readonly mayWrite: () => void;
   readonly onClose: () => void;
 }
 
@@ -54,15 +42,12 @@ export class DurableSession<M> implements Session<M> {
   readonly #options: DurableOptions<M>;
   readonly #conversation: Conversation<M>;
   readonly #log: EventLog<M>;
+  readonly #upkeep: Upkeep<M>;
   readonly #stored: Set<string>;
   #manager: SessionManager<M>;
   #recovery: Recovery;
-  #archiveBytes: number;
-  #checkpointBytes = 0;
-  #sinceSnapshot = 0;
-  /** Something may have come to be no longer needed. */
-  #mayCompact = false;
-  #hasFailedCompaction = false;
+  /** So many changes of the conversation are under way. */
+  #changes = 0;
   #closing: Promise<void> | undefined;
 
   private constructor(options: DurableOptions<M>, parts: Parts<M>) {
@@ -72,9 +57,7 @@ export class DurableSession<M> implements Session<M> {
     this.dialect = options.dialect;
     this.#conversation = parts.conversation;
     this.#stored = parts.stored;
-    this.#archiveBytes = parts.recovered.archiveBytes;
     this.#recovery = { ...parts.recovered.recovery, answeredCalls: 0 };
-    this.#manager = this.#newManager();
     const { now, mayWrite, onProblem } = options;
     this.#log = new EventLog<M>({
       file: parts.file,
@@ -83,8 +66,16 @@ export class DurableSession<M> implements Session<M> {
       mayWrite,
       onProblem,
       onDurable: (event, place) => this.#apply(event, place),
-      afterBatch: () => this.#maintain(),
+      afterBatch: () => this.#upkeep.run(),
     });
+    this.#upkeep = new Upkeep<M>(options, {
+      conversation: parts.conversation,
+      log: this.#log,
+      format: this.format.name,
+      archiveBytes: parts.recovered.archiveBytes,
+      storeHidden: () => this.#storeHidden([]),
+    });
+    this.#manager = this.#newManager();
   }
 
   static async open<M>(options: DurableOptions<M>): Promise<DurableSession<M>> {
@@ -125,8 +116,11 @@ export class DurableSession<M> implements Session<M> {
   }
 
   async add(...messages: readonly M[]): Promise<void> {
-    if (messages.length === 0) return;
-    await this.#log.append(messages.map((message) => ({ type: 'message', message })));
+    await this.#change(messages.map((message) => ({ type: 'message', message })));
+  }
+
+  async answer(...results: readonly ToolResult[]): Promise<void> {
+    await this.#whenIdle(() => this.#change(resultEvents(this.#conversation, this.dialect, results)));
   }
 
   messages(): readonly M[] {
@@ -140,7 +134,7 @@ export class DurableSession<M> implements Session<M> {
   async render(budget: RenderOptions<M> = {}): Promise<Rendered<M>> {
     const { conversation, manager, store } = this.#options;
     const before = this.#conversation.cut as Cut | undefined;
-    const first = this.#conversation.firstKey ?? null;
+    const first = this.#conversation.keyAt(0) ?? null;
     const { model } = manager;
     const rendered = renderWithBudget(this.view(), {
       ...(model === undefined ? {} : { model }),
@@ -157,29 +151,16 @@ export class DurableSession<M> implements Session<M> {
   }
 
   async mask(count?: number): Promise<MaskReport<M>> {
-    await this.#idle();
-    const result = this.#manager.maskOldest(count);
+    const result = await this.#whenIdle(() => this.#manager.maskOldest(count));
     if (result.masked > 0) await this.#log.flush();
     const { masked, total, reclaimedPct, notice } = result;
     return { masked, total, reclaimedPct, notice, messages: this.view() };
   }
 
   async restart(reason = 'hard_threshold_exceeded'): Promise<void> {
-    await this.#answer(this.#conversation.openCalls(), () => SKIPPED_BY_RESTART);
+    await this.#answerOpen(skippedByRestart);
     // What is being added now is part of what is carried over.
-    await this.#idle();
-    const previous_turns = this.#conversation.turns;
-    const { sessionNumber, carryover, notice } = this.#manager.beginNext();
-    const messages = [...carryover, this.dialect.notice(notice)];
-    const carryover_messages = carryover.length;
-    try {
-      const about = { session_number: sessionNumber, previous_turns, carryover_messages, reason };
-      await this.#log.append([{ type: 'session_restart', ...about, messages }]);
-    } catch (error) {
-      // The manager has gone on already.
-      this.#manager = this.#newManager();
-      throw error;
-    }
+    await this.#whenIdle(() => this.#beginNext(reason));
   }
 
   continuity(): string {
@@ -208,12 +189,12 @@ export class DurableSession<M> implements Session<M> {
   }
 
   async reset(): Promise<void> {
-    await this.#log.append([{ type: 'reset' }]);
+    await this.#change([{ type: 'reset' }]);
     this.#manager = this.#newManager();
   }
 
   async compact(): Promise<void> {
-    await this.#log.exclusively(() => this.#compact());
+    await this.#log.exclusively(() => this.#upkeep.compact());
   }
 
   close(): Promise<void> {
@@ -225,7 +206,7 @@ export class DurableSession<M> implements Session<M> {
     this.#log.seal();
     try {
       await this.#log.flush();
-      await this.#log.exclusively(() => this.#attempt(() => this.#snapshot()));
+      await this.#log.exclusively(() => this.#upkeep.trySnapshot());
     } finally {
       this.#log.close();
       this.#options.onClose();
@@ -240,9 +221,9 @@ export class DurableSession<M> implements Session<M> {
     // A reply is answered as a whole: while one of its calls waits for a person, none of them was made.
     if (openCalls === 'keep' || this.#conversation.approvals().size > 0) return;
     const skipped = this.#conversation.skipped();
-    const answeredCalls = await this.#answer(this.#conversation.openCalls(), ({ id }) => {
-      const reason = skipped.get(id);
-      return reason === undefined ? INTERRUPTED : `Skipped: ${reason}`;
+    const answeredCalls = await this.#answerOpen((call) => {
+      const reason = skipped.get(call.id);
+      return { call, text: reason === undefined ? INTERRUPTED : `Skipped: ${reason}`, isError: true };
     });
     this.#recovery = { ...this.#recovery, answeredCalls };
   }
@@ -255,95 +236,51 @@ export class DurableSession<M> implements Session<M> {
     this.#options.onProblem(new PalimpsestError('STORE_DAMAGED', text));
   }
 
-  async #answer(calls: readonly ToolCall[], textFor: (call: ToolCall) => string): Promise<number> {
-    if (calls.length === 0) return 0;
-    const answers = this.dialect.results(calls.map((call) => ({ call, text: textFor(call), isError: true })));
-    const before = this.format.check(this.messages()).length;
-    // A call that the provider executes itself may be answered by nobody else.
-    if (this.format.check([...this.messages(), ...answers]).length > before) return 0;
-    await this.#log.append(answers.map((message) => ({ type: 'message', message, recovered: true })));
-    return calls.length;
+  /** Answers how many calls that were. */
+  #answerOpen(resultOf: (call: ToolCall) => ToolResult): Promise<number> {
+    return this.#whenIdle(async () => {
+      const results = resultsForOpen(this.dialect, this.messages(), resultOf);
+      const events = resultEvents(this.#conversation, this.dialect, results);
+      await this.#change(events.map((event) => ({ ...event, recovered: true })));
+      return results.length;
+    });
   }
 
-  /** What is being added now stands before what comes next in the log, and so it must here. */
-  async #idle(): Promise<void> {
-    while (this.#log.isBusy) await this.#log.flush();
-  }
-
-  #apply(event: SessionEvent<M>, place: Place): void {
-    this.#sinceSnapshot += 1;
-    this.#mayCompact ||= event.type === 'session_restart' || event.type === 'reset';
-    this.#conversation.apply(event, place);
-  }
-
-  /** Between two batches. What goes wrong here harms no event. */
-  async #maintain(): Promise<void> {
-    if (this.#sinceSnapshot >= this.#options.snapshotEvery) await this.#attempt(() => this.#snapshot());
-    if (this.#mayCompact && this.#isWorthCompacting()) await this.#attempt(() => this.#compact());
-  }
-
-  async #attempt(work: () => Promise<void>): Promise<void> {
+  async #beginNext(reason: string): Promise<void> {
+    const previous_turns = this.#conversation.turns;
+    const { sessionNumber, carryover, notice } = this.#manager.beginNext();
+    const messages = [...carryover, this.dialect.notice(notice)];
+    const carryover_messages = carryover.length;
     try {
-      await work();
+      const about = { session_number: sessionNumber, previous_turns, carryover_messages, reason };
+      await this.#change([{ type: 'session_restart', ...about, messages }]);
     } catch (error) {
-      this.#options.onProblem(error as Error);
+      // The manager has gone on already.
+      this.#manager = this.#newManager();
+      throw error;
     }
   }
 
-  async #snapshot(): Promise<void> {
-    // Also where it fails: the next attempt is due after as many events again.
-    this.#sinceSnapshot = 0;
-    this.#mayCompact = true;
-    const { disk, folder, id } = this.#options;
-    this.#options.mayWrite();
-    await this.#storeHidden([]);
-    const { seq, time, position: offset } = this.#log.end;
-    const { messages: _keys, ...state } = this.#conversation.dump();
-    const messages = this.#conversation.places();
-    const about = { id, format: this.format.name, seq, time, offset, archive_bytes: this.#archiveBytes };
-    await writeSnapshot(disk, folder, { ...about, state, messages });
+  /** Appends what makes another conversation of this one. */
+  async #change(bodies: readonly EventBody<M>[]): Promise<void> {
+    if (bodies.length === 0) return;
+    this.#changes += 1;
+    try {
+      await this.#log.append(bodies);
+    } finally {
+      this.#changes -= 1;
+    }
   }
 
-  #isWorthCompacting(): boolean {
-    const { compaction, compactAfterBytes } = this.#options;
-    this.#mayCompact = false;
-    if (compaction === 'off' || this.#hasFailedCompaction) return false;
-    const { position } = this.#log.end;
-    if (position < compactAfterBytes) return false;
-    const live = keptLines(this.#conversation).reduce((sum, { bytes }) => sum + bytes, this.#checkpointBytes);
-    return position - live >= Math.max(compactAfterBytes, live);
+  /** What is being added now stands before what comes next in the log, and so it must here. */
+  async #whenIdle<T>(next: () => T | Promise<T>): Promise<T> {
+    while (this.#log.isBusy || this.#changes > 0) await this.#log.flush();
+    return next();
   }
 
-  /** Archives all, keeps what is needed with all that it amounts to, and only then lets the rest go. */
-  async #compact(): Promise<void> {
-    const { compaction, disk, folder } = this.#options;
-    if (compaction === 'off') return;
-    // Stays so if this fails: it would fail again and again.
-    this.#hasFailedCompaction = true;
-    this.#options.mayWrite();
-    await this.#storeHidden([]);
-    const { file: events, end } = this.#log;
-    const soundBytes = this.#archiveBytes;
-    const archive_bytes =
-      compaction === 'archive' ? await archiveEvents(disk, folder, { events, soundBytes }) : soundBytes;
-    const seq = end.seq + 1;
-    const state = { format: this.format.name, ...this.#conversation.dump() };
-    const last = writeLine(encodeBody({ type: 'checkpoint', archive_bytes, state }), {
-      seq,
-      time: end.time,
-      batch: seq,
-    });
-    const kept = keptLines(this.#conversation);
-    const { file, size, places } = await rewriteEvents(disk, folder, { events, kept, last });
-    const { hasMoved, error } = await replaceEvents(disk, folder);
-    if (!hasMoved) file.close();
-    else this.#log.moveTo(file, { position: size, seq, time: end.time });
-    if (error) throw hasMoved ? this.#log.fail(unsureName(error)) : error;
-    this.#conversation.moved((place) => places.get(place.offset) ?? place);
-    this.#archiveBytes = archive_bytes;
-    this.#checkpointBytes = Buffer.byteLength(last);
-    this.#hasFailedCompaction = false;
-    await this.#snapshot();
+  #apply(event: SessionEvent<M>, place: Place): void {
+    this.#upkeep.take(event);
+    this.#conversation.apply(event, place);
   }
 
   async #storeHidden(rendered: readonly Hidden[]): Promise<void> {
@@ -351,51 +288,23 @@ export class DurableSession<M> implements Session<M> {
   }
 
   #newManager(): SessionManager<M> {
-    const session = { format: this.format, messages: () => this.messages(), view: () => this.view() };
-    const state = managerState(this.#conversation);
-    const manager = new SessionManager<M>(
-      { ...this.#options.manager, session, state },
+    return new SessionManager<M>(
+      { ...this.#options.manager, session: this },
       {
-        onUsage: (usage) => this.#recordUsage(usage),
-        onMask: (result) => this.#recordMask(result),
-        onWindDown: (notice) => this.#log.record({ type: 'wind_down', notice }),
+        conversation: this.#conversation,
+        record: (event) => this.#log.record(event),
+        checkIdle: () => this.#checkIdle(),
       },
     );
-    // Its count is for what is there now: what comes later is more.
-    manager.setMessages(this.view());
-    return manager;
   }
 
-  #recordUsage({ promptTokens, completionTokens, cachedTokens, cacheWriteTokens }: Usage): void {
-    const { contextLimit } = this.#manager;
-    this.#log.record({
-      type: 'token_usage',
-      turn: this.#conversation.turns,
-      prompt_tokens: promptTokens,
-      completion_tokens: completionTokens,
-      total_tokens: promptTokens + completionTokens,
-      ...(cachedTokens > 0 ? { cached_tokens: cachedTokens } : {}),
-      ...(cacheWriteTokens > 0 ? { cache_write_tokens: cacheWriteTokens } : {}),
-      context_used_pct: promptTokens / contextLimit,
-      view_tokens: this.#conversation.viewTokens(),
-      ...(this.#manager.state().isWindingDown ? { winding_down: true } : {}),
-    });
-  }
-
-  /** Shown at once; in the log a little later, or when it is waited for. */
-  #recordMask({ messages, masked, total, reclaimedPct }: MaskResult<M>): void {
-    const masks = this.#conversation.view.masksTo(messages);
-    this.#conversation.view.mask(masks);
-    const isCounted = this.#manager.state().promptTokens !== undefined;
-    const counted = { prompt_tokens: this.#manager.promptTokens, view_tokens: this.#conversation.viewTokens() };
-    this.#log.record({
-      type: 'context_mask',
-      observations_masked: masked,
-      total_masked: total,
-      context_reclaimed_pct: reclaimedPct,
-      ...(isCounted ? counted : {}),
-      masks,
-    });
+  /** In the log a mask would stand behind what was added before it, and that would not know of it. */
+  #checkIdle(): void {
+    if (this.#changes === 0) return;
+    throw new PalimpsestError(
+      'BAD_INPUT',
+      'Expected all that was added to the session to be in its log but some is not yet; await it first, or call session.mask(), which does',
+    );
   }
 }
 
@@ -407,7 +316,6 @@ interface Parts<M> {
 }
 
 const INTERRUPTED = 'Error: tool execution interrupted by server restart';
-const SKIPPED_BY_RESTART = 'Skipped: the session was restarted';
 
 /** Its name may be new, or that of a compacted log, and a process was killed before it could sync it. */
 async function openLog(disk: Disk, folder: string): Promise<DiskFile> {
@@ -431,28 +339,5 @@ function checkFormat<M>({ dialect, id }: DurableOptions<M>, { format }: Recovere
   );
 }
 
-function unsureName(cause: Error): PalimpsestError {
-  const text = 'Expected the name of the new log to reach the disk but the sync failed; open the session again';
-  return new PalimpsestError('STORE_FAILED', text, { cause });
-}
-
 const isOtherCut = (a: Cut | undefined, b: Cut | undefined): boolean =>
   JSON.stringify(a?.steps) !== JSON.stringify(b?.steps);
-
-/** The lines that hold the messages in memory, each once. */
-function keptLines<M>(conversation: Conversation<M>): Place[] {
-  const lines = new Map(conversation.places().map(([, place]) => [place.offset, place]));
-  return [...lines.values()];
-}
-
-function managerState<M>(conversation: Conversation<M>): ManagerState {
-  const promptTokens = conversation.promptTokens();
-  return {
-    sessionNumber: conversation.number,
-    ...(promptTokens === undefined ? {} : { promptTokens }),
-    completionTokens: conversation.usage?.completion_tokens ?? 0,
-    maskedTotal: conversation.totalMasked,
-    isWindingDown: conversation.isWindingDown,
-    hasTriedMask: false,
-  };
-}

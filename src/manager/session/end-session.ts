@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import type { Format, FormatName } from '../../message.ts';
 import { never } from '../../plan/policies/never.ts';
 import { type DiskFile, nodeDisk } from '../../store/embedded/disk.ts';
-import { Lock } from '../../store/embedded/lock.ts';
 import { dialectOf } from '../dialect.ts';
 import { Conversation } from './conversation.ts';
 import { EventLog } from './event-log.ts';
+import { lockSession } from './lock-session.ts';
 import { recover } from './recover.ts';
 import { EVENTS } from './session-files.ts';
 import { sessionFolder } from './session-folder.ts';
@@ -25,7 +25,7 @@ export interface EndOptions {
 export async function endSession({ directory, id, format, reason, now }: EndOptions): Promise<void> {
   const { format: own } = dialectOf(format as FormatName);
   const folder = sessionFolder(directory, id);
-  const lock = Lock.take(join(folder, 'lock'), { what: `the session ${id}`, remedy: 'close it there first' });
+  const lock = lockSession(folder, id);
   try {
     const file = nodeDisk.open(join(folder, EVENTS), 'write');
     try {

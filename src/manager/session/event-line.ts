@@ -1,5 +1,7 @@
+import { PalimpsestError } from '../../errors.ts';
 import { checkBody, isBody } from './check-body.ts';
 import { decodeValue, encodeValue } from './encode-value.ts';
+import { isTooLong } from './lines.ts';
 import type { EventBody, SessionEvent } from './session-event.ts';
 
 /** When an event was written, and with which others. */
@@ -16,10 +18,28 @@ export interface ReadEvent<M> {
   readonly batch: number;
 }
 
+/** So long a line may be: with room for its number, and far from what a string can hold when it is read again. */
+const MOST_CHARS = 2 ** 28;
+
 /** What happened, as JSON. It is written before it waits, so that what cannot be written is refused at once. */
 export function encodeBody<M>(body: EventBody<M>): string {
   checkBody(body);
-  return encodeValue(body);
+  const json = toJson(body);
+  if (json !== undefined && json.length <= MOST_CHARS) return json;
+  const found = json === undefined ? 'more than a string can hold' : String(json.length);
+  throw new PalimpsestError(
+    'BAD_INPUT',
+    `Expected an event of at most ${MOST_CHARS} characters as JSON but found ${found}; add it in parts, or where it can be found`,
+  );
+}
+
+function toJson(body: object): string | undefined {
+  try {
+    return encodeValue(body);
+  } catch (error) {
+    if (isTooLong(error)) return undefined;
+    throw error;
+  }
 }
 
 /** One line: sequence number and time come first. */

@@ -1,5 +1,7 @@
+import { constants } from 'node:buffer';
 import { describe, expect, it } from 'vitest';
 import { RecordingDisk } from '../../../test/store/support/recording-disk.ts';
+import type { DiskFile } from '../../store/embedded/disk.ts';
 import { EventLog } from './event-log.ts';
 import type { SessionEvent } from './session-event.ts';
 
@@ -21,6 +23,29 @@ function openLog({ afterBatch = async () => {} }: { afterBatch?: () => Promise<v
   });
   const lines = (): string[] => (disk.files.get(PATH)?.toString() ?? '').split('\n').slice(0, -1);
   return { disk, durable, problems, log, lines };
+}
+
+/** A file of which only the length is kept. */
+class LongFile implements DiskFile {
+  length = 0;
+  syncs = 0;
+  size(): number {
+    return this.length;
+  }
+  read(): number {
+    return 0;
+  }
+  write(bytes: Uint8Array, position: number): void {
+    expect(position).toBe(this.length);
+    this.length += bytes.length;
+  }
+  async sync(): Promise<void> {
+    this.syncs += 1;
+  }
+  truncate(size: number): void {
+    this.length = size;
+  }
+  close(): void {}
 }
 
 describe('the log', () => {
@@ -82,6 +107,38 @@ describe('the log', () => {
     await good;
     expect(durable.map(({ seq }) => seq)).toEqual([1]);
   });
+
+  it('refuses at once what is too long for one line, whether a string could hold it or not, and only that', async () => {
+    const { log, durable } = openLog();
+    const tooLong = expect.objectContaining({ code: 'BAD_INPUT', message: expect.stringContaining('characters') });
+    const long = 'x'.repeat(2 ** 28);
+    for (const message of [long, [long, long], new Uint8Array(2 ** 29)]) {
+      const bad = log.append([{ type: 'message', message: message as string }]);
+      const good = log.append([error('b')]);
+      await expect(bad).rejects.toEqual(tooLong);
+      await good;
+    }
+    expect(durable.map(({ seq }) => seq)).toEqual([1, 2, 3]);
+  });
+
+  it('writes a batch that is longer than a string can be', async () => {
+    const file = new LongFile();
+    const seen: number[] = [];
+    const log = new EventLog<string>({
+      file,
+      end: { position: 0, seq: 0, time: '' },
+      now: () => 0,
+      mayWrite: () => {},
+      onDurable: ({ seq }) => seen.push(seq),
+      afterBatch: async () => {},
+      onProblem: () => {},
+    });
+    const large = 'x'.repeat(180_000_000);
+    await Promise.all(Array.from({ length: 3 }, () => log.append([{ type: 'message', message: large }])));
+    expect([seen, file.syncs]).toEqual([[1, 2, 3], 1]);
+    expect(file.length).toBe(log.end.position);
+    expect(file.length).toBeGreaterThan(constants.MAX_STRING_LENGTH);
+  }, 60_000);
 
   it('does other work between two batches, and takes what is added meanwhile after it', async () => {
     const { log, durable } = openLog();

@@ -3,6 +3,7 @@ import type { DiskFile } from '../../store/embedded/disk.ts';
 import { encodeBody, readEvent, writeLine } from './event-line.ts';
 import type { Place } from './lines.ts';
 import type { EventBody, SessionEvent } from './session-event.ts';
+import { writePieces } from './write-pieces.ts';
 
 /** Where a log ends. */
 export interface LogEnd {
@@ -179,10 +180,9 @@ export class EventLog<M> {
     const { position, seq } = this.#end;
     const time = this.#nextTime();
     const lines = bodies.map((body, i) => writeLine(body, { seq: seq + 1 + i, time, batch: seq + 1 }));
-    const bytes = Buffer.from(lines.join(''));
-    this.#put(bytes, position);
+    const end = this.#put(lines, position);
     await this.#sync();
-    this.#end = { position: position + bytes.length, seq: seq + lines.length, time };
+    this.#end = { position: end, seq: seq + lines.length, time };
     this.#tell(lines, placesOf(lines, position));
   }
 
@@ -212,10 +212,10 @@ export class EventLog<M> {
     return [now, this.#end.time].sort()[1] as string;
   }
 
-  /** Of a write that fails nothing stays. */
-  #put(bytes: Buffer, position: number): void {
+  /** Answers where they end. Of a write that fails nothing stays. */
+  #put(lines: readonly string[], position: number): number {
     try {
-      this.#file.write(bytes, position);
+      return writePieces(this.#file, position, bytesOf(lines));
     } catch (error) {
       const refused = notWritten(error as Error);
       try {
@@ -256,6 +256,11 @@ export class EventLog<M> {
     const text = `Expected all events to be written but ${this.#waiting.length} could not be; free some space and try again`;
     return new PalimpsestError('STORE_FAILED', text);
   }
+}
+
+/** Line by line: together they may be more than a string can hold. */
+function* bytesOf(lines: readonly string[]): Generator<Buffer> {
+  for (const line of lines) yield Buffer.from(line);
 }
 
 function placesOf(lines: readonly string[], position: number): Place[] {

@@ -1,3 +1,4 @@
+import { constants } from 'node:buffer';
 import { describe, expect, it } from 'vitest';
 import type { DiskFile } from '../../store/embedded/disk.ts';
 import { lastLine, readLines } from './lines.ts';
@@ -32,6 +33,22 @@ describe('readLines', () => {
     const [line] = readLines(fileOf(Buffer.from([0x22, 0xff, 0x22, 10])), 0);
     expect(line).toEqual({ offset: 0, bytes: 4, text: '', isWhole: true });
   });
+});
+
+describe('a line that is longer than a string can be', () => {
+  it('has a place and no text, and the lines behind it are read', () => {
+    const [long, end] = [constants.MAX_STRING_LENGTH + 1, Buffer.from('\nnext\n')];
+    const read = (into: Uint8Array, position: number): number => {
+      into.fill('x'.charCodeAt(0));
+      if (position + into.length > long) into.set(end, long - position);
+      return into.length;
+    };
+    const file = { ...textFile(''), size: () => long + end.length, read };
+    expect([...readLines(file, 0)]).toEqual([
+      { offset: 0, bytes: long + 1, text: '', isWhole: true },
+      { offset: long + 1, bytes: 5, text: 'next', isWhole: true },
+    ]);
+  }, 60_000);
 });
 
 describe('lastLine', () => {

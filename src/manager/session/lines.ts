@@ -9,7 +9,7 @@ export interface Place {
 
 /** A line of a file. */
 export interface Line extends Place {
-  /** Without the newline. Empty where it is no UTF-8. */
+  /** Without the newline. Empty where it is no UTF-8, or more than a string can hold. */
   readonly text: string;
   /** The last one may have no end. */
   readonly isWhole: boolean;
@@ -22,9 +22,7 @@ const NEWLINE = 10;
 export function* readLines(file: DiskFile, from: number, to: number = file.size()): Generator<Line> {
   let rest: Buffer[] = [];
   let offset = from;
-  for (let position = from; position < to; ) {
-    const chunk = readAt(file, { offset: position, bytes: Math.min(CHUNK, to - position) });
-    if (chunk.length === 0) break;
+  for (const chunk of readPieces(file, from, to)) {
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
       const text = Buffer.concat([...rest, chunk.subarray(start, end)]);
@@ -34,7 +32,6 @@ export function* readLines(file: DiskFile, from: number, to: number = file.size(
       start = end + 1;
     }
     if (start < chunk.length) rest.push(chunk.subarray(start));
-    position += chunk.length;
   }
   const text = Buffer.concat(rest);
   if (text.length > 0) yield { offset, bytes: text.length, text: textOf(text), isWhole: false };
@@ -59,7 +56,29 @@ function lineAt(bytes: Buffer, offset: number): Line {
   return { offset, bytes: bytes.length, text: textOf(isWhole ? bytes.subarray(0, -1) : bytes), isWhole };
 }
 
-const textOf = (bytes: Buffer): string => (isUtf8(bytes) ? bytes.toString('utf8') : '');
+function textOf(bytes: Buffer): string {
+  if (!isUtf8(bytes)) return '';
+  try {
+    return bytes.toString('utf8');
+  } catch (error) {
+    if (isTooLong(error)) return '';
+    throw error;
+  }
+}
+
+/** Whether something failed because no string can be as long. */
+export const isTooLong = (error: unknown): boolean =>
+  error instanceof RangeError || (error as { code?: string }).code === 'ERR_STRING_TOO_LONG';
+
+/** What stands between two positions, in order. */
+export function* readPieces(file: DiskFile, from: number, to: number): Generator<Buffer> {
+  for (let position = from; position < to; ) {
+    const piece = readAt(file, { offset: position, bytes: Math.min(CHUNK, to - position) });
+    if (piece.length === 0) break;
+    yield piece;
+    position += piece.length;
+  }
+}
 
 /** As many bytes as there are. */
 export function readAt(file: DiskFile, { offset, bytes }: Place): Buffer {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { never } from '../../plan/policies/never.ts';
@@ -85,6 +85,19 @@ describe('deleteSession', () => {
     expect(listSessions(directory).map(({ id }) => id)).toEqual(['b']);
   });
 
+  it('that was killed leaves nothing that is a session, and ends its work when it is called again', async () => {
+    const directory = await directoryWith('a', 'b');
+    renameSync(join(directory, 'a'), join(directory, 'a.deleted'));
+    expect(listSessions(directory).map(({ id }) => id)).toEqual(['b']);
+    expect(await deleteSession({ directory, id: 'a' })).toBe(true);
+    expect(readdirSync(directory)).toEqual(['b']);
+    // And where there is a new one by that name.
+    renameSync(join(directory, 'b'), join(directory, 'b.deleted'));
+    await (await openChat({ directory, id: 'b' })).close();
+    expect(await deleteSession({ directory, id: 'b' })).toBe(true);
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
   it('removes none that is open, and nothing outside of its directory', async () => {
     const directory = await directoryWith('a');
     const session = await openChat({ directory, id: 'a' });
@@ -94,6 +107,16 @@ describe('deleteSession', () => {
       code: 'BAD_OPTION',
     });
     expect(existsSync(join(directory, 'a/events.jsonl'))).toBe(true);
+  });
+});
+
+describe('an empty text for a directory', () => {
+  it('is refused by all, and not taken for the folder in which the process runs', async () => {
+    const refused = expect.objectContaining({ code: 'BAD_OPTION', message: expect.stringContaining('directory') });
+    expect(() => listSessions('')).toThrow(refused);
+    expect(() => readSessionEvents({ directory: '', id: 'a' })).toThrow(refused);
+    await expect(deleteSession({ directory: '', id: 'a' })).rejects.toEqual(refused);
+    await expect(sweepSessions({ directory: '' })).rejects.toEqual(refused);
   });
 });
 

@@ -1,11 +1,12 @@
 import { readdirSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { type Disk, nodeDisk } from '../../store/embedded/disk.ts';
 import { checkSession } from '../../store/store.ts';
 import { readEvent } from './event-line.ts';
 import { lastLine, readLines } from './lines.ts';
 import type { SessionEvent, SessionStatus } from './session-event.ts';
 import { EVENTS } from './session-files.ts';
+import { sessionsDirectory } from './session-folder.ts';
 import { readSnapshot } from './snapshot.ts';
 
 /** What is known of a session without opening it. */
@@ -23,7 +24,7 @@ export interface SessionInfo {
 
 /** The sessions in a directory, by their ids. What is no session is left out. */
 export function listSessions(directory: string): SessionInfo[] {
-  const folder = resolve(directory);
+  const folder = sessionsDirectory(directory);
   if (!nodeDisk.exists(folder)) return [];
   return readdirSync(folder, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && isSession(entry.name))

@@ -5,11 +5,12 @@ import { archiveEnd } from './compact.ts';
 import type { Conversation, ConversationState } from './conversation.ts';
 import { type ReadEvent, readEvent } from './event-line.ts';
 import type { LogEnd } from './event-log.ts';
-import { type Line, lastLine, type Place, readAt, readLines } from './lines.ts';
+import { type Line, lastLine, type Place, readAt, readLines, readPieces } from './lines.ts';
 import type { Recovery } from './session.ts';
 import type { Checkpoint, SessionEvent } from './session-event.ts';
-import { ARCHIVE, EVENTS, TORN } from './session-files.ts';
+import { ARCHIVE, EVENTS, SNAPSHOT, TORN } from './session-files.ts';
 import { readSnapshot, type Snapshot } from './snapshot.ts';
+import { writePieces } from './write-pieces.ts';
 
 export interface RecoverOptions<M> {
   readonly disk: Disk;
@@ -51,7 +52,7 @@ function loadSnapshot<M>({ disk, folder, file, conversation }: RecoverOptions<M>
     return { snapshot };
   } catch (error) {
     conversation.clear();
-    return { problem: `state.yaml cannot be used: ${(error as Error).message}` };
+    return { problem: `${SNAPSHOT} cannot be used: ${(error as Error).message}` };
   }
 }
 
@@ -120,7 +121,7 @@ class Replay<M> {
       this.#take(line);
       if (++lines % LINES_BETWEEN === 0) await this.#options.between();
     }
-    if (this.#damage) await this.#cutOff(this.#damage.offset);
+    if (this.#damage) await this.#cutOff(this.#damage);
     if (this.#prologue) this.#withoutCheckpoint(this.#prologue);
   }
 
@@ -240,16 +241,15 @@ class Replay<M> {
   }
 
   /** What a crash left unfinished was never acknowledged. It must not come back behind what is written now. */
-  async #cutOff(offset: number): Promise<void> {
-    const { file, disk, folder } = this.#options;
-    const bytes = readAt(file, { offset, bytes: file.size() - offset });
-    const hasLines = bytes.includes('\n');
+  async #cutOff({ offset, lines, followers }: Damage<M>): Promise<void> {
+    const { file, folder } = this.#options;
+    const hasLines = lines + followers.length > 0;
     if (hasLines && this.#end.seq === 0) throw noEvents(folder);
-    if (hasLines) keepTorn(disk, folder, bytes);
+    if (hasLines) await keepTorn(this.#options, offset);
+    this.#tornBytes = file.size() - offset;
+    this.#damagedLines += lines;
     file.truncate(offset);
     await file.sync();
-    this.#tornBytes = bytes.length;
-    this.#damagedLines += this.#damage?.lines ?? 0;
   }
 }
 
@@ -259,14 +259,17 @@ const LINES_BETWEEN = 100;
 /** Not what is no UTF-8 and has no text for that reason. */
 const isBlank = ({ isWhole, text, bytes }: Line): boolean => isWhole && text.trim() === '' && bytes === text.length + 1;
 
-function keepTorn(disk: Disk, folder: string, bytes: Buffer): void {
+/** Durable when it resolves: only then may it leave the log. */
+async function keepTorn<M>({ disk, folder, file }: RecoverOptions<M>, offset: number): Promise<void> {
   const path = join(folder, TORN);
-  const file = disk.open(path, disk.exists(path) ? 'write' : 'create');
+  const torn = disk.open(path, disk.exists(path) ? 'write' : 'create');
   try {
-    file.write(bytes, file.size());
+    writePieces(torn, torn.size(), readPieces(file, offset, file.size()));
+    await torn.sync();
   } finally {
-    file.close();
+    torn.close();
   }
+  await disk.syncFolder(folder);
 }
 
 function noEvents(folder: string): PalimpsestError {

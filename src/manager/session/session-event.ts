@@ -19,8 +19,10 @@ export interface SessionStart {
 export interface MessageEvent<M> {
   readonly type: 'message';
   readonly message: M;
-  /** Written by recovery: it answers a call that a crash left open. */
+  /** Written by the session itself: it answers a call that a crash or a restart left open. */
   readonly recovered?: boolean;
+  /** The message that it stands before, if not at the end: the result of a call, and what was added while it ran. */
+  readonly before?: string;
 }
 
 /** What a provider reported for one request. */

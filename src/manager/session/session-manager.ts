@@ -1,44 +1,51 @@
 import { PalimpsestError } from '../../errors.ts';
-import {
-  type ContextAction,
-  ContextManager,
-  type ContextManagerOptions,
-  type MaskResult,
-  type Restart,
-} from '../context-manager.ts';
+import type { ContextAction, MaskResult, Restart } from '../context-action.ts';
+import { ContextManager } from '../context-manager.ts';
+import type { ContextManagerOptions, ManagerState } from '../context-manager-options.ts';
 import { readUsage, type Usage } from '../usage.ts';
+import type { Conversation } from './conversation.ts';
+import type { ContextMask, TokenUsage, WindDown } from './session-event.ts';
 
-/** What the session wants to know of its manager. */
-export interface ManagerEvents<M> {
-  onUsage(usage: Usage): void;
-  onMask(result: MaskResult<M>): void;
-  onWindDown(notice: string): void;
+/** Where the decisions of a manager go. */
+export interface Decisions<M> {
+  readonly conversation: Conversation<M>;
+  readonly record: (event: TokenUsage | ContextMask | WindDown) => void;
+  /** Throws while something is under way that is not in the conversation yet. */
+  readonly checkIdle: () => void;
 }
 
-/** A manager whose decisions are in the session's log, so that they are still known after a crash. */
+/** A manager whose decisions are events of its session, so that they are still known after a crash. */
 export class SessionManager<M> extends ContextManager<M> {
-  readonly #events: ManagerEvents<M>;
+  readonly #decisions: Decisions<M>;
 
-  constructor(options: ContextManagerOptions<M>, events: ManagerEvents<M>) {
-    super(options);
-    this.#events = events;
+  constructor(options: Omit<ContextManagerOptions<M>, 'state'>, decisions: Decisions<M>) {
+    super({ ...options, state: stateOf(decisions.conversation) });
+    this.#decisions = decisions;
+    // Its count is for what is there now: what comes later is more.
+    this.setMessages(decisions.conversation.view.messages());
   }
 
   override recordUsage(usage: unknown): void {
     super.recordUsage(usage);
     const read = readUsage(usage);
-    if (read) this.#events.onUsage(read);
+    if (read) this.#decisions.record(this.#usageEvent(read));
   }
 
   override maskOldest(results?: number): MaskResult<M> {
+    const { conversation, record, checkIdle } = this.#decisions;
+    checkIdle();
     const result = super.maskOldest(results);
-    if (result.masked > 0) this.#events.onMask(result);
+    if (result.masked === 0) return result;
+    const masks = conversation.view.masksTo(result.messages);
+    // Shown at once; in the log a little later, or when it is waited for.
+    conversation.view.mask(masks);
+    record(this.#maskEvent(result, masks));
     return result;
   }
 
   override evaluate(): ContextAction<M> {
     const action = super.evaluate();
-    if (action.type === 'wind-down') this.#events.onWindDown(action.notice);
+    if (action.type === 'wind-down') this.#decisions.record({ type: 'wind_down', notice: action.notice });
     return action;
   }
 
@@ -53,4 +60,45 @@ export class SessionManager<M> extends ContextManager<M> {
   beginNext(): Restart<M> {
     return super.restart();
   }
+
+  #usageEvent({ promptTokens, completionTokens, cachedTokens, cacheWriteTokens }: Usage): TokenUsage {
+    const { conversation } = this.#decisions;
+    return {
+      type: 'token_usage',
+      turn: conversation.turns,
+      prompt_tokens: promptTokens,
+      completion_tokens: completionTokens,
+      total_tokens: promptTokens + completionTokens,
+      ...(cachedTokens > 0 ? { cached_tokens: cachedTokens } : {}),
+      ...(cacheWriteTokens > 0 ? { cache_write_tokens: cacheWriteTokens } : {}),
+      context_used_pct: promptTokens / this.contextLimit,
+      view_tokens: conversation.viewTokens(),
+      ...(this.state().isWindingDown ? { winding_down: true } : {}),
+    };
+  }
+
+  #maskEvent({ masked, total, reclaimedPct }: MaskResult<M>, masks: ContextMask['masks']): ContextMask {
+    const isCounted = this.state().promptTokens !== undefined;
+    const counted = { prompt_tokens: this.promptTokens, view_tokens: this.#decisions.conversation.viewTokens() };
+    return {
+      type: 'context_mask',
+      observations_masked: masked,
+      total_masked: total,
+      context_reclaimed_pct: reclaimedPct,
+      ...(isCounted ? counted : {}),
+      masks,
+    };
+  }
+}
+
+function stateOf<M>(conversation: Conversation<M>): ManagerState {
+  const promptTokens = conversation.promptTokens();
+  return {
+    sessionNumber: conversation.number,
+    ...(promptTokens === undefined ? {} : { promptTokens }),
+    completionTokens: conversation.usage?.completion_tokens ?? 0,
+    maskedTotal: conversation.totalMasked,
+    isWindingDown: conversation.isWindingDown,
+    hasTriedMask: false,
+  };
 }

@@ -64,6 +64,18 @@ export class SessionView<M> {
     return this.#viewer.turn > turn;
   }
 
+  /** Puts a message before the first of these that goes out, as if it had come before it. Answers its index. */
+  insert(message: M, key: string, next: readonly string[]): number {
+    const items = this.items();
+    const found = items.findIndex((item) => item.key !== undefined && next.includes(item.key));
+    const index = found < 0 ? items.length : found;
+    const viewer = this.#options.format.viewer();
+    for (const item of items.slice(0, index)) viewer.add(item.message, []);
+    const arrived = this.#arrive(message, viewer);
+    this.#rebase([...items.slice(0, index), { key, arrived, message: arrived }, ...items.slice(index)]);
+    return index;
+  }
+
   /** As they go out. */
   items(): readonly Item<M>[] {
     this.#sent ??= this.#align();

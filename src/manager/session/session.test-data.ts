@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import type { ChatMessage } from '../../message.ts';
+import type { ToolResult } from '../dialect.ts';
 import { openSession } from '../open-session.ts';
 import type { Session, SessionEvent, SessionOptions } from './session.ts';
 
@@ -26,6 +27,13 @@ export const result = (id: string, content: string, name = 'read_file'): ChatMes
   content,
   name,
   toolCallId: id,
+});
+
+/** What a tool answered, for `session.answer`. */
+export const toolResult = (id: string, text: string, name = 'read_file'): ToolResult => ({
+  call: { id, name, arguments: {} },
+  text,
+  isError: false,
 });
 
 /** A call and its result, so many times. */

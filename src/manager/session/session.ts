@@ -1,46 +1,22 @@
-import type { Format, FormatName } from '../../message.ts';
-import type { Policy } from '../../plan/policy.ts';
+import type { Format } from '../../message.ts';
 import type { Disk } from '../../store/embedded/disk.ts';
 import type { Store } from '../../store/store.ts';
-import type { Counter } from '../../tokens/counter.ts';
 import type { ContextManager } from '../context-manager.ts';
-import type { Dialect } from '../dialect.ts';
+import type { Dialect, ToolResult } from '../dialect.ts';
 import type { Rendered, RenderOptions } from '../render-with-budget.ts';
+import type { SessionSettings } from '../session-settings.ts';
 import type { LoggedEvent, SessionEvent, SessionStatus } from './session-event.ts';
 
 export type * from './session-event.ts';
 
 /** Options of `openSession`. */
-export interface SessionOptions<M> {
+export interface SessionOptions<M> extends SessionSettings<M> {
   /** Where sessions live, each in a folder of its own. */
   readonly directory: string;
   /** 1 to 128 letters, digits, `_` and `-`. */
   readonly id: string;
-  /** The format of its messages: a dialect, or the name of a format. `chat` if not given. */
-  readonly dialect?: Dialect<M> | FormatName;
   /** Where the texts go that are hidden from the model. Without it they are in the log only, and no handle is shown. */
   readonly store?: Store;
-  /** What masks old results. `breakEven`, at the prices of the model, if not given. */
-  readonly policy?: Policy;
-  readonly model?: string;
-  readonly contextWindows?: Readonly<Record<string, number>>;
-  readonly counter?: Counter;
-  /** Where the provider takes them apart from the messages: they count too, and a tool named `recall` is told of. */
-  readonly system?: unknown;
-  readonly tools?: unknown;
-  /** The window in tokens, for the thresholds. That of the model if not given. */
-  readonly contextLimit?: number;
-  readonly softThreshold?: number;
-  readonly hardThreshold?: number;
-  readonly carryoverTurns?: number;
-  readonly carryoverTokens?: number;
-  readonly maskBatch?: number;
-  readonly maxRestarts?: number;
-  /** How many tokens a request may have: bounds the messages in memory. */
-  readonly maxInputTokens?: number;
-  /** Results are cut to this size in the view when they arrive; 8,000 if not given. The log has them whole. */
-  readonly maxToolResultTokens?: number;
-  readonly toolResultTruncation?: 'head' | 'tail' | 'both';
   /** What happens to events that are no longer needed: `archive` (default) moves them to `events.archive.jsonl`. */
   readonly compaction?: 'archive' | 'discard' | 'off';
   /** That waits until so many bytes are no longer needed, and half of the log; 1 MiB if not given. */
@@ -78,9 +54,9 @@ export interface Recovery {
   readonly from: 'snapshot' | 'events' | 'nothing';
   /** How many events were read. */
   readonly events: number;
-  /** Bytes of a last line that was never finished, and were cut off. */
+  /** Bytes at the end that were never synced, such as half a line, and were cut off. */
   readonly tornBytes: number;
-  /** Lines that are no events. They were left where they are. */
+  /** Lines that are no events. They were left where they are, or cut off with their batch. */
   readonly damagedLines: number;
   /** Sequence numbers that are missing because of those. */
   readonly missing: readonly number[];
@@ -114,6 +90,8 @@ export interface Session<M> {
   readonly manager: ContextManager<M>;
   /** Durable when it resolves. All of one call, in order. */
   add(...messages: readonly M[]): Promise<void>;
+  /** Adds results right behind the reply that made the calls, though more was added meanwhile. Durable when it resolves. */
+  answer(...results: readonly ToolResult[]): Promise<void>;
   /** The conversation since the last restart, results whole. Whole turns leave memory, never the task, never the log. */
   messages(): readonly M[];
   /** What would be sent now: results cut when they arrived, masked by the policy or by `mask`. */

@@ -5,6 +5,7 @@ import type { Disk } from '../../store/embedded/disk.ts';
 import type { ConversationState } from './conversation.ts';
 import { decodeValue, encodeValue } from './encode-value.ts';
 import { type Place, readAt } from './lines.ts';
+import { SNAPSHOT } from './session-files.ts';
 
 /** What the events up to one of them amount to, and where the messages stand. */
 export interface Snapshot<M> {
@@ -19,7 +20,6 @@ export interface Snapshot<M> {
   readonly messages: readonly (readonly [key: string, place: Place])[];
 }
 
-export const SNAPSHOT = 'state.yaml';
 const DRAFT = 'state.yaml.new';
 const VERSION = 1;
 const HEAD =

@@ -1,7 +1,8 @@
-import { badOption, checkOptions, flag, func, given, rule, text } from '../../options.ts';
+import { badOption, checkOptions, flag, func, rule } from '../../options.ts';
 import { deleteSession } from './delete-session.ts';
 import { endSession } from './end-session.ts';
 import { listSessions } from './list-sessions.ts';
+import { directoryRule } from './session-folder.ts';
 
 /** Options of `sweepSessions`. */
 export interface SweepOptions {
@@ -30,14 +31,14 @@ const HOUR_MS = 3_600_000;
 /** Ends the sessions in which nothing happened for too long. They go on if a message is added. */
 export async function sweepSessions(options: SweepOptions): Promise<Swept> {
   const hours = rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0 && Number.isFinite(v));
-  checkOptions('sweepSessions', given('sweepSessions', options), {
-    directory: text,
+  checkOptions('sweepSessions', options, {
+    directory: directoryRule,
     ttlHours: hours,
     remove: flag,
     now: func,
   });
   const { directory, ttlHours = 168, remove = false, now = Date.now } = options;
-  if (directory === undefined) throw badOption('sweepSessions option directory', 'a folder', directory);
+  if (directory === undefined) throw badOption('sweepSessions option directory', directoryRule.expected, directory);
   const [done, open, failed]: [string[], string[], { id: string; error: Error }[]] = [[], [], []];
   for (const { id, format, status, lastActive } of ttlHours === 0 ? [] : listSessions(directory)) {
     const isOld = now() - Date.parse(lastActive) > ttlHours * HOUR_MS;

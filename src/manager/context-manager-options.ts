@@ -1,0 +1,114 @@
+import type { AnyFormat, Format, FormatName } from '../message.ts';
+import { anything, count, flag, func, positive, rule, text } from '../options.ts';
+import { formatRule, windowsRule } from '../plan/fit.ts';
+import type { Policy } from '../plan/policy.ts';
+import type { Counter } from '../tokens/counter.ts';
+import { Calibration } from './calibration.ts';
+import type { EpochGoal, ForcedEpoch } from './force-epoch.ts';
+
+/** Whose context is managed: a session, or anything that knows its messages. */
+export interface ContextSource<M> {
+  readonly format: Format<M>;
+  /** The conversation with its results whole. */
+  messages(): readonly M[];
+  /** What would be sent now. */
+  view(): readonly M[];
+  /** Forces an epoch that later views show. Without it, `maskOldest` only answers what the messages would be. */
+  force?(goal: EpochGoal): ForcedEpoch<M>;
+}
+
+/** Options of `ContextManager`. */
+export interface ContextManagerOptions<M> {
+  /** The window in tokens. That of the model if not given, 128,000 where no model is known. */
+  readonly contextLimit?: number;
+  /** From this share of the window on, results are masked. */
+  readonly softThreshold?: number;
+  /** From this share on, the session winds down, and then restarts. */
+  readonly hardThreshold?: number;
+  /** How many of the last turns a restart carries over. */
+  readonly carryoverTurns?: number;
+  /** And how many tokens at most: half of what the soft threshold allows if not given. */
+  readonly carryoverTokens?: number;
+  /** How many results are masked at a time, at least. */
+  readonly maskBatch?: number;
+  readonly maxRestarts?: number;
+  readonly model?: string;
+  readonly contextWindows?: Readonly<Record<string, number>>;
+  /** The format of the messages. Detected if not given. */
+  readonly format?: AnyFormat | FormatName;
+  /** Says what may be masked. `oldestBatch` if not given, which keeps as many turns whole as a restart carries over. */
+  readonly policy?: Policy;
+  readonly session?: ContextSource<M>;
+  /** Where the provider takes them apart from the messages: they count too. */
+  readonly system?: unknown;
+  readonly tools?: unknown;
+  readonly counter?: Counter;
+  /** Shows handles in placeholders: where what is hidden is stored. */
+  readonly recall?: boolean;
+  /** What was learned of the provider's counts. Several managers may share one. */
+  readonly calibration?: Calibration;
+  /** What `state()` answered before: goes on from there. */
+  readonly state?: ManagerState;
+}
+
+/** What the manager remembers beside the messages: plain data, for a snapshot. */
+export interface ManagerState {
+  readonly sessionNumber: number;
+  /** What the provider counted last, less what was masked since; absent where it told nothing. */
+  readonly promptTokens?: number;
+  /** Of all requests of this session. */
+  readonly completionTokens: number;
+  readonly maskedTotal: number;
+  readonly isWindingDown: boolean;
+  readonly hasTriedMask: boolean;
+}
+
+/** What goes with the messages and counts too, from now on. */
+export interface Beside {
+  readonly system?: unknown;
+  readonly tools?: unknown;
+}
+
+/** Of a session that begins. */
+export const FRESH: ManagerState = {
+  sessionNumber: 1,
+  completionTokens: 0,
+  maskedTotal: 0,
+  isWindingDown: false,
+  hasTriedMask: false,
+};
+
+const SHARE = rule('a number above 0 and up to 1', (v) => typeof v === 'number' && v > 0 && v <= 1);
+
+/** What each option may be. */
+export const MANAGER_RULES = {
+  contextLimit: positive,
+  softThreshold: SHARE,
+  hardThreshold: SHARE,
+  carryoverTurns: count,
+  carryoverTokens: positive,
+  maskBatch: positive,
+  maxRestarts: count,
+  model: text,
+  contextWindows: windowsRule,
+  format: formatRule,
+  policy: rule('a policy, such as oldestBatch()', (v) => typeof (v as Policy | null)?.step === 'function'),
+  session: rule('a session', (v) => typeof (v as ContextSource<unknown> | null)?.view === 'function'),
+  system: anything,
+  tools: anything,
+  counter: func,
+  recall: flag,
+  calibration: rule('a Calibration', (v) => v instanceof Calibration),
+  state: rule('what state() answered', isState),
+};
+
+function isState(value: unknown): boolean {
+  const state = { ...FRESH, ...(value as Partial<ManagerState> | null) };
+  const { sessionNumber, promptTokens = 0, completionTokens, maskedTotal, isWindingDown, hasTriedMask } = state;
+  const isSize = (size: unknown): boolean => typeof size === 'number' && size >= 0 && Number.isFinite(size);
+  return (
+    positive.check(sessionNumber) &&
+    [promptTokens, completionTokens, maskedTotal].every(isSize) &&
+    [isWindingDown, hasTriedMask].every(flag.check)
+  );
+}

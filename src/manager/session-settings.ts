@@ -1,0 +1,93 @@
+import { defaultContextWindow } from '../budget.ts';
+import type { FormatName } from '../message.ts';
+import { oneOf, positive, rule } from '../options.ts';
+import { hasRecallTool } from '../plan/fit.ts';
+import { breakEven } from '../plan/policies/break-even.ts';
+import type { Policy, Truncation } from '../plan/policy.ts';
+import { pricesOf } from '../plan/prices.ts';
+import { countTokens } from '../tokens/count-tokens.ts';
+import { actorMessageLimit } from './actor-message-limit.ts';
+import { type ContextManagerOptions, MANAGER_RULES } from './context-manager-options.ts';
+import { type Dialect, toDialect } from './dialect.ts';
+import { rememberingCounter } from './remembering-counter.ts';
+import type { ConversationOptions } from './session/conversation.ts';
+
+/** What a session can be told, whether it is on disk or in memory. */
+export interface SessionSettings<M>
+  extends Omit<ContextManagerOptions<M>, 'format' | 'session' | 'recall' | 'calibration' | 'state'> {
+  /** The format of its messages: a dialect, or the name of a format. `chat` if not given. */
+  readonly dialect?: Dialect<M> | FormatName;
+  /** What masks old results. `breakEven`, at the prices of the model, if not given. */
+  readonly policy?: Policy;
+  /** Where the provider takes them apart from the messages: they count too, and a tool named `recall` is told of. */
+  readonly system?: unknown;
+  readonly tools?: unknown;
+  /** How many tokens a request may have: bounds the messages in memory. */
+  readonly maxInputTokens?: number;
+  /** Results are cut to this size in the view when they arrive; 8,000 if not given. The conversation has them whole. */
+  readonly maxToolResultTokens?: number;
+  readonly toolResultTruncation?: Truncation;
+}
+
+const {
+  format: _format,
+  session: _session,
+  recall: _recall,
+  calibration: _calibration,
+  state: _state,
+  ...THRESHOLDS
+} = MANAGER_RULES;
+
+/** What each of them may be. */
+export const SETTINGS_RULES = {
+  ...THRESHOLDS,
+  dialect: rule('a dialect or the name of a format', (v) => typeof v === 'string' || isDialect(v)),
+  maxInputTokens: positive,
+  maxToolResultTokens: positive,
+  toolResultTruncation: oneOf('head', 'tail', 'both'),
+};
+
+const isDialect = (value: unknown): boolean => typeof (value as Dialect<unknown> | null)?.format?.viewer === 'function';
+
+/** What the parts of a session are made of. */
+export interface SessionParts<M> {
+  readonly dialect: Dialect<M>;
+  readonly conversation: ConversationOptions<M>;
+  readonly manager: Omit<ContextManagerOptions<M>, 'session' | 'state'>;
+}
+
+/** Makes of the settings what each part of a session needs. */
+export function partsOf<M>(
+  settings: SessionSettings<M>,
+  { hasStore }: { readonly hasStore: boolean },
+): SessionParts<M> {
+  const { policy = defaultPolicy(settings.model) } = settings;
+  const dialect = toDialect<M>(settings.dialect);
+  // The same texts are sized again for every view.
+  const counter = rememberingCounter(settings.counter ?? countTokens);
+  const conversation: ConversationOptions<M> = {
+    format: dialect.format,
+    policy,
+    counter,
+    show: hasStore ? (hasRecallTool(settings.tools) ? 'recall' : 'handle') : 'nothing',
+    maxResultTokens: settings.maxToolResultTokens ?? 8000,
+    truncation: settings.toolResultTruncation ?? 'head',
+    limit: actorMessageLimit(inputTokens(settings)),
+  };
+  return { dialect, conversation, manager: { ...thresholdsOf(settings), policy, counter, recall: hasStore } };
+}
+
+function thresholdsOf<M>(settings: SessionSettings<M>): Partial<SessionSettings<M>> {
+  return Object.fromEntries(Object.entries(settings).filter(([name]) => Object.hasOwn(THRESHOLDS, name)));
+}
+
+function defaultPolicy(model: string | undefined): Policy {
+  const prices = model === undefined ? undefined : pricesOf(model);
+  return breakEven(prices ? { prices } : {});
+}
+
+function inputTokens<M>(settings: SessionSettings<M>): number | undefined {
+  const { maxInputTokens, contextLimit, model, contextWindows } = settings;
+  const known = model === undefined ? undefined : defaultContextWindow(model, contextWindows);
+  return maxInputTokens ?? contextLimit ?? known;
+}
