@@ -212,6 +212,7 @@ describe('palimpsest serve, called wrongly', () => {
     [['--upstream', 'openai=https://user:secret@host'], 'an address without a user name'],
     [['--port', '70000'], 'a port of 0 to 65535'],
     [['--policy', 'brake-even'], 'did you mean break-even?'],
+    [['--policy', 'hybrid', '--workers', '2'], 'one that only masks, such as break-even'],
     [['--prices', 'gpt5'], 'did you mean gpt-5?'],
     [['--workers', '0'], 'a whole number of 1 or more'],
     [['--bound-thinking', 'drop'], "'opt-in', 'keep'"],

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { PalimpsestError } from '../errors.ts';
 import { leaveCluster, startWorkers, workerRemote } from '../gateway/cluster.ts';
 import type { Remote } from '../gateway/cluster-worker.ts';
+import { checkGatewayOptions } from '../gateway/gateway-options.ts';
 import { createGateway, createLog, type GatewayOptions, type Log, listen } from '../gateway/index.ts';
 import { toLogEntry } from '../gateway/log-receipt.ts';
 import { createRecords, type Records } from '../gateway/records.ts';
@@ -22,6 +23,7 @@ import { version } from './version.ts';
 /** Serves until someone stops it. */
 export async function serve(flags: ServeFlags, io: Io): Promise<void> {
   const settings = await readServeSettings(flags, io);
+  checkGatewayOptions(settings.gateway);
   const log: Log = flags.quiet ? () => {} : createLog((line) => io.stderr(line));
   const token = io.env?.PALIMPSEST_TOKEN || ownToken();
   const serving: Serving = { settings, log, token, io };

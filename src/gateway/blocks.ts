@@ -1,6 +1,6 @@
 import { asString, type Fields, isRecord } from '../formats/lens.ts';
 import type { JsonScan, Member } from './json-scan.ts';
-import { memberRange, type Range } from './member-range.ts';
+import { memberRange, type Range, valueRange } from './member-range.ts';
 
 /** A block of a message's content. Places count from the start of the message. */
 export interface BlockPlace {
@@ -28,55 +28,48 @@ const CARRIERS = new Set(['text', 'image', 'document', 'search_result', 'tool_us
 
 /** The blocks of the message that was scanned last; none where its content is a text. */
 export function readBlocks(scan: JsonScan, message: Fields): BlockPlace[] {
-  const content = [...scan.members(0)].findLast(({ name }) => name === 'content');
+  const content = lastMember(scan, 0, 'content');
   if (!content || !scan.isList(content.value)) return [];
   const parsed = message.content as readonly unknown[];
-  return [...scan.elements(content.value)].flatMap((value, index) => {
+  return scan.elements(content.value).flatMap((value, index) => {
     const block = parsed[index];
     return isRecord(block) ? [readBlock(scan, value, { block, index })] : [];
   });
 }
 
 function readBlock(scan: JsonScan, value: number, { block, index }: { block: Fields; index: number }): BlockPlace {
-  const member = markerMember(scan, value);
-  const isVacant = member !== undefined && !scan.isObject(member.value);
+  const own = lastMember(scan, value, 'cache_control');
   return {
     index,
-    close: scan.end(value) - 1 - scan.start(0),
+    close: valueRange(scan, value).end - 1,
     canCarry: CARRIERS.has(asString(block.type) ?? '') && !(block.type === 'text' && !block.text),
-    markers: [...innerMarkers(scan, value), ...markersOf(scan, value, false)],
-    vacant: isVacant ? rangeOf(scan, member.value) : undefined,
+    markers: [...innerMarkers(scan, value), ...markerAt(scan, own, false)],
+    vacant: own && !scan.isObject(own.value) ? valueRange(scan, own.value) : undefined,
   };
 }
 
-const rangeOf = (scan: JsonScan, value: number): Range => ({
-  start: scan.start(value) - scan.start(0),
-  end: scan.end(value) - scan.start(0),
-});
-
-function markerMember(scan: JsonScan, block: number): Member | undefined {
-  return [...scan.members(block)].findLast(({ name }) => name === 'cache_control');
+/** On the parts of a result or a document, and on theirs. */
+function* innerMarkers(scan: JsonScan, block: number): Iterable<MarkerPlace> {
+  for (const { name, value } of scan.members(block)) {
+    if (name !== 'content' && name !== 'source') continue;
+    for (const part of scan.isList(value) ? scan.elements(value) : [value]) {
+      if (!scan.isObject(part)) continue;
+      yield* innerMarkers(scan, part);
+      yield* markerAt(scan, lastMember(scan, part, 'cache_control'), true);
+    }
+  }
 }
 
-function markersOf(scan: JsonScan, block: number, isInner: boolean): MarkerPlace[] {
-  const member = markerMember(scan, block);
+function markerAt(scan: JsonScan, member: Member | undefined, isInner: boolean): MarkerPlace[] {
   if (!member || !scan.isObject(member.value)) return [];
   return [{ ...memberRange(scan, member), ttl: ttlOf(scan, member), isInner }];
 }
 
 function ttlOf(scan: JsonScan, { value }: Member): string | undefined {
-  const text = Buffer.from(
-    scan.bytes.buffer,
-    scan.bytes.byteOffset + scan.start(value),
-    scan.end(value) - scan.start(value),
-  );
-  return asString((JSON.parse(text.toString()) as Fields).ttl);
+  return asString((JSON.parse(scan.text(value)) as Fields).ttl);
 }
 
-/** In the parts of a tool result. */
-function innerMarkers(scan: JsonScan, block: number): MarkerPlace[] {
-  const content = [...scan.members(block)].findLast(({ name }) => name === 'content');
-  if (!content || !scan.isList(content.value)) return [];
-  const parts = [...scan.elements(content.value)].filter((part) => scan.isObject(part));
-  return parts.flatMap((part) => markersOf(scan, part, true));
+/** Where a key stands twice, readers take the last. */
+function lastMember(scan: JsonScan, object: number, name: string): Member | undefined {
+  return scan.members(object).findLast((member) => member.name === name);
 }

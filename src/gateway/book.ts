@@ -54,7 +54,8 @@ export class Book implements BookReader {
 
   enter({ receipt: given, title }: Entry): Receipt {
     const account = this.#accountOf(given, title);
-    const receipt = Object.assign(given, { request: account.sums.requests + 1 });
+    const receipt = given as Omit<Receipt, 'request'> & { request: number };
+    receipt.request = account.sums.requests + 1;
     account.enter(receipt);
     this.#sums.add(receipt);
     this.#masked += receipt.newMasks.length;

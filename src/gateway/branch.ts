@@ -18,11 +18,14 @@ export interface Listed {
 export interface Branch {
   readonly body: Buffer;
   readonly listed: readonly Listed[];
+  readonly model: string | undefined;
   /** What decided about it, with all its messages taken in. */
   readonly planner: Planner<object>;
   /** The settings it was planned with. */
   readonly settings: string;
   readonly besideTokens: number;
+  /** False once an epoch of it was taken back: its planner cannot do that, so all is planned anew. */
+  canGoOn: boolean;
   /** What nothing in the history explains. The planner looks at this list. */
   readonly epochs: EpochRecord[];
   /** What the last request that was answered carried in the place of results, by segment. */

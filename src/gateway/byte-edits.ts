@@ -1,14 +1,16 @@
 import type { Fields } from '../formats/lens.ts';
 import type { ReplaceEdit, Segment } from '../message.ts';
-import type { Planner } from '../plan/planner.ts';
 import { placeKey } from './gateway-format.ts';
 import type { ReadMessage, ResultPlace } from './read-message.ts';
 import type { ReadRequest } from './read-request.ts';
 import type { ByteEdit } from './splice.ts';
 
 /** The bytes that the edits of a plan change. */
-export function byteEdits(request: ReadRequest, planner: Planner<object>, edits: readonly ReplaceEdit[]): ByteEdit[] {
-  const { segments } = planner.ledger;
+export function byteEdits(
+  request: ReadRequest,
+  segments: readonly Segment[],
+  edits: readonly ReplaceEdit[],
+): ByteEdit[] {
   const changes: ByteEdit[] = [];
   for (const { segment: index, text } of edits) {
     const segment = segments[index] as Segment;

@@ -55,7 +55,7 @@ const MOST_MARKERS = 4;
 /**
  * Puts a marker just before the first block that changed: the provider finds a cached prefix only at a marker, so that
  * without it an epoch would write the whole prompt again. Undefined where the client caches nothing behind that block.
- * Where all four are used the oldest on a message moves there, but not the last one: nothing behind would be cached then.
+ * Where all four are used the oldest on a message moves there.
  */
 export function placeMarker(request: ReadRequest, first: BlockAt): PlacedMarker | undefined {
   const { all, onMessages, automatic } = markersOf(request);
@@ -66,14 +66,19 @@ export function placeMarker(request: ReadRequest, first: BlockAt): PlacedMarker 
   const { message } = carrier;
   const edit = write(request, carrier, next.ttl);
   if (all.length < MOST_MARKERS) return { message, edits: [edit] };
-  const oldest = onMessages.find(({ place }) => !place.isInner && (automatic || place !== behind.at(-1)?.place));
+  const oldest = movable(request);
   return oldest && { message, edits: [edit, takeOut(request, oldest)] };
 }
 
 /** Whether there is room for a marker of ours, or one that can move. */
 export function canMark(request: ReadRequest): boolean {
-  const { all, onMessages, automatic } = markersOf(request);
-  return all.length < MOST_MARKERS || onMessages.length > (automatic ? 0 : 1);
+  return markersOf(request).all.length < MOST_MARKERS || movable(request) !== undefined;
+}
+
+/** The oldest marker on a message that can move. One inside a block goes with its part; without the last, nothing is cached. */
+function movable(request: ReadRequest): Marker | undefined {
+  const { onMessages, automatic } = markersOf(request);
+  return onMessages.find(({ place }, i) => !place.isInner && (automatic || i < onMessages.length - 1));
 }
 
 const isBefore = (a: BlockAt, b: BlockAt): boolean =>

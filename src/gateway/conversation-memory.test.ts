@@ -2,12 +2,13 @@ import { describe, expect, it } from 'vitest';
 import type { Branch } from './branch.ts';
 import { ConversationMemory } from './conversation-memory.ts';
 
+const COLD = { kind: 'cold-cache', prefix: 'p', order: 1, model: 'm' } as const;
 const branch = (size: number): Branch => ({ size }) as Branch;
 
 describe('the memory of conversations', () => {
   it('forgets the branches used least recently, and keeps events', () => {
     const memory = new ConversationMemory({ maxBytes: 100 });
-    memory.learnEvents('a', [{ kind: 'cold-cache', prefix: 'p' }]);
+    memory.learnEvents('a', [COLD]);
     const [first, second, third] = [branch(40), branch(40), branch(40)];
     memory.keep('a', first);
     memory.keep('b', second);
@@ -17,7 +18,7 @@ describe('the memory of conversations', () => {
     expect(memory.branches('a')).toEqual([first]);
     expect(memory.branches('b')).toEqual([]);
     expect(memory.holds(second)).toBe(false);
-    expect(memory.conversation('a').events.size).toBe(1);
+    expect(memory.conversation('a').eventsAt('p')).toEqual([COLD]);
   });
 
   it('keeps no branch that is larger than all it may hold', () => {
@@ -42,12 +43,11 @@ describe('the memory of conversations', () => {
 
   it('learns the same event once', () => {
     const memory = new ConversationMemory();
-    const events = [{ kind: 'cold-cache', prefix: 'p' }] as const;
     expect(memory.hasEvents('a')).toBe(false);
-    memory.learnEvents('a', events);
-    memory.learnEvents('a', events);
+    memory.learnEvents('a', [COLD]);
+    memory.learnEvents('a', [{ ...COLD }]);
     expect(memory.hasEvents('a')).toBe(true);
-    expect(memory.conversation('a').events.size).toBe(1);
+    expect(memory.conversation('a').eventsAt('p')).toEqual([COLD]);
   });
 
   it('learns how many tokens a provider counts, and not from one odd answer', () => {

@@ -2,6 +2,7 @@ import { Calibration } from '../manager/calibration.ts';
 import { checkOptions, positive } from '../options.ts';
 import { BesideMemory } from './beside.ts';
 import type { Branch } from './branch.ts';
+import { Conversation, MOST_BRANCHES } from './conversation.ts';
 import type { GatewayEvent } from './events.ts';
 
 /** Options of `ConversationMemory`. */
@@ -11,8 +12,6 @@ export interface MemoryOptions {
 }
 
 const DEFAULT_BYTES = 256 * 1024 * 1024;
-/** Of one conversation: sub-agents and forks that begin alike. */
-const MOST_BRANCHES = 16;
 const MOST_CONVERSATIONS = 10_000;
 
 /** What the gateway remembers of conversations, the least recently used forgotten first. One for each tenant and upstream. */
@@ -109,37 +108,3 @@ export class ConversationMemory {
 
 /** Framing that we do not count would weigh too much in a small request. */
 const LEAST_ESTIMATE = 500;
-
-/** All that begins with the same message. */
-export class Conversation {
-  readonly branches: Branch[] = [];
-  readonly events = new Map<string, GatewayEvent>();
-  /** The handles and turns that the store is known to have. */
-  readonly stored = new Set<string>();
-  hasEvents = false;
-  /** When a provider used its cache of it last, as far as we know. */
-  lastUsedAt: number | undefined;
-
-  /** What was decided and is not known to be recorded yet. */
-  readonly #pending = new Map<string, GatewayEvent>();
-
-  get pending(): readonly GatewayEvent[] {
-    return [...this.#pending.values()];
-  }
-
-  /** Takes in what is recorded. */
-  learn(events: readonly GatewayEvent[]): void {
-    for (const event of events) {
-      this.events.set(keyOf(event), event);
-      this.#pending.delete(keyOf(event));
-    }
-  }
-
-  /** Takes in what was decided just now, and is to be recorded. */
-  decide(events: readonly GatewayEvent[]): void {
-    this.learn(events);
-    for (const event of events) this.#pending.set(keyOf(event), event);
-  }
-}
-
-const keyOf = ({ prefix, kind }: GatewayEvent): string => `${prefix} ${kind}`;

@@ -2,14 +2,12 @@ import type { Hidden } from '../plan/ledger.ts';
 import type { Policy } from '../plan/policy.ts';
 import type { Prices } from '../plan/prices.ts';
 import type { ConversationMemory } from './conversation-memory.ts';
-import { DecidedRequest } from './decided-request.ts';
+import { decideRequest } from './decided-request.ts';
 import type { GatewayEvent } from './events.ts';
 import { leftAlone } from './left-alone.ts';
-import { planRequest } from './plan-request.ts';
 import { type ReadRequest, readRequest } from './read-request.ts';
 import type { Act, Mask, Tokens } from './receipt.ts';
-import { maskingPrices, modelOf, requestPrices } from './request-prices.ts';
-import { eventsOn, settle } from './settings.ts';
+import { situate } from './situated-request.ts';
 import { leaveUnread } from './unread.ts';
 
 /** The API a request speaks. */
@@ -38,7 +36,12 @@ export interface Facts {
   readonly maxTokens?: number | undefined;
   /** Signed thinking behind a mask: opt into dropping it, or mask nothing before it. */
   readonly boundThinking?: 'opt-in' | 'keep' | undefined;
+  /** Why the store did not tell what is recorded of the conversation: then nothing new is masked. */
+  readonly storeTrouble?: StoreTrouble | undefined;
 }
+
+/** Why the store cannot be asked. */
+export type StoreTrouble = 'store-slow' | 'store-failed';
 
 /** What goes to the upstream. */
 export interface Outgoing {
@@ -70,7 +73,7 @@ export interface Decided extends Outgoing {
   /** The store has what is fresh. */
   stored(): void;
   /** The same request with only those masks that are known to be stored. */
-  putOff(because: 'store-slow' | 'store-failed'): Decided;
+  putOff(because: StoreTrouble): Decided;
   /** The upstream took the body, or the original in its place. */
   answered(answer: Answer): void;
   /** The upstream refused the body. Answers what must be recorded, if the original was taken in its place. */
@@ -140,8 +143,7 @@ export type Reason =
   | 'bound-thinking'
   | 'law'
   | 'failed'
-  | 'store-slow'
-  | 'store-failed';
+  | StoreTrouble;
 
 /**
  * A request that was read but not decided. Its events must be learnt first where a store may have some:
@@ -185,20 +187,10 @@ function decideRead(request: ReadRequest, facts: Facts): Decided {
   const isFree = !isCountTokens && request.branch !== undefined && memory.holds(request.branch);
   // Until it has gone well: a policy of the user's may throw in the middle.
   if (isFree && request.branch) memory.forget(request.branch);
-  const conversation = isCountTokens ? memory.peek(request.conversation) : memory.conversation(request.conversation);
-  const found = eventsOn(request, conversation);
-  const prices = facts.prices ?? requestPrices(request);
-  const settings = settle(request, facts, {
-    found,
-    prices: facts.prices ? { ...facts.prices, canMark: true } : maskingPrices(request, prices),
-  });
-  const maxTokens = (facts.maxTokens ?? Number.POSITIVE_INFINITY) / memory.ratio(modelOf(request));
-  const planned = planRequest(request, facts, { conversation, settings, maxTokens, isFree });
-  if (!isCountTokens) {
-    conversation.decide(planned.events);
-    memory.keep(request.conversation, planned.branch);
-  }
-  return new DecidedRequest({ request, facts, conversation, found, settings, prices, planned, isCountTokens });
+  const situated = situate(request, facts, { isFree, isCountTokens });
+  const decided = decideRequest(situated, facts.storeTrouble);
+  if (!isCountTokens) memory.keep(request.conversation, situated.planned.branch);
+  return decided;
 }
 
 const isCount = (path: string): boolean => /(?:\/count_tokens|\/input_tokens|:countTokens)$/.test(path);

@@ -7,20 +7,27 @@ export type GatewayEvent = ColdCacheEvent | OverLimitEvent | SettingsEvent | Han
 interface Recorded {
   /** The canonical hash of the messages of the request. */
   readonly prefix: string;
+  /** Higher than that of every event of the conversation that was known when it was decided. */
+  readonly order: number;
+}
+
+/** A provider has a cache for each model: what was decided for one is not for the others. */
+interface OfModel extends Recorded {
+  readonly model: string;
 }
 
 /** An epoch that was free, since the provider's cache had died. */
-export interface ColdCacheEvent extends Recorded {
+export interface ColdCacheEvent extends OfModel {
   readonly kind: 'cold-cache';
 }
 
 /** An epoch whatever its price, since the request would not have fitted. */
-export interface OverLimitEvent extends Recorded {
+export interface OverLimitEvent extends OfModel {
   readonly kind: 'over-limit';
 }
 
 /** What decisions rest on beside the messages, as it was when the first mask went out, and whenever prices change. */
-export interface SettingsEvent extends Recorded {
+export interface SettingsEvent extends OfModel {
   readonly kind: 'settings';
   readonly prices: SettledPrices;
   /** Whether placeholders name the tool `recall`. */

@@ -57,13 +57,14 @@ class Exchange implements Dispatcher.DispatchHandler {
   #headers: readonly string[] = [];
   #held: Buffer[] | undefined;
   #heldBytes = 0;
+  #isHeadSent = false;
   #isOver = false;
 
   constructor(response: ServerResponse, watch: Watch, resolve: (outcome: Outcome) => void) {
     this.#response = response;
     this.#watch = watch;
     this.#resolve = resolve;
-    response.once('close', this.#onClientClose);
+    response.on('close', this.#onClientClose);
   }
 
   readonly #onClientClose = (): void => {
@@ -93,8 +94,12 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#response.sendDate = false;
     this.#response.writeHead(status, statusText ?? '', this.#headers as string[]);
     // After the bytes that came along in the same packet: then both leave in one.
-    process.nextTick(() => this.#response.destroyed || this.#response.flushHeaders());
+    process.nextTick(() => this.#flush());
     this.#watch.start?.(status, this.#headers);
+  }
+
+  #flush(): void {
+    if (!this.#isHeadSent && !this.#isOver) this.#response.flushHeaders();
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
@@ -104,6 +109,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       if (this.#heldBytes <= MOST_HELD_BYTES) this.#held.push(chunk);
       return;
     }
+    this.#isHeadSent = true;
     if (!this.#response.write(chunk)) {
       controller.pause();
       this.#response.once('drain', () => controller.resume());

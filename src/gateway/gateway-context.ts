@@ -62,11 +62,11 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     facts: factsOf(options),
     callerOf: (request) => callerOf(request, guard, options.isPublic === true),
     storeOf: async (tenant) => (await tenants.gate(tenant)).store,
-    statusOf: (tenant): Omit<Status, 'totals'> => ({
+    statusOf: async (tenant) => ({
       version: options.version ?? '',
       startedAt: new Date(startedAt).toISOString(),
       settings,
-      store: tenants.health(tenant),
+      store: await tenants.health(tenant),
     }),
     isClosing: () => isClosing,
     close: () => {

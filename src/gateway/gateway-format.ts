@@ -1,4 +1,4 @@
-import type { Format, Segment } from '../message.ts';
+import type { Format, Segment, Viewer } from '../message.ts';
 
 /** What the bytes of a message tell that its parsed form does not, for each of its results. */
 export interface ByteNotes {
@@ -25,23 +25,29 @@ export function createGatewayFormat<M extends object>(format: Format<M>): Format
   const base = format as unknown as Format<object>;
   return {
     ...base,
-    viewer() {
-      const viewer = base.viewer();
-      return {
-        get turn() {
-          return viewer.turn;
-        },
-        add(message, into) {
-          const from = into.length;
-          viewer.add(message, into);
-          const untouchable = notesOf.get(message)?.untouchable;
-          if (untouchable) bind(into, from, untouchable);
-        },
-      };
-    },
+    viewer: () => new NotingViewer(base.viewer()),
     original: (message, segment) =>
       notesOf.get(message)?.stored.get(placeKey(segment.path)) ?? base.original(message, segment),
   };
+}
+
+class NotingViewer implements Viewer<object> {
+  readonly #viewer: Viewer<object>;
+
+  constructor(viewer: Viewer<object>) {
+    this.#viewer = viewer;
+  }
+
+  get turn(): number {
+    return this.#viewer.turn;
+  }
+
+  add(message: object, into: Segment[]): void {
+    const from = into.length;
+    this.#viewer.add(message, into);
+    const untouchable = notesOf.get(message)?.untouchable;
+    if (untouchable) bind(into, from, untouchable);
+  }
 }
 
 function bind(segments: Segment[], from: number, untouchable: ReadonlySet<PlaceKey>): void {

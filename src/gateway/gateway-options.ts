@@ -1,6 +1,7 @@
-import { anything, checkOptions, func, names, oneOf, positive, rule, text } from '../options.ts';
+import { PalimpsestError } from '../errors.ts';
+import { anything, checkOptions, flag, func, names, oneOf, positive, rule, text } from '../options.ts';
 import type { Policy } from '../plan/policy.ts';
-import { type OwnPrices, type PriceName, type Prices, toPrices } from '../plan/prices.ts';
+import { type OwnPrices, type PriceName, type Prices, priceLists, toPrices } from '../plan/prices.ts';
 import type { Store } from '../store/store.ts';
 import type { Log } from './log.ts';
 import type { Mount } from './own-routes.ts';
@@ -45,6 +46,17 @@ export interface GatewayOptions {
 export function checkGatewayOptions(options: GatewayOptions): void {
   checkOptions('createGateway', options, RULES);
   if (options.prices !== undefined) toPrices('createGateway', options.prices);
+  checkPolicy(options.policy);
+}
+
+/** A gateway only masks: to leave messages out, or to write a summary of them, is the agent's own business. */
+function checkPolicy(given: GatewayOptions['policy']): void {
+  const policy = typeof given === 'function' ? given(priceLists['anthropic-5m']) : given;
+  if (!policy || (policy.limit === undefined && policy.name !== 'hybrid')) return;
+  throw new PalimpsestError(
+    'BAD_OPTION',
+    `Expected createGateway option policy to be one that only masks, such as break-even or sliding-window, but found ${policy.name}, which leaves messages out`,
+  );
 }
 
 const record = rule('an object', (value) => typeof value === 'object' && value !== null);
@@ -52,14 +64,14 @@ const record = rule('an object', (value) => typeof value === 'object' && value !
 const RULES = {
   upstreams: record,
   store: rule('a store, or a function that opens one', isStoreOrFunction),
-  isStoreShared: rule('true or false', (value) => typeof value === 'boolean'),
+  isStoreShared: flag,
   policy: rule('a policy, or a function that makes one', (value) => typeof value === 'function' || isPolicy(value)),
   prices: anything,
   maxTokens: positive,
   boundThinking: oneOf('opt-in', 'keep'),
   token: rule('a text of 16 characters or more', isToken),
   tenants: rule('tokens of 16 characters or more, each with a tenant', isTenants),
-  isPublic: rule('true or false', (value) => typeof value === 'boolean'),
+  isPublic: flag,
   hosts: names,
   log: func,
   mounts: record,

@@ -47,20 +47,22 @@ export function answeredHeaders(raw: readonly (Buffer | string)[]): string[] {
 
 /** The value of a header, where it stands once. */
 export function headerOf(raw: RawHeaders, key: string): string | undefined {
-  for (let i = 0; i < raw.length; i += 2) if (raw[i]?.toLowerCase() === key) return raw[i + 1];
+  for (let i = 0; i < raw.length; i += 2) if (isNamed(raw[i] as string, key)) return raw[i + 1];
   return undefined;
 }
 
-/** What `Connection` names is hop-by-hop too. */
+/** What `Connection` names is hop-by-hop too. Nearly always it says `keep-alive`, which names nothing new. */
 function connectionNames(raw: RawHeaders): Set<string> | undefined {
   let names: Set<string> | undefined;
   for (let i = 0; i < raw.length; i += 2) {
-    const name = raw[i] as string;
-    if (name.length !== 'connection'.length || name.toLowerCase() !== 'connection') continue;
+    if (!isNamed(raw[i] as string, 'connection')) continue;
     for (const word of (raw[i + 1] as string).split(',')) {
-      names ??= new Set();
-      names.add(word.trim().toLowerCase());
+      const key = word.trim().toLowerCase();
+      if (!HOP_BY_HOP.has(key)) names = (names ?? new Set()).add(key);
     }
   }
   return names;
 }
+
+/** Most names differ in their length. */
+const isNamed = (name: string, key: string): boolean => name.length === key.length && name.toLowerCase() === key;

@@ -5,8 +5,8 @@ export const TOO_DEEP = -2;
 /** Deeper nesting is passed through. */
 export const MOST_DEPTH = 256;
 
-/** Nothing that is edited stands deeper inside a message: what is below is checked, and its places are not kept. */
-const KEPT_DEPTH = 8;
+/** Nothing that is edited or counted stands deeper inside a message: what is below is checked, and its places are not kept. */
+const KEPT_DEPTH = 10;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -23,7 +23,7 @@ const CLOSE_LIST = 0x5d;
  * or a list holds follows it directly, a key before its value.
  */
 export class JsonScan {
-  bytes: Uint8Array = new Uint8Array();
+  bytes: Buffer = Buffer.alloc(0);
   /** How many values were found. */
   count = 0;
   #starts = new Int32Array(256);
@@ -33,11 +33,16 @@ export class JsonScan {
   /** The values that are open, outermost first; -1 for those whose places are not kept. */
   readonly #open = new Int32Array(MOST_DEPTH);
   readonly #isObject = new Uint8Array(MOST_DEPTH);
+  /** Of the lists and objects that were looked into: most are more than once. */
+  readonly #elements = new Map<number, readonly number[]>();
+  readonly #members = new Map<number, readonly Member[]>();
 
   /** Reads the value that begins at `at`, or behind white space there. Answers its end, NOT_JSON or TOO_DEEP. */
-  scan(bytes: Uint8Array, at: number, outerDepth = 0): number {
+  scan(bytes: Buffer, at: number, outerDepth = 0): number {
     this.bytes = bytes;
     this.count = 0;
+    this.#elements.clear();
+    this.#members.clear();
     const [open, isObject] = [this.#open, this.#isObject];
     let depth = 0;
     let i = at;
@@ -100,29 +105,45 @@ export class JsonScan {
   }
 
   /** What a list holds. */
-  *elements(list: number): Iterable<number> {
-    const end = this.#nexts[list] as number;
-    for (let value = list + 1; value < end; value = this.#nexts[value] as number) yield value;
+  elements(list: number): readonly number[] {
+    const elements = this.#elements.get(list) ?? this.#readElements(list);
+    this.#elements.set(list, elements);
+    return elements;
   }
 
-  element(list: number, index: number): number | undefined {
-    let at = 0;
-    for (const value of this.elements(list)) if (at++ === index) return value;
-    return undefined;
+  #readElements(list: number): number[] {
+    const end = this.#nexts[list] as number;
+    const elements: number[] = [];
+    for (let value = list + 1; value < end; value = this.#nexts[value] as number) elements.push(value);
+    return elements;
   }
 
   /** Keys and values of an object, by their numbers. */
-  *members(object: number): Iterable<Member> {
+  members(object: number): readonly Member[] {
+    const members = this.#members.get(object) ?? this.#readMembers(object);
+    this.#members.set(object, members);
+    return members;
+  }
+
+  #readMembers(object: number): Member[] {
     const end = this.#nexts[object] as number;
+    const members: Member[] = [];
     for (let key = object + 1; key < end; ) {
       const value = this.#nexts[key] as number;
-      yield { key, name: this.#name(key), value };
+      members.push({ key, name: this.#name(key), value });
       key = this.#nexts[value] as number;
     }
+    return members;
   }
 
   #name(key: number): string {
-    return keyText(this.bytes, this.start(key), this.end(key));
+    const text = this.text(key);
+    return text.includes('\\') ? JSON.parse(text) : text.slice(1, -1);
+  }
+
+  /** A value as it is written. */
+  text(value: number): string {
+    return this.bytes.toString('utf8', this.start(value), this.end(value));
   }
 
   /** Reads a key and its colon. Answers where its value begins. */
@@ -162,12 +183,6 @@ export interface Member {
   readonly key: number;
   readonly name: string;
   readonly value: number;
-}
-
-/** What a key says. */
-function keyText(bytes: Uint8Array, start: number, end: number): string {
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString();
-  return text.includes('\\') ? JSON.parse(text) : text.slice(1, -1);
 }
 
 /** The next byte that is no white space. */

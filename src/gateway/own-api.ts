@@ -5,6 +5,7 @@ import type { Match, Store } from '../store/store.ts';
 import { answerError, answerJson } from './answer.ts';
 import type { Status } from './receipt.ts';
 import type { Records } from './records.ts';
+import { isEventSession, sessionOf } from './sessions.ts';
 
 export interface ApiOptions {
   readonly records: Records;
@@ -12,7 +13,7 @@ export interface ApiOptions {
   readonly tenant: string;
   storeOf(tenant: string): Promise<Store>;
   /** All but the totals. */
-  statusOf(tenant: string): Omit<Status, 'totals'>;
+  statusOf(tenant: string): Promise<Omit<Status, 'totals'>>;
 }
 
 /** Answers the JSON API. `target` is the path behind `/_palimpsest/api/`, and the query. */
@@ -49,7 +50,7 @@ type Answer = (asked: Asked) => Promise<object | undefined>;
 
 const answers: Readonly<Record<string, Answer>> = {
   status: async ({ tenant, records, statusOf }) => ({
-    ...statusOf(tenant),
+    ...(await statusOf(tenant)),
     totals: await records.book(tenant).totals(),
   }),
   conversations: async ({ tenant, records, id, query }) => {
@@ -112,12 +113,8 @@ async function search(store: Store, query: URLSearchParams): Promise<object> {
   return { matches };
 }
 
-/** Under which the texts of a conversation are stored. */
-export const sessionOf = (conversation: string): string => `g-${conversation}`;
-
 /** What the gateway wrote down for itself is no tool output. */
-const isEvent = ({ refs }: Match): boolean =>
-  refs.length > 0 && refs.every(({ session }) => session?.startsWith('ge-'));
+const isEvent = ({ refs }: Match): boolean => refs.length > 0 && refs.every(({ session }) => isEventSession(session));
 
 function toFound({ handle, line, text, refs }: Match): object {
   const [{ session, turn, tool } = {}] = refs;

@@ -11,17 +11,13 @@ import { DEFAULTS } from './request-prices.ts';
 /** Larger ones are read like all others: what is known of them from earlier requests need not be read again. */
 const MOST_BYTES = 16 * 1024;
 
-/** Without any of these in its bytes, a request holds no result of a tool, and no marker of a cache. */
-const SIGNS: Readonly<Record<Api, readonly Buffer[]>> = {
-  anthropic: toBuffers('tool_result', 'cache_control'),
-  'openai-chat': toBuffers('"tool"', '"function"'),
-  'openai-responses': toBuffers('_output', 'mcp_call', 'compaction'),
-  gemini: toBuffers('unctionResponse', 'unction_response'),
+/** Without any of these in its text, a request holds no result of a tool, and no marker of a cache. */
+const SIGNS: Readonly<Record<Api, readonly string[]>> = {
+  anthropic: ['tool_result', 'cache_control'],
+  'openai-chat': ['"tool"', '"function"'],
+  'openai-responses': ['_output', 'mcp_call', 'compaction'],
+  gemini: ['unctionResponse', 'unction_response'],
 };
-
-function toBuffers(...texts: readonly string[]): Buffer[] {
-  return texts.map((text) => Buffer.from(text));
-}
 
 /** With these the provider keeps the history, or changes it: why such a request is left alone is told elsewhere. */
 const OTHERS = ['previous_response_id', 'conversation', 'thread', 'compaction', 'context_management'];
@@ -35,9 +31,9 @@ export function decidePlain(
   facts: Pick<Facts, 'prices'>,
 ): Decided | undefined {
   if (bytes.length > MOST_BYTES) return undefined;
-  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (SIGNS[api].some((sign) => buffer.includes(sign))) return undefined;
-  const body = parseJson(buffer.toString()) as Readonly<Record<string, unknown>> | undefined;
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+  if (SIGNS[api].some((sign) => text.includes(sign))) return undefined;
+  const body = parseJson(text) as Readonly<Record<string, unknown>> | undefined;
   if (typeof body !== 'object' || body === null || OTHERS.some((name) => name in body)) return undefined;
   const first = firstSaid(api, body[apiShapes[api].list]);
   return first && new PlainRequest({ api, path, bytes: bytes.length, body, first, prices: facts.prices });

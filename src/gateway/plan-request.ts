@@ -1,21 +1,29 @@
-import type { ReplaceEdit } from '../message.ts';
+import type { ReplaceEdit, Segment } from '../message.ts';
+import type { Hidden } from '../plan/ledger.ts';
 import { Planner } from '../plan/planner.ts';
 import type { EpochRecord } from '../plan/policy.ts';
 import type { Report } from '../plan/report.ts';
 import { handleOf } from '../store/handle.ts';
 import type { Branch, Listed } from './branch.ts';
-import type { Conversation } from './conversation-memory.ts';
+import type { Conversation } from './conversation.ts';
 import type { Facts } from './decide.ts';
 import type { GatewayEvent } from './events.ts';
+import { changedSince } from './masks.ts';
 import type { ReadRequest } from './read-request.ts';
-import { modelOf } from './request-prices.ts';
-import { forcedEpoch, type Settings } from './settings.ts';
+import { forcedEpoch, type Settings, type Stamp } from './settings.ts';
 
-/** What the engine made of a request. */
+/** What the engine made of a request. The planner may go on with the next one meanwhile: nothing here changes with it. */
 export interface PlannedRequest {
-  readonly planner: Planner<object>;
   readonly report: Report;
   readonly edits: readonly ReplaceEdit[];
+  /** What the edits hide, and what stands behind results that were cut before they were masked. */
+  readonly hidden: readonly Hidden[];
+  /** The view of all messages. It only grows. */
+  readonly segments: readonly Segment[];
+  /** The last segment that is signed over everything before it. */
+  readonly lastSigned: number;
+  /** The size of what stands before the first edit that the last request did not carry; undefined if there is none. */
+  readonly unchangedTokens: number | undefined;
   /** What decided it, for the next request. */
   readonly branch: Branch;
   /** What must be recorded. */
@@ -28,6 +36,7 @@ export interface PlannedRequest {
 export interface Situation {
   readonly conversation: Conversation;
   readonly settings: Settings;
+  readonly stamp: Stamp;
   /** Above it an epoch is forced, in tokens of ours. */
   readonly maxTokens: number;
   /** Whether the planner of the request before this one may go on with it. */
@@ -36,8 +45,7 @@ export interface Situation {
 
 /** Plans a request. One that extends a known one costs what is new. */
 export function planRequest(request: ReadRequest, facts: Facts, situation: Situation): PlannedRequest {
-  const { settings, isFree } = situation;
-  const prefix = request.listed.at(-1)?.prefix ?? '';
+  const { settings, stamp, isFree } = situation;
   const isCold = isCacheCold(request, facts.now, situation);
   const events: GatewayEvent[] = [];
   const known = isFree ? extend(request, settings, isCold) : undefined;
@@ -47,11 +55,11 @@ export function planRequest(request: ReadRequest, facts: Facts, situation: Situa
   const turnStart = lastReply(request.listed);
   const isRecorded = line.epochs.some((epoch) => epoch.messages > turnStart && epoch.before === undefined);
   if (line.planner.report().record && !isRecorded) {
-    events.push({ kind: 'cold-cache', prefix });
+    events.push({ kind: 'cold-cache', ...stamp });
     line.epochs.push({ turns: 0, messages });
   }
   if (!settings.isOff && line.planner.tokens > situation.maxTokens && line.planner.forceable().length > 0) {
-    events.push({ kind: 'over-limit', prefix });
+    events.push({ kind: 'over-limit', ...stamp });
     line = planAll(request, settings, { epochs: [...line.epochs, forcedEpoch(messages)], isCold });
   }
   return finish(request, settings, line, events);
@@ -63,8 +71,10 @@ interface Line extends Pick<Branch, 'planner' | 'epochs' | 'lawful' | 'sent' | '
 /** Goes on with the planner of the request before this one. */
 function extend(request: ReadRequest, settings: Settings, isCold: boolean): Line | undefined {
   const { branch, listed } = request;
-  if (branch?.settings !== settings.key || !takeEpochs(branch, settings.epochs)) return undefined;
+  if (!branch?.canGoOn || branch.settings !== settings.key || !takeEpochs(branch, settings.epochs)) return undefined;
   const fresh = listed.slice(branch.listed.length).map(({ read }) => read.message);
+  // What was decided once is decided, unless the cache has died since.
+  if (isCold && fresh.length === 0) return undefined;
   branch.planner.take(fresh, { isCold });
   return branch;
 }
@@ -104,7 +114,7 @@ function createPlanner(request: ReadRequest, settings: Settings, epochs: EpochRe
     policy: settings.policy(),
     epochs,
     handleOf,
-    model: modelOf(request),
+    model: request.model,
     show: settings.recall ? 'recall' : 'handle',
     keepSigned: settings.keepSigned,
     besideTokens: settings.besideTokens,
@@ -120,14 +130,17 @@ function lastReply(listed: readonly Listed[]): number {
 }
 
 /**
- * Whether the provider's cache has died since the last request. Where more than one reply is new to us, somebody else has
- * served the conversation meanwhile, and nobody knows.
+ * Whether the provider's cache has died since the last request, or the model is new to the conversation and has none.
+ * Where more than one reply is new to us, somebody else has served the conversation meanwhile, and nobody knows.
  */
-function isCacheCold({ branch, listed }: ReadRequest, now: number, { conversation, settings }: Situation): boolean {
-  const { lastUsedAt } = conversation;
+function isCacheCold(request: ReadRequest, now: number, { conversation, settings }: Situation): boolean {
+  const { branch, listed, model, knownMessages } = request;
   const { read, write, lifeMs } = settings.prices;
-  if (!branch || lastUsedAt === undefined || lifeMs === 0 || read >= write) return false;
-  return lastReply(listed) <= branch.listed.length && now - lastUsedAt > lifeMs;
+  if (lifeMs === 0 || read >= write) return false;
+  const usedAt = conversation.usedAt(model);
+  if (branch) return usedAt !== undefined && lastReply(listed) <= branch.listed.length && now - usedAt > lifeMs;
+  const isNew = usedAt === undefined && !settings.wasMasked;
+  return isNew && conversation.isUsed && lastReply(listed) <= knownMessages;
 }
 
 const isReplace = (edit: { readonly kind: string }): edit is ReplaceEdit => edit.kind === 'replace';
@@ -143,14 +156,22 @@ function finish(request: ReadRequest, settings: Settings, line: Line, events: Ga
   const edits = all.filter(isReplace);
   if (settings.event && edits.length > 0) events.unshift(settings.event);
   const isStructural = edits.length < all.length;
+  const { segments, lastSigned } = planner.ledger;
   return {
-    planner,
     report: planner.report(),
-    edits,
-    events,
+    ...{ edits, events, segments, lastSigned },
+    hidden: edits.length > 0 ? planner.hidden.slice() : [],
+    unchangedTokens: unchangedTokens(line, edits),
     branch: toBranch(request, settings, line),
     broken: isStructural ? 'the policy leaves messages out, which a gateway does not' : brokenLaw(line, edits),
   };
+}
+
+function unchangedTokens({ planner, sent, sentMessages }: Line, edits: readonly ReplaceEdit[]): number | undefined {
+  const { ledger } = planner;
+  const [first] = changedSince(sent, edits);
+  const message = first && (ledger.segments[first.segment] as Segment).message;
+  return message === undefined || message >= sentMessages ? undefined : ledger.tokens - ledger.tokensFrom(message);
 }
 
 /** A replacement keeps the laws or breaks them by itself: what was checked once is not checked again. */
@@ -163,9 +184,12 @@ function brokenLaw({ planner, lawful }: Line, edits: readonly ReplaceEdit[]): st
 }
 
 function toBranch(request: ReadRequest, { key, besideTokens }: Settings, line: Line): Branch {
-  const { body, listed } = request;
+  const { body, listed, model } = request;
   const { planner, epochs, lawful, sent, sentMessages, sentTokens } = line;
   // The bytes, what was parsed of them, and the planner's notes on each message.
   const size = 3 * body.length + 500 * listed.length;
-  return { body, listed, planner, settings: key, besideTokens, epochs, lawful, sent, sentMessages, sentTokens, size };
+  return {
+    ...{ body, listed, model, planner, settings: key, besideTokens, canGoOn: true },
+    ...{ epochs, lawful, sent, sentMessages, sentTokens, size },
+  };
 }

@@ -1,4 +1,5 @@
-import { type Decided, decide, type GatewayRequest, openRequest } from './decide.ts';
+import type { ConversationMemory } from './conversation-memory.ts';
+import { type Decided, decide, type GatewayRequest, openRequest, type StoreTrouble } from './decide.ts';
 import type { GatewayEvent } from './events.ts';
 import type { GatewayContext } from './gateway-context.ts';
 import { codeOf } from './log.ts';
@@ -33,16 +34,15 @@ async function prepare(context: GatewayContext, request: GatewayRequest, purpose
   const memory = context.tenants.memory(tenant, provider);
   const opened = openRequest(request, memory);
   const { conversation } = opened;
-  const gate = conversation ? (context.tenants.opened(tenant) ?? (await gateOf(context, tenant))) : undefined;
-  if (gate && conversation && (context.isStoreShared || !memory.hasEvents(conversation))) {
-    const events = await gate.events(conversation);
-    if (events) memory.learnEvents(conversation, events);
-  }
-  const decided = decide(opened, { ...context.facts, now: context.now(), memory });
+  if (!conversation) return decide(opened, { ...context.facts, now: context.now(), memory });
+  const gate = context.tenants.opened(tenant) ?? (await gateOf(context, tenant));
+  const storeTrouble = await learnEvents(context, { gate, memory, conversation });
+  const decided = decide(opened, { ...context.facts, now: context.now(), memory, storeTrouble });
+  if (storeTrouble) warnOf(context, storeTrouble);
   if (isCountTokens || (decided.fresh.length === 0 && decided.events.length === 0)) return decided;
-  const kept = gate ? await gate.keep(decided) : 'store-failed';
+  const kept = typeof gate === 'string' ? gate : await gate.keep(decided);
   if (kept !== 'stored') {
-    context.log({ level: 'warn', message: 'the store does not answer: nothing new is masked', code: kept });
+    warnOf(context, kept);
     return decided.putOff(kept);
   }
   decided.stored();
@@ -50,13 +50,35 @@ async function prepare(context: GatewayContext, request: GatewayRequest, purpose
 }
 
 /** A store that cannot be opened is no reason to let a request fail. */
-async function gateOf(context: GatewayContext, tenant: string): Promise<StoreGate | undefined> {
+async function gateOf(context: GatewayContext, tenant: string): Promise<StoreGate | StoreTrouble> {
   const opening = context.tenants.gate(tenant).catch((error) => {
     context.log({ level: 'error', message: 'the store could not be opened', code: codeOf(error) });
-    return undefined;
+    return 'store-failed' as const;
   });
   const gate = await inTime(opening);
-  return gate === 'late' ? undefined : gate;
+  return gate === 'late' ? 'store-slow' : gate;
+}
+
+interface Asked {
+  readonly gate: StoreGate | StoreTrouble;
+  readonly memory: ConversationMemory;
+  readonly conversation: string;
+}
+
+/** What this or another gateway recorded of a conversation; answers why that is not known. */
+async function learnEvents(
+  { isStoreShared }: GatewayContext,
+  { gate, memory, conversation }: Asked,
+): Promise<StoreTrouble | undefined> {
+  if (!isStoreShared && memory.hasEvents(conversation)) return undefined;
+  const events = typeof gate === 'string' ? gate : await gate.events(conversation);
+  if (typeof events === 'string') return events;
+  memory.learnEvents(conversation, events);
+  return undefined;
+}
+
+function warnOf(context: GatewayContext, code: StoreTrouble): void {
+  context.log({ level: 'warn', message: 'the store does not answer: nothing new is masked', code });
 }
 
 /** Records what was learnt from an answer. */
@@ -66,5 +88,8 @@ export function recordEvents(
   conversation: string,
   events: readonly GatewayEvent[],
 ): void {
-  if (events.length > 0) void gateOf(context, tenant).then((gate) => gate?.record(conversation, events));
+  if (events.length === 0) return;
+  void gateOf(context, tenant).then((gate) => {
+    if (typeof gate !== 'string') gate.record(conversation, events);
+  });
 }

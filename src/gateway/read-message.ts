@@ -7,7 +7,7 @@ import { type BlockPlace, readBlocks } from './blocks.ts';
 import type { Reason } from './decide.ts';
 import { noteBytes, type PlaceKey, placeKey } from './gateway-format.ts';
 import type { JsonScan } from './json-scan.ts';
-import { memberRange, type Range } from './member-range.ts';
+import { memberRange, type Range, valueRange } from './member-range.ts';
 import { parseJson } from './parse-json.ts';
 import type { Hashed } from './prefix-hash.ts';
 
@@ -99,7 +99,7 @@ const DUPLICATE = -2;
 function locate(scan: JsonScan, path: readonly (string | number)[]): number {
   let value = 0;
   for (const key of path) {
-    const next = typeof key === 'number' ? (scan.element(value, key) ?? MISSING) : memberValue(scan, value, key);
+    const next = typeof key === 'number' ? (scan.elements(value)[key] ?? MISSING) : memberValue(scan, value, key);
     if (next < 0) return next;
     value = next;
   }
@@ -120,15 +120,15 @@ function memberValue(scan: JsonScan, object: number, name: string): number {
 
 /** In a response of Gemini's only what it says is replaced: its name and id stay as they were written. */
 function placeOf(scan: JsonScan, value: number): ResultPlace | typeof DUPLICATE | undefined {
-  const origin = scan.start(0);
-  const range = (from: number): Range => ({ start: scan.start(from) - origin, end: scan.end(from) - origin });
-  if (!scan.isObject(value)) return { ...range(value), markers: scan.isList(value) ? markersIn(scan, value) : '' };
-  const members = [...scan.members(value)];
+  if (!scan.isObject(value))
+    return { ...valueRange(scan, value), markers: scan.isList(value) ? markersIn(scan, value) : '' };
+  const members = scan.members(value);
   const response = members.find(({ name }) => name === 'response');
-  if (!response) return members.some(({ name }) => name === 'type') ? { ...range(value), markers: '' } : undefined;
+  if (!response)
+    return members.some(({ name }) => name === 'type') ? { ...valueRange(scan, value), markers: '' } : undefined;
   if (memberValue(scan, value, 'response') === DUPLICATE) return DUPLICATE;
   const parts = members.find(({ name }) => name === 'parts');
-  return { ...range(response.value), markers: '', ...(parts ? { beside: memberRange(scan, parts) } : {}) };
+  return { ...valueRange(scan, response.value), markers: '', ...(parts ? { beside: memberRange(scan, parts) } : {}) };
 }
 
 const MARKERS = ['cache_control', 'prompt_cache_breakpoint'];
@@ -140,13 +140,9 @@ function markersIn(scan: JsonScan, list: number): string {
     if (!scan.isObject(part)) continue;
     for (const { key, name, value } of scan.members(part))
       if (MARKERS.includes(name) && scan.isObject(value))
-        found.set(name, textBetween(scan, scan.start(key), scan.end(value)));
+        found.set(name, scan.bytes.toString('utf8', scan.start(key), scan.end(value)));
   }
   return [...found.values()].map((text) => `,${text}`).join('');
-}
-
-function textBetween(scan: JsonScan, start: number, end: number): string {
-  return Buffer.from(scan.bytes.buffer, scan.bytes.byteOffset + start, end - start).toString();
 }
 
 /** Markers move from request to request: what is stored and hashed must not move with them. */
@@ -175,11 +171,11 @@ function withoutMarkers(scan: JsonScan, value: number): string {
       if (!MARKERS.includes(member.name)) continue;
       const { start, end } = memberRange(scan, member);
       if (start + origin < from) continue;
-      text += textBetween(scan, from, start + origin);
+      text += scan.bytes.toString('utf8', from, start + origin);
       from = end + origin;
     }
   }
-  return text + textBetween(scan, from, scan.end(value));
+  return text + scan.bytes.toString('utf8', from, scan.end(value));
 }
 
 function toHashed(shape: ApiShape, message: Fields, segment: Segment): Hashed {

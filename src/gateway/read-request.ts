@@ -22,13 +22,17 @@ export interface ReadRequest {
   readonly path: string;
   readonly headers: GatewayRequest['headers'];
   readonly body: Buffer;
+  /** Where it tells. */
+  readonly model: string | undefined;
   readonly fields: ReadonlyMap<string, Field>;
   readonly beside: Beside;
   readonly listed: readonly Listed[];
   /** The prefix of its first message that is no system prompt; empty where it has none. */
   readonly conversation: string;
-  /** What is known of exactly these messages, or of all but the last of them. */
+  /** What is known of exactly these messages, or of all but the last of them, with the same model. */
   readonly branch: Branch | undefined;
+  /** How many of its messages are known to have been sent before, to whatever model. */
+  readonly knownMessages: number;
 }
 
 /** Reads a request in one pass over its bytes. What is known from an earlier one is only compared. */
@@ -65,7 +69,8 @@ class Reader {
   readonly #listed: Listed[] = [];
   #beside = NOTHING_BESIDE;
   #conversation = '';
-  #branch: Branch | undefined;
+  /** Those that this request begins with, and those that begin with it. */
+  #branches: readonly Branch[] = [];
 
   constructor(request: GatewayRequest, body: Buffer, memory: ConversationMemory) {
     this.#request = request;
@@ -78,15 +83,18 @@ class Reader {
     const problem = this.#readFields();
     if (problem) return problem;
     const { api, path, headers } = this.#request;
+    const model = modelOf(this.#fields, path);
+    const branches = this.#branches.filter(({ listed }) => listed.length <= this.#listed.length);
     return {
-      ...{ api, path, headers },
+      ...{ api, path, headers, model },
       shape: this.#shape,
       body: this.#body,
       fields: this.#fields,
       beside: this.#beside,
       listed: this.#listed,
       conversation: this.#conversation,
-      branch: this.#branch,
+      branch: longest(branches.filter((branch) => branch.model === model)),
+      knownMessages: longest(branches)?.listed.length ?? 0,
     };
   }
 
@@ -162,7 +170,7 @@ class Reader {
       if (body[at] !== COMMA) return 'not-json';
       at = skipSpace(body, at + 1);
     }
-    this.#branch = longest(candidates ?? [], this.#listed.length);
+    this.#branches = candidates ?? [];
     return at + 1;
   }
 
@@ -227,11 +235,16 @@ function alike(branches: readonly Branch[], said: readonly Listed[]): readonly B
   return branches.every(isAlike) ? branches : branches.filter(isAlike);
 }
 
-/** The one that knows most of these messages and no others. */
-function longest(branches: readonly Branch[], messages: number): Branch | undefined {
-  const whole = branches.filter(({ listed }) => listed.length <= messages);
-  return whole.reduce<Branch | undefined>(
+/** The one that knows most messages; of several, the one used last. */
+function longest(branches: readonly Branch[]): Branch | undefined {
+  return branches.reduce<Branch | undefined>(
     (best, branch) => (best && best.listed.length >= branch.listed.length ? best : branch),
     undefined,
   );
+}
+
+function modelOf(fields: ReadonlyMap<string, Field>, path: string): string | undefined {
+  const model = fields.get('model')?.value;
+  if (typeof model === 'string' && model !== '') return model;
+  return /\/models\/([^/:]+)/.exec(path)?.[1];
 }

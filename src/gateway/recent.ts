@@ -2,6 +2,7 @@
 export class Recent<K, V> {
   readonly #entries = new Map<K, V>();
   readonly #most: number;
+  #newest: K | undefined;
 
   constructor(most: number) {
     this.#most = most;
@@ -13,9 +14,11 @@ export class Recent<K, V> {
 
   /** Undefined forgets. */
   set(key: K, value: V | undefined): void {
-    this.#entries.delete(key);
+    // The newest stands at the end already.
+    if (key !== this.#newest || value === undefined) this.#entries.delete(key);
     if (value === undefined) return;
     this.#entries.set(key, value);
+    this.#newest = key;
     if (this.#entries.size <= this.#most) return;
     const [oldest] = this.#entries.keys();
     this.#entries.delete(oldest as K);

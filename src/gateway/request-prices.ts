@@ -2,16 +2,9 @@ import { type Prices, priceLists, pricesOf } from '../plan/prices.ts';
 import { canMark, markersOf } from './cache-marker.ts';
 import type { ReadRequest } from './read-request.ts';
 
-/** The model of a request, where it tells. */
-export function modelOf({ fields, path }: ReadRequest): string | undefined {
-  const model = fields.get('model')?.value;
-  if (typeof model === 'string' && model !== '') return model;
-  return /\/models\/([^/:]+)/.exec(path)?.[1];
-}
-
 /** What the provider bills for this request, once it is large enough to be cached. */
 export function requestPrices(request: ReadRequest): Prices {
-  const model = modelOf(request);
+  const { model } = request;
   const known = model === undefined ? undefined : pricesOf(model);
   const prices = known ?? DEFAULTS[request.api];
   if (!prices.name.startsWith('anthropic')) return prices;
@@ -45,10 +38,13 @@ export interface MaskingPrices extends Prices {
   readonly canMark: boolean;
 }
 
-/** What masking must reckon with: where no marker stands on a message, nothing that could be masked is ever cached. */
+/**
+ * What masking must reckon with: where no marker stands on a message, nothing that could be masked is ever cached. Behind
+ * other interfaces than Anthropic's own, each of which has its own rules for markers, none is placed.
+ */
 export function maskingPrices(request: ReadRequest, prices: Prices): MaskingPrices {
-  if (request.api !== 'anthropic' || !prices.name.startsWith('anthropic')) return { ...prices, canMark: true };
+  if (!prices.name.startsWith('anthropic')) return { ...prices, canMark: true };
   const { onMessages, automatic } = markersOf(request);
   if (onMessages.length === 0 && !automatic) return { ...priceLists.none, canMark: true };
-  return { ...prices, canMark: canMark(request) };
+  return { ...prices, canMark: request.api === 'anthropic' && canMark(request) };
 }

@@ -2,35 +2,12 @@ import { breakEven } from '../plan/policies/break-even.ts';
 import { never } from '../plan/policies/never.ts';
 import type { EpochRecord, Policy } from '../plan/policy.ts';
 import type { Prices } from '../plan/prices.ts';
-import type { Conversation } from './conversation-memory.ts';
 import type { Facts } from './decide.ts';
 import type { GatewayEvent, SettingsEvent, SettledPrices } from './events.ts';
+import type { Found } from './find-events.ts';
 import type { ReadRequest } from './read-request.ts';
 import type { MaskingPrices } from './request-prices.ts';
 import { type Period, settledPolicy } from './settled-policy.ts';
-
-/** An event, and how many messages its request had. */
-export interface Found {
-  readonly event: GatewayEvent;
-  readonly messages: number;
-}
-
-/** The events that were recorded on prefixes of a request, in their order. */
-export function eventsOn({ listed }: ReadRequest, { events }: Conversation): Found[] {
-  if (events.size === 0) return [];
-  const wanted = new Set([...events.values()].map(({ prefix }) => prefix));
-  const lengths = new Map<string, number>();
-  for (const [index, { prefix, prefixes }] of listed.entries()) {
-    for (const piece of prefixes) if (wanted.has(piece)) lengths.set(piece, index + 1);
-    // A system message has no piece of its own.
-    if (wanted.has(prefix)) lengths.set(prefix, index + 1);
-  }
-  const found = [...events.values()].flatMap((event): Found[] => {
-    const messages = lengths.get(event.prefix);
-    return messages === undefined ? [] : [{ event, messages }];
-  });
-  return found.sort((a, b) => a.messages - b.messages);
-}
 
 /** What a conversation is planned with. */
 export interface Settings {
@@ -43,7 +20,7 @@ export interface Settings {
   readonly keepSigned: boolean;
   readonly epochs: readonly EpochRecord[];
   readonly isOff: boolean;
-  /** Whether a gateway is known to have masked something in it before. */
+  /** Whether something is known to have been masked in it before, for this model. */
   readonly wasMasked: boolean;
   /** Now: the prices that the policy reckons with. */
   readonly prices: MaskingPrices;
@@ -56,34 +33,38 @@ export interface Settings {
  * comes later, another system prompt or another price changes no byte that was sent.
  */
 export function settle(request: ReadRequest, facts: Facts, given: Given): Settings {
-  const recorded = given.found.flatMap((found) => (found.event.kind === 'settings' ? [found as FoundSettings] : []));
+  const recorded = given.replayed.flatMap((found) => (found.event.kind === 'settings' ? [found as FoundSettings] : []));
   const first = recorded[0]?.event;
   const recall = first?.recall ?? request.beside.hasRecall;
   const besideTokens = first?.besideTokens ?? nearly(request.beside.tokens, request.branch?.besideTokens);
   const last = recorded.at(-1)?.event;
-  const prefix = request.listed.at(-1)?.prefix ?? '';
+  const { stamp } = given;
   // What was recorded on this very request, before it was sent again at another price, holds.
-  const isNew = !last || (last.prefix !== prefix && !isSame(last.prices, given.prices));
+  const isNew = !last || (last.prefix !== stamp.prefix && !isSame(last.prices, given.prices));
   const prices = isNew ? given.prices : (last.prices as MaskingPrices);
   const periods = periodsOf(request, recorded, isNew ? given.prices : undefined);
-  const isOff = given.found.some(({ event }) => event.kind === 'hands-off');
+  const isOff = given.replayed.some(({ event }) => event.kind === 'hands-off');
   const keepSigned = facts.boundThinking === 'keep';
   return {
     key: isOff ? 'off' : JSON.stringify([...periods.map(toKey), recall, besideTokens, keepSigned]),
     policy: () => (isOff ? never() : settledPolicy(facts.policy ?? breakEvenAt, periods, besideTokens)),
     ...{ recall, besideTokens, keepSigned, isOff, prices },
     wasMasked: first !== undefined,
-    epochs: given.found.flatMap(({ event, messages }) => epochOf(event, messages)),
-    event: isNew ? { kind: 'settings', prefix, prices: toSettled(prices), recall, besideTokens } : undefined,
+    epochs: given.replayed.flatMap(({ event, messages }) => epochOf(event, messages)),
+    event: isNew ? { kind: 'settings', ...stamp, prices: toSettled(prices), recall, besideTokens } : undefined,
   };
 }
 
 const breakEvenAt = (prices: Prices): Policy => breakEven({ prices });
 
 interface Given {
-  readonly found: readonly Found[];
+  readonly replayed: readonly Found[];
   readonly prices: MaskingPrices;
+  readonly stamp: Stamp;
 }
+
+/** What an event has that is decided on this request. */
+export type Stamp = Pick<SettingsEvent, 'prefix' | 'order' | 'model'>;
 
 interface FoundSettings extends Found {
   readonly event: SettingsEvent;

@@ -24,9 +24,17 @@ export function settleRequest(
   const isTaken = status >= 200 && status < 300;
   if (isTaken) decided.answered({ now: context.now(), promptTokens: usage && usage.cached + usage.written });
   const counted = context.tenants.counted(tenant);
-  const previous = counted.get(decided.conversation);
+  // Each model counts its own way.
+  const key = `${decided.conversation} ${decided.decision.model ?? ''}`;
+  const previous = counted.get(key);
   const { api = '', path } = route;
-  const entry = writeReceipt({ id: randomUUID(), api, path, decided, previous, sent, times });
-  if (isTaken) counted.set(decided.conversation, countedOf(entry, decided));
+  const entry = writeReceipt({ id: nextId(), api, path, decided, previous, sent, times });
+  if (isTaken) counted.set(key, countedOf(entry, decided));
   return entry;
 }
+
+const PROCESS = randomUUID().slice(0, 13);
+let count = 0;
+
+/** No other receipt has it, of this process or of another. */
+const nextId = (): string => `${PROCESS}-${++count}`;

@@ -1,13 +1,14 @@
 import { PalimpsestError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
-import type { Decided } from './decide.ts';
-import { loadEvents, saveEvents } from './event-store.ts';
+import type { Decided, StoreTrouble } from './decide.ts';
+import { loadEvents, toItems } from './event-store.ts';
 import type { GatewayEvent } from './events.ts';
-import { sessionOf } from './own-api.ts';
 import type { Status } from './receipt.ts';
+import { sessionOf } from './sessions.ts';
 
 /** What stands in the way of a request waits no longer than this. */
 const MOST_WAIT_MS = 250;
+export const TOO_SLOW = `it took more than ${MOST_WAIT_MS} ms`;
 
 /** The store as requests see it: in time, or not at all. */
 export class StoreGate {
@@ -19,44 +20,46 @@ export class StoreGate {
 
   constructor(store: Store) {
     this.store = store;
-    void this.#inTime(async () => {
-      this.#kind = (await store.stats()).kind;
+    void this.#askKind();
+  }
+
+  async #askKind(): Promise<void> {
+    await this.#inTime(async () => {
+      this.#kind = (await this.store.stats()).kind;
     });
   }
 
   /** Stores what a decision hides, and its events, in one batch. */
-  async keep(decided: Decided): Promise<'stored' | 'store-slow' | 'store-failed'> {
-    const session = sessionOf(decided.conversation);
-    const items = decided.fresh.map(({ text, turn, tool }) => ({
+  keep({ conversation, fresh, events }: Decided): Promise<'stored' | StoreTrouble> {
+    const session = sessionOf(conversation);
+    const texts = fresh.map(({ text, turn, tool }) => ({
       text,
       about: { session, turn, ...(tool === undefined ? {} : { tool }) },
     }));
-    const kept = await this.#inTime(async () => {
-      const texts = items.length > 0 ? this.store.putMany(items) : undefined;
-      await Promise.all([texts, saveEvents(this.store, decided.conversation, decided.events)]);
+    return this.#inTime(async () => {
+      await this.store.putMany([...texts, ...toItems(conversation, events)]);
       return 'stored' as const;
     });
-    return kept;
   }
 
-  /** The events that this or another gateway recorded; undefined where the store does not answer. */
-  async events(conversation: string): Promise<readonly GatewayEvent[] | undefined> {
-    const events = await this.#inTime(() => loadEvents(this.store, conversation));
-    return typeof events === 'string' ? undefined : events;
+  /** The events that this or another gateway recorded. */
+  events(conversation: string): Promise<readonly GatewayEvent[] | StoreTrouble> {
+    return this.#inTime(() => loadEvents(this.store, conversation));
   }
 
   /** Behind the answer: nobody waits for it. */
   record(conversation: string, events: readonly GatewayEvent[]): void {
-    if (events.length > 0) void this.#inTime(() => saveEvents(this.store, conversation, events));
+    void this.#inTime(() => this.store.putMany(toItems(conversation, events)));
   }
 
-  get health(): Status['store'] {
+  async health(): Promise<Status['store']> {
+    if (this.#kind === 'unknown') await this.#askKind();
     const because = this.#trouble;
     return { kind: this.#kind, ok: because === undefined, ...(because === undefined ? {} : { because }) };
   }
 
   /** Where something already waits for the store too long, the next does not even ask: it would only pile up. */
-  async #inTime<T>(work: () => Promise<T>): Promise<T | 'store-slow' | 'store-failed'> {
+  async #inTime<T>(work: () => Promise<T>): Promise<T | StoreTrouble> {
     if (this.#late > 0) return 'store-slow';
     const working = work().then(
       (value) => {
@@ -72,7 +75,7 @@ export class StoreGate {
     if (done === 'store-failed') return done;
     if (done !== 'late') return done.value;
     this.#late++;
-    this.#trouble ??= `it took more than ${MOST_WAIT_MS} ms`;
+    this.#trouble ??= TOO_SLOW;
     void working.finally(() => this.#late--);
     return 'store-slow';
   }
@@ -92,6 +95,6 @@ export async function inTime<T>(asked: Promise<T>): Promise<T | 'late'> {
 }
 
 /** Errors of ours say what to do; those of others may say anything. */
-function wordsOf(error: unknown): string {
+export function wordsOf(error: unknown): string {
   return error instanceof PalimpsestError ? `${error.code}: ${error.message}` : 'it failed';
 }

@@ -5,7 +5,7 @@ import type { GatewayOptions } from './gateway-options.ts';
 import type { Status } from './receipt.ts';
 import { Recent } from './recent.ts';
 import type { Provider } from './route.ts';
-import { StoreGate } from './store-gate.ts';
+import { inTime, StoreGate, TOO_SLOW, wordsOf } from './store-gate.ts';
 import type { Counted } from './write-receipt.ts';
 
 /** What one tenant has for itself: a store, and what is remembered of conversations at each provider. */
@@ -59,9 +59,11 @@ export class Tenants {
     return counted;
   }
 
-  health(tenant: string): Status['store'] {
-    const gate = this.#opened.get(tenant);
-    return gate?.health ?? { kind: 'none', ok: false, because: 'it is not open' };
+  /** Of its store, which is opened for that if it is not. */
+  async health(tenant: string): Promise<Status['store']> {
+    const gate = await inTime(this.gate(tenant).catch(wordsOf));
+    if (typeof gate !== 'string') return gate.health();
+    return { kind: 'unknown', ok: false, because: gate === 'late' ? TOO_SLOW : gate };
   }
 }
 

@@ -82,10 +82,13 @@ export class UsageReader {
   }
 
   #read(bytes: Buffer): void {
+    if (!this.isEvents) {
+      this.#merge(parseJson(bytes.toString()));
+      return;
+    }
     // Nearly every line is a piece of the answer: to look for the word costs a fraction of parsing it.
     if (!bytes.includes(USAGE) && !bytes.includes(TRANSFORMATIONS)) return;
-    const text = bytes.toString();
-    const json = this.isEvents ? /^data: ?(.*)$/s.exec(text)?.[1] : text;
+    const json = /^data: ?(.*)$/s.exec(bytes.toString())?.[1];
     if (json !== undefined) this.#merge(parseJson(json));
   }
 

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { ConversationMemory } from '../../src/gateway/conversation-memory.ts';
 import type { GatewayEvent } from '../../src/gateway/events.ts';
 import { breakEven, type Policy, type Prices, slidingWindow } from '../../src/index.ts';
 import {
@@ -8,11 +7,13 @@ import {
   anthropicMessages,
   Desk,
   type Json,
+  MODEL,
   marked,
   maskedIn,
   output,
   parsed,
   resultsIn,
+  successor,
 } from './requests.test-data.ts';
 
 const EPHEMERAL = { type: 'ephemeral' };
@@ -83,15 +84,22 @@ describe('the cache marker', () => {
     expect(asked.decision.cacheMarker).toBeUndefined();
   });
 
-  it('is counted with all those inside a result', () => {
-    const parts = (turn: number): Json[] =>
-      ['a', 'b', output(turn)].map((text) => ({ type: 'text', text, cache_control: EPHEMERAL }));
-    const body = (turns: number): Json => ({
-      ...anthropicBody([]),
-      messages: anthropicMessages(turns, { results: (turn) => (turn === turns ? parts(turn) : undefined) }),
-    });
+  const texts = ['a', 'b'].map((text) => ({ type: 'text', text, cache_control: EPHEMERAL }));
+  const document = { type: 'document', source: { type: 'content', content: texts } };
+
+  it.each([
+    ['a result', texts],
+    ['a document in a result', [document]],
+    ['a search result in a result', [{ type: 'search_result', source: 'x', title: 'x', content: texts }]],
+  ])('is counted with all those inside %s', (_where, parts) => {
+    const body = (turns: number): Json => {
+      const results = (turn: number) => (turn === turns ? [...parts, { type: 'text', text: output(turn) }] : undefined);
+      return anthropicBody(anthropicMessages(turns, { results }));
+    };
     const { asked } = firstEpoch(new Desk(), body);
     expect(asked.out.toString().split('"cache_control"')).toHaveLength(5);
+    // None of them can move, and that was reckoned with.
+    expect(asked.events).toMatchObject([{ kind: 'settings', prices: { canMark: false } }]);
   });
 
   it('takes the place of one that is null', () => {
@@ -192,6 +200,31 @@ describe('prices', () => {
     expect(new Set(lists)).toEqual(new Set(['none']));
   });
 
+  it("of Claude behind OpenAI's interface follow its markers, and reckon without one of ours", () => {
+    const results = (turns: number): Json[] =>
+      Array.from({ length: turns }, (_, i) => [
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [
+            { id: `c${i}`, type: 'function', function: { name: 'read_file', arguments: `{"path":"${i}"}` } },
+          ],
+        },
+        { role: 'tool', tool_call_id: `c${i}`, content: output(i) },
+      ]).flat();
+    const model = 'anthropic/claude-sonnet-5';
+    const said = { role: 'user', content: [{ type: 'text', text: 'Go on', cache_control: EPHEMERAL }] };
+    const body = (task: string): Json => ({ model, messages: [{ role: 'user', content: task }, ...results(14), said] });
+    const ask = (task: string): Asked => new Desk().ask(body(task), { api: 'openai-chat' });
+    const [short, long] = [ask('Go').decision, ask('Go '.repeat(4000)).decision];
+    expect(short).toMatchObject({ act: 'wait', prices: { name: 'anthropic-5m' } });
+    // What stands before the first edit would be written again too.
+    expect(long.price).toBeGreaterThan((short.price ?? 0) + 4000);
+    const masked = new Desk({ policy: () => slidingWindow({ turns: 2 }) }).ask(body('Go'), { api: 'openai-chat' });
+    expect(masked.decision.masked).toBe(12);
+    expect(masked.out.toString().split('cache_control')).toHaveLength(2);
+  });
+
   it('that change take back no mask, in this process or another', () => {
     const desk = new Desk();
     const recorded = [];
@@ -199,16 +232,14 @@ describe('prices', () => {
     // Without markers at first: everything outside the window goes at once.
     for (let turns = 1; turns <= 30; turns++) {
       const messages = anthropicMessages(turns);
-      const body = turns < 16 ? { model: 'claude-opus-5', messages } : anthropicBody(messages);
+      const body = turns < 16 ? { model: MODEL, messages } : anthropicBody(messages);
       const asked = desk.ask(body);
       const masks = maskedIn(asked.out);
       const before = last ? maskedIn(last.out) : [];
       expect(before.every((isMasked, i) => !isMasked || masks[i])).toBe(true);
       recorded.push(...asked.events);
       if (turns === 20) expect(asked.decision).toMatchObject({ act: 'wait', prices: { name: 'anthropic-5m' } });
-      const memory = new ConversationMemory();
-      memory.learnEvents(asked.conversation, recorded);
-      expect(new Desk({}, memory).ask(body).out.equals(asked.out)).toBe(true);
+      expect(successor(asked, recorded).ask(body).out.equals(asked.out)).toBe(true);
       last = asked;
     }
     expect(recorded.map(({ kind }) => kind)).toEqual(['settings', 'settings']);
@@ -217,7 +248,7 @@ describe('prices', () => {
 });
 
 describe('a request that is sent again at another price', () => {
-  const cheap = (turns: number): Json => ({ model: 'claude-opus-5', messages: anthropicMessages(turns) });
+  const cheap = (turns: number): Json => ({ model: MODEL, messages: anthropicMessages(turns) });
   const dear = (turns: number): Json => anthropicBody(anthropicMessages(turns));
 
   it.each([11, 14])('keeps its masks, and so does the next one (after %i turns)', (turns) => {
@@ -226,9 +257,7 @@ describe('a request that is sent again at another price', () => {
     const ask = (body: Json): boolean[] => {
       const asked = desk.ask(body);
       recorded.push(...asked.events);
-      const memory = new ConversationMemory();
-      memory.learnEvents(asked.conversation, recorded);
-      expect(maskedIn(new Desk({}, memory).ask(body).out)).toEqual(maskedIn(asked.out));
+      expect(maskedIn(successor(asked, recorded).ask(body).out)).toEqual(maskedIn(asked.out));
       return maskedIn(asked.out);
     };
     for (let turn = 1; turn < turns; turn++) ask(cheap(turn));
@@ -283,8 +312,6 @@ describe('recall', () => {
     const second = desk.ask(body);
     const contents = (asked: Asked): unknown[] => resultsIn(parsed(asked.out)).slice(0, 6);
     expect(contents(second)).toEqual(contents(first));
-    const memory = new ConversationMemory();
-    memory.learnEvents(first.conversation, first.events);
-    expect(new Desk({ policy }, memory).ask(body).out.equals(second.out)).toBe(true);
+    expect(successor(first, first.events, { policy }).ask(body).out.equals(second.out)).toBe(true);
   });
 });

@@ -11,7 +11,8 @@ const LISTS: Record<Api, string> = {
   'openai-responses': 'input',
   gemini: 'contents',
 };
-const prices = { ...priceLists['anthropic-5m'], leastTokens: 0 };
+/** Of a provider that finds a cached prefix wherever it ends: where that is only at markers, a gateway reckons otherwise. */
+const prices = { ...priceLists['anthropic-5m'], name: 'own', leastTokens: 0 };
 const apis = Object.keys(LISTS);
 
 /** The requests that a history implies: all before each reply, and the whole. */

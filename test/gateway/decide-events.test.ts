@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ConversationMemory } from '../../src/gateway/conversation-memory.ts';
-import { loadEvents, saveEvents } from '../../src/gateway/event-store.ts';
+import { loadEvents, toItems } from '../../src/gateway/event-store.ts';
 import type { GatewayEvent } from '../../src/gateway/events.ts';
 import { slidingWindow } from '../../src/index.ts';
 import { createMemoryStore } from '../../src/store/index.ts';
@@ -13,6 +13,7 @@ import {
   maskedIn,
   parsed,
   resultsIn,
+  successor,
 } from './requests.test-data.ts';
 
 const HOUR = 3_600_000;
@@ -27,13 +28,6 @@ function run(desk: Desk, from: number, to: number): { last: Asked; events: Gatew
     events.push(...last.events);
   }
   return { last, events };
-}
-
-/** Another process on the same store. */
-function successor(asked: Asked, events: readonly GatewayEvent[]): Desk {
-  const memory = new ConversationMemory();
-  memory.learnEvents(asked.conversation, JSON.parse(JSON.stringify(events)));
-  return new Desk({}, memory);
 }
 
 describe('a cold cache', () => {
@@ -229,9 +223,8 @@ describe('the store in the way', () => {
 
   it('keeps events where every gateway on it finds them', async () => {
     const store = createMemoryStore();
-    const event: GatewayEvent = { kind: 'cold-cache', prefix: 'abc' };
-    await saveEvents(store, 'conversation', [event]);
-    await saveEvents(store, 'conversation', []);
+    const event: GatewayEvent = { kind: 'cold-cache', prefix: 'abc', order: 1, model: 'm' };
+    await store.putMany(toItems('conversation', [event]));
     expect(await loadEvents(store, 'conversation')).toEqual([event]);
     expect(await loadEvents(store, 'another')).toEqual([]);
   });

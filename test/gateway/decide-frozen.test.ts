@@ -2,7 +2,16 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ConversationMemory } from '../../src/gateway/conversation-memory.ts';
 import type { GatewayEvent } from '../../src/gateway/events.ts';
-import { anthropicMessages, Desk, isMasked, type Json, marked, parsed, resultsIn } from './requests.test-data.ts';
+import {
+  anthropicMessages,
+  Desk,
+  isMasked,
+  type Json,
+  marked,
+  parsed,
+  resultsIn,
+  successor,
+} from './requests.test-data.ts';
 
 /** What may change from one request to the next, beside the conversation. */
 const circumstances = fc.record({
@@ -14,6 +23,9 @@ const circumstances = fc.record({
   store: fc.constantFrom('fine', 'fine', 'fine', 'fine', 'down'),
   isAnswered: fc.constantFrom(true, true, true, false),
   isRestarted: fc.constantFrom(false, false, false, false, true),
+  /** A request in between that is none of the main line: an old one, a fork, or one to another model. */
+  side: fc.constantFrom(undefined, undefined, 'late', 'fork', 'model'),
+  turnsBack: fc.constantFrom(0, 1, 3, 8),
 });
 
 function bodyOf(turns: number, { marker, hasRecall, systemWords }: Json): Json {
@@ -27,8 +39,20 @@ function bodyOf(turns: number, { marker, hasRecall, systemWords }: Json): Json {
   };
 }
 
+const GO_ON = [
+  { role: 'assistant', content: 'Hm.' },
+  { role: 'user', content: 'Go on.' },
+];
+
+/** With tools, system prompt and markers of its own. */
+function sideOf(turns: number, { side, turnsBack, marker, hasRecall }: Json): Json {
+  const body = bodyOf(Math.max(1, turns - (turnsBack as number)), { marker, hasRecall: !hasRecall, systemWords: 500 });
+  if (side === 'model') return { ...body, model: 'claude-haiku-4-5' };
+  return side === 'fork' ? { ...body, messages: [...(body.messages as Json[]), ...GO_ON] } : body;
+}
+
 describe('a mask that was sent', () => {
-  it('stays as it is, whatever changes beside the conversation', () => {
+  it('stays as it is, whatever else is asked and changes beside it, and is the same elsewhere', () => {
     let masks = 0;
     fc.assert(
       fc.property(fc.array(circumstances, { minLength: 12, maxLength: 36, size: 'max' }), (course) => {
@@ -54,13 +78,18 @@ describe('a mask that was sent', () => {
           }
           const contents = resultsIn(decided.body ? parsed(decided.body) : body);
           for (const [index, text] of sent) expect(contents[index]).toEqual(text);
+          if (decided === asked && asked.decision.masked > 0)
+            expect(resultsIn(parsed(successor(asked, recorded.toReversed(), desk.facts).look(body).out))).toEqual(
+              contents,
+            );
           if (!now.isAnswered) continue;
           decided.answered({ now: desk.now });
+          if (now.side) recorded.push(...desk.ask(sideOf(i + 1, now)).events);
           for (const [index, content] of contents.entries()) if (isMasked(content)) sent.set(index, content);
           masks += decided.decision.newMasks.length;
         }
       }),
-      { numRuns: Number(process.env.PALIMPSEST_RUNS ?? 60) },
+      { numRuns: Number(process.env.PALIMPSEST_RUNS ?? 40) },
     );
     expect(masks).toBeGreaterThan(200);
   });

@@ -1,6 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { slidingWindow } from '../../src/index.ts';
-import { anthropicBody, anthropicMessages, Desk, type Json, maskedIn, parsed } from './requests.test-data.ts';
+import { never, slidingWindow } from '../../src/index.ts';
+import {
+  anthropicBody,
+  anthropicMessages,
+  Desk,
+  type Json,
+  maskedIn,
+  parsed,
+  successor,
+} from './requests.test-data.ts';
 
 const policy = () => slidingWindow({ turns: 2 });
 const BETA = 'thinking-binding-controls-2026-08-01';
@@ -110,12 +118,34 @@ describe('signed thinking behind a mask', () => {
   });
 
   it('stays asked for where a store that is down takes the masks away', () => {
-    const { conversation, events } = new Desk({ policy }).ask(body(8));
-    const heir = new Desk({ policy });
-    heir.memory.learnEvents(conversation, events);
-    const down = heir.look(body(9)).putOff('store-slow');
+    const asked = new Desk({ policy }).ask(body(8));
+    const down = successor(asked, asked.events, { policy }).look(body(9)).putOff('store-slow');
     expect(down.decision).toMatchObject({ masked: 0, dropsThinking: true });
     expect(down.headers).toEqual({ 'anthropic-beta': BETA });
+  });
+
+  it('may be bound to masks that a store which does not answer knows of', () => {
+    const heir = new Desk({ policy, storeTrouble: 'store-failed' });
+    const asked = heir.ask(body(9));
+    expect(asked.decision).toMatchObject({ masked: 0, reason: 'store-failed', dropsThinking: true });
+    expect(asked.headers).toEqual({ 'anthropic-beta': BETA });
+    expect(parsed(asked.original.body ?? Buffer.alloc(0)).thinking).toEqual(parsed(asked.out).thinking);
+    // Also where nothing would be masked now, and where the request cannot ask for it.
+    expect(heir.ask(body(1)).decision).toMatchObject({ masked: 0, dropsThinking: true });
+    const unasked = heir.ask(body(10, { thinking: undefined }));
+    expect([unasked.body, unasked.decision.reason]).toEqual([undefined, 'store-failed']);
+  });
+
+  it('may be bound to what was masked for another model', () => {
+    const desk = new Desk({ policy });
+    desk.ask(body(8));
+    const other = new Desk({ policy: () => never() }, desk.memory);
+    expect(other.ask(body(9, { model: 'claude-sonnet-5-1' })).decision).toMatchObject({
+      masked: 0,
+      dropsThinking: true,
+    });
+    const model = 'claude-sonnet-5-1';
+    expect(new Desk({ policy: () => never() }).ask(body(9, { model })).decision.dropsThinking).toBeUndefined();
   });
 
   it('is never behind a mask with the setting keep', () => {

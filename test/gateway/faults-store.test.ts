@@ -43,6 +43,23 @@ async function start(store: Store | (() => Promise<Store>)) {
 const full = () => Promise.reject(new PalimpsestError('STORE_FAILED', 'no space left'));
 
 describe('a store', () => {
+  it('is told by the status before the first request', async () => {
+    const gateway = await start(createMemoryStore());
+    expect((await gateway.ask<Status>('status')).store).toEqual({ kind: 'memory', ok: true });
+  });
+
+  it('that cannot be opened is told by the status before the first request, and when it can', async () => {
+    let isThere = false;
+    const gateway = await start(async () => {
+      if (!isThere) throw new PalimpsestError('STORE_LOCKED', 'another process writes');
+      return createMemoryStore();
+    });
+    const because = 'STORE_LOCKED: another process writes';
+    expect((await gateway.ask<Status>('status')).store).toEqual({ kind: 'unknown', ok: false, because });
+    isThere = true;
+    expect((await gateway.ask<Status>('status')).store).toEqual({ kind: 'memory', ok: true });
+  });
+
   it('that is full masks nothing, and says so', async () => {
     const gateway = await start(withWrites(full));
     expect(await gateway.send(8)).toBe(0);
@@ -89,6 +106,30 @@ describe('a store', () => {
     isGone = false;
     expect(await gateway.send(13)).toBeGreaterThan(6);
     expect((await gateway.ask<Status>('status')).store.ok).toBe(true);
+  });
+
+  it('that does not tell what is recorded leaves everything as it came, but for the opt-in of bound thinking', async () => {
+    let isDown = true;
+    const store = createMemoryStore();
+    const gateway = await start(
+      changedStore(store, {
+        list: (session) => {
+          if (isDown) throw new PalimpsestError('STORE_FAILED', 'gone');
+          return store.list(session);
+        },
+      }),
+    );
+    expect(await gateway.send(8)).toBe(0);
+    const thinking = { type: 'adaptive' };
+    const body = anthropicBody(anthropicMessages(8, { thinks: true }), { model: 'claude-opus-5-1', thinking });
+    const headers = { 'anthropic-version': '2023-06-01' };
+    await fetch(`${gateway.url}/v1/messages`, { method: 'POST', headers, body: JSON.stringify(body) });
+    const got = gateway.upstream.received.at(-1) as Received;
+    const binding = { block_binding: { prefix_mismatch_behavior: 'drop_block' } };
+    expect(JSON.parse(got.body.toString())).toEqual({ ...body, thinking: { ...thinking, ...binding } });
+    expect(gateway.logged).toContainEqual(expect.objectContaining({ level: 'warn', code: 'store-failed' }));
+    isDown = false;
+    expect(await gateway.send(9)).toBe(7);
   });
 
   it('that cannot be opened is tried again', async () => {

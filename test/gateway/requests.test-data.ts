@@ -1,5 +1,6 @@
 import { ConversationMemory } from '../../src/gateway/conversation-memory.ts';
 import { type Api, type Decided, decide, type Facts, type GatewayRequest } from '../../src/gateway/decide.ts';
+import type { GatewayEvent } from '../../src/gateway/events.ts';
 
 export type Json = Record<string, unknown>;
 
@@ -100,6 +101,17 @@ export class Desk {
     const decided = decide(request, { ...this.facts, now: this.now, memory: this.memory });
     return Object.assign(decided, { out: Buffer.from(decided.body ?? request.body) });
   }
+}
+
+/** Another process on the same store, which knows of the conversation what was recorded. */
+export function successor(
+  { conversation }: Pick<Decided, 'conversation'>,
+  recorded: readonly GatewayEvent[],
+  facts: Partial<Facts> = {},
+): Desk {
+  const memory = new ConversationMemory();
+  memory.learnEvents(conversation, JSON.parse(JSON.stringify(recorded)));
+  return new Desk(facts, memory);
 }
 
 export const parsed = (bytes: Uint8Array): Json => JSON.parse(Buffer.from(bytes).toString()) as Json;

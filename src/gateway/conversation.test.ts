@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import { Conversation } from './conversation.ts';
+
+const COLD = { kind: 'cold-cache', prefix: 'p', order: 1, model: 'm' } as const;
+
+describe('what is known of a conversation', () => {
+  it('has one of two events that were decided at once, whichever is learnt first', () => {
+    const [mine, other] = [{ ...COLD, kind: 'hands-off', because: 'a', wasEdited: true } as const, COLD];
+    const theirs = { ...mine, because: 'b' };
+    for (const events of [
+      [mine, theirs, other],
+      [other, theirs, mine],
+    ]) {
+      const conversation = new Conversation();
+      conversation.learn(events);
+      expect(new Set(conversation.eventsAt('p'))).toEqual(new Set([mine, other]));
+    }
+  });
+
+  it('takes back only what is not recorded', () => {
+    const conversation = new Conversation();
+    conversation.decide([COLD]);
+    expect([conversation.isPending(COLD), conversation.nextOrder]).toEqual([true, 2]);
+    conversation.takeBack([COLD]);
+    expect(conversation.eventsAt('p')).toEqual([]);
+    conversation.decide([COLD]);
+    conversation.learn([{ ...COLD }]);
+    conversation.takeBack([COLD]);
+    expect(conversation.eventsAt('p')).toEqual([COLD]);
+  });
+
+  it('tells when each model was used last, whichever answer ends first', () => {
+    const conversation = new Conversation();
+    expect([conversation.isUsed, conversation.usedAt('a')]).toEqual([false, undefined]);
+    conversation.use('a', 7);
+    conversation.use('a', 5);
+    conversation.use(undefined, 9);
+    expect([conversation.isUsed, conversation.usedAt('a'), conversation.usedAt('b'), conversation.usedAt()]).toEqual([
+      true,
+      7,
+      undefined,
+      9,
+    ]);
+  });
+});

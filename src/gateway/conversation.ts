@@ -1,0 +1,87 @@
+import type { Branch } from './branch.ts';
+import type { GatewayEvent } from './events.ts';
+import { Recent } from './recent.ts';
+
+/** Sub-agents, forks and other models that begin alike. */
+export const MOST_BRANCHES = 16;
+
+/** All that begins with the same message. */
+export class Conversation {
+  readonly branches: Branch[] = [];
+  /** The handles and turns that the store is known to have. */
+  readonly stored = new Set<string>();
+  hasEvents = false;
+  /** Whether a provider has answered any request of it. */
+  isUsed = false;
+  readonly #events = new Map<string, GatewayEvent[]>();
+  /** What was decided and is not known to be recorded yet. */
+  readonly #pending = new Set<GatewayEvent>();
+  /** By model: their names may come from anywhere. */
+  readonly #usedAt = new Recent<string, number>(MOST_BRANCHES);
+  #lastOrder = 0;
+
+  /** What an event must have that is decided now. */
+  get nextOrder(): number {
+    return this.#lastOrder + 1;
+  }
+
+  get hasAnyEvent(): boolean {
+    return this.#events.size > 0;
+  }
+
+  eventsAt(prefix: string): readonly GatewayEvent[] {
+    return this.#events.get(prefix) ?? NO_EVENTS;
+  }
+
+  isPending(event: GatewayEvent): boolean {
+    return this.#pending.has(event);
+  }
+
+  /** Takes in what is recorded. Of two gateways that decided the same at once, one is right for all. */
+  learn(events: readonly GatewayEvent[]): void {
+    for (const event of events) {
+      this.#lastOrder = Math.max(this.#lastOrder, event.order);
+      const known = this.eventsAt(event.prefix).find((other) => isSameCase(other, event));
+      if (known) this.#pending.delete(known);
+      if (known && !isBefore(event, known)) continue;
+      const others = this.eventsAt(event.prefix).filter((other) => other !== known);
+      this.#events.set(event.prefix, [...others, event]);
+    }
+  }
+
+  /** Takes in what was decided just now, and is to be recorded. */
+  decide(events: readonly GatewayEvent[]): void {
+    this.learn(events);
+    for (const event of events) this.#pending.add(event);
+  }
+
+  /** Takes back what was decided and did not go out. */
+  takeBack(events: readonly GatewayEvent[]): void {
+    for (const event of events) {
+      if (!this.#pending.delete(event)) continue;
+      const others = this.eventsAt(event.prefix).filter((other) => other !== event);
+      if (others.length > 0) this.#events.set(event.prefix, others);
+      else this.#events.delete(event.prefix);
+    }
+  }
+
+  /** When a provider used its cache of it for a model last, as far as we know. */
+  usedAt(model = ''): number | undefined {
+    return this.#usedAt.get(model);
+  }
+
+  use(model: string | undefined, now: number): void {
+    this.isUsed = true;
+    this.#usedAt.set(model ?? '', Math.max(now, this.usedAt(model) ?? now));
+  }
+}
+
+const NO_EVENTS: readonly GatewayEvent[] = [];
+
+const modelOf = (event: GatewayEvent): string => ('model' in event ? event.model : '');
+
+const isSameCase = (a: GatewayEvent, b: GatewayEvent): boolean => a.kind === b.kind && modelOf(a) === modelOf(b);
+
+function isBefore(a: GatewayEvent, b: GatewayEvent): boolean {
+  return a.order === b.order ? JSON.stringify(a) < JSON.stringify(b) : a.order < b.order;
+}

@@ -1,0 +1,43 @@
+import { describe, expect, it } from 'vitest';
+import { breakEven, graduated, hybrid, never, slidingWindow, sweAgent } from '../index.ts';
+import { checkGatewayOptions, type GatewayOptions } from './gateway-options.ts';
+
+const check = (options: unknown) => () => checkGatewayOptions(options as GatewayOptions);
+
+describe('the options of a gateway', () => {
+  it.each([
+    ['upstreams', 'http://127.0.0.1'],
+    ['store', {}],
+    ['isStoreShared', 'yes'],
+    ['policy', 'break-even'],
+    ['prices', 'cheap'],
+    ['maxTokens', 0],
+    ['boundThinking', 'drop'],
+    ['token', 'short'],
+    ['tenants', { short: 'a' }],
+    ['polcy', never()],
+  ])('name %s where it is none that it could work with', (name, value) => {
+    expect(check({ [name]: value })).toThrow(
+      expect.objectContaining({ code: 'BAD_OPTION', message: expect.stringContaining(name) }),
+    );
+  });
+
+  it.each([
+    ['hybrid', hybrid()],
+    ['hybrid', () => hybrid()],
+    ['graduated', graduated({ maxInputChars: 10_000 })],
+  ])('refuse %s, which leaves messages out, and say what to take in its place', (name, policy) => {
+    const text = expect.stringMatching(`masks, such as break-even.* found ${name}`);
+    expect(check({ policy })).toThrow(expect.objectContaining({ code: 'BAD_OPTION', message: text }));
+  });
+
+  it.each([
+    ['break-even', breakEven()],
+    ['break-even at any price', (prices: object) => breakEven({ prices: prices as never })],
+    ['a window', slidingWindow({ turns: 3 })],
+    ['a preset', sweAgent()],
+    ['nothing', never()],
+  ])('take %s', (_name, policy) => {
+    expect(check({ policy })).not.toThrow();
+  });
+});

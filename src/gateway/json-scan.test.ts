@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { JsonScan, NOT_JSON, TOO_DEEP } from './json-scan.ts';
+
+const scanned = (text: string, scan = new JsonScan()): JsonScan => {
+  const bytes = Buffer.from(text);
+  expect(scan.scan(bytes, 0)).toBe(bytes.length);
+  return scan;
+};
+
+const named = (scan: JsonScan, object: number): [string, string][] =>
+  scan.members(object).map(({ name, value }) => [name, scan.text(value)]);
+
+describe('JsonScan', () => {
+  it('knows the members of an object and what they are written as', () => {
+    const scan = scanned('{ "a" : 1.0, "é": [ true ] , "a":{"b":null}}');
+    expect(named(scan, 0)).toEqual([
+      ['a', '1.0'],
+      ['é', '[ true ]'],
+      ['a', '{"b":null}'],
+    ]);
+  });
+
+  it('reads names that are written with escapes', () => {
+    expect(named(scanned('{"\\u0061\\"\\\\":0}'), 0)).toEqual([['a"\\', '0']]);
+  });
+
+  it('knows what a list holds, whatever stands inside', () => {
+    const scan = scanned('[[1,[2]],"]",{"a":[]},[]]');
+    expect(scan.elements(0).map((value) => scan.text(value))).toEqual(['[1,[2]]', '"]"', '{"a":[]}', '[]']);
+  });
+
+  it('forgets what it scanned before', () => {
+    const scan = scanned('{"a":[1,2]}');
+    expect([named(scan, 0), scan.elements(2).length]).toEqual([[['a', '[1,2]']], 2]);
+    scanned('{"b":[3]}', scan);
+    expect([named(scan, 0), scan.elements(2).length]).toEqual([[['b', '[3]']], 1]);
+  });
+
+  it.each(['', '{"a"}', '[1,]', '{"a":1,}', '[01]', '"a', '[1}', 'tru'])('takes %j for no JSON', (text) => {
+    expect(new JsonScan().scan(Buffer.from(text), 0)).toBe(NOT_JSON);
+  });
+
+  it('gives up where it is too deep', () => {
+    expect(new JsonScan().scan(Buffer.from('['.repeat(257)), 0)).toBe(TOO_DEEP);
+  });
+});
