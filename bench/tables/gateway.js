@@ -3,7 +3,7 @@ import { count, ratio, time } from './table.js';
 /** @returns {Generator<import('./table.js').Table>} */
 export function* gatewayTables({ measure, quick }) {
   yield throughputTable(
-    measure('gateway.js', { task: 'throughput', rounds: quick ? 3 : 7, roundMs: quick ? 700 : 2000 }),
+    measure('gateway.js', { task: 'throughput', rounds: quick ? 7 : 31, roundMs: quick ? 300 : 450 }),
   );
   const rounds = quick ? 220 : 880;
   const run = (bodyBytes, isNew) => measure('gateway.js', { task: 'latency', bodyBytes, rounds, isNew });
@@ -16,11 +16,10 @@ export function* gatewayTables({ measure, quick }) {
   yield memoryTable(measure('gateway.js', { task: 'memory', requests: 10_000 }), 10_000);
 }
 
-function throughputTable({ bodyBytes, bare, palimpsest }) {
-  const quotient = palimpsest / bare;
+function throughputTable({ bodyBytes, bare, palimpsest, quotient }) {
   return {
     title: 'gateway: requests per second',
-    note: `bodies of ${count(bodyBytes)} bytes, 16 at a time; bare is node:http on both sides and nothing else`,
+    note: `bodies of ${count(bodyBytes)} bytes, 16 at a time; bare is node:http on both sides and nothing else; median of pairs`,
     columns: ['palimpsest', 'bare', 'ours / bare', 'target', ''],
     rows: [
       {

@@ -32,8 +32,10 @@ interface Epoch {
 export function settledPolicy(make: MakePolicy, periods: readonly Period[], besideTokens = 0): Policy {
   const made = new Map<MaskingPrices, Policy>();
   const policyFor = (prices: MaskingPrices): Policy => {
+    const known = made.get(prices);
+    if (known) return known;
     const { canMark: _place, ...list } = prices;
-    const policy = made.get(prices) ?? make(list);
+    const policy = make(list);
     made.set(prices, policy);
     return policy;
   };
@@ -80,9 +82,16 @@ interface Caching {
 }
 
 function withTextBefore(request: RequestView, textBefore: RequestView['textBefore']): RequestView {
-  const { turns, tokens, observations, frontier, omitted, revision, maskable, text, isCold } = request;
   return {
-    ...{ turns, tokens, observations, frontier, omitted, revision, maskable, text, isCold },
+    turns: request.turns,
+    tokens: request.tokens,
+    observations: request.observations,
+    frontier: request.frontier,
+    omitted: request.omitted,
+    revision: request.revision,
+    maskable: request.maskable,
+    text: request.text,
+    isCold: request.isCold,
     gain: (observation) => request.gain(observation),
     textOf: (turn) => request.textOf(turn),
     textBefore,
