@@ -3,6 +3,7 @@ import type { Planner } from './planner.ts';
 interface Conversation<M> {
   readonly planner: Planner<M>;
   readonly isSame: (options: unknown, format: unknown) => boolean;
+  readonly beside: Snapshot;
   readonly seen: Snapshot;
 }
 
@@ -31,11 +32,7 @@ export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Plann
   // What a cold cache made it do, the history does not tell the next call.
   if (!isObject(first) || key.isCold) return planAll(messages, key);
   const known = conversations.get(first) as Conversation<M> | undefined;
-  if (
-    known?.isSame(key.options, key.format) &&
-    beginsWith(messages, known.planner.ledger.messages) &&
-    known.seen.isUnchanged()
-  ) {
+  if (known?.isSame(key.options, key.format) && known.beside.isStartOf(key.beside) && known.seen.isStartOf(messages)) {
     const fresh = messages.slice(known.planner.ledger.messages.length);
     if (fresh.length === 0) return known.planner;
     // Forgotten until it has gone well: a counter or a policy of the caller's may throw in the middle.
@@ -45,9 +42,9 @@ export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Plann
     return known.planner;
   }
   const planner = planAll(messages, key);
-  const seen = new Snapshot();
-  const isComparable = seen.addAll(key.beside) && seen.addAll(messages);
-  if (isComparable) conversations.set(first, { planner, isSame: key.sameAs(), seen });
+  const [beside, seen] = [new Snapshot(), new Snapshot()];
+  const isComparable = beside.addAll(key.beside) && seen.addAll(messages);
+  if (isComparable) conversations.set(first, { planner, isSame: key.sameAs(), beside, seen });
   return planner;
 }
 
@@ -55,12 +52,6 @@ function planAll<M>(messages: readonly M[], key: PlannerKey<M>): Planner<M> {
   const planner = key.create();
   planner.take(messages, key);
   return planner;
-}
-
-function beginsWith<M>(messages: readonly M[], start: readonly M[]): boolean {
-  if (messages.length < start.length) return false;
-  for (let i = 0; i < start.length; i++) if (messages[i] !== start[i]) return false;
-  return true;
 }
 
 type Owner = Readonly<Record<string, unknown>>;
@@ -71,25 +62,23 @@ const isObject = (value: unknown): value is object => typeof value === 'object' 
 const MOST_VALUES = 2000;
 const DEEPEST = 16;
 
-/** So many messages are written down together: one long list would be copied again and again as it grows. */
-const BLOCK = 100;
-
 /**
  * Every value in some messages in the order in which it stands, and the last key of every object, to see whether
  * anything was changed in place. A key that is renamed moves to the end, so the last one tells; only an object of which
  * every key was deleted and written anew under another name, with the same values in the same order, is not noticed.
  */
 class Snapshot {
-  readonly #blocks: { readonly owners: readonly unknown[]; readonly values: readonly unknown[] }[] = [];
+  readonly #roots: unknown[] = [];
+  readonly #seen: unknown[] = [];
+  #limit = 0;
 
   /** Answers false for values that cannot be compared this way. */
-  addAll(owners: readonly unknown[]): boolean {
-    const writer = new Writer();
+  addAll(values: readonly unknown[]): boolean {
     try {
-      for (let from = 0; from < owners.length; from += BLOCK) {
-        const block = owners.slice(from, from + BLOCK);
-        if (!block.every((owner) => writer.write(owner))) return false;
-        this.#blocks.push({ owners: block, values: writer.take() });
+      for (const value of values) {
+        this.#limit = this.#seen.length + MOST_VALUES;
+        this.#roots.push(value);
+        if (isObject(value) && !this.#add(value as Owner, 0)) return false;
       }
       return true;
     } catch {
@@ -97,43 +86,28 @@ class Snapshot {
     }
   }
 
-  isUnchanged(): boolean {
-    for (const { owners, values } of this.#blocks) {
-      let next = 0;
-      for (const owner of owners) {
-        if (isObject(owner)) next = compare(owner as Owner, values, next);
-        if (next < 0) return false;
-      }
+  /** Whether a list begins with the very values that were added, and nothing in them has changed since. */
+  isStartOf(list: readonly unknown[]): boolean {
+    const roots = this.#roots;
+    if (list.length < roots.length) return false;
+    let next = 0;
+    for (let i = 0; i < roots.length; i++) {
+      const root = roots[i];
+      if (list[i] !== root) return false;
+      if (isObject(root)) next = compare(root as Owner, this.#seen, next);
+      if (next < 0) return false;
     }
     return true;
   }
-}
-
-/** Writes values down in a list that it uses again. */
-class Writer {
-  readonly #values: unknown[] = [];
-  #used = 0;
-  #limit = 0;
-
-  write(value: unknown): boolean {
-    this.#limit = this.#used + MOST_VALUES;
-    return !isObject(value) || this.#add(value as Owner, 0);
-  }
-
-  take(): unknown[] {
-    const taken = this.#values.slice(0, this.#used);
-    this.#used = 0;
-    return taken;
-  }
 
   #add(owner: Owner, depth: number): boolean {
-    if (depth > DEEPEST || this.#used > this.#limit || ArrayBuffer.isView(owner)) return false;
-    const values = this.#values;
+    const seen = this.#seen;
+    if (depth > DEEPEST || seen.length > this.#limit || ArrayBuffer.isView(owner)) return false;
     // Arrays by index: `for in` would make a text of each.
     if (Array.isArray(owner)) {
-      values[this.#used++] = owner.length;
+      seen.push(owner.length);
       for (let i = 0; i < owner.length; i++) {
-        values[this.#used++] = owner[i];
+        seen.push(owner[i]);
         if (isObject(owner[i]) && !this.#add(owner[i], depth + 1)) return false;
       }
       return true;
@@ -141,11 +115,11 @@ class Writer {
     let last: string | undefined;
     for (const key in owner) {
       const value = owner[key];
-      values[this.#used++] = value;
+      seen.push(value);
       if (isObject(value) && !this.#add(value as Owner, depth + 1)) return false;
       last = key;
     }
-    values[this.#used++] = last;
+    seen.push(last);
     return true;
   }
 }

@@ -1,6 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import type { EmbeddedStore } from '../../src/store/embedded/embedded-store.ts';
-import { isGap, type LogRecord, readStart, START, scanLog, TEXT, writeRecord } from '../../src/store/embedded/log.ts';
+import {
+  aligned,
+  isGap,
+  type LogRecord,
+  readStart,
+  START,
+  scanLog,
+  TEXT,
+  usedSize,
+  writeRecord,
+} from '../../src/store/embedded/log.ts';
 import { digestOf, textBody } from '../../src/store/embedded/records.ts';
 import { handleOf } from '../../src/store/handle.ts';
 import { type Files, RecordingDisk, randomFrom } from './support/recording-disk.ts';
@@ -219,29 +229,53 @@ describe.each(['closed', 'crashed'] as const)('in a store that was %s', (state) 
 });
 
 describe('a log that was cut', () => {
-  it.each(['closed', 'crashed'] as const)(
-    'has all before the cut, at every boundary, after it was %s',
-    async (state) => {
-      const files = await filesOf(state);
-      const records = recordsOf(files);
-      for (const record of records.filter((_, i) => i % 6 === 0)) {
-        for (const cut of [0, 1, 16, 31, 32, 33, record.body.length + 31].map((more) => record.position + more)) {
-          const store = await openOn(diskOf(changed(files, '1.log', (bytes) => bytes.subarray(0, cut))), 'write', CALM);
-          const isBehind = (text: string): boolean =>
-            records.some((one) => one.position + 32 + one.body.length > cut && textIn(one)(text));
-          for (const text of TEXTS) {
-            const found = await outcome(() => store.get(handleOf(text)));
-            if (!isBehind(text)) expect(found).toBe(`text: ${text}`);
-            else if (found !== undefined) expect(found).toBe(`text: ${text}`);
-          }
-          // What a crash cut off was never acknowledged; what a checkpoint knew of was.
-          expect((await store.verify()).length > 0).toBe(state === 'closed');
-          for (const text of TEXTS) await store.put(text, { session: 's0' });
-          for (const text of TEXTS) expect((await store.get(handleOf(text)))?.text).toBe(text);
+  it.each([
+    ['closed', 'cut'],
+    ['closed', 'zeroed'],
+    ['crashed', 'cut'],
+    ['crashed', 'zeroed'],
+  ] as const)('has all before the cut, at every boundary, after it was %s and %s', async (state, how) => {
+    const files = await filesOf(state);
+    const records = recordsOf(files);
+    for (const record of records.filter((_, i) => i % 6 === 0)) {
+      for (const cut of [0, 1, 16, 31, 32, 33, record.body.length + 31].map((more) => record.position + more)) {
+        // Zeros are what a process that was killed had prepared.
+        const cutOff = (bytes: Buffer): Buffer => (how === 'cut' ? bytes.subarray(0, cut) : bytes.fill(0, cut));
+        const store = await openOn(diskOf(changed(files, '1.log', cutOff)), 'write', CALM);
+        const isBehind = (text: string): boolean =>
+          records.some((one) => one.position + 32 + one.body.length > cut && textIn(one)(text));
+        for (const text of TEXTS) {
+          const found = await outcome(() => store.get(handleOf(text)));
+          if (!isBehind(text)) expect(found).toBe(`text: ${text}`);
+          else if (found !== undefined) expect(found).toBe(`text: ${text}`);
         }
+        // What a crash cut off was never acknowledged; what a checkpoint knew of was.
+        expect((await store.verify()).length > 0).toBe(state === 'closed');
+        for (const text of TEXTS) await store.put(text, { session: 's0' });
+        for (const text of TEXTS) expect((await store.get(handleOf(text)))?.text).toBe(text);
       }
-    },
-  );
+    }
+  });
+
+  it('keeps a text that ends in zeros, though a crash left zeros behind it', async () => {
+    const disk = new RecordingDisk();
+    const store = await openOn(disk, 'write', CALM);
+    const text = `zeros ${'\0'.repeat(5000)}`;
+    await store.put(text, { session: 's' });
+    const crashed = disk.afterCrash();
+    expect(crashed.get(nameOf('1.log'))?.subarray(-100_000)).toEqual(Buffer.alloc(100_000));
+    for (const mode of ['read', 'write'] as const) {
+      const again = await openOn(diskOf(crashed), mode, CALM);
+      expect((await again.get(handleOf(text)))?.text).toBe(text);
+      expect(await again.verify()).toEqual([]);
+    }
+  });
+
+  it('ends with its last record after it was closed', async () => {
+    const files = await filesOf('closed');
+    const last = recordsOf(files).at(-1) as LogRecord;
+    expect(files.get(nameOf('1.log'))?.length).toBe(last.position + last.bytes);
+  });
 
   it('does not bring old positions of the index back to life when it is written again', async () => {
     const files = await filesOf('closed');
@@ -303,7 +337,7 @@ describe('what a text holds', () => {
     await store.put('first', { session: 'ss' });
     // A record as it would stand there, down to its id and its position, in a text whose bytes are as they are given.
     const file = disk.open(nameOf('1.log'), 'read');
-    const position = file.size() + 512;
+    const position = aligned(usedSize(file)) + 512;
     const body = textBody('forged', { digest: digestOf('forged'), before: 0, about: { session: 'ss' } });
     const forged = writeRecord(body, { type: TEXT, position, id: readStart(file)?.id ?? 0 });
     const before = '\ud800'.padEnd((512 - 32 - 56 - 'ss'.length) / 2, 'x');

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type Entry, type Key, LinearHash, PER_PAGE } from '../../src/store/embedded/linear-hash.ts';
-import { DamagedPage, PAGE, placePages } from '../../src/store/embedded/pages.ts';
+import { DamagedPage, PAGE } from '../../src/store/embedded/pages.ts';
 import { RecordingDisk } from './support/recording-disk.ts';
 
 const numRuns = Number(process.env.PALIMPSEST_RUNS ?? 60);
@@ -103,7 +103,7 @@ class Checked {
   }
 
   #checkpoint(): void {
-    placePages(this.#file, this.#index.takeDirty(this.#file));
+    for (const { id, bytes } of this.#index.takeDirty(this.#file)) this.#file.write(bytes, id * PAGE);
     this.#index.release();
     expect(this.#index.dirtyPages).toBe(0);
   }
@@ -154,7 +154,7 @@ describe('LinearHash', () => {
     const disk = new RecordingDisk();
     const file = disk.open('/index', 'create');
     const place = (index: LinearHash): void => {
-      placePages(file, index.takeDirty(file));
+      for (const { id, bytes } of index.takeDirty(file)) file.write(bytes, id * PAGE);
       index.release();
     };
     const index = new LinearHash();

@@ -72,6 +72,7 @@ export class Catalogue {
   readonly #moved = new Set<Head>();
   /** The keys, by half, of what is not written yet. */
   readonly #unwritten = new Set<number>();
+  #isTogether = false;
 
   constructor(log: LogFile, index: LinearHash, counts: Counts = noCounts()) {
     this.#log = log;
@@ -83,7 +84,7 @@ export class Catalogue {
 
   /** Puts texts and what they are about, many in one write. Answers their digests. */
   putTexts(items: Iterable<{ readonly text: string; readonly about: Reference }>): Digest[] {
-    return this.#writing(() => {
+    return this.together(() => {
       const digests: Digest[] = [];
       for (const { text, about } of items) digests.push(this.#putText(text, about));
       return digests;
@@ -91,25 +92,33 @@ export class Catalogue {
   }
 
   putTurn(record: TurnRecord): void {
-    this.#writing(() => {
-      const { position } = this.#headOf(record.session);
-      this.#append(TURN, turnBody(position, record), (spot) => this.#addTurn(record, spot), record.session);
+    this.together(() => {
+      const head = this.#headOf(record.session);
+      this.#append(TURN, turnBody(head.position, record), (spot) => this.#addTurn(record, spot), head);
     });
   }
 
   /** Twice, so that damage to one place does not bring back what was deleted. */
   deleteSession(session: string): void {
-    for (let n = 0; n < 2; n++)
-      this.#writing(() => this.#append(DELETION, deletionBody(session), (spot) => this.#addDeletion(session, spot)));
+    this.together(() => {
+      for (let n = 0; n < 2; n++) {
+        // What came before it stands in the index when it is taken in, and what comes behind it does not.
+        this.#flush();
+        this.#append(DELETION, deletionBody(session), (spot) => this.#addDeletion(session, spot));
+        this.#flush();
+      }
+    });
   }
 
   /** Tells readers that the store goes on elsewhere. */
   markMoved(): void {
-    this.#writing(() => this.#append(MOVED, noBody, () => {}));
+    this.together(() => this.#append(MOVED, noBody, () => {}));
   }
 
-  /** If it fails, what was not written yet is forgotten, and what was written stays. */
-  #writing<T>(write: () => T): T {
+  /** Many changes in one write. If one fails, what was not written yet is forgotten, and what was written stays. */
+  together<T>(write: () => T): T {
+    if (this.#isTogether) return write();
+    this.#isTogether = true;
     try {
       const answer = write();
       this.#flush();
@@ -120,6 +129,8 @@ export class Catalogue {
       this.#indexHeads();
       this.#heads.clear();
       throw error;
+    } finally {
+      this.#isTogether = false;
     }
   }
 
@@ -138,17 +149,17 @@ export class Catalogue {
     const { text: known, damagedAt } = this.#seekText(digest);
     if (known && known.digest !== digest) throw clash();
     if (known && this.#refersTo(known, about)) return digest;
-    const { session } = about;
-    const before = session === undefined ? 0 : this.#headOf(session).position;
+    const head = about.session === undefined ? undefined : this.#headOf(about.session);
+    const before = head?.position ?? 0;
     if (!known) {
       const body = textBody(text, { digest, before, about });
       // One that was stored before and lost may have references.
       const isShared = (damagedAt > 0 || this.counts.orphans > 0) && this.#referenceHead(digest) > 0;
-      this.#append(TEXT, body, (spot) => this.#addText(key, body.textBytes, spot, isShared), session);
+      this.#append(TEXT, body, (spot) => this.#addText(key, body.textBytes, spot, isShared), head);
     } else {
       const older = this.#referenceHead(digest);
       const body = referenceBody({ digest, before, older, about });
-      this.#append(REFERENCE, body, (spot) => this.#addReference(digest, older, spot), session);
+      this.#append(REFERENCE, body, (spot) => this.#addReference(digest, older, spot), head);
     }
     this.#unwritten.add(key.low);
     return digest;
@@ -168,8 +179,7 @@ export class Catalogue {
     return false;
   }
 
-  #append(type: number, body: Body, written: (spot: Spot) => void, session?: string): void {
-    const head = session === undefined ? undefined : this.#headOf(session);
+  #append(type: number, body: Body, written: (spot: Spot) => void, head?: Head): void {
     const { position } = this.#log.append(type, body, (spot) => {
       written(spot);
       if (head) this.#moveHead(head, spot);

@@ -54,14 +54,17 @@ const DEAD_SHARE = 0.25;
 const LEAST_DEAD = 1 << 20;
 
 /**
- * A store in one folder: a log and an index, in generations. One process writes, any number read. What is put is written at
- * once and acknowledged when the disk has it; all who wait while it syncs share the next sync.
+ * A store in one folder: a log and an index, in generations. One process writes, any number read. What is put is
+ * acknowledged when the disk has it; all who come while the disk is busy share the next write and sync.
  */
 export class EmbeddedStore implements Store {
   readonly #options: EmbeddedOptions;
   #generation: Generation;
+  /** What came while the disk was busy. */
+  #waiting: Waiting[] = [];
+  #committing: Promise<void> | undefined;
+  /** The group that is being written and synced. */
   #syncing: Promise<void> | undefined;
-  #nextSync: Promise<void> | undefined;
   /** The compaction that runs or waits last: nothing is written before it is done. */
   #work: Promise<unknown> | undefined;
   #checkpointing: Promise<void> | undefined;
@@ -90,12 +93,7 @@ export class EmbeddedStore implements Store {
   async putMany(items: readonly NewText[]): Promise<Handle[]> {
     this.#check();
     for (const item of items) checkItem(item);
-    const parts = inParts(items).map((part) =>
-      this.#write(({ catalogue }) => catalogue.putTexts(part).map(handleOfDigest)),
-    );
-    // Whoever is told that one failed must not find later that another did not.
-    await Promise.allSettled(parts);
-    return (await Promise.all(parts)).flat();
+    return this.#write(({ catalogue }) => catalogue.putTexts(items).map(handleOfDigest));
   }
 
   async putTurn(record: TurnRecord): Promise<void> {
@@ -239,6 +237,7 @@ export class EmbeddedStore implements Store {
     try {
       const isWriting = this.#options.mode === 'write' && !this.#failed;
       if (isWriting && this.#generation.isChanged) await this.#generation.checkpoint();
+      if (isWriting) this.#generation.cut();
     } finally {
       this.#generation.close();
       this.#options.onClose?.();
@@ -267,21 +266,66 @@ export class EmbeddedStore implements Store {
     }
   }
 
-  /** Writes at once, answers when it is durable. */
-  #write<T>(change: (generation: Generation) => T): Promise<T> {
-    return this.#during(async () => {
-      // Another may have begun by the time that one is done.
-      while (this.#work) await this.#work.catch(() => {});
-      if (this.#failed) throw this.#failed;
-      this.#options.mayWrite?.();
-      const answer = this.#changed(change);
-      await this.#commit();
-      this.#checkpointIfDue();
-      return answer;
-    });
+  /** Answers when it is durable. Those who come while the disk is busy are written together next, and share a sync. */
+  #write<T>(change: Change<T>): Promise<T> {
+    return this.#during(
+      () =>
+        new Promise<T>((resolve, reject) => {
+          this.#waiting.push(waitingFor({ change, resolve, reject }));
+          this.#committing ??= this.#commitAll();
+        }),
+    );
   }
 
-  #changed<T>(change: (generation: Generation) => T): T {
+  async #commitAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      // Another may have begun by the time that one is done.
+      while (this.#work) await this.#work.catch(() => {});
+      const group = this.#waiting;
+      this.#waiting = [];
+      this.#syncing = this.#commit(group);
+      await this.#syncing;
+      this.#syncing = undefined;
+    }
+    this.#committing = undefined;
+  }
+
+  async #commit(group: readonly Waiting[]): Promise<void> {
+    const written = this.#written(group);
+    try {
+      if (written.length > 0) await this.#generation.sync();
+      for (const { succeed } of written) succeed();
+    } catch (cause) {
+      // What the disk has of a sync that failed nobody knows: it is never tried again.
+      this.#failed = failedBy(cause);
+      for (const { fail } of written) fail(this.#failed);
+    }
+    this.#checkpointIfDue();
+  }
+
+  /** Writes in one go, or, where that fails, one by one. Answers those that could be written. */
+  #written(group: readonly Waiting[]): readonly Waiting[] {
+    if (group.length > 1 && this.#isWritten(allOf(group))) return group;
+    return group.filter((one) => this.#isWritten(one));
+  }
+
+  #isWritten({ apply, fail }: Pick<Waiting, 'apply' | 'fail'>): boolean {
+    try {
+      this.#prepareToWrite();
+      this.#changed(apply);
+      return true;
+    } catch (error) {
+      fail(error);
+      return false;
+    }
+  }
+
+  #prepareToWrite(): void {
+    if (this.#failed) throw this.#failed;
+    this.#options.mayWrite?.();
+  }
+
+  #changed<T>(change: Change<T>): T {
     try {
       return rebuilding(this.#generation, change);
     } catch (error) {
@@ -304,37 +348,6 @@ export class EmbeddedStore implements Store {
       .finally(() => {
         this.#checkpointing = undefined;
       });
-  }
-
-  /** Resolves after a sync that began after this call. Those who come while one runs share the next. */
-  #commit(): Promise<void> {
-    if (!this.#syncing) {
-      this.#syncing = this.#sync();
-      return this.#syncing;
-    }
-    this.#nextSync ??= this.#syncing.then(
-      () => this.#startNext(),
-      () => this.#startNext(),
-    );
-    return this.#nextSync;
-  }
-
-  #startNext(): Promise<void> {
-    this.#nextSync = undefined;
-    // What the disk has of a sync that failed nobody knows: it is never tried again.
-    this.#syncing = this.#failed ? undefined : this.#sync();
-    return this.#syncing ?? Promise.reject(this.#failed);
-  }
-
-  async #sync(): Promise<void> {
-    try {
-      await this.#generation.sync();
-    } catch (cause) {
-      this.#failed = failedBy(cause);
-      throw this.#failed;
-    } finally {
-      if (!this.#nextSync) this.#syncing = undefined;
-    }
   }
 
   /** Work during which nothing is written: a compaction replaces what is read. */
@@ -421,17 +434,41 @@ export class EmbeddedStore implements Store {
 
 const MOST_TRUSTED = 32;
 
-/** A large batch in two: the first part is on its way to the disk while the second is being written. */
-function inParts(items: readonly NewText[]): (readonly NewText[])[] {
-  const length = items.reduce((sum, { text }) => sum + text.length, 0);
-  if (length < LARGE_BATCH) return [items];
-  let first = 0;
-  for (let sum = 0; sum < FIRST_PART * length; first++) sum += items[first]?.text.length ?? 0;
-  return first < items.length ? [items.slice(0, first), items.slice(first)] : [items];
+/** Something to be written, and whoever waits for it. */
+interface Waiting {
+  apply(generation: Generation): void;
+  /** With what it answered last. */
+  succeed(): void;
+  fail(error: unknown): void;
 }
 
-const LARGE_BATCH = 1 << 20;
-const FIRST_PART = 0.75;
+type Change<T> = (generation: Generation) => T;
+
+interface Asked<T> {
+  readonly change: Change<T>;
+  resolve(answer: T): void;
+  reject(error: unknown): void;
+}
+
+function waitingFor<T>({ change, resolve, reject }: Asked<T>): Waiting {
+  let answer: T;
+  return {
+    apply: (generation) => {
+      answer = change(generation);
+    },
+    succeed: () => resolve(answer),
+    fail: reject,
+  };
+}
+
+/** As one. Where it fails, each is told for itself. */
+const allOf = (group: readonly Waiting[]): Pick<Waiting, 'apply' | 'fail'> => ({
+  apply: (generation) =>
+    generation.catalogue.together(() => {
+      for (const { apply } of group) apply(generation);
+    }),
+  fail: () => {},
+});
 
 /** A damaged page of the index is no loss: the log has everything. */
 function rebuilding<T>(generation: Generation, use: (generation: Generation) => T): T {

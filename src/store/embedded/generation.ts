@@ -18,11 +18,12 @@ import {
   readStart,
   recordBytes,
   START,
+  usedSize,
   writeRecord,
   writeStart,
 } from './log.ts';
 import { LogFile } from './log-file.ts';
-import { type ChangedPages, DamagedPage, placePages } from './pages.ts';
+import { type ChangedPages, copyPages, DamagedPage } from './pages.ts';
 import { noBody } from './records.ts';
 
 /** When the index is written, and how much of it stays in memory. */
@@ -122,7 +123,7 @@ export class Generation {
   static markMoved(place: Place): void {
     const log = place.disk.open(pathOf(place, 'log'), 'write');
     try {
-      const position = aligned(log.size());
+      const position = aligned(usedSize(log));
       const id = readStart(log)?.id ?? findId(log) ?? 0;
       log.write(writeRecord(noBody, { type: MOVED, position, id }), position);
     } finally {
@@ -135,7 +136,7 @@ export class Generation {
     const log = place.disk.open(pathOf(place, 'log'), 'read');
     try {
       const id = readStart(log)?.id ?? findId(log) ?? 0;
-      return readRecord(log, aligned(log.size()) - recordBytes(noBody), id, 0)?.type === MOVED;
+      return readRecord(log, aligned(usedSize(log)) - recordBytes(noBody.length), id, 0)?.type === MOVED;
     } finally {
       log.close();
     }
@@ -175,8 +176,13 @@ export class Generation {
     return this.#log.end !== this.#checkpoint || this.#index.dirtyPages > 0;
   }
 
-  sync(): Promise<void> {
+  sync(): Promise<unknown> {
     return this.#log.sync();
+  }
+
+  /** Takes away what was prepared for records to come. */
+  cut(): void {
+    this.#log.cut();
   }
 
   close(): void {
@@ -208,19 +214,22 @@ export class Generation {
   async checkpoint(): Promise<void> {
     this.#indexFile ??= this.#createIndex();
     const [index, file] = [this.#index, this.#indexFile];
-    const changed = index.takeDirty(file);
-    const journal = { ...changed, meta: this.#meta() };
+    const pages = index.takeDirty(file);
+    const meta = this.#meta();
+    const next = this.#createNext('journal');
     this.#isCheckpointing = true;
     try {
+      const journal = writeJournal(next, meta, pages);
       await this.#log.sync();
-      await this.#replaceFile('journal', writeJournal(journal));
-      await this.#place(file, journal);
+      await this.#name('journal', next);
+      await this.#place(journal, file);
     } finally {
       this.#isCheckpointing = false;
+      next.close();
     }
     if (this.#index !== index) return file.close();
     index.release();
-    this.#checkpoint = journal.meta.checkpoint;
+    this.#checkpoint = meta.checkpoint;
   }
 
   #meta(): Meta {
@@ -239,25 +248,39 @@ export class Generation {
     return this.#disk.open(this.#path('index'), 'create');
   }
 
-  async #place(index: DiskFile, journal: Journal): Promise<void> {
-    placePages(index, journal);
-    await index.sync();
-    await this.#replaceFile('meta', [writeMeta(journal.meta)]);
+  /** Puts what is in a journal into the index, and is done with it. */
+  async #place({ meta, ids, start }: Journal, to: DiskFile): Promise<void> {
+    const from = this.#disk.open(this.#path('journal'), 'read');
+    try {
+      copyPages({ from, start, ids, to });
+    } finally {
+      from.close();
+    }
+    await to.sync();
+    await this.#replaceMeta(meta);
     this.#disk.remove(this.#path('journal'));
   }
 
-  /** All of it or nothing, and durable when it resolves. */
-  async #replaceFile(kind: string, pieces: readonly Buffer[]): Promise<void> {
-    const next = this.#path(`${kind}.next`);
-    this.#disk.remove(next);
-    const file = this.#disk.open(next, 'create');
+  async #replaceMeta(meta: Meta): Promise<void> {
+    const next = this.#createNext('meta');
     try {
-      for (const [n, piece] of pieces.entries()) file.write(piece, lengthOf(pieces.slice(0, n)));
-      await file.sync();
+      next.write(writeMeta(meta), 0);
+      await this.#name('meta', next);
     } finally {
-      file.close();
+      next.close();
     }
-    await this.#disk.rename(next, this.#path(kind));
+  }
+
+  /** A file that gets its name when it is whole. */
+  #createNext(kind: string): DiskFile {
+    this.#disk.remove(this.#path(`${kind}.next`));
+    return this.#disk.open(this.#path(`${kind}.next`), 'create');
+  }
+
+  async #name(kind: string, file: DiskFile): Promise<void> {
+    await file.sync();
+    file.close();
+    await this.#disk.rename(this.#path(`${kind}.next`), this.#path(kind));
   }
 
   /**
@@ -278,7 +301,7 @@ export class Generation {
         this.#path('index'),
         this.#disk.exists(this.#path('index')) ? 'write' : 'create',
       );
-      await this.#place(this.#indexFile, journal);
+      await this.#place(journal, this.#indexFile);
     } catch (error) {
       if (!isDamage(error)) throw error;
       this.#disk.remove(this.#path('index'));
@@ -320,7 +343,7 @@ export class Generation {
 
   /** Why the index cannot be used. */
   #problemWith(meta: Meta | undefined): string | undefined {
-    const size = this.#log.size();
+    const size = aligned(this.#log.usedSize());
     if (!meta) return `${this.number}.meta was missing or damaged; the index was built anew`;
     if (meta.log !== this.#log.id) return `${this.number}.log is not the one that ${this.number}.meta was written for`;
     if (size < meta.checkpoint) return `${this.number}.log ends at ${size} but had ${meta.checkpoint} bytes at least`;
@@ -382,7 +405,7 @@ export class Generation {
 
   /** Takes in the log from a position on. What a killed process left unfinished at its end was never acknowledged. */
   #replay(from: number): void {
-    const size = this.#log.size();
+    const size = this.#log.usedSize();
     this.#log.end = from;
     for (const found of this.#log.scan(from)) {
       if (isGap(found)) {
@@ -393,7 +416,7 @@ export class Generation {
       } else this.#catalogue.apply(found);
       this.#log.end = aligned(found.position + found.bytes);
     }
-    if (this.#mode === 'write' && size > this.#log.end) this.#log.truncate(this.#log.end);
+    if (this.#mode === 'write') this.#log.cut();
   }
 
   /** Builds the index anew, after one of its pages was found damaged. */
@@ -403,7 +426,7 @@ export class Generation {
 
   /** Takes in what another process wrote since. Answers false where the store goes on in another generation. */
   follow(): boolean {
-    if (this.#log.size() > this.#log.end) this.#replay(this.#log.end);
+    if (this.#log.hasMore()) this.#replay(this.#log.end);
     return !this.#catalogue.isMoved;
   }
 }
@@ -417,8 +440,6 @@ interface Found {
 const CHECKPOINT_BYTES = 1 << 26;
 const CHECKPOINT_PAGES = 8000;
 const SAVED = 'all that could be read was saved; palimpsest store gc --repair gives up the rest';
-
-const lengthOf = (pieces: readonly Buffer[]): number => pieces.reduce((sum, { length }) => sum + length, 0);
 
 const pathOf = ({ folder, number }: Pick<Place, 'folder' | 'number'>, kind: string): string =>
   join(folder, `${number}.${kind}`);

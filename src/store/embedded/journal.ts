@@ -1,9 +1,10 @@
 import { crc32 } from 'node:zlib';
 import type { Problem } from '../store.ts';
 import type { Counts } from './catalogue.ts';
+import type { DiskFile } from './disk.ts';
 import type { HashShape } from './linear-hash.ts';
 import { FORMAT } from './log.ts';
-import type { ChangedPages } from './pages.ts';
+import { AT_ONCE, type ChangedPages, PAGE, type Page } from './pages.ts';
 
 /** What must be known to use an index. */
 export interface Meta {
@@ -18,9 +19,13 @@ export interface Meta {
   readonly lost: readonly Problem[];
 }
 
-/** A checkpoint to be: the pages it changes, and the meta data it ends with. */
-export interface Journal extends ChangedPages {
+/** A checkpoint to be: the pages it changes, one behind the other, and the meta data it ends with. */
+export interface Journal {
   readonly meta: Meta;
+  /** The numbers of the pages, in order. */
+  readonly ids: readonly number[];
+  /** Where the first one stands in the file. */
+  readonly start: number;
 }
 
 export const writeMeta = (meta: Meta): Buffer => seal(Buffer.from(JSON.stringify(meta)));
@@ -32,26 +37,40 @@ export function readMeta(sealed: Buffer | undefined): Meta | undefined {
   return meta?.version === FORMAT ? meta : undefined;
 }
 
-/** In two pieces, since the pages are many. */
-export function writeJournal({ meta, ids, pages }: Journal): Buffer[] {
+/** A few pages at a time, since they are many. */
+export function writeJournal(file: DiskFile, meta: Meta, pages: readonly Page[]): Journal {
   const json = Buffer.from(JSON.stringify(meta));
-  const head = Buffer.alloc(12 + json.length + 4 * ids.length);
+  const ids = pages.map(({ id }) => id);
+  const start = 12 + json.length + 4 * ids.length;
+  const head = Buffer.alloc(start);
   head.writeUInt32LE(json.length, 4);
   head.writeUInt32LE(ids.length, 8);
   json.copy(head, 12);
   for (const [n, id] of ids.entries()) head.writeUInt32LE(id, 12 + json.length + 4 * n);
-  head.writeUInt32LE(crc32(pages, crc32(head.subarray(4))), 0);
-  return [head, pages];
+  let checksum = crc32(head.subarray(4));
+  const chunk = Buffer.allocUnsafeSlow(AT_ONCE * PAGE);
+  for (let first = 0; first < pages.length; first += AT_ONCE) {
+    const some = pages.slice(first, first + AT_ONCE);
+    for (const [n, page] of some.entries()) page.bytes.copy(chunk, n * PAGE);
+    const bytes = chunk.subarray(0, some.length * PAGE);
+    checksum = crc32(bytes, checksum);
+    file.write(bytes, start + first * PAGE);
+  }
+  head.writeUInt32LE(checksum, 0);
+  file.write(head, 0);
+  return { meta, ids, start };
 }
 
-export function readJournal(sealed: Buffer | undefined): Journal | undefined {
+/** The same from its file, with the pages. Undefined where it is damaged or of another format. */
+export function readJournal(sealed: Buffer | undefined): (Journal & ChangedPages) | undefined {
   const bytes = sealed && unseal(sealed);
-  if (!bytes || bytes.length < 8) return undefined;
-  const start = 8 + bytes.readUInt32LE(0);
-  const meta = JSON.parse(bytes.toString('utf8', 8, start)) as Meta;
+  if (!sealed || !bytes || bytes.length < 8) return undefined;
+  const numbers = 12 + sealed.readUInt32LE(4);
+  const meta = JSON.parse(sealed.toString('utf8', 12, numbers)) as Meta;
   if (meta.version !== FORMAT) return undefined;
-  const ids = Array.from({ length: bytes.readUInt32LE(4) }, (_, n) => bytes.readUInt32LE(start + 4 * n));
-  return { meta, ids, pages: bytes.subarray(start + 4 * ids.length) };
+  const ids = Array.from({ length: sealed.readUInt32LE(8) }, (_, n) => sealed.readUInt32LE(numbers + 4 * n));
+  const start = numbers + 4 * ids.length;
+  return { meta, ids, start, pages: sealed.subarray(start) };
 }
 
 /** Bytes and their checksum. */

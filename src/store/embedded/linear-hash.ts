@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { DiskFile } from './disk.ts';
-import { type ChangedPages, PAGE, type Page, Pages, type PagesOptions } from './pages.ts';
+import { PAGE, type Page, Pages, type PagesOptions } from './pages.ts';
 
 /** In words. A page begins with its number of entries and the page that follows it (8 bytes each). */
 const HEADER = 8;
@@ -169,8 +169,8 @@ export class LinearHash {
     }
   }
 
-  /** Copies of the changed pages, for a checkpoint. When it is done, call `release`. */
-  takeDirty(file: DiskFile): ChangedPages {
+  /** The changed pages, for a checkpoint, to be copied at once. When it is done, call `release`. */
+  takeDirty(file: DiskFile): Page[] {
     return this.#pages.takeDirty(file);
   }
 

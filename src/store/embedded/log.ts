@@ -32,7 +32,7 @@ export interface Body {
   fill(into: Buffer, at: number): void;
 }
 
-export const FORMAT = 2;
+export const FORMAT = 3;
 /** A log begins with `PLMP`, the format, its id and a checksum, so that no record stands at position 0. */
 export const START = 16;
 const START_MAGIC = 0x504d4c50;
@@ -60,8 +60,29 @@ export function readStart(file: DiskFile): { readonly format: number; readonly i
   return { format: bytes.readUInt32LE(4), id: bytes.readUInt32LE(8) };
 }
 
-/** Header, body and padding of a record together. */
-export const recordBytes = (body: Body): number => aligned(HEADER + body.length);
+/** Header, body and padding of a record together, by the length of its body. */
+export const recordBytes = (length: number): number => aligned(wholeOf(length));
+
+/** Ends every record, for a text may end in zeros: so all zeros at the end of a log are no part of one. */
+const END_MARK = 1;
+const wholeOf = (length: number): number => HEADER + length + 1;
+
+/** How long a log is without the zeros at its end, which were written ahead of the records to come. */
+export function usedSize(file: DiskFile): number {
+  const chunk = Buffer.allocUnsafeSlow(ZEROS.length);
+  for (let to = file.size(); to > 0; to -= Math.min(to, chunk.length)) {
+    const from = Math.max(0, to - chunk.length);
+    const length = file.read(chunk, from, to - from);
+    if (chunk.compare(ZEROS, 0, length, 0, length) === 0) continue;
+    let last = length - 1;
+    while (chunk[last] === 0) last--;
+    return from + last + 1;
+  }
+  return 0;
+}
+
+/** What is written ahead of small records. */
+export const ZEROS = Buffer.alloc(1 << 17);
 
 export interface RecordPlace {
   readonly type: number;
@@ -73,21 +94,23 @@ export interface RecordPlace {
 
 /** A record as it stands in a log. */
 export function writeRecord(body: Body, place: RecordPlace): Buffer {
-  const bytes = Buffer.allocUnsafe(recordBytes(body));
+  const bytes = Buffer.allocUnsafe(recordBytes(body.length));
   placeRecord(bytes, 0, body, place);
   return bytes;
 }
 
 /**
  * Writes a record: magic, type, length, checksum of the body, position, the log's id, checksum of all that; then the body,
- * and zeros up to where the next may begin. A record knows where it stands and in which log, so that neither old bytes in
- * a new place nor bytes that somebody put into a text are taken for one.
+ * a mark, and zeros up to where the next may begin. A record knows where it stands and in which log, so that neither old
+ * bytes in a new place nor bytes that somebody put into a text are taken for one.
  */
 export function placeRecord(into: Buffer, at: number, body: Body, { type, position, id }: RecordPlace): void {
   const start = at + HEADER;
   const end = start + body.length;
   body.fill(into, start);
-  for (let i = end; i < at + recordBytes(body); i++) into[i] = 0;
+  into[end] = END_MARK;
+  const next = at + recordBytes(body.length);
+  for (let i = end + 1; i < next; i++) into[i] = 0;
   into.writeUInt32LE(MAGIC, at);
   into.writeUInt32LE(type, at + 4);
   into.writeUInt32LE(body.length, at + 8);
@@ -146,7 +169,7 @@ export function readRecord(file: DiskFile, position: number, id: number, guess: 
   }
   const body = bytes.subarray(HEADER, whole);
   if (length < whole || crc32(body) !== header.checksum) return undefined;
-  return { position, type: header.type, body, bytes: aligned(whole) };
+  return { position, type: header.type, body, bytes: recordBytes(header.length) };
 }
 
 /** Memory for one record after the other, to be looked at as bytes and as words. */
@@ -162,11 +185,12 @@ export class Scratch {
     const { bytes, words } = this;
     const at = (words[4] as number) + (words[5] as number) * 2 ** 32;
     if (words[0] !== MAGIC || at !== position || words[6] !== id) return undefined;
-    const whole = HEADER + (words[2] as number);
+    const bodyLength = words[2] as number;
+    const whole = HEADER + bodyLength;
     if (length < HEADER || whole > length) return undefined;
     const body = bytes.subarray(HEADER, whole);
     if (crc32(body) !== words[3]) return undefined;
-    return { position, type: words[1] as number, body, bytes: aligned(whole) };
+    return { position, type: words[1] as number, body, bytes: recordBytes(bodyLength) };
   }
 }
 
@@ -180,15 +204,14 @@ const CHUNK = 1 << 20;
  * and the search goes on behind it: one damaged record never hides the next.
  */
 export function* scanLog(file: DiskFile, id: number, from: number): Generator<LogRecord | Gap> {
-  const end = file.size();
+  const end = usedSize(file);
   const window = windowOf(file, end);
   let gap = -1;
   for (let position = from; position < end; ) {
     const header = window.has(position, HEADER)
       ? readHeader(window.bytes, window.at(position), position, id)
       : undefined;
-    const whole = HEADER + (header?.length ?? 0);
-    const isCutOff = header ? position + whole > end : gap < 0 && position + HEADER > end;
+    const isCutOff = header ? position + wholeOf(header.length) > end : gap < 0 && position + HEADER > end;
     const body = header && !isCutOff ? window.read(position + HEADER, header.length) : undefined;
     const isSound = header !== undefined && body !== undefined && crc32(body) === header.checksum;
     if ((isSound || isCutOff) && gap >= 0) {
@@ -199,10 +222,10 @@ export function* scanLog(file: DiskFile, id: number, from: number): Generator<Lo
       yield { type: 'gap', position, bytes: end - position, isCutOff };
       return;
     }
-    if (isSound) yield { position, type: header.type, body, bytes: aligned(whole) };
+    if (isSound) yield { position, type: header.type, body, bytes: recordBytes(header.length) };
     else if (gap < 0) gap = position;
     // The header is sound, so it tells where the next one is. What looks like a record inside is part of a text.
-    position += header ? aligned(whole) : ALIGN;
+    position += header ? recordBytes(header.length) : ALIGN;
   }
   if (gap >= 0) yield { type: 'gap', position: gap, bytes: end - gap, isCutOff: false };
 }

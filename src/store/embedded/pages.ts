@@ -20,7 +20,7 @@ const NUMBER = 5;
 const EPOCH = 6;
 const INDEX = 7;
 
-/** Pages to be written into a file. */
+/** Pages that are newer than what stands in their places. */
 export interface ChangedPages {
   /** Their numbers, in order. */
   readonly ids: readonly number[];
@@ -28,12 +28,27 @@ export interface ChangedPages {
   readonly pages: Buffer;
 }
 
-/** Writes pages into their places, those that are neighbours at once. */
-export function placePages(file: DiskFile, { ids, pages }: ChangedPages): void {
-  for (let from = 0, to = 1; from < ids.length; from = to++) {
-    const first = ids[from] as number;
-    while (ids[to] === first + to - from) to++;
-    file.write(pages.subarray(from * PAGE, to * PAGE), first * PAGE);
+interface CopyOptions {
+  /** Where they stand one behind the other. */
+  readonly from: DiskFile;
+  /** The first of them. */
+  readonly start: number;
+  readonly ids: readonly number[];
+  readonly to: DiskFile;
+}
+
+/** So many pages are moved at once. */
+export const AT_ONCE = 256;
+
+/** Copies pages to their places, those that are neighbours at once. */
+export function copyPages({ from, start, ids, to }: CopyOptions): void {
+  const chunk = Buffer.allocUnsafeSlow(AT_ONCE * PAGE);
+  for (let first = 0, next = 1; first < ids.length; first = next++) {
+    const id = ids[first] as number;
+    while (next - first < AT_ONCE && ids[next] === id + next - first) next++;
+    const bytes = chunk.subarray(0, (next - first) * PAGE);
+    from.read(bytes, start + first * PAGE);
+    to.write(bytes, id * PAGE);
   }
 }
 
@@ -108,10 +123,10 @@ export class Pages {
   }
 
   /**
-   * Copies of the changed pages, sealed, for a file that has all the others. Until `release`, none is forgotten: they do
-   * not stand in the file yet.
+   * The changed pages, sealed, for a file that has all the others. They are to be copied at once: the next who comes may
+   * change them. Until `release`, none is forgotten: they do not stand in the file yet.
    */
-  takeDirty(file: DiskFile): ChangedPages {
+  takeDirty(file: DiskFile): Page[] {
     const taken = this.#known.filter((page): page is Page => page?.isDirty === true);
     this.#file = file;
     this.#epoch += 1;
@@ -124,7 +139,7 @@ export class Pages {
     }
     this.#dirty = 0;
     this.#isHeld = true;
-    return { ids: taken.map(({ id }) => id), pages: Buffer.concat(taken.map(({ bytes }) => bytes)) };
+    return taken;
   }
 
   release(): void {
