@@ -1,62 +1,60 @@
-import { gramsOf, SearchableText } from './searchable-text.ts';
+import { IndexedTexts, innerWords, isWord, wholeWords } from './indexed-texts.ts';
+import { gramsOf, type SearchableText } from './searchable-text.ts';
 
-/** Whether a text, known to contain the characters of a quote from here on, holds the quote. */
-type Fits = (text: string, start: number, end: number) => boolean;
+/** How a quote must stand in a text. */
+interface Manner {
+  /** Whether a text, known to contain the characters of a quote from here on, holds the quote. */
+  fits(text: string, start: number, end: number): boolean;
+  /** Words that every text has which holds the quote. */
+  wordsOf(quote: string): number[];
+}
 
 /** A line of old text: any occurrence counts. */
-export const anywhere: Fits = () => true;
+export const anywhere: Manner = { fits: () => true, wordsOf: innerWords };
 
 /** An identifier: no word goes on to its left or right. */
-export const asWord: Fits = (text, start, end) => !isWordAt(text, start - 1) && !isWordAt(text, end);
+export const asWord: Manner = {
+  fits: (text, start, end) => !isWord(text.charCodeAt(start - 1)) && !isWord(text.charCodeAt(end)),
+  wordsOf: wholeWords,
+};
 
 /** What the model had seen and said up to some point, searched for quotes. */
 export class Sources {
-  readonly #permanent: SearchableText[] = [];
-  readonly #observations: SearchableText[] = [];
+  readonly #permanent = new IndexedTexts();
+  readonly #observations = new IndexedTexts();
   /** Nothing permanent is ever taken back, so that one find is enough. */
-  readonly #supported = new Map<Fits, Set<string>>([
+  readonly #supported = new Map<Manner, Set<string>>([
     [anywhere, new Set()],
     [asWord, new Set()],
   ]);
 
   addPermanent(text: string): void {
-    if (text !== '') this.#permanent.push(new SearchableText(text));
+    if (text !== '') this.#permanent.add(text);
   }
 
   addObservation(text: string): void {
-    this.#observations.push(new SearchableText(text));
+    this.#observations.add(text);
   }
 
   /** Where a quote stands. The holders of a supported quote are not looked for: no mask can hide it. */
-  find(quote: string, fits: Fits): { readonly isSupported: boolean; readonly holders: readonly number[] } {
-    const supported = this.#supported.get(fits);
+  find(quote: string, manner: Manner): { readonly isSupported: boolean; readonly holders: readonly number[] } {
+    const supported = this.#supported.get(manner);
     if (supported?.has(quote)) return { isSupported: true, holders: [] };
+    const words = manner.wordsOf(quote);
     const grams = gramsOf(quote);
-    const holds = (source: SearchableText): boolean => source.mayContain(grams) && contains(source.text, quote, fits);
-    if (this.#permanent.some(holds)) {
+    const holds = (source: SearchableText): boolean => source.mayContain(grams) && contains(source.text, quote, manner);
+    if (this.#permanent.newest(words, holds, 1).length > 0) {
       supported?.add(quote);
       return { isSupported: true, holders: [] };
     }
-    return { isSupported: false, holders: this.#newestHolders(holds) };
-  }
-
-  #newestHolders(holds: (source: SearchableText) => boolean): number[] {
-    const holders: number[] = [];
-    for (let i = this.#observations.length - 1; i >= 0 && holders.length < MOST_HOLDERS; i--)
-      if (holds(this.#observations[i] as SearchableText)) holders.push(i);
-    return holders;
+    return { isSupported: false, holders: this.#observations.newest(words, holds, MOST_HOLDERS) };
   }
 }
 
 export const MOST_HOLDERS = 64;
 
-function contains(text: string, quote: string, fits: Fits): boolean {
+function contains(text: string, quote: string, { fits }: Manner): boolean {
   for (let at = text.indexOf(quote); at >= 0; at = text.indexOf(quote, at + 1))
     if (fits(text, at, at + quote.length)) return true;
   return false;
-}
-
-function isWordAt(text: string, index: number): boolean {
-  const code = text.charCodeAt(index);
-  return (code >= 97 && code <= 122) || (code >= 65 && code <= 90) || (code >= 48 && code <= 57) || code === 95;
 }
