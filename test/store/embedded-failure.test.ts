@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
+import { PalimpsestError } from '../../src/errors.ts';
+import { EmbeddedStore } from '../../src/store/embedded/embedded-store.ts';
+import { aligned, usedSize } from '../../src/store/embedded/log.ts';
 import { handleOf } from '../../src/store/handle.ts';
 import { RecordingDisk } from './support/recording-disk.ts';
-import { collect, diskOf, openOn, textOf } from './support/stores.ts';
+import { collect, diskOf, FOLDER, openOn, textOf } from './support/stores.ts';
 
 const CALM = { checkpointBytes: 1e9, checkpointPages: 1e9 };
 
@@ -240,7 +243,43 @@ describe('writes at once', () => {
   });
 });
 
+describe('a store that another process has taken over', () => {
+  it('is left as it is when the one who lost it is closed', async () => {
+    const disk = new RecordingDisk();
+    let isLost = false;
+    const mayWrite = (): void => {
+      if (isLost) throw new PalimpsestError('STORE_LOCKED', 'another process holds it');
+    };
+    const first = await EmbeddedStore.open({ disk, folder: FOLDER, mode: 'write', limits: CALM, mayWrite });
+    await first.put('one', { session: 's' });
+    isLost = true;
+    const second = await openOn(disk, 'write', CALM);
+    await second.put('two', { session: 's' });
+    const { length } = disk.operations;
+    await first.close();
+    expect(disk.operations.length).toBe(length);
+    await second.put('three', { session: 's' });
+    const again = await openOn(diskOf(disk.afterCrash()), 'write', CALM);
+    expect((await collect(again.list('s'))).map(({ text }) => text)).toEqual(['one', 'two', 'three']);
+  });
+});
+
 describe('a reader beside a writer', () => {
+  it('goes on behind a torn record of which the disk has zeros in place of the beginning', async () => {
+    const disk = new RecordingDisk();
+    const store = await openOn(disk, 'write', CALM);
+    await store.put('before', {});
+    const log = disk.open(`${FOLDER}/1.log`, 'write');
+    const end = aligned(usedSize(log));
+    await store.put(textOf(1, 3000), {});
+    log.write(Buffer.alloc(1000), end);
+    const torn = diskOf(disk.files);
+    const reader = await openOn(torn, 'read', CALM);
+    expect((await reader.get(handleOf('before')))?.text).toBe('before');
+    await (await openOn(torn, 'write', CALM)).put('behind', {});
+    expect((await reader.get(handleOf('behind')))?.text).toBe('behind');
+  });
+
   it('finds what was acknowledged, and not what was deleted, whatever it read just before', async () => {
     const disk = new RecordingDisk();
     const writer = await openOn(disk, 'write', CALM);

@@ -4,6 +4,8 @@ import { handleOf } from '../../src/store/handle.ts';
 import { type Files, RecordingDisk, randomFrom } from './support/recording-disk.ts';
 import { diskOf, openOn, textOf } from './support/stores.ts';
 
+const CALM = { checkpointBytes: 1e9, checkpointPages: 1e9 };
+const turn = { session: 's', turn: 1, reasoning: '', action: '', observation: '', masked: false };
 const seeds = Number(process.env.PALIMPSEST_RUNS ?? 3);
 
 /** What was promised to the caller, and after how many operations of the disk. */
@@ -153,6 +155,36 @@ describe('after a power loss', () => {
       }
     }
   });
+
+  it.each(['from the same process', 'from the next, after it was killed'])(
+    'a put that is there behind a deletion that is not brings back nothing: %s',
+    async (who) => {
+      const disk = new RecordingDisk();
+      const store = await openOn(disk, 'write', CALM);
+      await store.put(textOf(1), { session: 's' });
+      await store.put(textOf(2, 600), {});
+      const from = disk.operations.length;
+      if (who === 'from the same process')
+        await Promise.all([store.putTurn(turn), store.delete('s'), store.put(textOf(3, 2000), { session: 's' })]);
+      else {
+        disk.onSync = (): void => {
+          throw new Error('it was killed before the sync was done');
+        };
+        await expect(store.delete('s')).rejects.toThrow('killed');
+        disk.onSync = undefined;
+        await (await openOn(disk, 'write', CALM)).put(textOf(3, 2000), { session: 's' });
+      }
+      for (let length = from; length <= disk.operations.length; length++) {
+        for (let seed = 0; seed < 60; seed++) {
+          const files = disk.afterPowerLoss(length, { choose: randomFrom(length * 100 + seed) });
+          const again = await openOn(diskOf(files), 'write', CALM);
+          await again.delete('s');
+          expect(await again.get(handleOf(textOf(1)))).toBe(undefined);
+          expect((await again.stats()).texts).toBe(1);
+        }
+      }
+    },
+  );
 
   it('the double does lose what was not synced: a store that does not sync fails this test', async () => {
     const disk = new RecordingDisk();

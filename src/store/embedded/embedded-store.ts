@@ -61,7 +61,7 @@ export class EmbeddedStore implements Store {
   readonly #options: EmbeddedOptions;
   #generation: Generation;
   /** What came while the disk was busy. */
-  #waiting: Waiting[] = [];
+  readonly #waiting: Waiting[] = [];
   #committing: Promise<void> | undefined;
   /** The group that is being written and synced. */
   #syncing: Promise<void> | undefined;
@@ -106,7 +106,7 @@ export class EmbeddedStore implements Store {
     this.#check();
     checkSession(session);
     await this.#during(async () => {
-      await this.#write(({ catalogue }) => catalogue.deleteSession(session));
+      await this.#write(({ catalogue }) => catalogue.deleteSession(session), { isDeletion: true });
       const { leastDead = LEAST_DEAD } = this.#options.limits ?? {};
       const { deadBytes } = this.#generation.catalogue.counts;
       const isWorthIt = deadBytes > leastDead && deadBytes > DEAD_SHARE * this.#generation.end;
@@ -235,9 +235,10 @@ export class EmbeddedStore implements Store {
     if (this.#inFlight > 0) await new Promise<void>((resolve) => (this.#onIdle = resolve));
     await this.#quiet();
     try {
-      const isWriting = this.#options.mode === 'write' && !this.#failed;
-      if (isWriting && this.#generation.isChanged) await this.#generation.checkpoint();
-      if (isWriting) this.#generation.cut();
+      if (this.#canWrite()) {
+        this.#generation.cut();
+        if (this.#generation.isChanged) await this.#generation.checkpoint();
+      }
     } finally {
       this.#generation.close();
       this.#options.onClose?.();
@@ -267,11 +268,11 @@ export class EmbeddedStore implements Store {
   }
 
   /** Answers when it is durable. Those who come while the disk is busy are written together next, and share a sync. */
-  #write<T>(change: Change<T>): Promise<T> {
+  #write<T>(change: Change<T>, { isDeletion = false } = {}): Promise<T> {
     return this.#during(
       () =>
         new Promise<T>((resolve, reject) => {
-          this.#waiting.push(waitingFor({ change, resolve, reject }));
+          this.#waiting.push(waitingFor({ change, isDeletion, resolve, reject }));
           this.#committing ??= this.#commitAll();
         }),
     );
@@ -281,13 +282,21 @@ export class EmbeddedStore implements Store {
     while (this.#waiting.length > 0) {
       // Another may have begun by the time that one is done.
       while (this.#work) await this.#work.catch(() => {});
-      const group = this.#waiting;
-      this.#waiting = [];
-      this.#syncing = this.#commit(group);
+      this.#syncing = this.#commit(this.#nextGroup());
       await this.#syncing;
       this.#syncing = undefined;
     }
     this.#committing = undefined;
+  }
+
+  /**
+   * All that wait, up to the first that comes behind a deletion. If the power goes, a disk may have what was written last
+   * and not what was before it: what counts on a deletion must find it there.
+   */
+  #nextGroup(): Waiting[] {
+    const isBehind = ({ isDeletion }: Waiting, n: number): boolean => !isDeletion && !!this.#waiting[n - 1]?.isDeletion;
+    const end = this.#waiting.findIndex(isBehind);
+    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end);
   }
 
   async #commit(group: readonly Waiting[]): Promise<void> {
@@ -325,6 +334,16 @@ export class EmbeddedStore implements Store {
     this.#options.mayWrite?.();
   }
 
+  /** What another process has taken over must be left as it is. */
+  #canWrite(): boolean {
+    try {
+      this.#prepareToWrite();
+      return this.#options.mode === 'write';
+    } catch {
+      return false;
+    }
+  }
+
   #changed<T>(change: Change<T>): T {
     try {
       return rebuilding(this.#generation, change);
@@ -339,7 +358,7 @@ export class EmbeddedStore implements Store {
 
   /** Not waited for: if it fails, the store has failed, and the next who writes is told. */
   #checkpointIfDue(): void {
-    if (this.#checkpointing || this.#work || this.#failed || !this.#generation.isDue) return;
+    if (this.#checkpointing || this.#work || !this.#generation.isDue || !this.#canWrite()) return;
     this.#checkpointing = this.#generation
       .checkpoint()
       .catch((error) => {
@@ -394,8 +413,8 @@ export class EmbeddedStore implements Store {
   }
 
   /**
-   * The same for a text. To ask how long the log is costs nearly as much as to read a text: it is not asked again for the
-   * next few of the same turn of the event loop, unless one is not found.
+   * The same for a text. To look whether the log goes on costs nearly as much as to read a text: it is not done again for
+   * the next few of the same turn of the event loop, unless one is not found.
    */
   #find(handle: string): Stored | undefined {
     const mayLookAtOnce = this.#options.mode === 'write' || this.#trusted > 0;
@@ -436,6 +455,7 @@ const MOST_TRUSTED = 32;
 
 /** Something to be written, and whoever waits for it. */
 interface Waiting {
+  readonly isDeletion: boolean;
   apply(generation: Generation): void;
   /** With what it answered last. */
   succeed(): void;
@@ -446,13 +466,15 @@ type Change<T> = (generation: Generation) => T;
 
 interface Asked<T> {
   readonly change: Change<T>;
+  readonly isDeletion: boolean;
   resolve(answer: T): void;
   reject(error: unknown): void;
 }
 
-function waitingFor<T>({ change, resolve, reject }: Asked<T>): Waiting {
+function waitingFor<T>({ change, isDeletion, resolve, reject }: Asked<T>): Waiting {
   let answer: T;
   return {
+    isDeletion,
     apply: (generation) => {
       answer = change(generation);
     },

@@ -55,6 +55,8 @@ export class Generation {
   #catalogue: Catalogue;
   #checkpoint = 0;
   #isCheckpointing = false;
+  /** Behind what was taken in there is something that is no record, or none yet. */
+  #isUnfinished = false;
   #holders = 0;
   #isRetired = false;
 
@@ -95,8 +97,11 @@ export class Generation {
     const isThere = place.disk.exists(path);
     const generation = new Generation(place, 'write', place.disk.open(path, isThere ? 'write' : 'create'));
     try {
+      generation.#checkFormat();
       // What the index holds must be durable before it counts on it: after a truncation old positions are used again.
       if (!generation.#load(await generation.#finishCheckpoint())) await generation.checkpoint();
+      // So must be what a killed process wrote, a deletion above all.
+      else if (generation.isChanged) await generation.sync();
     } catch (error) {
       generation.close();
       throw error;
@@ -108,6 +113,7 @@ export class Generation {
   static openToRead(place: Place, { isPatient }: { readonly isPatient: boolean }): Generation {
     const generation = new Generation(place, 'read', place.disk.open(pathOf(place, 'log'), 'read'));
     try {
+      generation.#checkFormat();
       // A journal is whole: what is not in it stands in the index, whether its pages were put there already or not.
       const journal = readJournal(generation.#readFile('journal'));
       const meta = journal?.meta ?? readMeta(generation.#readFile('meta'));
@@ -329,14 +335,19 @@ export class Generation {
     return false;
   }
 
+  /** Before anything else: what another version left is not to be repaired. */
+  #checkFormat(): void {
+    const format = this.#log.readStart()?.format ?? FORMAT;
+    if (format === FORMAT) return;
+    throw new PalimpsestError(
+      'BAD_INPUT',
+      `Expected a store of format ${FORMAT} but found ${format}; open it with the version that made it`,
+    );
+  }
+
   /** The log's own id, wherever it can be had. */
   #checkStart(meta: Meta | undefined): void {
     const start = this.#log.readStart();
-    if (start && start.format !== FORMAT)
-      throw new PalimpsestError(
-        'BAD_INPUT',
-        `Expected a store of format ${FORMAT} but found ${start.format}; open it with the version that made it`,
-      );
     this.#log.id = start?.id ?? meta?.log ?? this.#log.findId() ?? randomInt(1, 2 ** 32);
     if (!start) this.lose(`the first ${START} bytes of ${this.number}.log are unreadable`);
   }
@@ -407,11 +418,12 @@ export class Generation {
   #replay(from: number): void {
     const size = this.#log.usedSize();
     this.#log.end = from;
+    this.#isUnfinished = false;
     for (const found of this.#log.scan(from)) {
       if (isGap(found)) {
         // Another process may be writing there at this moment.
-        const isUnfinished = this.#mode === 'read' && found.position + found.bytes >= size;
-        if (found.isCutOff || isUnfinished) break;
+        this.#isUnfinished = found.isCutOff || (this.#mode === 'read' && found.position + found.bytes >= size);
+        if (this.#isUnfinished) break;
         this.#note([gapProblem(this.number, found)]);
       } else this.#catalogue.apply(found);
       this.#log.end = aligned(found.position + found.bytes);
@@ -426,7 +438,7 @@ export class Generation {
 
   /** Takes in what another process wrote since. Answers false where the store goes on in another generation. */
   follow(): boolean {
-    if (this.#log.hasMore()) this.#replay(this.#log.end);
+    if (this.#isUnfinished || this.#log.hasMore()) this.#replay(this.#log.end);
     return !this.#catalogue.isMoved;
   }
 }
