@@ -41,6 +41,12 @@ describe('the memory of conversations', () => {
     expect(memory.branches('c10049')).toHaveLength(1);
   });
 
+  it('keeps no more of those that never have a branch, such as counts', () => {
+    const memory = new ConversationMemory();
+    for (let i = 0; i < 10_050; i++) memory.learnEvents(`c${i}`, []);
+    expect([memory.hasEvents('c0'), memory.hasEvents('c10049')]).toEqual([false, true]);
+  });
+
   it('learns the same event once', () => {
     const memory = new ConversationMemory();
     expect(memory.hasEvents('a')).toBe(false);

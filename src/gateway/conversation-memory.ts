@@ -48,6 +48,7 @@ export class ConversationMemory {
     const known = this.#conversations.get(id) ?? new Conversation();
     this.#conversations.delete(id);
     this.#conversations.set(id, known);
+    this.#forgetOldest();
     return known;
   }
 
@@ -72,11 +73,6 @@ export class ConversationMemory {
       if (this.#bytes <= this.#maxBytes) break;
       this.forget(old);
     }
-    for (const old of this.#conversations.keys()) {
-      if (this.#conversations.size <= MOST_CONVERSATIONS) break;
-      for (const one of this.branches(old)) this.#drop(one);
-      this.#conversations.delete(old);
-    }
   }
 
   /** Until it is kept again: planning may fail in the middle. @internal */
@@ -89,6 +85,15 @@ export class ConversationMemory {
   /** False where another request went on with it, or it was forgotten, since it was found. @internal */
   holds(branch: Branch): boolean {
     return this.#branches.has(branch);
+  }
+
+  /** Not only where a branch is kept: a count, or a request whose policy throws, keeps none. */
+  #forgetOldest(): void {
+    for (const [id, { branches }] of this.#conversations) {
+      if (this.#conversations.size <= MOST_CONVERSATIONS) return;
+      for (const branch of branches) this.#drop(branch);
+      this.#conversations.delete(id);
+    }
   }
 
   #drop(branch: Branch): void {

@@ -29,6 +29,16 @@ describe('what is known of a conversation', () => {
     expect(conversation.eventsAt('p')).toEqual([COLD]);
   });
 
+  it('still has to record what it decided where another gateway recorded the same later', () => {
+    const conversation = new Conversation();
+    const theirs = { ...COLD, order: 2 };
+    conversation.decide([COLD]);
+    conversation.learn([theirs]);
+    expect([conversation.isPending(COLD), conversation.eventsAt('p')]).toEqual([true, [COLD]]);
+    conversation.learn([{ ...COLD, order: 0 }]);
+    expect([conversation.isPending(COLD), conversation.eventsAt('p')]).toEqual([false, [{ ...COLD, order: 0 }]]);
+  });
+
   it('tells when each model was used last, whichever answer ends first', () => {
     const conversation = new Conversation();
     expect([conversation.isUsed, conversation.usedAt('a')]).toEqual([false, undefined]);

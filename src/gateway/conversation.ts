@@ -42,8 +42,10 @@ export class Conversation {
     for (const event of events) {
       this.#lastOrder = Math.max(this.#lastOrder, event.order);
       const known = this.eventsAt(event.prefix).find((other) => isSameCase(other, event));
-      if (known) this.#pending.delete(known);
-      if (known && !isBefore(event, known)) continue;
+      const order = known ? compare(event, known) : -1;
+      // What we decided, and stays right, is still to be recorded.
+      if (known && order <= 0) this.#pending.delete(known);
+      if (order >= 0) continue;
       const others = this.eventsAt(event.prefix).filter((other) => other !== known);
       this.#events.set(event.prefix, [...others, event]);
     }
@@ -82,6 +84,9 @@ const modelOf = (event: GatewayEvent): string => ('model' in event ? event.model
 
 const isSameCase = (a: GatewayEvent, b: GatewayEvent): boolean => a.kind === b.kind && modelOf(a) === modelOf(b);
 
-function isBefore(a: GatewayEvent, b: GatewayEvent): boolean {
-  return a.order === b.order ? JSON.stringify(a) < JSON.stringify(b) : a.order < b.order;
+/** Below zero where `a` is the one that holds. */
+function compare(a: GatewayEvent, b: GatewayEvent): number {
+  if (a === b || a.order !== b.order) return a.order - b.order;
+  const [one, other] = [JSON.stringify(a), JSON.stringify(b)];
+  return one === other ? 0 : one < other ? -1 : 1;
 }

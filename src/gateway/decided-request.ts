@@ -12,10 +12,14 @@ import type { Mask } from './receipt.ts';
 import type { SituatedRequest } from './situated-request.ts';
 import { splice } from './splice.ts';
 
-/** Decides what of a plan goes out. Only that is an event, and an epoch that does not go out is over. */
+/**
+ * Decides what of a plan goes out. Only that is an event, and an epoch that does not go out is over. A count changes
+ * nothing: what it found may be on its way to the store for another request.
+ */
 export function decideRequest(situated: SituatedRequest, trouble: StoreTrouble | undefined): Decided {
-  const { conversation, planned, unrecorded } = situated;
+  const { conversation, planned, unrecorded, isCountTokens } = situated;
   const decided = new DecidedRequest(situated, trouble);
+  if (isCountTokens) return decided;
   if (decided.events.length > 0) conversation.decide(planned.events);
   else {
     conversation.takeBack(unrecorded);

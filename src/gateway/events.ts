@@ -14,6 +14,8 @@ interface Recorded {
 /** A provider has a cache for each model: what was decided for one is not for the others. */
 interface OfModel extends Recorded {
   readonly model: string;
+  /** What comes next on the lines that were known to have gone past it: they were sent without it. */
+  readonly past?: readonly string[];
 }
 
 /** An epoch that was free, since the provider's cache had died. */

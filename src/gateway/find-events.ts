@@ -2,23 +2,33 @@ import type { Conversation } from './conversation.ts';
 import type { GatewayEvent } from './events.ts';
 import type { ReadRequest } from './read-request.ts';
 
-/** An event, and how many messages its request had. */
+/** An event, and how much its request had of this one. */
 export interface Found {
   readonly event: GatewayEvent;
   readonly messages: number;
+  /** In all of them: of two requests that end in the same message, one may say less in it. */
+  readonly pieces: number;
 }
 
-/** The events that were recorded on prefixes of a request, in the order of their time. */
+/**
+ * The events that were recorded on prefixes of a request, in the order of their time. Those are left out past which its
+ * line was known to have gone.
+ */
 export function findEvents({ listed }: ReadRequest, conversation: Conversation): readonly Found[] {
   if (!conversation.hasAnyEvent) return [];
-  const found = new Map<GatewayEvent, number>();
+  const found = new Map<GatewayEvent, Found>();
+  let last: readonly GatewayEvent[] = [];
+  let pieces = 0;
   for (const [index, { prefix, prefixes }] of listed.entries()) {
     // A system message has no piece of its own: what stands before it is decided on again.
-    for (const piece of prefixes.length > 0 ? prefixes : [prefix])
-      for (const event of conversation.eventsAt(piece)) found.set(event, index + 1);
+    for (const piece of prefixes.length > 0 ? prefixes : [prefix]) {
+      pieces += 1;
+      for (const event of last) if ('past' in event && event.past.includes(piece)) found.delete(event);
+      last = conversation.eventsAt(piece);
+      for (const event of last) found.set(event, { event, messages: index + 1, pieces });
+    }
   }
-  const list = [...found].map(([event, messages]) => ({ event, messages }));
-  return list.sort((a, b) => a.event.order - b.event.order || a.messages - b.messages);
+  return [...found.values()].sort((a, b) => a.event.order - b.event.order || a.pieces - b.pieces);
 }
 
 /**
@@ -27,10 +37,10 @@ export function findEvents({ listed }: ReadRequest, conversation: Conversation):
  */
 export function replayedEvents(found: readonly Found[], model = ''): readonly Found[] {
   let furthest = 0;
-  return found.filter(({ event, messages }) => {
+  return found.filter(({ event, pieces }) => {
     if (event.kind === 'bound-thinking' || ('model' in event && event.model !== model)) return false;
-    if (messages < furthest) return false;
-    furthest = messages;
+    if (pieces < furthest) return false;
+    furthest = pieces;
     return true;
   });
 }

@@ -7,6 +7,11 @@ describe('forwardedHeaders', () => {
     expect(forwardedHeaders(raw)).toEqual(raw);
   });
 
+  it('keeps names that every object has', () => {
+    const raw = ['constructor', '1', 'valueOf', '2'];
+    expect(forwardedHeaders(raw, { 'anthropic-beta': '' })).toEqual(raw);
+  });
+
   it('leaves out what belongs to the connection, also by name', () => {
     const raw = [
       'Connection',

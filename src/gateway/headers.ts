@@ -25,7 +25,7 @@ export function forwardedHeaders(raw: RawHeaders, changes: Readonly<Record<strin
     const name = raw[i] as string;
     const key = name.toLowerCase();
     if (NOT_FORWARDED.has(key) || named?.has(key) || written?.has(key)) continue;
-    const change = changes[key];
+    const change = Object.hasOwn(changes, key) ? changes[key] : undefined;
     if (change !== undefined) written = (written ?? new Set()).add(key);
     if (change !== '') headers.push(name, change ?? (raw[i + 1] as string));
   }

@@ -3,7 +3,7 @@ export const NOT_JSON = -1;
 export const TOO_DEEP = -2;
 
 /** Deeper nesting is passed through. */
-export const MOST_DEPTH = 256;
+const MOST_DEPTH = 256;
 
 /** Nothing that is edited or counted stands deeper inside a message: what is below is checked, and its places are not kept. */
 const KEPT_DEPTH = 10;

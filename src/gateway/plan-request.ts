@@ -187,7 +187,7 @@ function toBranch(request: ReadRequest, { key, besideTokens }: Settings, line: L
   const { body, listed, model } = request;
   const { planner, epochs, lawful, sent, sentMessages, sentTokens } = line;
   // The bytes, what was parsed of them, and the planner's notes on each message.
-  const size = 3 * body.length + 500 * listed.length;
+  const size = 3 * body.length + 2500 * listed.length;
   return {
     ...{ body, listed, model, planner, settings: key, besideTokens, canGoOn: true },
     ...{ epochs, lawful, sent, sentMessages, sentTokens, size },

@@ -33,6 +33,8 @@ export interface ReadRequest {
   readonly branch: Branch | undefined;
   /** How many of its messages are known to have been sent before, to whatever model. */
   readonly knownMessages: number;
+  /** The prefixes that come next on lines that have gone past it, with the same model. */
+  readonly past: readonly string[];
 }
 
 /** Reads a request in one pass over its bytes. What is known from an earlier one is only compared. */
@@ -84,7 +86,9 @@ class Reader {
     if (problem) return problem;
     const { api, path, headers } = this.#request;
     const model = modelOf(this.#fields, path);
-    const branches = this.#branches.filter(({ listed }) => listed.length <= this.#listed.length);
+    const messages = this.#listed.length;
+    const branches = this.#branches.filter(({ listed }) => listed.length <= messages);
+    const longer = this.#branches.filter((branch) => branch.listed.length > messages && branch.model === model);
     return {
       ...{ api, path, headers, model },
       shape: this.#shape,
@@ -95,6 +99,7 @@ class Reader {
       conversation: this.#conversation,
       branch: longest(branches.filter((branch) => branch.model === model)),
       knownMessages: longest(branches)?.listed.length ?? 0,
+      past: [...new Set(longer.flatMap((branch) => prefixBehind(branch, messages)))],
     };
   }
 
@@ -241,6 +246,11 @@ function longest(branches: readonly Branch[]): Branch | undefined {
     (best, branch) => (best && best.listed.length >= branch.listed.length ? best : branch),
     undefined,
   );
+}
+
+/** The first piece behind so many messages. */
+function prefixBehind({ listed }: Branch, messages: number): readonly string[] {
+  return listed.find(({ prefixes }, i) => i >= messages && prefixes.length > 0)?.prefixes.slice(0, 1) ?? [];
 }
 
 function modelOf(fields: ReadonlyMap<string, Field>, path: string): string | undefined {

@@ -64,7 +64,7 @@ interface Given {
 }
 
 /** What an event has that is decided on this request. */
-export type Stamp = Pick<SettingsEvent, 'prefix' | 'order' | 'model'>;
+export type Stamp = Pick<SettingsEvent, 'prefix' | 'order' | 'model' | 'past'>;
 
 interface FoundSettings extends Found {
   readonly event: SettingsEvent;

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { anthropic } from '../formats/anthropic.ts';
 import { Planner } from '../plan/planner.ts';
 import { breakEven } from '../plan/policies/break-even.ts';
+import type { Policy } from '../plan/policy.ts';
 import { type Prices, priceLists } from '../plan/prices.ts';
 import { settledPolicy } from './settled-policy.ts';
 
@@ -78,22 +79,42 @@ describe('a settled policy', () => {
     expect(policy).toMatchObject({ name: 'break-even', window: 7, cacheLifeMs: five.lifeMs });
   });
 
-  it('prices what an epoch wrote anew from its first mask on, where the provider caches at markers', () => {
-    const pricesAfter = (name: string): number[] => {
-      const planner = new Planner(anthropic, {
-        policy: settledPolicy(make, [{ fromTurn: 0, prices: { ...five, name } }]),
-      });
-      const prices: number[] = [];
-      for (const message of history(60)) {
-        planner.take([message]);
-        const { epoch, decision } = planner.report();
-        if (epoch === 1 && decision.act === 'wait' && typeof decision.price === 'number') prices.push(decision.price);
-      }
-      return prices;
+  it('lets its policy name what is no result, or is masked already', () => {
+    const stubborn: Policy = {
+      init: () => undefined,
+      step: (state) => ({ state, mask: [2, 9999], because: { act: 'mask', because: 'so' } }),
     };
-    const [marked = 0] = pricesAfter('anthropic-5m');
-    const [automatic = 0] = pricesAfter('gpt-5');
+    expect(
+      masksOf(
+        settledPolicy(() => stubborn, [{ fromTurn: 0, prices: five }]),
+        4,
+      ),
+    ).toEqual([2]);
+  });
+
+  /** What an epoch would cost on each request after the first one. */
+  function pricesAfterEpoch(name: string, besideTokens = 0): number[] {
+    const policy = settledPolicy(make, [{ fromTurn: 0, prices: { ...five, name } }], besideTokens);
+    const planner = new Planner(anthropic, { policy });
+    const prices: number[] = [];
+    for (const message of history(60)) {
+      planner.take([message]);
+      const { epoch, decision } = planner.report();
+      if (epoch === 1 && decision.act === 'wait' && typeof decision.price === 'number') prices.push(decision.price);
+    }
+    return prices;
+  }
+
+  it('prices what an epoch wrote anew from where the provider finds a marker', () => {
+    const [marked = 0] = pricesAfterEpoch('anthropic-5m');
+    const [automatic = 0] = pricesAfterEpoch('gpt-5');
     expect(automatic).toBeGreaterThan(0);
     expect(marked).toBeGreaterThan(automatic);
+  });
+
+  it('prices all messages where that marker is too far back to be found', () => {
+    const [all = 0] = pricesAfterEpoch('anthropic-5m');
+    const [behindSystem = 0] = pricesAfterEpoch('anthropic-5m', 500);
+    expect(all - behindSystem).toBeCloseTo((five.write - five.read) * 500);
   });
 });

@@ -64,16 +64,20 @@ const UNCACHED: MaskingPrices = { ...priceLists.none, canMark: true };
 /**
  * The request, with what the provider finds of it again before an edit. Where no marker can stand before the edit, that is
  * system prompt and tools. A provider that caches at markers finds the end of every request, but of what an epoch wrote anew
- * only what stands before its first mask: there stood a marker of ours.
+ * only what stands before its first mask, where a marker of ours stood, and that only from near by.
  */
 function asCached(request: RequestView, { prices, epochs, besideTokens }: Caching): RequestView {
   if (!prices.canMark) return withTextBefore(request, () => besideTokens);
   if (epochs.length === 0 || !prices.name.startsWith('anthropic')) return request;
   return withTextBefore(request, (observation) => {
     const { first, turns = 0 } = epochs.findLast((epoch) => epoch.first.segment <= observation.segment) ?? {};
-    return request.textBefore(first && observation.turn <= turns ? first : observation);
+    if (!first || observation.turn > turns) return request.textBefore(observation);
+    return observation.segment - first.segment > LOOK_BACK ? besideTokens : request.textBefore(first);
   });
 }
+
+/** In blocks; a little less than the provider's twenty, since not every block is a segment. */
+const LOOK_BACK = 18;
 
 interface Caching {
   readonly prices: MaskingPrices;
@@ -101,7 +105,9 @@ function withTextBefore(request: RequestView, textBefore: RequestView['textBefor
 function withEpoch(epochs: readonly Epoch[], mask: readonly number[], request: RequestView): readonly Epoch[] {
   if (mask.length === 0) return epochs;
   const masked = new Set(mask);
-  const first = request.observations.find(({ segment }) => masked.has(segment)) as Observation;
+  // A policy may name what is masked already, or is no result.
+  const first = request.observations.find((one) => masked.has(one.segment) && request.maskable(one));
+  if (!first) return epochs;
   return [...epochs.filter((epoch) => epoch.first.segment < first.segment), { first, turns: request.turns }];
 }
 

@@ -37,7 +37,9 @@ export function situate(request: ReadRequest, facts: Facts, { isFree, isCountTok
   const conversation = isCountTokens ? memory.peek(id) : memory.conversation(id);
   const found = findEvents(request, conversation);
   const replayed = replayedEvents(found, model);
-  const stamp = { prefix: request.listed.at(-1)?.prefix ?? '', order: conversation.nextOrder, model };
+  const { past } = request;
+  const prefix = request.listed.at(-1)?.prefix ?? '';
+  const stamp = { prefix, order: conversation.nextOrder, model, ...(past.length > 0 ? { past } : {}) };
   const prices = facts.prices ?? requestPrices(request);
   const settings = settle(request, facts, {
     ...{ replayed, stamp },

@@ -49,7 +49,7 @@ export class StoreGate {
 
   /** Behind the answer: nobody waits for it. */
   record(conversation: string, events: readonly GatewayEvent[]): void {
-    void this.#inTime(() => this.store.putMany(toItems(conversation, events)));
+    void this.#inTime(async () => this.store.putMany(toItems(conversation, events)));
   }
 
   async health(): Promise<Status['store']> {

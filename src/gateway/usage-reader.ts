@@ -33,7 +33,7 @@ export class UsageReader {
   constructor(headers: RawHeaders) {
     this.isEvents = headerOf(headers, 'content-type')?.includes('event-stream') === true;
     const encoding = headerOf(headers, 'content-encoding')?.trim().toLowerCase() ?? 'identity';
-    this.#decoder = decoders[encoding]?.();
+    this.#decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding]?.() : undefined;
     this.#isReadable = encoding === 'identity' || this.#decoder !== undefined;
     this.#decoder?.on('data', (chunk: Buffer) => this.#take(chunk));
     this.#decoder?.on('error', () => {});

@@ -26,6 +26,7 @@ const circumstances = fc.record({
   /** A request in between that is none of the main line: an old one, a fork, or one to another model. */
   side: fc.constantFrom(undefined, undefined, 'late', 'fork', 'model'),
   turnsBack: fc.constantFrom(0, 1, 3, 8),
+  sideMarker: fc.constantFrom('5m', '1h', 'none'),
 });
 
 function bodyOf(turns: number, { marker, hasRecall, systemWords }: Json): Json {
@@ -45,8 +46,9 @@ const GO_ON = [
 ];
 
 /** With tools, system prompt and markers of its own. */
-function sideOf(turns: number, { side, turnsBack, marker, hasRecall }: Json): Json {
-  const body = bodyOf(Math.max(1, turns - (turnsBack as number)), { marker, hasRecall: !hasRecall, systemWords: 500 });
+function sideOf(turns: number, { side, turnsBack, sideMarker, hasRecall }: Json): Json {
+  const beside = { marker: sideMarker, hasRecall: !hasRecall, systemWords: 500 };
+  const body = bodyOf(Math.max(1, turns - (turnsBack as number)), beside);
   if (side === 'model') return { ...body, model: 'claude-haiku-4-5' };
   return side === 'fork' ? { ...body, messages: [...(body.messages as Json[]), ...GO_ON] } : body;
 }

@@ -65,6 +65,37 @@ describe('a late request on an older part of a conversation', () => {
     expect(contents(fork).slice(0, 2)).toEqual(contents(late).slice(0, 2));
   });
 
+  it('at another price takes back no mask of those that went past it', () => {
+    const unmarked = (turns: number): Json => ({ ...body(turns), messages: anthropicMessages(turns) });
+    const desk = new Office();
+    for (let turns = 11; turns <= 14; turns++) desk.ask(unmarked(turns));
+    const main = desk.ask(unmarked(15));
+    expect([count(main), desk.recorded.length]).toEqual([5, 1]);
+    const [late] = desk.ask(body(13)).events;
+    expect(late).toMatchObject({ kind: 'settings', prices: { name: 'anthropic-5m' } });
+    const next = desk.ask(unmarked(16));
+    expect(contents(next).slice(0, 5)).toEqual(contents(main).slice(0, 5));
+    expect(successor(main, desk.recorded).ask(unmarked(16)).out.equals(next.out)).toBe(true);
+  });
+
+  it('that says less in its last message is late too', () => {
+    const spoken = (turns: number): Json => {
+      const messages = anthropicMessages(turns);
+      const { content } = messages[24] as { content: Json[] };
+      content.push({ type: 'text', text: 'And be quick.' });
+      return anthropicBody(messages);
+    };
+    const policy = (): Policy => ({ ...stateless(({ observations }) => observations.slice(0, 1)), window: 5 });
+    const desk = new Office({ policy });
+    expect(count(desk.ask(spoken(12)))).toBe(1);
+    Object.assign(desk.facts, { maxTokens: 1000 });
+    const late = desk.ask(body(12));
+    expect(late.events.map(({ kind }) => kind)).toEqual(['settings', 'over-limit']);
+    expect(count(late)).toBeGreaterThan(1);
+    Object.assign(desk.facts, { maxTokens: undefined });
+    expect(count(desk.ask(spoken(13)))).toBe(1);
+  });
+
   it('that finds its cache cold takes no epoch for those that went past it', () => {
     const desk = new Office();
     desk.run(1, 13);
@@ -196,6 +227,16 @@ describe('what did not go out', () => {
     const next = desk.ask(body(16));
     expect(contents(next).slice(0, 15)).toEqual(contents(second));
     expect(successor(second, second.events).ask(body(16)).out.equals(next.out)).toBe(true);
+  });
+
+  it('is still to be recorded where its tokens are counted meanwhile', () => {
+    const desk = new Office();
+    desk.run(1, 14);
+    desk.now += HOUR;
+    const { conversation, events } = desk.look(body(15));
+    expect(events.map(({ kind }) => kind)).toEqual(['settings', 'cold-cache']);
+    desk.look(body(15), { path: '/v1/messages/count_tokens' });
+    expect(events.map((event) => desk.memory.conversation(conversation).isPending(event))).toEqual([true, true]);
   });
 
   it('is no event: an epoch that bound thinking forbade', () => {
