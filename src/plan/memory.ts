@@ -3,7 +3,6 @@ import type { Planner } from './planner.ts';
 interface Conversation<M> {
   readonly planner: Planner<M>;
   readonly isSame: (options: unknown, format: unknown) => boolean;
-  readonly beside: Snapshot;
   readonly seen: Snapshot;
 }
 
@@ -32,7 +31,11 @@ export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Plann
   // What a cold cache made it do, the history does not tell the next call.
   if (!isObject(first) || key.isCold) return planAll(messages, key);
   const known = conversations.get(first) as Conversation<M> | undefined;
-  if (known?.isSame(key.options, key.format) && known.beside.isStartOf(key.beside) && known.seen.isStartOf(messages)) {
+  if (
+    known?.isSame(key.options, key.format) &&
+    beginsWith(messages, known.planner.ledger.messages) &&
+    known.seen.isUnchanged()
+  ) {
     const fresh = messages.slice(known.planner.ledger.messages.length);
     if (fresh.length === 0) return known.planner;
     // Forgotten until it has gone well: a counter or a policy of the caller's may throw in the middle.
@@ -42,9 +45,9 @@ export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Plann
     return known.planner;
   }
   const planner = planAll(messages, key);
-  const [beside, seen] = [new Snapshot(), new Snapshot()];
-  const isComparable = beside.addAll(key.beside) && seen.addAll(messages);
-  if (isComparable) conversations.set(first, { planner, isSame: key.sameAs(), beside, seen });
+  const seen = new Snapshot();
+  const isComparable = seen.addAll(key.beside) && seen.addAll(messages);
+  if (isComparable) conversations.set(first, { planner, isSame: key.sameAs(), seen });
   return planner;
 }
 
@@ -54,95 +57,95 @@ function planAll<M>(messages: readonly M[], key: PlannerKey<M>): Planner<M> {
   return planner;
 }
 
-type Owner = Readonly<Record<string, unknown>>;
+function beginsWith<M>(messages: readonly M[], start: readonly M[]): boolean {
+  if (messages.length < start.length) return false;
+  for (let i = 0; i < start.length; i++) if (messages[i] !== start[i]) return false;
+  return true;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+type Owner = Fields | readonly unknown[];
 
 const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
 
-/** A message with more in it, or deeper, is quicker planned than compared. */
+/** A message with more in it is quicker planned than compared; one that holds itself has no end. */
 const MOST_VALUES = 2000;
-const DEEPEST = 16;
 
 /**
- * Every value in some messages in the order in which it stands, and the last key of every object, to see whether
- * anything was changed in place. A key that is renamed moves to the end, so the last one tells; only an object of which
- * every key was deleted and written anew under another name, with the same values in the same order, is not noticed.
+ * Every object in some messages, and every value in them in the order in which it stands, to see whether anything was
+ * changed in place. A key that is renamed moves to the end, so the last one tells; only an object of which every key was
+ * deleted and written anew under another name, with the same values in the same order, is not noticed.
  */
 class Snapshot {
-  readonly #roots: unknown[] = [];
-  readonly #seen: unknown[] = [];
-  #limit = 0;
+  readonly #owners: Owner[] = [];
+  readonly #values: unknown[] = [];
 
   /** Answers false for values that cannot be compared this way. */
-  addAll(values: readonly unknown[]): boolean {
+  addAll(roots: readonly unknown[]): boolean {
     try {
-      for (const value of values) {
-        this.#limit = this.#seen.length + MOST_VALUES;
-        this.#roots.push(value);
-        if (isObject(value) && !this.#add(value as Owner, 0)) return false;
-      }
+      for (const root of roots) if (isObject(root) && !this.#add(root as Owner)) return false;
       return true;
     } catch {
       return false;
     }
   }
 
-  /** Whether a list begins with the very values that were added, and nothing in them has changed since. */
-  isStartOf(list: readonly unknown[]): boolean {
-    const roots = this.#roots;
-    if (list.length < roots.length) return false;
+  isUnchanged(): boolean {
+    const [owners, values] = [this.#owners, this.#values];
     let next = 0;
-    for (let i = 0; i < roots.length; i++) {
-      const root = roots[i];
-      if (list[i] !== root) return false;
-      if (isObject(root)) next = compare(root as Owner, this.#seen, next);
+    for (let i = 0; i < owners.length; i++) {
+      next = compareValues(owners[i] as Owner, values, next);
       if (next < 0) return false;
+    }
+    return next === values.length;
+  }
+
+  #add(root: Owner): boolean {
+    const owners = this.#owners;
+    const limit = this.#values.length + MOST_VALUES;
+    // Objects inside an object come behind it, and are taken in turn.
+    for (let next = owners.push(root) - 1; next < owners.length; next++) {
+      const owner = owners[next] as Owner;
+      if (this.#values.length > limit || ArrayBuffer.isView(owner)) return false;
+      this.#addValues(owner);
     }
     return true;
   }
 
-  #add(owner: Owner, depth: number): boolean {
-    const seen = this.#seen;
-    if (depth > DEEPEST || seen.length > this.#limit || ArrayBuffer.isView(owner)) return false;
-    // Arrays by index: `for in` would make a text of each.
+  /** The length of a list or the last key of an object, then its values. A list by index: `for in` makes texts of those. */
+  #addValues(owner: Owner): void {
+    const [owners, values] = [this.#owners, this.#values];
     if (Array.isArray(owner)) {
-      seen.push(owner.length);
+      values.push(owner.length);
       for (let i = 0; i < owner.length; i++) {
-        seen.push(owner[i]);
-        if (isObject(owner[i]) && !this.#add(owner[i], depth + 1)) return false;
+        values.push(owner[i]);
+        if (isObject(owner[i])) owners.push(owner[i]);
       }
-      return true;
+      return;
     }
-    let last: string | undefined;
+    const start = values.push(undefined) - 1;
     for (const key in owner) {
-      const value = owner[key];
-      seen.push(value);
-      if (isObject(value) && !this.#add(value as Owner, depth + 1)) return false;
-      last = key;
+      const value = (owner as Fields)[key];
+      values.push(value);
+      if (isObject(value)) owners.push(value as Owner);
+      values[start] = key;
     }
-    seen.push(last);
-    return true;
   }
 }
 
-/** Answers where in `seen` the next object begins, or -1 if this one was changed. */
-function compare(owner: Owner, seen: readonly unknown[], start: number): number {
-  let next = start;
+/** Answers where in `values` the next object begins, or -1 if this one was changed. */
+function compareValues(owner: Owner, values: readonly unknown[], start: number): number {
+  const known = values[start];
+  let next = start + 1;
   if (Array.isArray(owner)) {
-    if (seen[next++] !== owner.length) return -1;
-    for (let i = 0; i < owner.length && next >= 0; i++) {
-      const value = owner[i];
-      if (seen[next++] !== value) return -1;
-      if (isObject(value)) next = compare(value as Owner, seen, next);
-    }
+    if (known !== owner.length) return -1;
+    for (let i = 0; i < owner.length; i++) if (values[next++] !== owner[i]) return -1;
     return next;
   }
   let last: string | undefined;
   for (const key in owner) {
-    const value = owner[key];
-    if (seen[next++] !== value) return -1;
-    if (isObject(value)) next = compare(value as Owner, seen, next);
-    if (next < 0) return -1;
+    if (values[next++] !== (owner as Fields)[key]) return -1;
     last = key;
   }
-  return seen[next] === last ? next + 1 : -1;
+  return known === last ? next : -1;
 }
