@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { GatewayOptions, Receipt } from '../../src/gateway/index.ts';
@@ -88,6 +90,24 @@ describe('a request with old results', () => {
     const [got] = upstream.received;
     expect(masksOf(got as Received)).toBe(6);
     expect(got?.headers['content-encoding']).toBeUndefined();
+    expect(got?.headers['content-length']).toBe(String(got?.body.length));
+  });
+
+  it('that came in pieces is sent as one that came whole', async () => {
+    const whole = await start();
+    await send(whole.url, request(8));
+    const { url, upstream } = await start();
+    const headers = { 'anthropic-version': '2023-06-01', 'transfer-encoding': 'chunked' };
+    const sent = httpRequest(`${url}/v1/messages`, { method: 'POST', headers });
+    const answered = once(sent, 'response');
+    const bytes = Buffer.from(request(8));
+    for (let from = 0; from < bytes.length; from += 997) sent.write(bytes.subarray(from, from + 997));
+    sent.end();
+    const [response] = (await answered) as [IncomingMessage];
+    response.resume();
+    const [got] = upstream.received;
+    expect(masksOf(got as Received)).toBe(6);
+    expect(got?.body).toEqual(whole.upstream.received[0]?.body);
     expect(got?.headers['content-length']).toBe(String(got?.body.length));
   });
 
