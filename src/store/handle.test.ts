@@ -20,7 +20,8 @@ describe('handleOf', () => {
     // sha256('') begins e3b0c442…, which is 4oymiquy… in RFC 4648.
     expect(handleOf('')).toBe('p_4oymiquy7qobjgx36tejs35zeq');
     expect(handleOf('')).toMatch(/^p_[a-z2-7]{26}$/);
-    for (const text of ['a', 'hello', '漢字', '😀', '\u0000', 'x'.repeat(100_000)]) {
+    const long = [65_535, 65_536, 65_537, 100_000].flatMap((length) => ['x'.repeat(length), 'é'.repeat(length)]);
+    for (const text of ['a', 'hello', 'é', '\u007f\u0080', '漢字', '😀', '\u0000', ...long]) {
       expect(handleOf(text)).toBe(expected(Buffer.from(text, 'utf8')));
     }
     fc.assert(

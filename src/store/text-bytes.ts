@@ -13,4 +13,4 @@ export function fromBytes(bytes: Buffer): string {
 const UTF16 = Buffer.of(255);
 
 /** All of the SHA-256 of which a handle shows the beginning, in hexadecimal. */
-export const digestOf = (bytes: Buffer): string => hash('sha256', bytes, 'hex');
+export const hexDigestOf = (bytes: Buffer): string => hash('sha256', bytes, 'hex');

@@ -11,8 +11,8 @@ import {
   usedSize,
   writeRecord,
 } from '../../src/store/embedded/log.ts';
-import { digestOf, textBody } from '../../src/store/embedded/records.ts';
-import { handleOf } from '../../src/store/handle.ts';
+import { textBody } from '../../src/store/embedded/records.ts';
+import { digestOf, handleOf } from '../../src/store/handle.ts';
 import { type Files, RecordingDisk, randomFrom } from './support/recording-disk.ts';
 import { collect, diskOf, FOLDER, openOn, outcome, textOf } from './support/stores.ts';
 

@@ -1,15 +1,14 @@
 import { PalimpsestError } from '../../errors.ts';
+import { type Digest, digestOf } from '../handle.ts';
 import type { Reference, Stored, TurnRecord } from '../store.ts';
 import type { Entry, Key, LinearHash } from './linear-hash.ts';
 import { type Body, DELETION, type LogRecord, MOVED, REFERENCE, TEXT, TURN } from './log.ts';
 import type { LogFile, Spot } from './log-file.ts';
 import {
   beforeOf,
-  type Digest,
   decodeText,
   deletionBody,
   digestIn,
-  digestOf,
   isNamed,
   keyOf,
   keyOfDigest,

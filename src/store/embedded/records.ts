@@ -1,10 +1,8 @@
 import { hash } from 'node:crypto';
+import { type Digest, digestOf } from '../handle.ts';
 import type { Reference, TurnRecord } from '../store.ts';
 import type { Key } from './linear-hash.ts';
 import type { Body } from './log.ts';
-
-/** A SHA-256 as a string with a character for each byte: cheaper than a buffer, and nobody can change it. */
-export type Digest = string;
 
 /** A text as it stands in the log, with the reference it came with. */
 export interface TextBody {
@@ -232,12 +230,6 @@ export function isNamed(body: Buffer, handle: string, { low, high }: Key): boole
   return true;
 }
 
-/** What a handle is made of: see `handleOf`. */
-export const digestOf = (text: string): Digest =>
-  text.isWellFormed() ? hash('sha256', text, 'binary') : digestOfUtf16(Buffer.from(text, 'utf16le'));
-
 /** Whether a text is the one that its digest was made of. */
 export const isIntact = ({ bytes, encoding, digest }: TextBody): boolean =>
-  (encoding === UTF16 ? digestOfUtf16(bytes) : hash('sha256', bytes, 'binary')) === digest;
-
-const digestOfUtf16 = (bytes: Buffer): Digest => hash('sha256', Buffer.concat([Buffer.of(255), bytes]), 'binary');
+  (encoding === UTF16 ? digestOf(bytes.toString('utf16le')) : hash('sha256', bytes, 'binary')) === digest;

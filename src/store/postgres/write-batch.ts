@@ -2,7 +2,7 @@ import { PalimpsestError } from '../../errors.ts';
 import { clashError } from '../check-input.ts';
 import { handleOf } from '../handle.ts';
 import type { Handle, Reference } from '../store.ts';
-import { digestOf, toBytes } from '../text-bytes.ts';
+import { hexDigestOf, toBytes } from '../text-bytes.ts';
 import { inTransaction, type PostgresPool, type Query } from './connection.ts';
 import { lockKey } from './migrate.ts';
 import { type ReferenceRow, toRow } from './references.ts';
@@ -59,7 +59,7 @@ function textsOf(items: readonly Item[], handles: readonly Handle[], seq: number
     const known = rows.get(handle);
     if (known && !known.body.equals(body)) throw clashError(handle);
     if (!known)
-      rows.set(handle, { handle, seq: seq + index, digest: digestOf(body), bytes: Buffer.byteLength(text), body });
+      rows.set(handle, { handle, seq: seq + index, digest: hexDigestOf(body), bytes: Buffer.byteLength(text), body });
   }
   return [...rows.values()].sort((a, b) => compare(a.handle, b.handle));
 }
