@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { handleOf } from '../dist/index.js';
 
 /** 1.2 to 2.8 KB, one in a hundred 50 KB, all different. Flat, as texts that were read from somewhere are. */
 export function textOf(id) {
@@ -6,6 +7,11 @@ export function textOf(id) {
   const length = id % 100 === 0 ? 50_000 : 1200 + ((id * 7919) % 1600);
   const text = `${id} ${seed}\n`.repeat(Math.ceil(length / (seed.length + String(id).length + 2)));
   return Buffer.from(text).toString('latin1', 0, length);
+}
+
+export function itemOf(id) {
+  const text = textOf(id);
+  return { id, text, handle: handleOf(text) };
 }
 
 export function median(values) {

@@ -15,18 +15,27 @@ import {
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { createRandom } from './random.js';
-import { median, textOf } from './store-texts.js';
+import { itemOf, median, textOf } from './store-texts.js';
 
 const BATCH = 1000;
 /** Before any is measured, as with the reads. */
 const WARM_PUTS = 300;
 
-const stores = { palimpsest: openPalimpsest, lmdb: openLmdb, 'better-sqlite3': openSqlite, file: openFile };
+const stores = {
+  palimpsest: openPalimpsest,
+  lmdb: (folder) => openLmdb(folder, ({ handle }) => handle),
+  'better-sqlite3': openSqlite,
+  'lmdb, in order': (folder) => openLmdb(folder, ({ id }) => String(id).padStart(9, '0')),
+  file: openFile,
+};
 const tasks = { load, single, read, open: openOnly, shared };
 const request = JSON.parse(process.argv[2]);
 console.log(JSON.stringify(await tasks[request.task](request)));
 
-/** All records, a thousand to a transaction. To make the texts is not to store them. */
+/**
+ * All records, a thousand to a transaction. To make the texts is not to store them. The peers are given the handles, by
+ * which they are to find the texts too; ours has to make them.
+ */
 async function load({ store: name, records, folder }) {
   mkdirSync(folder, { recursive: true });
   const store = await stores[name](folder);
@@ -34,7 +43,7 @@ async function load({ store: name, records, folder }) {
   let textBytes = 0;
   for (let from = 0; from < records; from += BATCH) {
     const batch = [];
-    for (let i = from; i < Math.min(records, from + BATCH); i++) batch.push({ id: i, text: textOf(i) });
+    for (let i = from; i < Math.min(records, from + BATCH); i++) batch.push(itemOf(i));
     for (const { text } of batch) textBytes += text.length;
     milliseconds += await timeOf(() => store.putMany(batch));
   }
@@ -59,7 +68,7 @@ async function single({ store: name, records, folder }) {
   const times = [];
   const floors = [];
   for (let i = 0; i < WARM_PUTS + 600; i++) {
-    const item = { id: records + i, text: textOf(records + i) };
+    const item = itemOf(records + i);
     times.push(await timeOf(() => store.put(item)));
     floors.push(await timeOf(() => bare.put({ ...item, id: i })));
   }
@@ -75,7 +84,7 @@ async function shared({ store: name, records, folder }) {
   const count = 2000;
   let milliseconds = 0;
   for (const first of [2 * records, 2 * records + count]) {
-    const texts = Array.from({ length: count }, (_, i) => ({ id: first + i, text: textOf(first + i) }));
+    const texts = Array.from({ length: count }, (_, i) => itemOf(first + i));
     milliseconds = await timeOf(() => Promise.all(texts.map((item) => store.put(item))));
   }
   await store.close();
@@ -87,7 +96,7 @@ async function read({ store: name, records, folder }) {
   const store = await stores[name](folder, 'read');
   const random = createRandom(7);
   const ids = Array.from({ length: 20_000 }, () => random(records));
-  const keys = ids.map((id) => store.key(id));
+  const keys = ids.map((id) => store.key(itemOf(id)));
   for (const key of keys.slice(0, 2000)) await store.get(key);
   const times = [];
   for (let i = 2000; i < keys.length; i++) {
@@ -118,11 +127,10 @@ async function openOnly({ store: name, folder }) {
 
 async function openPalimpsest(folder, mode = 'write') {
   const { openStore } = await import('../dist/store/index.js');
-  const { handleOf } = await import('../dist/index.js');
   const store = await openStore({ path: folder, mode });
   const about = (id) => ({ session: `s${id % 100}`, turn: id });
   return {
-    key: (id) => handleOf(textOf(id)),
+    key: ({ handle }) => handle,
     get: (handle) => store.get(handle),
     getMany: (handles) => store.getMany(handles),
     put: ({ id, text }) => store.put(text, about(id)),
@@ -131,18 +139,19 @@ async function openPalimpsest(folder, mode = 'write') {
   };
 }
 
-async function openLmdb(folder) {
+/** Random keys cost it more than those that come in order. */
+async function openLmdb(folder, key) {
   mkdirSync(folder, { recursive: true });
   const { open } = await import('lmdb');
   // Strict: a commit is on disk when it resolves.
   const database = open({ path: join(folder, 'data.mdb'), overlappingSync: false, encoding: 'string' });
   return {
-    key: (id) => `p${id}`,
-    get: async (key) => database.get(key),
-    put: ({ id, text }) => database.put(`p${id}`, text),
+    key,
+    get: async (name) => database.get(name),
+    put: (item) => database.put(key(item), item.text),
     putMany: (batch) =>
       database.transaction(() => {
-        for (const { id, text } of batch) database.put(`p${id}`, text);
+        for (const item of batch) database.put(key(item), item.text);
       }),
     close: () => database.close(),
   };
@@ -154,16 +163,16 @@ async function openSqlite(folder) {
   const database = new Database(join(folder, 'data.db'));
   database.pragma('journal_mode = WAL');
   database.pragma('synchronous = FULL');
-  database.exec('create table if not exists texts (id text primary key, text text)');
+  database.exec('create table if not exists texts (handle text primary key, text text)');
   const insert = database.prepare('insert or replace into texts values (?, ?)');
-  const select = database.prepare('select text from texts where id = ?').pluck();
+  const select = database.prepare('select text from texts where handle = ?').pluck();
   return {
-    key: (id) => `p${id}`,
-    get: async (key) => select.get(key),
-    put: async ({ id, text }) => insert.run(`p${id}`, text),
+    key: ({ handle }) => handle,
+    get: async (handle) => select.get(handle),
+    put: async ({ handle, text }) => insert.run(handle, text),
     putMany: async (batch) =>
       database.transaction(() => {
-        for (const { id, text } of batch) insert.run(`p${id}`, text);
+        for (const { handle, text } of batch) insert.run(handle, text);
       })(),
     close: async () => database.close(),
   };
@@ -190,7 +199,7 @@ async function openFile(folder) {
     return new Promise((resolve, reject) => fdatasync(descriptor, (error) => (error ? reject(error) : resolve())));
   };
   return {
-    key: (id) => places[id],
+    key: ({ id }) => places[id],
     get: async ([position, length, checksum]) => {
       readSync(descriptor, bytes, 0, length, position);
       if (crc32(bytes.subarray(0, length)) !== checksum) throw new Error('Expected another checksum');

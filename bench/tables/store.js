@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { count, ratio, time } from './table.js';
 
-const STORES = ['palimpsest', 'lmdb', 'better-sqlite3'];
+const STORES = ['palimpsest', 'lmdb', 'better-sqlite3', 'lmdb, in order'];
 
 /** @returns {Generator<import('./table.js').Table>} */
 export function* storeTables({ measure, quick }) {
@@ -67,7 +67,7 @@ function table(title, found, show, { value, targets = {} }) {
   const ours = value(found.palimpsest);
   return {
     title: `store: ${title}`,
-    note: '2 KB texts, one in a hundred 50 KB; every commit is on disk when it resolves. file: the floor, see bench/store.js',
+    note: '2 KB texts, one in a hundred 50 KB, by their handles; every commit is on disk when it resolves. In order: under keys that ascend, its best case. file: the floor, see bench/store.js',
     columns: ['store', 'found', 'ours / this', 'target', ''],
     rows: Object.entries(found).map(([store, measured]) => {
       const target = targets[store];
@@ -127,51 +127,69 @@ function sizeTable(found, records) {
   };
 }
 
-/** Cost per operation, from 10,000 records to 1,000,000. */
+/** Cost per operation, from 10,000 records to 1,000,000. More texts leave the processor's caches, the bare file's too. */
 function* growthTables({ measure, quick, root }) {
   const sizes = quick ? [1000, 10_000] : [10_000, 100_000, 1_000_000];
-  const rows = sizes.map((records) => {
-    const folder = join(root, `growth-${records}`);
-    const run = (task) => measure('store.js', { store: 'palimpsest', task, records, folder });
-    const measured = { records, load: run('load'), open: run('open'), read: run('read'), single: run('single') };
-    rmSync(folder, { recursive: true });
-    return measured;
-  });
-  const [first] = rows;
+  const [first, ...more] = sizes.map((records) => measureGrowth({ measure, records, root }));
   yield {
     title: 'store: growth',
-    note: 'the same texts, more of them; memory of a process that reads; target: 150 MB, and 1.5 times the first row',
+    note: 'the same texts, more of them, beside the first row; memory of a process that reads, and of one that wrote them all',
     columns: [
       'records',
       'load',
       'recall',
       'recall / first',
+      'bare file',
       'load / first',
       'put',
       'open',
       'disk / text',
-      'memory',
+      'reader',
+      'writer',
       '',
     ],
-    rows: rows.map(({ records, load, open, read, single }) => {
-      const [recall, loading] = [read.median / first.read.median, first.load.perSecond / load.perSecond];
+    rows: [first, ...more].map(({ records, load, open, read, single, bare }) => {
+      const [recall, floor] = [read.median / first.read.median, bare.median / first.bare.median];
+      const loading = first.load.perSecond / load.perSecond;
+      const rss = Math.max(read.rss, load.rss);
       return {
         cells: [
           count(records),
           `${count(Math.round(load.perSecond))}/s`,
           time(read.median),
           ratio(recall),
+          ratio(floor),
           ratio(loading),
           time(single.median),
           time(open.milliseconds),
           ratio(load.diskRatio),
           `${read.rss.toFixed(0)} MB`,
+          `${load.rss.toFixed(0)} MB`,
         ],
-        met: read.rss <= 150 && load.diskRatio <= 1.25 && recall <= 1.5 && loading <= 1.5,
-        values: { records, recall, loading, open: open.milliseconds, rss: read.rss, disk: load.diskRatio },
+        met: rss <= 150 && load.diskRatio <= 1.25 && recall <= 1.5 && loading <= 1.5,
+        values: { records, recall, floor, loading, open: open.milliseconds, rss, disk: load.diskRatio },
       };
     }),
   };
+}
+
+/** Of what is read the best of three processes counts. */
+function measureGrowth({ measure, records, root }) {
+  const folder = (store) => join(root, `growth-${store}`);
+  const run = (task, store = 'palimpsest') => measure('store.js', { store, task, records, folder: folder(store) });
+  const load = run('load');
+  run('load', 'file');
+  const reads = Array.from({ length: 3 }, () => ({ read: run('read'), bare: run('read', 'file') }));
+  const measured = {
+    records,
+    load,
+    open: run('open'),
+    read: bestOf(reads.map(({ read }) => read)),
+    bare: bestOf(reads.map(({ bare }) => bare)),
+    single: run('single'),
+  };
+  for (const store of ['palimpsest', 'file']) rmSync(folder(store), { recursive: true });
+  return measured;
 }
 
 /** For information: one table and prepared statements are the least that a client of this server can do. */

@@ -2,7 +2,7 @@ import { PalimpsestError } from '../../errors.ts';
 import { type Digest, digestOf } from '../handle.ts';
 import type { Reference, Stored, TurnRecord } from '../store.ts';
 import type { Entry, Key, LinearHash } from './linear-hash.ts';
-import { type Body, DELETION, type LogRecord, MOVED, REFERENCE, TEXT, TURN } from './log.ts';
+import { type Body, DELETION, type Glimpse, type LogRecord, MOVED, REFERENCE, TEXT, TURN } from './log.ts';
 import type { LogFile, Spot } from './log-file.ts';
 import {
   beforeOf,
@@ -293,7 +293,7 @@ export class Catalogue {
     this.#index.find(key, (entry) => {
       const record = this.#glance(entry);
       if (!record) damagedAt = entry.position;
-      else if (record.type === TEXT && isNamed(record.body, handle, key)) stored = this.#stored(handle, record, entry);
+      else if (record.type === TEXT && isNamed(record.body, key)) stored = this.#stored(handle, record, entry);
       return stored !== undefined;
     });
     // Most likely it is the one that was asked for: better to say so than that there is none.
@@ -301,18 +301,20 @@ export class Catalogue {
     return stored;
   }
 
-  #stored(handle: string, record: LogRecord, entry: Entry): Stored {
-    const { text, bytes } = decodeText(record.body);
+  #stored(handle: string, record: Glimpse, entry: Entry): Stored {
+    const { text, bytes } = decodeText(record.body, record.length);
     return { handle, text, bytes, refs: this.#referencesOf(record, entry) };
   }
 
-  /** In memory that the next one uses again. What is no text may be damage to its type. */
-  #glance(entry: Entry): LogRecord | undefined {
-    const record = this.#log.glance(entry);
-    return record?.type === TEXT ? record : this.#log.read(entry.position, entry.bytes);
+  /** What is no text may be damage to its type. */
+  #glance(entry: Entry): Glimpse | undefined {
+    const glimpse = this.#log.glance(entry);
+    if (glimpse?.type === TEXT) return glimpse;
+    const record = this.#log.read(entry.position, entry.bytes);
+    return record && { ...record, length: record.body.length };
   }
 
-  #referencesOf({ body, position }: LogRecord, { isMarked }: Entry): Reference[] {
+  #referencesOf({ body, position }: Glimpse, { isMarked }: Entry): Reference[] {
     const about = readAbout(body);
     if (isMarked) return this.referencesTo({ digest: digestIn(body), about, position });
     return this.#isDeleted(about, position) ? [] : [about];

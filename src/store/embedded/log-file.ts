@@ -1,15 +1,16 @@
+import { SCRATCH, scratch } from './checksum.ts';
 import type { DiskFile } from './disk.ts';
 import {
   type Body,
   findId,
   type Gap,
+  type Glimpse,
   type LogRecord,
   placeRecord,
   readRecord,
   readStart,
   recordBytes,
-  SCRATCH,
-  Scratch,
+  recordInScratch,
   START,
   scanLog,
   usedSize,
@@ -51,7 +52,6 @@ export class LogFile {
   /** Up to here there are zeros behind the end. */
   #prepared = 0;
   #unwritten: Unwritten[] = [];
-  #scratch: Scratch | undefined;
   /** Where the last sync began. */
   #synced = START;
   /** Those that run, and one that failed. */
@@ -160,11 +160,9 @@ export class LogFile {
   }
 
   /** The same into memory that the next glance uses again, for a record whose size is known; undefined also if it is large. */
-  glance({ position, bytes }: Spot): LogRecord | undefined {
+  glance({ position, bytes }: Spot): Glimpse | undefined {
     if (bytes > SCRATCH) return undefined;
-    this.#scratch ??= new Scratch();
-    const length = this.#file.read(this.#scratch.bytes, position, bytes);
-    return this.#scratch.record(length, position, this.id);
+    return recordInScratch(this.#file.read(scratch, position, bytes), position, this.id);
   }
 
   readStart(): ReturnType<typeof readStart> {

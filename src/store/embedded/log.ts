@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib';
+import { checksumInScratch, checksumOf, scratch, scratchWords } from './checksum.ts';
 import type { DiskFile } from './disk.ts';
 
 /** What a record is. The numbers stand on disk. */
@@ -17,6 +18,16 @@ export interface LogRecord {
   readonly bytes: number;
 }
 
+/** A record in memory that the next one uses again. */
+export interface Glimpse {
+  readonly position: number;
+  readonly type: number;
+  /** With more behind it. */
+  readonly body: Buffer;
+  /** Of the body. */
+  readonly length: number;
+}
+
 /** A stretch of a log that holds no record. */
 export interface Gap {
   readonly type: 'gap';
@@ -32,7 +43,7 @@ export interface Body {
   fill(into: Buffer, at: number): void;
 }
 
-export const FORMAT = 3;
+export const FORMAT = 4;
 /** A log begins with `PLMP`, the format, its id and a checksum, so that no record stands at position 0. */
 export const START = 16;
 const START_MAGIC = 0x504d4c50;
@@ -114,7 +125,7 @@ export function placeRecord(into: Buffer, at: number, body: Body, { type, positi
   into.writeUInt32LE(MAGIC, at);
   into.writeUInt32LE(type, at + 4);
   into.writeUInt32LE(body.length, at + 8);
-  into.writeUInt32LE(crc32(into.subarray(start, end)), at + 12);
+  into.writeUInt32LE(checksumOf(into.subarray(start, end)), at + 12);
   into.writeUIntLE(position, at + 16, 6);
   into.writeUInt16LE(0, at + 22);
   into.writeUInt32LE(id, at + 24);
@@ -168,34 +179,24 @@ export function readRecord(file: DiskFile, position: number, id: number, guess: 
     length = file.read(bytes, position);
   }
   const body = bytes.subarray(HEADER, whole);
-  if (length < whole || crc32(body) !== header.checksum) return undefined;
+  if (length < whole || checksumOf(body) !== header.checksum) return undefined;
   return { position, type: header.type, body, bytes: recordBytes(header.length) };
 }
 
-/** Memory for one record after the other, to be looked at as bytes and as words. */
-export class Scratch {
-  readonly bytes: Buffer = Buffer.alloc(SCRATCH);
-  readonly words = new Uint32Array(this.bytes.buffer, this.bytes.byteOffset, SCRATCH / 4);
+const bodyInScratch = scratch.subarray(HEADER);
 
-  /**
-   * The record that was read to here from a position; undefined where it is not whole or not sound. The checksum of the
-   * header is left out: all that stands in it is compared, the type by whoever asks.
-   */
-  record(length: number, position: number, id: number): LogRecord | undefined {
-    const { bytes, words } = this;
-    const at = (words[4] as number) + (words[5] as number) * 2 ** 32;
-    if (words[0] !== MAGIC || at !== position || words[6] !== id) return undefined;
-    const bodyLength = words[2] as number;
-    const whole = HEADER + bodyLength;
-    if (length < HEADER || whole > length) return undefined;
-    const body = bytes.subarray(HEADER, whole);
-    if (crc32(body) !== words[3]) return undefined;
-    return { position, type: words[1] as number, body, bytes: recordBytes(bodyLength) };
-  }
+/**
+ * The record that was read to `scratch` from a position; undefined where it is not whole or not sound. The checksum of the
+ * header is left out: all that stands in it is compared, the type by whoever asks.
+ */
+export function recordInScratch(read: number, position: number, id: number): Glimpse | undefined {
+  const at = (scratchWords[4] as number) + (scratchWords[5] as number) * 2 ** 32;
+  if (scratchWords[0] !== MAGIC || at !== position || scratchWords[6] !== id) return undefined;
+  const length = scratchWords[2] as number;
+  if (read < HEADER || HEADER + length > read) return undefined;
+  if (checksumInScratch(HEADER, HEADER + length) !== scratchWords[3]) return undefined;
+  return { position, type: scratchWords[1] as number, body: bodyInScratch, length };
 }
-
-/** Larger ones are rare. */
-export const SCRATCH = 1 << 16;
 
 const CHUNK = 1 << 20;
 
@@ -213,7 +214,7 @@ export function* scanLog(file: DiskFile, id: number, from: number): Generator<Lo
       : undefined;
     const isCutOff = header ? position + wholeOf(header.length) > end : gap < 0 && position + HEADER > end;
     const body = header && !isCutOff ? window.read(position + HEADER, header.length) : undefined;
-    const isSound = header !== undefined && body !== undefined && crc32(body) === header.checksum;
+    const isSound = header !== undefined && body !== undefined && checksumOf(body) === header.checksum;
     if ((isSound || isCutOff) && gap >= 0) {
       yield { type: 'gap', position: gap, bytes: position - gap, isCutOff: false };
       gap = -1;

@@ -120,6 +120,8 @@ export function readAbout(body: Buffer): Reference {
   const turn = body.readDoubleLE(TURN);
   const session = sessionIn(body);
   const toolBytes = body.readUInt32LE(TOOL);
+  // In one go, as most are: an object that is given a property later is slower to make.
+  if (session !== undefined && turn !== NO_TURN && toolBytes === NO_TOOL) return { session, turn };
   const about: { session?: string; turn?: number; tool?: string } = session === undefined ? {} : { session };
   if (turn !== NO_TURN) about.turn = turn;
   if (toolBytes !== NO_TOOL) about.tool = body.toString('utf16le', restOf(body) - toolBytes, restOf(body));
@@ -139,12 +141,12 @@ function restOf(body: Buffer): number {
 
 const encodingOf = (body: Buffer): Encoding => body[ENCODING] as Encoding;
 
-/** The text itself, and how many bytes it has in UTF-8. */
-export function decodeText(body: Buffer): { readonly text: string; readonly bytes: number } {
+/** The text itself, and how many bytes it has in UTF-8. There may be more behind the body. */
+export function decodeText(body: Buffer, length = body.length): { readonly text: string; readonly bytes: number } {
   const start = restOf(body);
   const encoding = encodingOf(body);
-  const text = body.toString(ENCODINGS[encoding], start);
-  return { text, bytes: encoding === UTF16 ? Buffer.byteLength(text) : body.length - start };
+  const text = body.toString(ENCODINGS[encoding], start, length);
+  return { text, bytes: encoding === UTF16 ? Buffer.byteLength(text) : length - start };
 }
 
 export const textBytesOf = (body: Buffer): number =>
@@ -192,42 +194,54 @@ const LETTERS = 'abcdefghijklmnopqrstuvwxyz234567';
 /** By code; what is no letter of a handle has a value that no five bits have. */
 const VALUES = Uint8Array.from({ length: 128 }, (_, code) => LETTERS.indexOf(String.fromCharCode(code)) & 255);
 
-/** The key of the text that a handle names; undefined for what is no handle, as far as the key is made of it. */
-export function keyOfHandle(handle: string): Key | undefined {
-  if (typeof handle !== 'string' || handle.length !== 28 || !handle.startsWith('p_')) return undefined;
-  let low = 0;
-  let all = 0;
-  for (let i = 2; i < 8; i++) {
-    const value = valueAt(handle, i);
-    low = (low << 5) | value;
-    all |= value;
-  }
-  const between = valueAt(handle, 8);
-  let high = between & 7;
-  for (let i = 9; i < 14; i++) {
-    const value = valueAt(handle, i);
-    high = (high << 5) | value;
-    all |= value;
-  }
-  const last = valueAt(handle, 14);
-  if ((all | between | last) > 31) return undefined;
-  return { low: ((low << 2) | (between >> 3)) >>> 0, high: ((high << 4) | (last >> 1)) >>> 0 };
+/** What a handle tells of a digest: its first 130 bits, of which the key is the beginning. */
+export interface NamedKey extends Key {
+  readonly third: number;
+  readonly fourth: number;
+  readonly rest: number;
 }
 
-function valueAt(handle: string, i: number): number {
-  const code = handle.charCodeAt(i);
-  return code < 128 ? (VALUES[code] as number) : 255;
+/** Five bits of a handle each. */
+const parts = new Uint8Array(26);
+
+/** Undefined for what is no handle. */
+export function keyOfHandle(handle: string): NamedKey | undefined {
+  if (typeof handle !== 'string' || handle.length !== 2 + parts.length || !handle.startsWith('p_')) return undefined;
+  for (let i = 0; i < parts.length; i++) {
+    const code = handle.charCodeAt(i + 2);
+    const part = code < 128 ? (VALUES[code] as number) : 255;
+    if (part > 31) return undefined;
+    parts[i] = part;
+  }
+  const [a, b, c] = [parts[6] as number, parts[12] as number, parts[19] as number];
+  const last = parts[25] as number;
+  return {
+    low: ((bitsFrom(0) << 2) | (a >> 3)) >>> 0,
+    high: ((a << 29) | (fiveFrom(7) << 4) | (b >> 1)) >>> 0,
+    third: ((b << 31) | (bitsFrom(13) << 1) | (c >> 4)) >>> 0,
+    fourth: ((c << 28) | (fiveFrom(20) << 3) | (last >> 2)) >>> 0,
+    rest: last & 3,
+  };
 }
+
+const fiveFrom = (i: number): number =>
+  ((parts[i] as number) << 20) |
+  ((parts[i + 1] as number) << 15) |
+  ((parts[i + 2] as number) << 10) |
+  ((parts[i + 3] as number) << 5) |
+  (parts[i + 4] as number);
+
+const bitsFrom = (i: number): number => (fiveFrom(i) << 5) | (parts[i + 5] as number);
 
 /** Whether a handle is made of the digest that a text or reference begins with. */
-export function isNamed(body: Buffer, handle: string, { low, high }: Key): boolean {
-  if (body.readUInt32BE(0) !== low || body.readUInt32BE(4) !== high) return false;
-  for (let i = 12; i < 26; i++) {
-    const at = (i * 5) >> 3;
-    const pair = ((body[at] as number) << 8) | (body[at + 1] as number);
-    if (((pair >> (11 - ((i * 5) & 7))) & 31) !== valueAt(handle, i + 2)) return false;
-  }
-  return true;
+export function isNamed(body: Buffer, { low, high, third, fourth, rest }: NamedKey): boolean {
+  return (
+    body.readUInt32BE(0) === low &&
+    body.readUInt32BE(4) === high &&
+    body.readUInt32BE(8) === third &&
+    body.readUInt32BE(12) === fourth &&
+    (body[16] as number) >> 6 === rest
+  );
 }
 
 /** Whether a text is the one that its digest was made of. */
