@@ -43,7 +43,7 @@ export interface HashShape {
   readonly buckets: readonly number[];
 }
 
-export interface LinearHashOptions extends Omit<PagesOptions, 'id' | 'epoch'> {
+export interface LinearHashOptions extends Omit<PagesOptions, 'id' | 'epoch' | 'count'> {
   readonly shape?: HashShape;
 }
 
@@ -67,8 +67,8 @@ export class LinearHash {
   #pageCount: number;
 
   constructor({ shape = emptyShape(), ...options }: LinearHashOptions = {}) {
-    const { id, epoch } = shape;
-    this.#pages = new Pages({ ...options, id, epoch });
+    const { id, epoch, pages: count } = shape;
+    this.#pages = new Pages({ ...options, id, epoch, count });
     this.#id = id;
     this.#buckets = [...shape.buckets];
     this.#free = [...shape.free];

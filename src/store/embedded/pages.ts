@@ -64,6 +64,8 @@ export interface PagesOptions {
   readonly epoch: number;
   /** Pages that are newer than what stands in the file. */
   readonly newer?: ChangedPages | undefined;
+  /** How many there are. */
+  readonly count: number;
   /** How many unchanged pages stay in memory. */
   readonly cachePages?: number | undefined;
 }
@@ -73,8 +75,8 @@ export class Pages {
   readonly #id: number;
   readonly #limit: number;
   readonly #newer: ReadonlyMap<number, Buffer>;
-  /** By number. */
-  readonly #known: (Page | undefined)[] = [];
+  /** By number. As long as it is going to be: one that is filled from far behind its end becomes a slow dictionary. */
+  readonly #known: (Page | undefined)[];
   #file: DiskFile | undefined;
   #epoch: number;
   #count = 0;
@@ -82,7 +84,8 @@ export class Pages {
   #dirty = 0;
   #isHeld = false;
 
-  constructor({ file, id, epoch, newer, cachePages = 8192 }: PagesOptions) {
+  constructor({ file, id, epoch, newer, count, cachePages = 8192 }: PagesOptions) {
+    this.#known = new Array(count);
     this.#file = file;
     this.#id = id;
     this.#epoch = epoch;
