@@ -94,7 +94,7 @@ const titleOf = ({ conversation, title }: Decided): string =>
   conversation ? title : 'Requests that passed through unread';
 
 /** The conversation of all requests that were not read. */
-export const UNREAD = 'unread';
+const UNREAD = 'unread';
 const MOST_REFUSAL_CHARS = 500;
 
 const NO_TOKENS: Tokens = { tokens: 0, cached: 0, written: 0 };

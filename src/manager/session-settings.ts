@@ -1,10 +1,9 @@
 import { defaultContextWindow } from '../budget.ts';
 import type { FormatName } from '../message.ts';
 import { oneOf, positive, rule } from '../options.ts';
+import { defaultPolicy } from '../plan/default-policy.ts';
 import { hasRecallTool } from '../plan/fit.ts';
-import { breakEven } from '../plan/policies/break-even.ts';
 import type { Policy, Truncation } from '../plan/policy.ts';
-import { pricesOf } from '../plan/prices.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import { actorMessageLimit } from './actor-message-limit.ts';
 import { type ContextManagerOptions, MANAGER_RULES } from './context-manager-options.ts';
@@ -79,11 +78,6 @@ export function partsOf<M>(
 
 function thresholdsOf<M>(settings: SessionSettings<M>): Partial<SessionSettings<M>> {
   return Object.fromEntries(Object.entries(settings).filter(([name]) => Object.hasOwn(THRESHOLDS, name)));
-}
-
-function defaultPolicy(model: string | undefined): Policy {
-  const prices = model === undefined ? undefined : pricesOf(model);
-  return breakEven(prices ? { prices } : {});
 }
 
 function inputTokens<M>(settings: SessionSettings<M>): number | undefined {

@@ -6,13 +6,12 @@ import { EMPTY_PLAN } from '../message.ts';
 import { anything, badOption, checkOptions, flag, func, oneOf, positive, rule, text } from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
+import { defaultPolicy } from './default-policy.ts';
 import { keepCompiled } from './keep-compiled.ts';
 import type { Hidden } from './ledger.ts';
 import { plannerFor } from './memory.ts';
 import { Planner } from './planner.ts';
-import { breakEven } from './policies/break-even.ts';
 import { type EpochRecord, isSamePolicy, type Policy } from './policy.ts';
-import { pricesOf } from './prices.ts';
 import type { Report } from './report.ts';
 
 /** Options of `fit` and `createPlanner`. */
@@ -150,11 +149,7 @@ export function createPlanner<M>(format: Format<M>, options: FitOptions = {}): P
   });
 }
 
-/** Masking that pays, at the prices of the model where its name tells them. */
-function policyOf({ policy, model }: FitOptions): Policy {
-  const prices = model === undefined ? undefined : pricesOf(model);
-  return policy ?? breakEven(prices ? { prices } : {});
-}
+const policyOf = ({ policy, model }: FitOptions): Policy => policy ?? defaultPolicy(model);
 
 function isCold(options: FitOptions): boolean {
   if (options.facts?.idleMs === undefined) return false;
