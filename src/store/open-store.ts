@@ -1,4 +1,3 @@
-import { openWithLimits } from './embedded/open-with-limits.ts';
 import type { Store } from './store.ts';
 
 /** Options of `openStore`. */
@@ -13,5 +12,7 @@ export interface OpenStoreOptions {
 
 /** Opens the store in a folder, and makes it if it is opened for writing. */
 export async function openStore(options: OpenStoreOptions): Promise<Store> {
+  // Only now: it needs WebAssembly, which a process may forbid, and a store in memory or PostgreSQL does not.
+  const { openWithLimits } = await import('./embedded/open-with-limits.ts');
   return openWithLimits(options);
 }

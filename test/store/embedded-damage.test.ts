@@ -188,6 +188,20 @@ describe.each(['closed', 'crashed'] as const)('in a store that was %s', (state) 
     }
   });
 
+  it('current may be missing where a store without texts was compacted', async () => {
+    const disk = new RecordingDisk();
+    const store = await openOn(disk);
+    await store.gc({ force: true });
+    await store.close();
+    disk.remove(`${FOLDER}/current`);
+    for (const mode of ['read', 'write'] as const) {
+      const again = await openOn(disk, mode);
+      expect((await again.verify()).map(({ what }) => what)).toEqual([
+        'the file current was missing or damaged; generation 2 was taken',
+      ]);
+    }
+  });
+
   it.each(['1.index', '1.meta', 'current'])('%s may be missing, empty, cut off, zeroed or foreign', async (kind) => {
     const files = await filesOf(state);
     const size = files.get(nameOf(kind))?.length ?? 0;

@@ -6,6 +6,8 @@ import { handleOf } from '../../src/store/handle.ts';
 import { RecordingDisk } from './support/recording-disk.ts';
 import { collect, diskOf, FOLDER, openOn, textOf } from './support/stores.ts';
 
+const noSpace = (): Error => Object.assign(new Error('ENOSPC: no space'), { code: 'ENOSPC' });
+
 const CALM = { checkpointBytes: 1e9, checkpointPages: 1e9 };
 
 const code = (work: Promise<unknown>): Promise<unknown> =>
@@ -60,7 +62,7 @@ describe('a sync that fails', () => {
 
 describe('a disk that is full', () => {
   const full = (isOnlyLarge: boolean) => (_: string, bytes: Uint8Array) => {
-    if (!isOnlyLarge || bytes.length > 500) throw Object.assign(new Error('ENOSPC: no space'), { code: 'ENOSPC' });
+    if (!isOnlyLarge || bytes.length > 500) throw noSpace();
   };
 
   it('refuses what does not fit, and goes on when there is room', async () => {
@@ -85,7 +87,7 @@ describe('a disk that is full', () => {
     let writes = 0;
     disk.onWrite = () => {
       writes += 1;
-      if (writes > 4) throw Object.assign(new Error('ENOSPC: no space'), { code: 'ENOSPC' });
+      if (writes > 4) throw noSpace();
     };
     expect(await code(store.putMany(texts.map((text) => ({ text, about: { session: 's' } }))))).toBe('STORE_FAILED');
     expect(writes).toBeGreaterThan(4);
@@ -105,6 +107,67 @@ describe('a disk that is full', () => {
     }
   });
 
+  it('never makes a reader lose what is acknowledged later, though it looked at half a write', async () => {
+    const disk = new RecordingDisk();
+    const store = await openOn(disk, 'write', CALM);
+    await store.put('before', { session: 's' });
+    const reader = await openOn(disk, 'read', CALM);
+    let seen: Promise<unknown> | undefined;
+    disk.onWrite = (path, bytes, position) => {
+      if (bytes.length < 60_000) return;
+      disk.onWrite = undefined;
+      disk.open(path, 'write').write(bytes.subarray(0, 45_000), position);
+      seen = reader.get(handleOf(textOf(1, 20_000)));
+      throw noSpace();
+    };
+    const batch = [1, 2, 3, 4].map((n) => ({ text: textOf(n, 20_000), about: { session: 's' } }));
+    expect(await code(store.putMany(batch))).toBe('STORE_FAILED');
+    expect(await seen).toMatchObject({ text: textOf(1, 20_000) });
+    for (let n = 5; n < 9; n++) {
+      await store.put(textOf(n, 6000 * n), { session: 's' });
+      expect((await reader.get(handleOf(textOf(n, 6000 * n))))?.text).toBe(textOf(n, 6000 * n));
+    }
+    const listed = await collect(store.list('s'));
+    expect(listed.length).toBe(7);
+    expect(await collect(reader.list('s'))).toEqual(listed);
+    for (const { text } of batch) expect(await reader.get(handleOf(text))).toEqual(await store.get(handleOf(text)));
+    expect(await reader.verify()).toEqual([]);
+  });
+
+  it('has room left to tell readers that the store goes on elsewhere', async () => {
+    const disk = new RecordingDisk();
+    const store = await openOn(disk, 'write', CALM);
+    // So large that nothing is prepared behind it.
+    await store.put(textOf(1, 20_000), { session: 's' });
+    const reader = await openOn(disk, 'read', CALM);
+    disk.onWrite = (path, bytes, position) => {
+      const isMoved = disk.files.get(`${FOLDER}/current`)?.toString().startsWith('2 ');
+      if (isMoved && position + bytes.length > (disk.files.get(path)?.length ?? 0)) throw noSpace();
+    };
+    await store.gc({ force: true });
+    disk.onWrite = undefined;
+    await store.put('later', {});
+    expect((await reader.get(handleOf('later')))?.text).toBe('later');
+    expect(disk.list(FOLDER).filter((name) => name.startsWith('1.'))).toEqual([]);
+  });
+
+  it.each(['/1.log', '/current.next'])(
+    'keeps the store as it was when a compaction has no room for %s',
+    async (name) => {
+      const disk = new RecordingDisk();
+      const store = await openOn(disk, 'write', CALM);
+      await store.put(textOf(1, 20_000), { session: 's' });
+      disk.onWrite = (path) => {
+        if (path.endsWith(name)) throw noSpace();
+      };
+      expect(await code(store.gc({ force: true }))).toBe('STORE_FAILED');
+      disk.onWrite = undefined;
+      await store.put('more', { session: 's' });
+      for (const one of [store, await openOn(diskOf(disk.afterCrash()))])
+        expect((await collect(one.list('s'))).map(({ text }) => text)).toEqual([textOf(1, 20_000), 'more']);
+    },
+  );
+
   it('keeps the store as it was when there is no room to compact it', async () => {
     const disk = new RecordingDisk();
     const store = await openOn(disk, 'write', CALM);
@@ -117,6 +180,15 @@ describe('a disk that is full', () => {
     await store.gc({ force: true });
     expect((await store.stats()).texts).toBe(2);
   });
+});
+
+it('diskBytes are those of records and index, not of what is prepared for more', async () => {
+  const disk = new RecordingDisk();
+  const store = await openOn(disk, 'write', CALM);
+  await store.put('small', {});
+  const { diskBytes } = await store.stats();
+  await store.close();
+  expect((await (await openOn(disk, 'write', CALM)).stats()).diskBytes).toBe(diskBytes);
 });
 
 describe('writes at once', () => {
@@ -141,7 +213,7 @@ describe('writes at once', () => {
     const disk = new RecordingDisk();
     const store = await openOn(disk, 'write', CALM);
     disk.onWrite = (_, bytes) => {
-      if (bytes.length > 1000) throw Object.assign(new Error('ENOSPC: no space'), { code: 'ENOSPC' });
+      if (bytes.length > 1000) throw noSpace();
     };
     const texts = [20, 30, 2000, 40].map((bytes, n) => textOf(n, bytes));
     const puts = await Promise.allSettled(texts.map((text) => store.put(text, { session: 's' })));

@@ -144,6 +144,19 @@ describe('writer and readers', () => {
   });
 });
 
+it('a process without WebAssembly has all stores but this one, and is told so', () => {
+  const script = `
+    import { createMemoryStore, openStore } from './dist/store/index.js';
+    const memory = createMemoryStore();
+    const { text } = await memory.get(await memory.put('kept', {}));
+    const error = await openStore({ path: ${JSON.stringify(freshPath())} }).catch((error) => error);
+    console.log(text, error.code, error.message);
+  `;
+  const args = ['--jitless', '--input-type=module', '--eval', script];
+  const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
+  expect(stdout, stderr).toMatch(/^kept STORE_FAILED Expected a process with WebAssembly/);
+});
+
 describe('the lock', () => {
   const lockIn = (own: object | string, ageMs: number): string => {
     const folder = freshPath();

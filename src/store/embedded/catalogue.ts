@@ -13,7 +13,6 @@ import {
   keyOf,
   keyOfDigest,
   keyOfHandle,
-  noBody,
   readAbout,
   readDeletion,
   readReference,
@@ -107,11 +106,6 @@ export class Catalogue {
         this.#flush();
       }
     });
-  }
-
-  /** Tells readers that the store goes on elsewhere. */
-  markMoved(): void {
-    this.together(() => this.#append(MOVED, noBody, () => {}));
   }
 
   /** Many changes in one write. If one fails, what was not written yet is forgotten, and what was written stays. */

@@ -33,7 +33,7 @@ class Copy {
   }
 
   take({ type, body }: LogRecord): void {
-    if (type === TEXT) this.#add(decodeText(body).text, readAbout(body));
+    if (type === TEXT) this.#add(decodeText(body, body.length).text, readAbout(body));
     else if (type === REFERENCE) {
       const { digest, about } = readReference(body);
       const stored = this.#from.catalogue.find(handleOfDigest(digest));

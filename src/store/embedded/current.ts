@@ -11,6 +11,7 @@ export interface Folder {
 }
 
 const CURRENT = 'current';
+const NEXT = 'current.next';
 
 /** The number of the generation in use, as the file says; undefined where it is missing or damaged. */
 function readCurrent({ disk, folder }: Folder): number | undefined {
@@ -29,8 +30,15 @@ function readCurrent({ disk, folder }: Folder): number | undefined {
   }
 }
 
-export async function writeCurrent({ disk, folder }: Folder, number: number): Promise<void> {
-  const next = join(folder, `${CURRENT}.next`);
+/** Says which generation is in use from now on. */
+export async function writeCurrent(place: Folder, number: number): Promise<void> {
+  await prepareCurrent(place, number);
+  await switchCurrent(place);
+}
+
+/** All of it that needs room on the disk. */
+export async function prepareCurrent({ disk, folder }: Folder, number: number): Promise<void> {
+  const next = join(folder, NEXT);
   disk.remove(next);
   const file = disk.open(next, 'create');
   try {
@@ -39,8 +47,11 @@ export async function writeCurrent({ disk, folder }: Folder, number: number): Pr
   } finally {
     file.close();
   }
-  await disk.rename(next, join(folder, CURRENT));
 }
+
+/** Goes over to what was prepared. */
+export const switchCurrent = ({ disk, folder }: Folder): Promise<void> =>
+  disk.rename(join(folder, NEXT), join(folder, CURRENT));
 
 const lineOf = (number: number): string => `${number} ${crc32(String(number)).toString(16).padStart(8, '0')}\n`;
 

@@ -18,7 +18,7 @@ import {
 } from '../store.ts';
 import type { Catalogue } from './catalogue.ts';
 import { copyAlive } from './copy-alive.ts';
-import { removeOthers, writeCurrent } from './current.ts';
+import { prepareCurrent, removeOthers, switchCurrent } from './current.ts';
 import type { Disk } from './disk.ts';
 import { Generation, type Limits } from './generation.ts';
 import { isGap, type LogRecord, TEXT, TURN } from './log.ts';
@@ -172,10 +172,9 @@ export class EmbeddedStore implements Store {
       return { freedBytes: 0, removedTexts: 0, repaired: 0 };
     const number = old.number + 1;
     const { next, texts } = await this.#copy(number, { repair });
-    await writeCurrent({ disk, folder }, number);
+    await switchCurrent({ disk, folder });
     this.#generation = next;
     const freedBytes = Math.max(0, old.diskBytes - next.diskBytes);
-    old.catalogue.markMoved();
     old.retire();
     removeOthers({ disk, folder }, number);
     await disk.syncFolder(folder);
@@ -193,6 +192,8 @@ export class EmbeddedStore implements Store {
       // What is damaged is reported until somebody gives it up.
       made.lost = repair ? [] : problems;
       await made.checkpoint();
+      this.#generation.reserve();
+      await prepareCurrent({ disk, folder }, number);
       return { next: made, texts };
     } catch (error) {
       next?.close();
@@ -239,6 +240,8 @@ export class EmbeddedStore implements Store {
         this.#generation.cut();
         if (this.#generation.isChanged) await this.#generation.checkpoint();
       }
+    } catch (error) {
+      throw failedBy(error);
     } finally {
       this.#generation.close();
       this.#options.onClose?.();
@@ -540,5 +543,5 @@ function exportOf({ catalogue }: Generation, record: LogRecord): object | undefi
   const found = catalogue.textOf(digestIn(record.body));
   if (found?.position !== record.position) return undefined;
   const handle = handleOfDigest(found.digest);
-  return { type: 'text', handle, ...decodeText(record.body), refs: catalogue.referencesTo(found) };
+  return { type: 'text', handle, ...decodeText(record.body, record.body.length), refs: catalogue.referencesTo(found) };
 }

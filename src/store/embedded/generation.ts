@@ -125,7 +125,7 @@ export class Generation {
     return generation;
   }
 
-  /** Tells whoever reads a log that the store goes on elsewhere, if the process that should have is gone. */
+  /** Tells whoever reads a log that the store goes on elsewhere. */
   static markMoved(place: Place): void {
     const log = place.disk.open(pathOf(place, 'log'), 'write');
     try {
@@ -141,8 +141,9 @@ export class Generation {
   static isMoved(place: Place): boolean {
     const log = place.disk.open(pathOf(place, 'log'), 'read');
     try {
+      const last = aligned(usedSize(log)) - recordBytes(noBody.length);
       const id = readStart(log)?.id ?? findId(log) ?? 0;
-      return readRecord(log, aligned(usedSize(log)) - recordBytes(noBody.length), id, 0)?.type === MOVED;
+      return last >= START && readRecord(log, last, id, 0)?.type === MOVED;
     } finally {
       log.close();
     }
@@ -163,7 +164,7 @@ export class Generation {
   }
 
   get diskBytes(): number {
-    return this.#log.size() + (this.#indexFile?.size() ?? 0);
+    return this.#log.end + (this.#indexFile?.size() ?? 0);
   }
 
   /** Whether a checkpoint is due: after a crash only what came since must be read again. */
@@ -189,6 +190,11 @@ export class Generation {
   /** Takes away what was prepared for records to come. */
   cut(): void {
     this.#log.cut();
+  }
+
+  /** Makes sure that it can be told, however full the disk is, that the store goes on elsewhere. */
+  reserve(): void {
+    this.#log.reserve();
   }
 
   close(): void {

@@ -5,6 +5,7 @@ import {
   findId,
   type Gap,
   type Glimpse,
+  isGap,
   type LogRecord,
   placeRecord,
   readRecord,
@@ -95,6 +96,14 @@ export class LogFile {
     this.#prepared = 0;
   }
 
+  /** Room for one more record without a body: a disk that is full by then cannot refuse it. */
+  reserve(): void {
+    const end = this.end + recordBytes(0);
+    if (end <= this.#prepared) return;
+    this.#file.write(ZEROS.subarray(0, end - this.end), this.end);
+    this.#prepared = end;
+  }
+
   close(): void {
     this.#file.close();
   }
@@ -135,12 +144,26 @@ export class LogFile {
     try {
       this.#file.write(bytes, this.end);
     } catch (error) {
-      // What was written of it must not stand behind the next record, where it would look like damage.
-      this.cut();
+      this.#keepWhole(records);
       throw error;
     }
     this.end += bytes.length;
     for (const spot of records) spot.written(spot);
+  }
+
+  /**
+   * Of a write that failed. A reader may have taken in what is whole: other bytes must never stand there. The rest must not
+   * stand behind the next record, where it would look like damage.
+   */
+  #keepWhole(records: readonly Unwritten[]): void {
+    const found = this.scan(this.end);
+    for (const spot of records) {
+      const { value } = found.next();
+      if (!value || isGap(value)) break;
+      this.end = spot.position + spot.bytes;
+      spot.written(spot);
+    }
+    this.cut();
   }
 
   /** To sync costs a third less where the file does not grow. */

@@ -142,7 +142,7 @@ function restOf(body: Buffer): number {
 const encodingOf = (body: Buffer): Encoding => body[ENCODING] as Encoding;
 
 /** The text itself, and how many bytes it has in UTF-8. There may be more behind the body. */
-export function decodeText(body: Buffer, length = body.length): { readonly text: string; readonly bytes: number } {
+export function decodeText(body: Buffer, length: number): { readonly text: string; readonly bytes: number } {
   const start = restOf(body);
   const encoding = encodingOf(body);
   const text = body.toString(ENCODINGS[encoding], start, length);
@@ -150,7 +150,7 @@ export function decodeText(body: Buffer, length = body.length): { readonly text:
 }
 
 export const textBytesOf = (body: Buffer): number =>
-  encodingOf(body) === UTF16 ? decodeText(body).bytes : body.length - restOf(body);
+  encodingOf(body) === UTF16 ? decodeText(body, body.length).bytes : body.length - restOf(body);
 
 export function turnBody(before: number, record: TurnRecord): Body {
   const json = JSON.stringify(record);

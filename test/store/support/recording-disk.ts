@@ -30,7 +30,7 @@ export class RecordingDisk implements Disk {
   /** Called and waited for in a sync; what it throws is what the sync fails with. */
   onSync: ((path: string) => void | Promise<void>) | undefined;
   /** Called before a write; what it throws is what the write fails with. */
-  onWrite: ((path: string, bytes: Uint8Array) => void) | undefined;
+  onWrite: ((path: string, bytes: Uint8Array, position: number) => void) | undefined;
 
   constructor(files: Files = new Map()) {
     for (const [path, bytes] of files) {
@@ -71,7 +71,7 @@ export class RecordingDisk implements Disk {
       },
       write: (bytes, position) => {
         check(true);
-        this.onWrite?.(path, bytes);
+        this.onWrite?.(path, bytes, position);
         this.operations.push({ kind: 'write', inode, position, bytes: Buffer.from(bytes) });
         write(inode, bytes, position);
       },
