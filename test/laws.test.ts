@@ -24,6 +24,16 @@ function fitOrNothing(messages: readonly object[], options: FitOptions) {
   }
 }
 
+function countEdits({ edits }: Plan): { mask: number; clip: number; drop: number; insert: number } {
+  const counts = { mask: 0, clip: 0, drop: 0, insert: 0 };
+  for (const edit of edits) {
+    if (edit.kind === 'drop') counts.drop += edit.to - edit.from;
+    else if (edit.kind === 'insert') counts.insert += 1;
+    else counts[edit.why === 'mask' ? 'mask' : 'clip'] += 1;
+  }
+  return counts;
+}
+
 interface About {
   readonly policy: string;
   readonly repeatIds: boolean;
@@ -66,6 +76,7 @@ describe.each(formatNames)('every policy on %s', (name) => {
         Math.min(fitted.report.tokens.before, options.maxTokens ?? Infinity),
       );
       expect(format.apply(messages, fitted.plan)).toEqual(fitted.messages);
+      expect(fitted.report.edits).toEqual(countEdits(fitted.plan));
       expectShared(messages, fitted.messages, fitted.plan, (segment) => applied.segments[segment]?.message ?? -1);
     });
   });

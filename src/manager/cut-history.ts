@@ -229,7 +229,7 @@ function toResult<M>(
     messages: ledger.sent(),
     cut: steps.length > 0 ? { messages: length, omitted, steps } : undefined,
     omitted,
-    clipped: ledger.clippedCount + texts.length,
+    clipped: ledger.replaced.clip + texts.length,
     notice: notice && writeNotice(notice),
     hidden: [...ledger.hidden, ...texts],
     tokens: { before: tokensBefore, after: ledger.tokens },

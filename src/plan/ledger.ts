@@ -66,7 +66,6 @@ interface Shape {
 interface Counts {
   readonly maskedCount: number;
   readonly maskedChars: number;
-  readonly clippedCount: number;
   readonly requestTokens: number;
   readonly frontier: number;
   readonly hidden: number;
@@ -100,7 +99,8 @@ export class Ledger<M> implements RequestView {
   removedMessages = 0;
   maskedCount = 0;
   maskedChars = 0;
-  clippedCount = 0;
+  /** How many of the results that are sent are replaced, and why. */
+  readonly replaced: Record<Why, number> = { mask: 0, truncate: 0, clip: 0 };
   /** The size of the last request that was decided. */
   requestTokens = 0;
   frontier = 0;
@@ -302,12 +302,11 @@ export class Ledger<M> implements RequestView {
     this.settle();
     this.#changes = [];
     this.#shape = undefined;
-    const { maskedCount, maskedChars, clippedCount, requestTokens, frontier } = this;
+    const { maskedCount, maskedChars, requestTokens, frontier } = this;
     const hidden = this.hidden.length;
     this.#counts = {
       maskedCount,
       maskedChars,
-      clippedCount,
       requestTokens,
       frontier,
       hidden,
@@ -341,6 +340,8 @@ export class Ledger<M> implements RequestView {
     }
     for (const { result, ...earlier } of this.#changes.reverse()) {
       this.#resizeResult(result, earlier.tokens - result.tokens, earlier.text.length - result.text.length);
+      this.#countReplaced(result.why, -1);
+      this.#countReplaced(earlier.why, 1);
       Object.assign(result, earlier, { draft: undefined, edit: undefined });
     }
     this.#changes = [];
@@ -392,7 +393,6 @@ export class Ledger<M> implements RequestView {
     const text = stored === undefined ? '' : write(showHandle(handle, this.#options));
     const tokens = this.counter(text);
     if (stored === undefined || !this.#isShorter(result, text) || tokens > result.tokens) return false;
-    this.clippedCount += 1;
     if (result.row !== this.lastRow) this.revision += 1;
     this.#replace(result, 'clip', { stored, text, tokens, handle });
     return true;
@@ -443,12 +443,18 @@ export class Ledger<M> implements RequestView {
     const { tool, callId, turn } = result;
     this.hidden.push(Object.freeze({ handle: result.handle ?? '', text: stored, why, turn, tool, callId }));
     this.#resizeResult(result, after - tokens, text.length - result.text.length);
+    this.#countReplaced(result.why, -1);
+    this.#countReplaced(why, 1);
     result.text = text;
     result.tokens = after;
     result.why = why;
     result.masked = why === 'mask' && this.#isRecognised(text);
     result.draft = undefined;
     result.edit = undefined;
+  }
+
+  #countReplaced(why: Why | undefined, sign: 1 | -1): void {
+    if (why !== undefined) this.replaced[why] += sign;
   }
 
   #resizeResult(result: Result, tokens: number, chars: number): void {
@@ -535,6 +541,7 @@ export class Ledger<M> implements RequestView {
     this.removedMessages -= sign * (row.to - row.from);
     for (const [segment, index] of this.segmentsOf(row)) {
       const result = this.#results[index];
+      this.#countReplaced(result?.why, sign);
       const tokens = result?.tokens ?? (this.#segmentTokens[index] as number);
       this.after[segment.kind].tokens += sign * (tokens + nameTokens(segment));
       this.after[segment.kind].chars += sign * (result ?? segment).text.length;

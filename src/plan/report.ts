@@ -24,7 +24,7 @@ export interface Report {
   readonly tokens: { readonly before: number; readonly after: number };
   readonly chars: { readonly before: number; readonly after: number };
   readonly byKind: Readonly<Record<Kind, { readonly before: Sizes; readonly after: Sizes }>>;
-  /** Results masked and clipped, messages left out, notes put in. */
+  /** What the plan does: results masked and clipped, messages left out, notes put in. */
   readonly edits: { readonly mask: number; readonly clip: number; readonly drop: number; readonly insert: number };
   readonly maskedCount: number;
   readonly maskedChars: number;
@@ -80,8 +80,8 @@ export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
     chars: { before: chars(before), after: chars(after) },
     byKind,
     edits: {
-      mask: ledger.maskedCount,
-      clip: ledger.clippedCount,
+      mask: ledger.replaced.mask,
+      clip: ledger.replaced.truncate + ledger.replaced.clip,
       drop: ledger.removedMessages,
       insert: ledger.insertedNotes,
     },

@@ -63,10 +63,6 @@ export class LogFile {
     this.name = name;
   }
 
-  size(): number {
-    return this.#file.size();
-  }
-
   /** Without what was prepared for records to come. */
   usedSize(): number {
     return usedSize(this.#file);
