@@ -1,5 +1,5 @@
 import type { Store } from '../store/store.ts';
-import { type Call, isWire, type Note, type Reply, toWireError } from './cluster-wire.ts';
+import { type Call, isWire, type Note, type Reply, type Stop, toWireError } from './cluster-wire.ts';
 import type { Finished, Records } from './records.ts';
 
 /** What the owner keeps for all workers. */
@@ -12,7 +12,7 @@ export interface Owned {
 export interface WorkerChannel {
   on(event: 'message', listener: (message: unknown) => void): unknown;
   once(event: 'exit', listener: () => void): unknown;
-  send(message: Reply | Note): unknown;
+  send(message: Reply | Note | Stop, done: () => void): unknown;
   isConnected(): boolean;
 }
 
@@ -82,6 +82,7 @@ function hear(
     );
 }
 
-function send(worker: WorkerChannel, message: Reply | Note): void {
-  if (worker.isConnected()) worker.send(message);
+/** Tells a worker. One that is going at this moment need not hear it: without `done` that would be an error of this process. */
+export function send(worker: WorkerChannel, message: Reply | Note | Stop): void {
+  if (worker.isConnected()) worker.send(message, () => {});
 }

@@ -1,8 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { PalimpsestError } from '../errors.ts';
-import { type Owned, serveWorker } from './cluster-owner.ts';
-import type { Stop } from './cluster-wire.ts';
+import { type Owned, send, serveWorker } from './cluster-owner.ts';
 import { connectToOwner, type Remote } from './cluster-worker.ts';
 import type { Log } from './log.ts';
 
@@ -71,7 +70,7 @@ async function stopped(worker: Worker, graceMs: number): Promise<void> {
   const ended = once(worker, 'exit');
   const timer = setTimeout(() => worker.process.kill('SIGKILL'), graceMs);
   // Ctrl-C reaches the workers of a terminal by itself; a second signal would end them at once.
-  if (worker.isConnected()) worker.send({ type: 'palimpsest-stop' } satisfies Stop);
+  send(worker, { type: 'palimpsest-stop' });
   await ended;
   clearTimeout(timer);
 }

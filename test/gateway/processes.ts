@@ -14,15 +14,15 @@ export interface GatewayProcess {
   readonly child: ChildProcess;
   /** All that it wrote. */
   output(): string;
-  /** With a signal; answers its exit code. */
-  stop(signal?: NodeJS.Signals): Promise<number | null>;
+  /** With a signal, as a terminal sends it to all processes of a group; answers its exit code. */
+  stop(signal?: NodeJS.Signals, options?: { readonly isGroup?: boolean }): Promise<number | null>;
 }
 
 /** Starts the program as it is published, in a home of its own, and waits until it listens. */
 export async function startProcess(args: readonly string[], folder: string): Promise<GatewayProcess> {
   const env = { PATH: process.env.PATH, HOME: folder, PALIMPSEST_TOKEN: TOKEN };
   const main = join(ROOT, 'dist/cli/main.js');
-  const child = spawn(process.execPath, [main, 'serve', ...args], { cwd: folder, env });
+  const child = spawn(process.execPath, [main, 'serve', ...args], { cwd: folder, env, detached: true });
   let output = '';
   const url = await new Promise<string>((resolve, reject) => {
     const hear = (chunk: Buffer): void => {
@@ -39,10 +39,10 @@ export async function startProcess(args: readonly string[], folder: string): Pro
     port: Number(new URL(url).port),
     child,
     output: () => output,
-    stop: async (signal = 'SIGTERM') => {
+    stop: async (signal = 'SIGTERM', { isGroup = false } = {}) => {
       if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
       const gone = once(child, 'exit');
-      child.kill(signal);
+      process.kill(isGroup ? -(child.pid as number) : (child.pid as number), signal);
       const [code] = await gone;
       return code as number | null;
     },

@@ -83,6 +83,18 @@ async function killAfter(provider: Provider, requests: number, gateway: GatewayP
   await gateway.stop('SIGKILL');
 }
 
+/** A request whose answer is a stream. */
+const HELLO = {
+  method: 'POST',
+  headers: { 'x-api-key': 'k', 'anthropic-version': '2023-06-01', 'content-type': 'application/json' },
+  body: JSON.stringify({
+    model: 'claude-sonnet-5',
+    max_tokens: 100,
+    stream: true,
+    messages: [{ role: 'user', content: 'Hi' }],
+  }),
+};
+
 describe('all cores of one machine', () => {
   it('share a port, a store and a book, and a worker that dies is replaced', { timeout: 240_000 }, async () => {
     const provider = await provide(JOB);
@@ -123,19 +135,28 @@ describe('all cores of one machine', () => {
     closers.push(provider.close);
     for (const workers of ['1', '2']) {
       const gateway = await start(provider, '--store', join(folder, `stop-${workers}`), '--workers', workers);
-      const body = {
-        model: 'claude-sonnet-5',
-        max_tokens: 100,
-        stream: true,
-        messages: [{ role: 'user', content: 'Hi' }],
-      };
-      const headers = { 'x-api-key': 'k', 'anthropic-version': '2023-06-01', 'content-type': 'application/json' };
-      const answer = await fetch(`${gateway.url}/v1/messages`, { method: 'POST', headers, body: JSON.stringify(body) });
+      const answer = await fetch(`${gateway.url}/v1/messages`, HELLO);
       const stopping = gateway.stop('SIGTERM');
       expect(await answer.text()).toContain('message_stop');
       expect(await stopping).toBe(0);
     }
   });
+});
+
+it('finish their streams when a terminal tells all of them to stop', { timeout: 120_000 }, async () => {
+  const provider = await startProvider({
+    script: jobScript({ turns: 2, streams: true }),
+    faults: () => ({ kind: 'slow-stream', delayMs: 20 }),
+  });
+  closers.push(provider.close);
+  // Which of them hears of it first, and which has nothing to finish, differs from time to time.
+  for (let time = 0; time < 8; time++) {
+    const gateway = await start(provider, '--store', join(folder, `group-${time}`), '--workers', '3');
+    const answer = await fetch(`${gateway.url}/v1/messages`, HELLO);
+    const stopping = gateway.stop('SIGINT', { isGroup: true });
+    expect(await answer.text()).toContain('message_stop');
+    expect([await stopping, gateway.output()]).toEqual([0, expect.not.stringContaining('Error')]);
+  }
 });
 
 async function untilCounted(url: string, requests: number): Promise<void> {
