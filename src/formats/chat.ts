@@ -39,7 +39,7 @@ class ChatViewer implements Viewer<ChatMessage> {
     const calls = callsOf(message);
     const pair = pairCall(message, calls);
     if (pair !== undefined) {
-      this.#calls.made(pair, message.name);
+      this.#calls.made(pair, asString(message.name));
       into.push(newSegment('action', this.#at(index), { text }, { callId: pair, tool: asString(message.name), tags }));
     } else if (text !== '' || calls.length === 0)
       into.push(newSegment('reasoning', this.#at(index), { text }, { tags }));

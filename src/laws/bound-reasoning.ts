@@ -1,12 +1,12 @@
 import { replacementLaw } from './law.ts';
 
 /** What the caller's request must say when an edit stands before thinking that is signed over its prefix. */
-const OPT_IN = {
+const OPT_IN = Object.freeze({
   field: 'thinking.block_binding.prefix_mismatch_behavior',
   value: 'drop_block',
   header: 'anthropic-beta',
   headerValue: 'thinking-binding-controls-2026-08-01',
-} as const;
+} as const);
 
 /** Newer Claude models bind a thinking block to everything before it. */
 export function boundThinking(firstEdited: number, lastSigned: number, model: string | undefined) {

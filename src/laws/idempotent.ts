@@ -13,9 +13,10 @@ export const idempotent = replacementLaw('idempotent', (_edit, { text }) =>
 export const MAX_PLACEHOLDER = 300;
 
 const HANDLE = 'p_[a-z2-7]{26}';
-const SHOWN = `(?: · (?:recall )?${HANDLE})?`;
+/** As a placeholder, a notice or a summary shows one. */
+export const SHOWN_HANDLE = `(?: · (?:recall )?${HANDLE})?`;
 const SUFFIX = new RegExp(` · (?:recall )?${HANDLE}$`);
-const HOUSE = new RegExp(String.raw`^\[[^[\]\n]+ \d+ chars masked${SHOWN}\]$`);
+const HOUSE = new RegExp(String.raw`^\[[^[\]\n]+ \d+ chars masked${SHOWN_HANDLE}\]$`);
 const STYLES: readonly RegExp[] = [
   HOUSE,
   /^\[observation masked — \d+ chars\]$/,
@@ -25,13 +26,13 @@ const STYLES: readonly RegExp[] = [
   /^\[[^[\]\n]+ result masked -- [^[\]\n]+\]$/,
 ];
 const DISPATCH = /^\[dispatch output masked — \d+ chars\]$/;
-const NOTICE = new RegExp(String.raw`^\[conversation truncated — (\d+) older messages omitted(${SHOWN})\]$`);
+const NOTICE = new RegExp(String.raw`^\[conversation truncated — (\d+) older messages omitted(${SHOWN_HANDLE})\]$`);
 
 /** Whether a text is a placeholder of ours; `own` is one that the caller chose. */
 export function isPlaceholder(text: string, own?: string): boolean {
   if (text.length > MAX_PLACEHOLDER) return text.startsWith('[') && isMaskedDispatch(text);
   const bare = text.replace(SUFFIX, '');
-  return bare === own || STYLES.some((style) => style.test(bare)) || isMaskedDispatch(text);
+  return text === own || bare === own || STYLES.some((style) => style.test(bare)) || isMaskedDispatch(text);
 }
 
 const BEGIN = 'BEGIN_DISPATCH_RESULT';

@@ -20,9 +20,14 @@ export const roles: Law = {
 /** The last message of the system prompt at the start of a list, notes of ours apart; -1 if there is none. */
 function lastPrompt(segments: readonly Segment[]): number {
   let last = -1;
+  let next = 0;
   for (const segment of segments) {
-    if (isNote(segment.text)) continue;
-    if (segment.kind !== 'system') break;
+    if (isNote(segment.text)) {
+      next = segment.message + 1;
+      continue;
+    }
+    if (segment.kind !== 'system' || segment.message > next) break;
+    next = segment.message + 1;
     last = segment.message;
   }
   return last;

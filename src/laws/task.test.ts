@@ -12,10 +12,14 @@ const [system, task, later, newest] = [
 
 describe('userTurns', () => {
   it('are the first and the last turn in which a user spoke', () => {
-    const rows = [{ hasUser: false }, { hasUser: true }, { hasUser: true }, { hasUser: true }, { hasUser: false }];
+    const rows = [false, true, true, true, false].map((hasUser) => ({ hasUser, hasWords: hasUser }));
     expect([...userTurns(rows)]).toEqual([rows[1], rows[3]]);
     expect(userTurns(rows).has(rows[2])).toBe(false);
     expect([...userTurns(rows.slice(0, 1))]).toEqual([undefined]);
+  });
+  it('are those with words of their own too, where others read like our notes', () => {
+    const rows = [false, true, false, true, false].map((hasWords) => ({ hasUser: true, hasWords }));
+    expect(userTurns(rows)).toEqual(new Set([rows[0], rows[4], rows[1], rows[3]]));
   });
 });
 

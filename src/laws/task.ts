@@ -8,9 +8,16 @@ export const task: Law = {
   check: ({ format, after, segments, plan }) => (isStructural(plan) ? checkTask(segments, format.view(after)) : []),
 };
 
+interface UserTurn {
+  readonly hasUser: boolean;
+  /** Words of a user that do not read like a note of ours. */
+  readonly hasWords: boolean;
+}
+
 /** The turns with the first and the newest user message that is not a tool result: they survive whole. */
-export function userTurns<T extends { readonly hasUser: boolean }>(turns: readonly T[]): ReadonlySet<T | undefined> {
-  return new Set([turns.find((turn) => turn.hasUser), turns.findLast((turn) => turn.hasUser)]);
+export function userTurns<T extends UserTurn>(turns: readonly T[]): ReadonlySet<T | undefined> {
+  const [spoken, worded] = [turns.filter((turn) => turn.hasUser), turns.filter((turn) => turn.hasWords)];
+  return new Set([spoken[0], spoken.at(-1), worded[0], worded.at(-1)]);
 }
 
 /** What must survive is looked for by its text. */

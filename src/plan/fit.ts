@@ -186,7 +186,7 @@ export function checkedCounter(counter: Counter): Counter {
   if (known) return known;
   const checked: Counter = (text) => {
     const tokens: unknown = counter(text);
-    if (typeof tokens === 'number' && tokens >= 0 && Number.isFinite(tokens)) return tokens;
+    if (typeof tokens === 'number' && tokens >= 0 && Number.isFinite(tokens)) return Math.ceil(tokens);
     throw badOption('what the option counter answers', 'a number of 0 or more', tokens);
   };
   checkedCounters.set(counter, checked);

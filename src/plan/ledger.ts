@@ -1,6 +1,6 @@
 import { OpenCalls } from '../formats/calls.ts';
 import { applyEdits } from '../formats/lens.ts';
-import { isPlaceholder, MAX_PLACEHOLDER } from '../laws/idempotent.ts';
+import { isNote, isPlaceholder, MAX_PLACEHOLDER } from '../laws/idempotent.ts';
 import type { DropEdit, Edit, Format, InsertEdit, Kind, ReplaceEdit, Segment, Viewer } from '../message.ts';
 import { countLines } from '../text.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
@@ -134,6 +134,8 @@ export class Ledger<M> implements RequestView {
   #touched: Result[] = [];
   #isReshaped = false;
   #hasSigned = false;
+  /** The turn of the first user message. */
+  #taskRow: TurnRow | undefined;
 
   constructor(format: Format<M>, options: LedgerOptions = {}) {
     this.format = format;
@@ -215,7 +217,9 @@ export class Ledger<M> implements RequestView {
   #takeUser({ text }: Segment, row: TurnRow): void {
     if (row.number === 0 && this.#readNote('user', text)) return;
     row.hasUser = true;
-    if (this.task === '') this.task = text;
+    if (!isNote(text)) row.hasWords = true;
+    this.#taskRow ??= row;
+    if (this.task === '' && this.#taskRow === row) this.task = text;
   }
 
   #takeSigned(index: number, row: TurnRow): void {
@@ -300,6 +304,8 @@ export class Ledger<M> implements RequestView {
   /** Begins the decisions about a request. What the last one decided is settled from here on. */
   beginRequest(): void {
     this.settle();
+    // What the last request left out is gone for good.
+    if (this.#shape) this.#touched = this.#touched.filter((result) => this.#isSent(result));
     this.#changes = [];
     this.#shape = undefined;
     const { maskedCount, maskedChars, requestTokens, frontier } = this;
@@ -393,6 +399,8 @@ export class Ledger<M> implements RequestView {
     const text = stored === undefined ? '' : write(showHandle(handle, this.#options));
     const tokens = this.counter(text);
     if (stored === undefined || !this.#isShorter(result, text) || tokens > result.tokens) return false;
+    // Else an image would go without a word.
+    if (text === result.text) return false;
     if (result.row !== this.lastRow) this.revision += 1;
     this.#replace(result, 'clip', { stored, text, tokens, handle });
     return true;
@@ -578,6 +586,7 @@ export class Ledger<M> implements RequestView {
     row.tokens = this.#messageTokens[message] ?? 0;
     for (const [segment, index] of this.segmentsOf(row)) {
       if (segment.kind === 'user') row.hasUser = true;
+      if (segment.kind === 'user' && !isNote(segment.text)) row.hasWords = true;
       if (!isArguments(segment)) row.chars += (this.#results[index] ?? segment).text.length;
     }
     return row;
@@ -719,14 +728,13 @@ export class Ledger<M> implements RequestView {
 
   /** The edits that were added or changed since this was asked last. */
   takeNewEdits(): Edit[] {
-    const edits: Edit[] = [];
-    for (const result of this.#touched) {
-      if (result.why === undefined || result.text === result.reported || !this.#isSent(result)) continue;
-      result.reported = result.text;
-      edits.push(toEdit(result));
-    }
+    const changed = this.#touched.filter(({ why, text, reported }) => why !== undefined && text !== reported);
+    const sent = changed.filter((result) => this.#isSent(result));
+    for (const result of sent) result.reported = result.text;
+    const edits: Edit[] = sent.map(toEdit);
     if (this.#isReshaped) edits.push(...this.#drops(), ...this.#inserts());
-    this.#touched = [];
+    // The others may come back with their turn, if the request that left it out is taken back.
+    this.#touched = changed.filter((result) => !this.#isSent(result));
     this.#isReshaped = false;
     return edits;
   }

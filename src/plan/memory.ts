@@ -73,8 +73,8 @@ const MOST_VALUES = 2000;
 
 /**
  * Every object in some messages, and every value in them in the order in which it stands, to see whether anything was
- * changed in place. A key that is renamed moves to the end, so the last one tells; only an object of which every key was
- * deleted and written anew under another name, with the same values in the same order, is not noticed.
+ * changed in place. A key that is renamed moves to the end, so the last one tells; not noticed is only an object whose last
+ * keys were all deleted and written anew with the same values in the same order, some under other names but not the last.
  */
 class Snapshot {
   readonly #owners: Owner[] = [];
@@ -107,13 +107,16 @@ class Snapshot {
     for (let next = owners.push(root) - 1; next < owners.length; next++) {
       const owner = owners[next] as Owner;
       if (this.#values.length > limit || ArrayBuffer.isView(owner)) return false;
-      this.#addValues(owner);
+      if (!this.#addValues(owner)) return false;
     }
     return true;
   }
 
-  /** The length of a list or the last key of an object, then its values. A list by index: `for in` makes texts of those. */
-  #addValues(owner: Owner): void {
+  /**
+   * The length of a list or the last key of an object, then its values. A list by index: `for in` makes texts of those.
+   * Answers false for what cannot be compared this way.
+   */
+  #addValues(owner: Owner): boolean {
     const [owners, values] = [this.#owners, this.#values];
     if (Array.isArray(owner)) {
       values.push(owner.length);
@@ -121,17 +124,22 @@ class Snapshot {
         values.push(owner[i]);
         if (isObject(owner[i])) owners.push(owner[i]);
       }
-      return;
+      return true;
     }
     const start = values.push(undefined) - 1;
     for (const key in owner) {
+      if (isIndex(key)) return false;
       const value = (owner as Fields)[key];
       values.push(value);
       if (isObject(value)) owners.push(value as Owner);
       values[start] = key;
     }
+    return true;
   }
 }
+
+/** A key that stands first whenever it was written, so that one that is renamed does not move. */
+const isIndex = (key: string): boolean => key.charCodeAt(0) <= 57 && String(Number(key) >>> 0) === key;
 
 /** Answers where in `values` the next object begins, or -1 if this one was changed. */
 function compareValues(owner: Owner, values: readonly unknown[], start: number): number {

@@ -29,6 +29,7 @@ interface Decided {
   readonly because: Reason;
   readonly masked: number;
   readonly cut: Cut | undefined;
+  readonly isCold: boolean;
 }
 
 type Cut = Decision & { readonly stage: Stage };
@@ -65,7 +66,12 @@ export class Planner<M> {
   #isLawful = false;
   #decision: { readonly plan: Plan; readonly hidden: readonly Hidden[] } | undefined;
   #report: Report | undefined;
-  #decided: Decided = { because: { act: 'wait', because: 'nothing to decide yet' }, masked: 0, cut: undefined };
+  #decided: Decided = {
+    because: { act: 'wait', because: 'nothing to decide yet' },
+    masked: 0,
+    cut: undefined,
+    isCold: false,
+  };
 
   constructor(format: Format<M>, options: PlannerOptions) {
     const { policy, maxTokens, model, epochs, ...ledger } = options;
@@ -148,8 +154,9 @@ export class Planner<M> {
     const decision = toDecision(this.#decided);
     const change = lastChange && toDecision(lastChange);
     const withinBudget = this.#limits.every((limit) => sizeOf(this.#ledger, limit) <= limit.max);
-    const record =
-      decision.act === 'cold-cache' ? { turns: this.#ledger.turns, messages: this.#ledger.messages.length } : undefined;
+    const record = this.#decided.isCold
+      ? { turns: this.#ledger.turns, messages: this.#ledger.messages.length }
+      : undefined;
     const progress = {
       decision,
       epoch,
@@ -202,8 +209,10 @@ export class Planner<M> {
     const forced = this.#force(taken);
     const masked = ledger.maskedCount - maskedCount;
     const cut = this.#cut();
+    // What is left may be for the policy to cut, as it would be if that were all it ever saw.
+    if (cut) this.#followPolicy(this.#policy.init());
     ledger.endRequest();
-    this.#decided = { because: forced > 0 ? FORCED : because, masked, cut };
+    this.#decided = { because: forced > 0 ? FORCED : because, masked, cut, isCold: because.act === 'cold-cache' };
     const isChange = ledger.firstChange() !== undefined;
     const epoch = before.epoch + (isChange ? 1 : 0);
     const lastChange = isChange ? this.#decided : before.lastChange;
@@ -287,7 +296,11 @@ const FORCED = { act: 'mask', because: 'an epoch was forced' } as const;
 /** Not what a policy's reason holds: that may be the caller's own. */
 function freezeReport(report: Report): Report {
   for (const part of Object.values(report)) Object.freeze(part);
-  for (const sizes of Object.values(report.byKind)) Object.freeze(sizes);
+  for (const sizes of Object.values(report.byKind)) {
+    Object.freeze(sizes);
+    Object.freeze(sizes.before);
+    Object.freeze(sizes.after);
+  }
   return Object.freeze(report);
 }
 

@@ -20,6 +20,8 @@ export class TurnRow {
   chars = 0;
   openCalls = 0;
   hasUser = false;
+  /** Words of a user that do not read like a note of ours. */
+  hasWords = false;
   hasCalls = false;
   /** Its last segment that is signed over everything before it, or -1. */
   lastSigned = -1;

@@ -71,15 +71,25 @@ const sizeOfRows = (rows: readonly TurnRow[], { measure }: Measure): number =>
 
 /** Replaces turns up to a number by a summary, if that is smaller. Answers whether it did. */
 export function summarizeTurns<M>(ledger: Ledger<M>, limit: SummaryOptions, upTo: number): boolean {
-  const rows = removable(ledger, upTo, limit.keepMessages).flat();
-  const text = rows.length > 0 ? ledger.write(rows) : undefined;
+  const groups = removable(ledger, upTo, limit.keepMessages);
+  // What does not pay together may pay without the last: they would be summarised when this is fitted again.
+  for (let end = groups.length; end > 0 && end > groups.length - MOST_TRIED; end--)
+    if (summarizeRows(ledger, limit, groups.slice(0, end).flat())) return true;
+  return false;
+}
+
+const MOST_TRIED = 16;
+
+function summarizeRows<M>(ledger: Ledger<M>, limit: SummaryOptions, rows: readonly TurnRow[]): boolean {
+  const text = ledger.write(rows);
   if (text === undefined) return false;
-  const summary = writeNext(ledger, limit, rows);
   const earlier = ledger.notes.summary ?? '';
+  const hidden = earlier === '' ? text : `${earlier}\n${text}`;
+  const summary = writeNext(ledger, limit, rows, ledger.showHandle(hidden));
   const saved = rows.reduce((sum, row) => sum + row.tokens, 0) + ledger.counter(earlier);
   const isShorter = summary.length < earlier.length + rows.reduce((sum, row) => sum + row.chars, 0);
   if (!isShorter || ledger.counter(summary) + MESSAGE_TOKENS >= saved) return false;
-  ledger.remove(new Set(rows), 'summarize', earlier === '' ? text : `${earlier}\n${text}`);
+  ledger.remove(new Set(rows), 'summarize', hidden);
   ledger.setNotes({ ...ledger.notes, summary });
   return true;
 }
@@ -90,16 +100,17 @@ function writeNext<M>(
   ledger: Ledger<M>,
   { summarize, summaryMaxChars }: SummaryOptions,
   rows: readonly TurnRow[],
+  handle: string,
 ): string {
+  // A shorter one would not be known again.
+  const maxChars = Math.max(summaryMaxChars, summaryHeader.length + handle.length + 3);
   const earlier = ledger.notes.summary;
   if (summarize) {
     const messages = rows.flatMap((row) => ledger.messages.slice(row.from, row.to));
-    return clipText(`${summaryHeader}\n${summarize(messages, earlier)}`, summaryMaxChars);
+    return clipText(`${summaryHeader}${handle}\n${summarize(messages, earlier)}`, maxChars);
   }
-  return writeSummary(
-    continueSummary(earlier === undefined ? undefined : readSummary(earlier), tell(ledger, rows)),
-    summaryMaxChars,
-  );
+  const summary = continueSummary(earlier === undefined ? undefined : readSummary(earlier), tell(ledger, rows));
+  return writeSummary(summary, { maxChars, handle });
 }
 
 /** What a summary tells of some turns. Results are told as the last request carried them, not as masked just now. */
@@ -164,10 +175,14 @@ export function dropTurns<M>(ledger: Ledger<M>, limit: Measure, target: number, 
     size -= sizeOfRows(group, limit);
     dropped += messagesIn(group);
   }
-  // A notice that is larger than what it stands for would make the request larger.
-  if (dropped === 0 || size + noticeSize(ledger, limit, dropped) >= sizeOf(ledger, limit)) return 0;
-  return leaveOut(ledger, rows, texts);
+  return dropped > 0 && isNoticeSmaller(ledger, rows) ? leaveOut(ledger, rows, texts) : 0;
 }
+
+/** A notice that is larger than what it stands for would make the request larger. */
+const isNoticeSmaller = <M>(ledger: Ledger<M>, rows: readonly TurnRow[]): boolean =>
+  (['tokens', 'chars'] as const).every(
+    (measure) => noticeSize(ledger, { measure }, messagesIn(rows)) < sizeOfRows(rows, { measure }),
+  );
 
 /** Leaves these turns out, with a notice that adds to the one before. Answers how many messages went. */
 export function leaveOut<M>(ledger: Ledger<M>, rows: readonly TurnRow[], texts: readonly string[]): number {
@@ -190,10 +205,11 @@ export function clipResults<M>(ledger: Ledger<M>, limit: Measure, target: number
   const { measure } = limit;
   const results = ledger.observations.filter((result) => !result.masked && ledger.isFree(result));
   const sizes = results.map((result) => (measure === 'tokens' ? result.tokens : result.text.length));
-  const cap = Math.max(least ?? LEAST[measure], commonCap(sizes, sizeOf(ledger, limit) - target));
+  const shown = measure === 'chars' ? ledger.showHandle('').length : 0;
+  const cap = Math.max(least ?? LEAST[measure] + shown, commonCap(sizes, sizeOf(ledger, limit) - target));
   for (const [i, result] of results.entries()) {
     if ((sizes[i] ?? 0) <= cap) continue;
-    if (measure === 'chars') ledger.clip(result, () => clipText(result.text, cap));
+    if (measure === 'chars') ledger.clip(result, (handle) => `${clipText(result.text, cap - handle.length)}${handle}`);
     else clipResult(ledger, result.segment, cap);
   }
   return cap;
@@ -209,7 +225,9 @@ export function clipResult<M>(
   const result = ledger.resultAt(segment);
   if (!result) return;
   const { counter } = ledger;
-  ledger.clip(result, (handle) => truncateResult(result.text, { maxTokens, strategy, counter, handle }));
+  // The text is short, so it is an image that is large.
+  if (counter(result.text) <= maxTokens) ledger.mask(segment);
+  else ledger.clip(result, (handle) => truncateResult(result.text, { maxTokens, strategy, counter, handle }));
 }
 
 /** The cap at which the parts of all sizes above it sum up to the excess. */

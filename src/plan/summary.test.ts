@@ -15,7 +15,7 @@ const failed = (line: string): Outcome => ({ line, failed: true });
 const write = (...parts: readonly Told[]): string => {
   let text: string | undefined;
   for (const part of parts) {
-    text = writeSummary(continueSummary(text === undefined ? undefined : readSummary(text), part), 1400);
+    text = writeSummary(continueSummary(text === undefined ? undefined : readSummary(text), part), { maxChars: 1400 });
   }
   return text ?? '';
 };
@@ -64,11 +64,12 @@ describe('writeSummary', () => {
         constraints: ['c'.repeat(100)],
       }),
     );
-    for (let max = 1; max < 800; max += 7) expect(writeSummary(summary, max).length).toBeLessThanOrEqual(max);
-    expect(writeSummary(summary, 600)).toContain('uuu');
-    expect(writeSummary(summary, 600)).not.toContain('aaa');
-    expect(writeSummary(summary, 380)).not.toContain('ccc');
-    expect(writeSummary(summary, 300)).toContain('ooo');
+    for (let maxChars = 1; maxChars < 800; maxChars += 7)
+      expect(writeSummary(summary, { maxChars }).length).toBeLessThanOrEqual(maxChars);
+    expect(writeSummary(summary, { maxChars: 600 })).toContain('uuu');
+    expect(writeSummary(summary, { maxChars: 600 })).not.toContain('aaa');
+    expect(writeSummary(summary, { maxChars: 380 })).not.toContain('ccc');
+    expect(writeSummary(summary, { maxChars: 300 })).toContain('ooo');
   });
 });
 
@@ -135,12 +136,14 @@ describe('readSummary', () => {
       constraints: lines,
     });
     const nothing = told({ messages: 0 });
+    const shown = 'p_abcdefghijklmnopqrstuvwxyz';
+    const handles = fc.constantFrom('', ` · ${shown}`, ` · recall ${shown}`);
     fc.assert(
-      fc.property(any, (parts) => {
-        const text = writeSummary(continueSummary(undefined, parts), 100_000);
+      fc.property(any, handles, (parts, handle) => {
+        const text = writeSummary(continueSummary(undefined, parts), { maxChars: 100_000, handle });
         const read = readSummary(text);
         expect(read?.messages).toBe(parts.messages);
-        expect(writeSummary(continueSummary(read, nothing), 100_000)).toBe(text);
+        expect(writeSummary(continueSummary(read, nothing), { maxChars: 100_000, handle })).toBe(text);
       }),
       { numRuns: 500 },
     );

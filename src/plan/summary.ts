@@ -1,4 +1,4 @@
-import { summaryHeader } from '../laws/idempotent.ts';
+import { SHOWN_HANDLE, summaryHeader } from '../laws/idempotent.ts';
 import { clipText, quote } from '../text.ts';
 
 /** What a summary is made of. It can be read back from its own text, so that one may continue another. */
@@ -66,24 +66,30 @@ function errorClass(text: string): string {
   return /[A-Za-z]+(?:Error|Exception)\b/.exec(text)?.[0] ?? text.replace(/\d+/g, '0').split(' ').slice(0, 4).join(' ');
 }
 
+interface WriteOptions {
+  readonly maxChars: number;
+  /** Of what it stands for: ` · recall p_…`, or nothing. */
+  readonly handle?: string;
+}
+
 /** The summary in at most `maxChars`: the oldest lines go first, the objective last. */
-export function writeSummary(summary: Summary, maxChars: number): string {
+export function writeSummary(summary: Summary, { maxChars, handle = '' }: WriteOptions): string {
   let current = summary;
-  let text = render(current);
+  let text = render(current, handle);
   while (text.length > maxChars) {
     const shorter = shorten(current);
     if (!shorter) return clipText(text, maxChars);
     current = shorter;
-    text = render(current);
+    text = render(current, handle);
   }
   return text;
 }
 
-function render(summary: Summary): string {
+function render(summary: Summary, handle: string): string {
   const failures = summary.failures.map(({ last, count }) => `${last} × ${count}`);
   const outcomes = [...summary.outcomes, ...failures];
   return [
-    summaryHeader,
+    `${summaryHeader}${handle}`,
     `- Covers: ${summary.messages} earlier messages`,
     `- Objective: ${summary.objective || 'Not specified.'}`,
     `- Unresolved tasks: ${summary.unresolved.join('; ') || 'None captured.'}`,
@@ -103,7 +109,7 @@ function shorten(summary: Summary): Summary | undefined {
 }
 
 const SHAPE = new RegExp(
-  `^${summaryHeader.replace(/[()]/g, String.raw`\$&`)}\n- Covers: (\\d+) earlier messages\n- Objective: (.*)\n- Unresolved tasks: (.*)` +
+  `^${summaryHeader.replace(/[()]/g, String.raw`\$&`)}${SHOWN_HANDLE}\n- Covers: (\\d+) earlier messages\n- Objective: (.*)\n- Unresolved tasks: (.*)` +
     '\n- Key tool outcomes: (.*)\n- Current constraints: (.*)$',
 );
 

@@ -98,9 +98,9 @@ function readName(name: string): ToolKind | 'editor' {
   return verbs.find(([, known]) => said.some((word) => known.has(word)))?.[0] ?? 'other';
 }
 
-/** `webfetch` is two words. */
+/** `webfetch` is two words. No two of ours are so long. */
 function apart(word: string): readonly string[] {
-  if (VOCABULARY.has(word)) return [word];
+  if (VOCABULARY.has(word) || word.length > 40) return [word];
   for (let i = 2; i < word.length - 1; i++) {
     const parts = [word.slice(0, i), word.slice(i)];
     if (parts.every((part) => VOCABULARY.has(part))) return parts;
