@@ -82,6 +82,7 @@ describe('ai-sdk', () => {
     expect(aiSdk.check([...open, tool(result('c1', { type: 'text', value: 'a' }))])).toEqual([]);
     const executed = [user, reply(call('c1', { providerExecuted: true }), approval), tool(answer, result('c1', {}))];
     expect(aiSdk.check(executed)).toEqual([]);
+    expect(aiSdk.view(executed).at(-1)).toMatchObject({ kind: 'observation', callId: 'c1', bound: true });
   });
 
   it.each([

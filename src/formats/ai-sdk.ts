@@ -25,6 +25,8 @@ class AiSdkViewer implements Viewer<AiSdkMessage> {
   turn = 0;
   #index = 0;
   readonly #calls = new Calls();
+  /** Calls of the provider's own tools. */
+  readonly #executed = new Set<string>();
 
   add(message: AiSdkMessage, into: Segment[]): void {
     const index = this.#index++;
@@ -47,6 +49,7 @@ class AiSdkViewer implements Viewer<AiSdkMessage> {
     if (part.type === 'tool-call') {
       const [callId, tool] = [asString(part.toolCallId) ?? '', asString(part.toolName) ?? 'tool'];
       this.#calls.made(callId, tool);
+      if (part.providerExecuted === true) this.#executed.add(callId);
       return newSegment('action', place, { text: toText(part.input ?? part.args) }, { callId, tool });
     }
     if (part.type === 'tool-result') return this.#result(part, kind, place);
@@ -61,8 +64,8 @@ class AiSdkViewer implements Viewer<AiSdkMessage> {
       callId: call && id,
       tool: asString(part.toolName) ?? call?.tool,
       isError: isFailure(output) || undefined,
-      // A result inside a reply was made by the provider's own tool, which wants its own shape back.
-      bound: kind === 'reasoning' || !REPLACEABLE.has(outputType(output)) || undefined,
+      // What the provider's own tool made, it wants back in its own shape: inside a reply, or after an approval.
+      bound: kind === 'reasoning' || this.#executed.has(id) || !REPLACEABLE.has(outputType(output)) || undefined,
     });
   }
 }

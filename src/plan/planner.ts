@@ -20,6 +20,7 @@ export interface PlannerOptions extends Omit<LedgerOptions, 'style'> {
 
 /** What one call of `add` decided. */
 export interface Added {
+  /** Those that are new. What a message behind the last one takes back, only `plan` tells. */
   readonly edits: readonly Edit[];
   readonly report: Report;
 }
