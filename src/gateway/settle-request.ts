@@ -29,7 +29,7 @@ export function settleRequest(
   const previous = counted.get(key);
   const { api = '', path } = route;
   const entry = writeReceipt({ id: nextId(), api, path, decided, previous, sent, times });
-  if (isTaken) counted.set(key, countedOf(entry, decided));
+  if (isTaken) counted.set(key, countedOf(entry, { decided, previous }));
   return entry;
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { priceLists } from '../plan/prices.ts';
 import type { ReceiptDecision } from './decide.ts';
 import { leaveUnread } from './unread.ts';
-import { type Sent, type Settled, writeReceipt as write } from './write-receipt.ts';
+import { type Counted, countedOf, type Sent, type Settled, writeReceipt as write } from './write-receipt.ts';
 
 const mask = { handle: 'p_a', turn: 1, placeholder: '[a]', chars: 100, tokens: 25 };
 const tokens = (all: number, cached: number) => ({ tokens: all, cached, written: all - cached });
@@ -50,6 +50,21 @@ describe('writeReceipt', () => {
     const previous = { sent: 2400, without: 2500, expected: 2900, epoch: 0, masked: 0 };
     const { without } = writeReceipt(settled({ ...MASKED, act: 'mask', newMasks: [mask] }, { previous }));
     expect(without).toEqual({ tokens: 2600, cached: 2500, written: 100 });
+  });
+
+  it('claims no cache of a provider that never read from one', () => {
+    const uncached = { usage: { cached: 0, written: 1000, completionTokens: 1 } };
+    const first = settled({ without: tokens(2400, 0), sent: tokens(2400, 0) }, uncached);
+    const second = { ...first, previous: countedOf(write(first), first) };
+    const previous = countedOf(write(second), second);
+    expect([second.previous?.reads, previous?.reads]).toEqual([undefined, false]);
+    const epoch = settled({ ...MASKED, act: 'mask', newMasks: [mask] }, { ...uncached, previous });
+    expect(writeReceipt(epoch).without.cached).toBe(0);
+    const read = settled(
+      { ...MASKED, act: 'mask', newMasks: [mask] },
+      { previous: { ...previous, reads: true } as Counted },
+    );
+    expect(writeReceipt(read).without.cached).toBe(1000);
   });
 
   it('does not claim a cache that was dead', () => {

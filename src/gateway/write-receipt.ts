@@ -41,14 +41,19 @@ export interface Counted {
   readonly expected: number;
   readonly epoch: number;
   readonly masked: number;
+  /** Whether the provider ever read from its cache; undefined after a first request, which finds nothing there. */
+  readonly reads?: boolean | undefined;
 }
 
 /** What the next request of a conversation is reckoned from; undefined where the provider did not count. */
-export function countedOf({ receipt }: Entry, { decision }: Decided): Counted | undefined {
+export function countedOf({ receipt }: Entry, { decided: { decision }, previous }: Before): Counted | undefined {
   if (receipt.estimated) return undefined;
   const { sent, without, epoch, masked } = receipt;
-  return { sent: sent.tokens, without: without.tokens, expected: decision.without.tokens, epoch, masked };
+  const reads = sent.cached > 0 || (previous && previous.reads === true);
+  return { sent: sent.tokens, without: without.tokens, expected: decision.without.tokens, epoch, masked, reads };
 }
+
+type Before = Pick<Settled, 'decided' | 'previous'>;
 
 type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
@@ -125,7 +130,7 @@ function withoutMasks(decision: ReceiptDecision, sent: Tokens, previous: Counted
   const tokens = Math.max(sent.tokens, known ?? sent.tokens + saved);
   if (newMasks.length === 0) return toTokens(tokens, sent.cached > 0 ? tokens - sent.written : 0);
   // An epoch on a cold cache is free: without it, all would have been written again too.
-  const wasCached = act !== 'cold-cache' && without.cached > 0;
+  const wasCached = act !== 'cold-cache' && (previous?.reads ?? without.cached > 0);
   return toTokens(tokens, wasCached ? Math.min(tokens, previous?.without ?? Math.round(without.cached * ratio)) : 0);
 }
 
