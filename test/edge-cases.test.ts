@@ -283,11 +283,14 @@ it('every summary shows the handle of what it stands for, and that of the summar
     graduated({ maxInputChars: 4000, preserveRecentRawTurns: 2 }),
   ];
   for (const policy of policies) {
-    const { messages, hidden } = fit([system, user('Fix it.'), ...turns(14, 20, 'I look at it once more. '.repeat(20)).flat()], {
-      format,
-      policy,
-      recall: true,
-    });
+    const { messages, hidden } = fit(
+      [system, user('Fix it.'), ...turns(14, 20, 'I look at it once more. '.repeat(20)).flat()],
+      {
+        format,
+        policy,
+        recall: true,
+      },
+    );
     expect(hidden.filter(({ why }) => why === 'summarize').length).toBeGreaterThan(1);
     const texts = new Map(hidden.map(({ handle, text }) => [handle, text]));
     const reached = new Set<string>();

@@ -30,7 +30,23 @@ describe('palimpsest config check', () => {
       version: 1,
       file: 'palimpsest.yaml',
       problems: [{ field: 'port', text: 'Expected a known field but found port; did you mean gateway.port?', line: 1 }],
+      warnings: [],
     });
+  });
+
+  it.each(['hybrid', 'graduated, max_input_chars: 5000'])('warns of %s, which a gateway refuses', async (policy) => {
+    const yaml = `policy: { name: ${policy} }`;
+    const [name] = policy.split(',');
+    const { code, stdout } = await check(yaml);
+    expect([code, stdout]).toEqual([
+      0,
+      'palimpsest.yaml: nothing is wrong\n' +
+        `palimpsest.yaml: warning: policy: palimpsest serve refuses ${name}, which leaves messages out: a gateway only masks\n`,
+    ]);
+    expect(JSON.parse((await check(yaml, '--json')).stdout)).toMatchObject({ warnings: [{ field: 'policy' }] });
+    const env = { PALIMPSEST_TOKEN: 'a-token-for-tests-only' };
+    const served = await palimpsest(['serve', '--config', 'x.yaml'], { readFile: async () => yaml, env });
+    expect([served.code, served.stderr]).toEqual([2, expect.stringContaining('one that only masks')]);
   });
 
   it('reads standard input', async () => {

@@ -1,6 +1,8 @@
 import { PalimpsestError } from '../errors.ts';
+import type { Config } from '../manager/config/config-schema.ts';
+import type { ConfigProblem } from '../manager/config/read-config.ts';
 import { type Io, readAll, UsageError } from './io.ts';
-import { parseOptions } from './parse-options.ts';
+import { hintFor, parseOptions } from './parse-options.ts';
 
 export const configHelp = `palimpsest config: checks a configuration.
 
@@ -8,7 +10,8 @@ Usage: palimpsest config check [file] [options]
 
 Reads palimpsest.yaml, or the file you name (- is standard input), and tells
 which fields are wrong or unknown, in which line, and what was meant. Fields
-are described in docs/configuration.md and in palimpsest.schema.json.
+are described in docs/configuration.md and in palimpsest.schema.json. It warns
+of a policy that serve would refuse.
 
 Options:
   --json       prints the result as JSON
@@ -21,16 +24,38 @@ Example: palimpsest config check
 export async function configCommand(args: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parseOptions(args, { json: { type: 'boolean' } });
   const [action, file, ...more] = positionals;
-  if (action !== 'check') throw new UsageError(`expected 'config check' but found '${action ?? 'nothing'}'`);
+  if (action !== 'check')
+    throw new UsageError(
+      `expected 'config check' but found '${action ?? 'nothing'}'${hintFor(action ?? '', ['check'])}`,
+    );
   if (more.length > 0) throw new UsageError(`expected one file but found '${more[0]}' too`);
   // Only here: the schema library would slow down the start of every other command.
   const { CONFIG_FILE, readConfig, showProblem } = await import('../manager/config/read-config.ts');
   const path = file ?? CONFIG_FILE;
-  const { problems } = readConfig(await readText(path, io));
-  if (values.json) io.stdout(`${JSON.stringify({ version: 1, file: path, problems }, undefined, 2)}\n`);
-  else if (problems.length === 0) io.stdout(`${path}: nothing is wrong\n`);
-  else for (const problem of problems) io.stdout(`${path}: ${showProblem(problem)}\n`);
+  const { config, problems } = readConfig(await readText(path, io));
+  const warnings = await warningsOf(config);
+  if (values.json) io.stdout(`${JSON.stringify({ version: 1, file: path, problems, warnings }, undefined, 2)}\n`);
+  else {
+    if (problems.length === 0) io.stdout(`${path}: nothing is wrong\n`);
+    for (const problem of problems) io.stdout(`${path}: ${showProblem(problem)}\n`);
+    for (const { field, text } of warnings) io.stdout(`${path}: warning: ${field}: ${text}\n`);
+  }
   return problems.length === 0 ? 0 : 1;
+}
+
+/** What is right for a session may be of no use to a gateway. */
+async function warningsOf(config: Config): Promise<ConfigProblem[]> {
+  const { checkGatewayOptions } = await import('../gateway/gateway-options.ts');
+  const { policyOf } = await import('../manager/config/config-options.ts');
+  const policy = policyOf(config);
+  try {
+    if (policy) checkGatewayOptions({ policy });
+    return [];
+  } catch (error) {
+    if (!(error instanceof PalimpsestError)) throw error;
+    const text = `palimpsest serve refuses ${policy?.name}, which leaves messages out: a gateway only masks`;
+    return [{ field: 'policy', text }];
+  }
 }
 
 async function readText(path: string, io: Io): Promise<string> {

@@ -1,7 +1,11 @@
-import { describe, expect, it } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
 import { history, prose } from '../../test/seeds/support.ts';
 import { fit, slidingWindow } from '../index.ts';
 import { handleOf } from '../store/handle.ts';
+import { openStore } from '../store/open-store.ts';
 import type { Io } from './io.ts';
 import { run } from './run.ts';
 
@@ -37,6 +41,9 @@ async function fitted(args: readonly string[], { stdin, files = {} }: Given = {}
 async function* streamOf(chunks: readonly (string | Uint8Array)[]): AsyncIterable<string | Uint8Array> {
   yield* chunks;
 }
+
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-fit-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const messages = history(6);
 const list = JSON.stringify(messages);
@@ -76,6 +83,25 @@ describe('palimpsest fit', () => {
   it('shows handles with --recall', async () => {
     const { stdout } = await fitted([...POLICY, '--recall'], { stdin: list });
     expect(JSON.parse(stdout)[3].content).toContain(handleOf(messages[3]?.content as string));
+  });
+  it('--store keeps what it hides, so that the handles it writes can be recalled', async () => {
+    const { code, stdout, stderr } = await fitted([...POLICY, '--store', join(folder, 'kept')], { stdin: list });
+    expect([code, stderr]).toEqual([0, '']);
+    const handles = stdout.match(/p_[a-z2-7]{26}/g) ?? [];
+    expect(handles.length).toBeGreaterThan(0);
+    const store = await openStore({ path: join(folder, 'kept'), mode: 'read' });
+    for (const handle of handles) {
+      const stored = await store.get(handle);
+      expect(messages.map(({ content }) => content)).toContain(stored?.text);
+    }
+    await store.close();
+  });
+  it('writes nothing where --store cannot keep it', async () => {
+    const file = join(folder, 'file');
+    writeFileSync(file, '');
+    const { code, stdout, stderr } = await fitted([...POLICY, '--store', file], { stdin: list });
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/^palimpsest fit: .*ENOTDIR.*\n$/);
   });
   it('takes a format, and bound thinking', async () => {
     const { code, stdout } = await fitted(['--format', 'openai-chat', '--bound-thinking', 'keep'], { stdin: list });
@@ -225,7 +251,10 @@ describe('mistakes', () => {
     await wrong([`--policy=${value}`], { stdin: list }, 2, 'option');
   });
   it('--bound-thinking=drop', async () => {
-    await wrong(['--bound-thinking=drop'], { stdin: list }, 2, 'boundThinking', "'opt-in', 'keep'");
+    await wrong(['--bound-thinking=drop'], { stdin: list }, 2, '--bound-thinking', "'opt-in', 'keep'");
+  });
+  it('--json without anything to write as JSON', async () => {
+    await wrong(['--json'], { stdin: list }, 2, '--json needs --report or --show');
   });
   it('two files', async () => {
     await wrong(['a.json', 'b.json'], {}, 2, 'one file');

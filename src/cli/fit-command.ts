@@ -1,8 +1,9 @@
 import { PalimpsestError } from '../errors.ts';
-import { type FitOptions, fit, parsePolicy } from '../index.ts';
+import { type FitOptions, type FitResult, fit, fitAndStore, parsePolicy } from '../index.ts';
 import { type Io, readAll, UsageError } from './io.ts';
 import { parseOptions, readCount } from './parse-options.ts';
 import { showFit, showReport } from './show-fit.ts';
+import { createStores, DEFAULT_TENANT } from './stores.ts';
 
 export const fitHelp = `palimpsest fit: fits a message list, or a whole request, into a budget.
 
@@ -23,7 +24,10 @@ Options:
                        (default: break-even at the model's prices)
   --format <name>      chat, openai-chat, openai-responses, anthropic, gemini,
                        ai-sdk, langchain, openai-agents (default: detected)
-  --recall             show in placeholders the handle of what they hide
+  --store <place>      keep what is hidden, before anything is written: a
+                       folder, or a postgres:// address; implies --recall
+  --recall             show in placeholders the handle of what they hide;
+                       without --store nothing is stored
   --bound-thinking <w> opt-in or keep: what may stand before signed thinking
   --report             write what was done, and why, to standard error
   --show               write a readable before/after in place of the JSON
@@ -39,6 +43,7 @@ const OPTIONS = {
   model: { type: 'string' },
   policy: { type: 'string' },
   format: { type: 'string' },
+  store: { type: 'string' },
   recall: { type: 'boolean' },
   'bound-thinking': { type: 'string' },
   report: { type: 'boolean' },
@@ -49,6 +54,7 @@ const OPTIONS = {
 export async function fitCommand(args: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parseOptions(args, OPTIONS);
   if (positionals.length > 1) throw new UsageError('expected one file at most');
+  if (values.json && !values.report && !values.show) throw new UsageError('--json needs --report or --show');
   const input = readRequest(await readInput(positionals, io), positionals[0] ?? 'standard input');
   const maxTokens = values['max-tokens'];
   const options: FitOptions = {
@@ -58,13 +64,23 @@ export async function fitCommand(args: readonly string[], io: Io): Promise<numbe
     ...(values.policy === undefined ? {} : { policy: parsePolicy(values.policy) }),
     ...(values.format === undefined ? {} : { format: values.format as NonNullable<FitOptions['format']> }),
     ...(values['bound-thinking'] === undefined ? {} : { boundThinking: values['bound-thinking'] as 'keep' }),
-    recall: values.recall ?? false,
+    recall: values.recall ?? values.store !== undefined,
   };
-  const fitted = fit(input.messages, options);
+  const fitted =
+    values.store === undefined ? fit(input.messages, options) : await fitInto(values.store, input.messages, options);
   if (values.show) io.stdout(values.json ? toJson(fitted.report) : showFit(input.messages, fitted, options, io));
   else io.stdout(toJson(input.rebuild(fitted.messages)));
   if (values.report) io.stderr(values.json ? toJson(fitted.report) : showReport(fitted.report));
   return 0;
+}
+
+async function fitInto(place: string, messages: readonly object[], options: FitOptions): Promise<FitResult<object>> {
+  const stores = await createStores(place);
+  try {
+    return await fitAndStore(messages, { ...options, store: await stores.open(DEFAULT_TENANT) });
+  } finally {
+    await stores.close();
+  }
 }
 
 const toJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;

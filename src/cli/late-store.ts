@@ -1,35 +1,35 @@
-import { existsSync } from 'node:fs';
 import { PalimpsestError } from '../errors.ts';
-import { openStore } from '../store/open-store.ts';
+import { checkTenant } from '../store/check-input.ts';
 import type { Store } from '../store/store.ts';
+import { createStores } from './stores.ts';
 
 export interface LateStore {
-  readonly path: string;
   /** Whether it could be opened already. Throws where it is there and cannot be opened. */
   isThere(): Promise<boolean>;
+  /** The tenants whose stores are there. */
+  tenants(): Promise<readonly string[]>;
   /** Opens it for reading, once; where it is not there yet, the next call tries again. */
   open(): Promise<Store>;
   close(): Promise<void>;
 }
 
 /** A store that someone else may only make later, when there is something to keep. */
-export function createLateStore(path: string): LateStore {
-  let opening: Promise<Store> | undefined;
-  const open = (): Promise<Store> => {
-    if (!opening && !existsSync(path)) return Promise.reject(nothingYet());
-    opening ??= openStore({ path, mode: 'read' }).catch((error) => {
-      opening = undefined;
-      throw error;
-    });
-    return opening;
+export async function createLateStore(path: string, tenant: string): Promise<LateStore> {
+  checkTenant(tenant);
+  const stores = await createStores(path, 'read');
+  let wasFound = false;
+  const find = async (): Promise<boolean> => {
+    wasFound ||= (await stores.tenants()).includes(tenant);
+    return wasFound;
   };
   return {
-    path,
-    open,
-    isThere: async () => existsSync(path) && (await open()) !== undefined,
-    close: async () => {
-      await (await opening?.catch(() => undefined))?.close();
+    tenants: stores.tenants,
+    isThere: async () => (await find()) && (await stores.open(tenant)) !== undefined,
+    open: async () => {
+      if (!(await find())) throw nothingYet();
+      return stores.open(tenant);
     },
+    close: stores.close,
   };
 }
 

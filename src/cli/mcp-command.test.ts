@@ -105,6 +105,35 @@ describe('palimpsest mcp', () => {
     expect((await running).code).toBe(0);
   });
 
+  it('--tenant is whose texts it recalls; where there are only others it names them, and waits', async () => {
+    const teams = join(path, 'teams');
+    const acme = await openStore({ path: teams, tenant: 'acme' });
+    await acme.put('hidden', { session: 'a', turn: 1 });
+    await acme.close();
+    const serve = async (...args: string[]): Promise<{ answer: string; stderr: string }> => {
+      let stop = (): void => {};
+      const said = { stdout: '', stderr: '' };
+      const running = palimpsest(['mcp', '--http', '0', '--store', teams, ...args], {
+        interrupted: () => new Promise<void>((resolve) => (stop = resolve)),
+        stdout: (text) => (said.stdout += text),
+        stderr: (text) => (said.stderr += text),
+      });
+      while (!said.stdout) await new Promise((resolve) => setTimeout(resolve, 5));
+      const answer = await recallOver(said.stdout.trim().slice('listening on '.length));
+      stop();
+      await running;
+      return { answer, stderr: said.stderr };
+    };
+    const own = await serve('--tenant', 'acme');
+    expect(own).toEqual({ answer: expect.stringContaining('lines 1–1 of 1'), stderr: '' });
+    const other = await serve();
+    expect(other.answer).toContain('Nothing was stored yet');
+    expect(other.answer).not.toContain('acme');
+    expect(other.stderr).toBe(
+      `palimpsest mcp: ${teams} is not there yet for the tenant default; it is opened when it is; --tenant names another one: acme\n`,
+    );
+  });
+
   async function recallOver(url: string): Promise<string> {
     const params = { name: 'recall', arguments: { handle } };
     const response = await fetch(url, {

@@ -1,9 +1,10 @@
 import { Readable, Writable } from 'node:stream';
 import type { McpOptions } from '../mcp/create-mcp-server.ts';
 import { type Io, UsageError } from './io.ts';
-import { createLateStore } from './late-store.ts';
+import { createLateStore, type LateStore } from './late-store.ts';
 import { parseOptions, readCount } from './parse-options.ts';
-import { storePath } from './with-store.ts';
+import { DEFAULT_TENANT, showPlace } from './stores.ts';
+import { elsewhere, storePath } from './with-store.ts';
 
 export const mcpHelp = `palimpsest mcp: lets an agent recall by itself what was masked.
 
@@ -19,8 +20,10 @@ Options:
   --host <address>   with --http: where to listen (default: 127.0.0.1)
   --session <id>     search and list in this session only
   --max-chars <n>    size of an answer (default: 20000)
-  --store <path>     the store (default: $PALIMPSEST_STORE, else
-                     ~/.palimpsest/store)
+  --store <place>    a folder, or a postgres:// address (default:
+                     $PALIMPSEST_STORE, else ~/.palimpsest/store)
+  --tenant <name>    whose store, where a gateway has several (default:
+                     default)
   -h, --help
 
 $PALIMPSEST_TOKEN, if set, is the bearer token that clients of --http must
@@ -36,6 +39,7 @@ const OPTIONS = {
   session: { type: 'string' },
   'max-chars': { type: 'string' },
   store: { type: 'string' },
+  tenant: { type: 'string' },
 } as const;
 
 export async function mcpCommand(args: readonly string[], io: Io): Promise<number> {
@@ -46,15 +50,23 @@ export async function mcpCommand(args: readonly string[], io: Io): Promise<numbe
     ...(values['max-chars'] === undefined ? {} : { maxChars: readCount('--max-chars', values['max-chars']) }),
   };
   const serve = values.http === undefined ? overStdio(values, io) : overHttp(values, io);
-  const store = createLateStore(storePath(values.store, io));
+  const { tenant = DEFAULT_TENANT } = values;
+  const path = storePath(values.store, io);
+  const store = await createLateStore(path, tenant);
   try {
-    if (!(await store.isThere()))
-      io.stderr(`palimpsest mcp: ${store.path} is not there yet; it is opened when it is\n`);
+    if (!(await store.isThere())) io.stderr(await notThere(store, { path, tenant }));
     await serve({ store: store.open, ...settings });
   } finally {
     await store.close();
   }
   return 0;
+}
+
+async function notThere(store: LateStore, { path, tenant }: { path: string; tenant: string }): Promise<string> {
+  const tenants = await store.tenants();
+  const whose = tenants.length === 0 ? '' : ` for the tenant ${tenant}`;
+  const others = elsewhere(tenant, tenants);
+  return `palimpsest mcp: ${showPlace(path)} is not there yet${whose}; it is opened when it is${others}\n`;
 }
 
 type Values = ReturnType<typeof parseOptions<typeof OPTIONS>>['values'];

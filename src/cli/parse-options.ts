@@ -16,6 +16,12 @@ export function parseOptions<const T extends Options>(args: readonly string[], o
   }
 }
 
+/** What was meant by a word that is misspelt, if one is near. */
+export function hintFor(word: string, known: readonly string[]): string {
+  const near = nearest(word, known);
+  return near && near !== word ? `; did you mean ${near}?` : '';
+}
+
 export function readCount(flag: string, value: string, least = 1): number {
   if (/^\d+$/.test(value) && Number(value) >= least) return Number(value);
   throw new UsageError(`expected ${flag} to be a whole number of ${least} or more but found '${value}'`);

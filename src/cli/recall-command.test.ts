@@ -39,6 +39,17 @@ describe('palimpsest recall', () => {
     expect(await recalled(handle, ...args)).toEqual({ code: 0, stdout, stderr: '' });
   });
 
+  it.each([[[]], [['--grep', 'o']]])(
+    'says how many lines there are where --lines begins behind them (%j)',
+    async (more) => {
+      expect(await recalled(handle, '--lines', '900-901', ...more)).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: 'palimpsest recall: the text has 4 lines only\n',
+      });
+    },
+  );
+
   it('exits with 1 where nothing matches, like grep', async () => {
     expect(await recalled(handle, '--grep', 'nowhere')).toEqual({
       code: 1,
@@ -56,6 +67,21 @@ describe('palimpsest recall', () => {
     const { code, stdout, stderr } = await recalled(`p_${'a'.repeat(26)}`);
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toMatch(/^palimpsest recall: .*p_a{26}/);
+  });
+
+  it('--tenant is whose text it is, and a handle that is not found elsewhere names the tenants', async () => {
+    const teams = mkdtempSync(join(path, 'teams-'));
+    let inAcme = '';
+    for (const tenant of ['default', 'acme']) {
+      const store = await openStore({ path: teams, tenant });
+      inAcme = await store.put(`text of ${tenant}`, { session: 'a', turn: 1 });
+      await store.close();
+    }
+    const at = (...args: string[]) => palimpsest(['recall', inAcme, '--store', teams, ...args]);
+    expect(await at('--tenant', 'acme')).toEqual({ code: 0, stdout: 'text of acme', stderr: '' });
+    const { code, stdout, stderr } = await at();
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/^palimpsest recall: Expected a handle .*; --tenant names another one: acme\n$/);
   });
 
   it('takes the store of the environment', async () => {

@@ -18,8 +18,10 @@ Options:
                        with --lines, --head or --tail: of those, or so many
   --context <n>        with --grep: so many lines around each match
   -i, --ignore-case    with --grep: capitals and small letters are the same
-  --store <path>       the store (default: $PALIMPSEST_STORE, else
-                       ~/.palimpsest/store); opened for reading only
+  --store <place>      a folder, or a postgres:// address (default:
+                       $PALIMPSEST_STORE, else ~/.palimpsest/store)
+  --tenant <name>      whose store, where a gateway has several (default:
+                       default)
   -h, --help
 
 Exit codes: 0 done, 1 not found or nothing matches, 2 called wrongly.
@@ -34,14 +36,19 @@ const OPTIONS = {
   context: { type: 'string' },
   'ignore-case': { type: 'boolean', short: 'i' },
   store: { type: 'string' },
+  tenant: { type: 'string' },
 } as const;
 
 export async function recallCommand(args: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parseOptions(args, OPTIONS);
   const handle = readHandle(positionals);
   const part = partOf(values);
-  const place = { path: storePath(values.store, io), mode: 'read' } as const;
-  const { text, timedOut } = await withStore(place, (store) => recall(store, handle, part));
+  const place = { path: storePath(values.store, io), tenant: values.tenant };
+  const { text, timedOut, lines } = await withStore(place, (store) => recall(store, handle, part));
+  if (part.lines && part.lines[0] > lines) {
+    io.stderr(`palimpsest recall: the text has ${lines} ${lines === 1 ? 'line' : 'lines'} only\n`);
+    return 1;
+  }
   const isWhole = Object.keys(part).length === 0;
   io.stdout(isWhole || text === '' || text.endsWith('\n') ? text : `${text}\n`);
   if (timedOut) io.stderr('palimpsest recall: the pattern took too long; there may be more matches\n');

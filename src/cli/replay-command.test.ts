@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -22,17 +22,18 @@ writeFileSync(LOG, JSON.stringify(contextOf(500, 100, 100, 100, 100, 100).messag
 const BREAK_EVEN = 'break-even:window=2,window-by-kind=false';
 
 interface Given {
+  readonly stdin?: Io['stdin'];
   readonly isTerminal?: boolean;
   readonly writeFile?: Io['writeFile'];
 }
 
 /** Runs `palimpsest replay` on real files. */
-async function replayed(args: readonly string[], { isTerminal = false, writeFile }: Given = {}) {
+async function replayed(args: readonly string[], { stdin, isTerminal = false, writeFile }: Given = {}) {
   const files: Record<string, string> = {};
   const keep: Io['writeFile'] = async (path, text) => {
     files[path] = text;
   };
-  return { ...(await palimpsest(['replay', ...args], { isTerminal, writeFile: writeFile ?? keep })), files };
+  return { ...(await palimpsest(['replay', ...args], { stdin, isTerminal, writeFile: writeFile ?? keep })), files };
 }
 
 async function json(...args: readonly string[]): Promise<ReplayResult> {
@@ -313,7 +314,50 @@ describe('progress', () => {
   });
 });
 
+describe('standard input', () => {
+  const bytes = readFileSync(LOG);
+
+  it.each([
+    ['-', bytes],
+    ['/dev/stdin', bytes],
+    ['-', gzipSync(bytes)],
+  ])('is what %s stands for, also zipped', async (name, sent) => {
+    const stdin = (async function* () {
+      // One byte first: a pipe cuts where it likes, also through what tells that it is gzip.
+      yield sent.subarray(0, 1);
+      yield sent.subarray(1);
+    })();
+    const { code, stdout } = await replayed([name, '--policy', 'none', '--json'], { stdin });
+    expect(code).toBe(0);
+    const { runs } = JSON.parse(stdout) as ReplayResult;
+    expect(runs).toMatchObject([{ file: '-', turns: 7, tokens: 1268 }]);
+  });
+
+  it('stands beside files', async () => {
+    const stdin = (async function* () {
+      yield bytes.toString();
+    })();
+    const { stdout } = await replayed(['-', LOG, '--policy', 'none', '--json'], { stdin });
+    expect(JSON.parse(stdout).runs).toMatchObject([
+      { file: '-', turns: 7 },
+      { file: LOG, turns: 7 },
+    ]);
+  });
+
+  it('with nothing on it is called wrongly', async () => {
+    const { code, stderr } = await replayed(['-']);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('expected a log on standard input')]);
+  });
+});
+
 describe('--html', () => {
+  it('- writes the page to standard output, and the table to standard error', async () => {
+    const { code, stdout, stderr, files } = await replayed([LOG, '--policy', 'none', '--html', '-']);
+    expect([code, files]).toEqual([0, {}]);
+    expect(stdout).toMatch(/^<!doctype html>[\s\S]*<\/html>\s*$/i);
+    expect(stderr).toMatch(/^1 run, 7 turns/);
+  });
+
   beforeAll(ensureBuilt);
 
   it('writes a page with the result in it, and says where it is', async () => {

@@ -17,7 +17,8 @@ Usage: palimpsest replay <files, folders or globs…> [options]
 
 Reads the logs of Claude Code, Codex CLI, OpenCode, Gemini CLI, SWE-agent,
 mini-swe-agent, OpenHands, pi, goose, Cline and tau-bench, and plain message
-lists (.json, .jsonl, .traj, also .gz). Nothing is sent anywhere.
+lists (.json, .jsonl, .traj, also .gz); - is standard input. Nothing is sent
+anywhere.
 
 Options:
   --policy <policy>    as often as you like: none, optimum, break-even,
@@ -35,7 +36,8 @@ Options:
   --context-limit <n>  tokens to which requests are cut; optimum knows no limit
   --counter <name>     chars (characters / 4), default, o200k, cl100k
   --format <name>      reads every file as this (default: by content)
-  --html <file>        writes a page with plots
+  --html <file>        writes a page with plots; - is standard output, and
+                       what else there is goes to standard error
   --json               prints the result as JSON
   -h, --help
 
@@ -67,16 +69,21 @@ export async function replayCommand(args: readonly string[], io: Io): Promise<nu
   const request = requestOf(values);
   // Mistakes in the options are told before anything is read.
   settingOf(request);
-  const page = await replayAll(positionals, request, io);
+  const page = await replayAll(positionals.map(named), request, io);
   const result = onlyAsked(page.result);
-  io.stdout(values.json ? `${JSON.stringify(result, null, 2)}\n` : showReplay(result));
+  const say = values.html === '-' ? io.stderr : io.stdout;
+  say(values.json ? `${JSON.stringify(result, null, 2)}\n` : showReplay(result));
   if (values.html !== undefined) await writeHtml(values.html, page, io);
-  if (values.html !== undefined && !values.json) io.stdout(`\nThe page is in ${values.html}\n`);
+  if (values.html !== undefined && values.html !== '-' && !values.json) say(`\nThe page is in ${values.html}\n`);
   if (result.runs.length === 0) io.stderr('palimpsest replay: no run could be read\n');
   return result.runs.length === 0 || result.skipped.length > 0 ? 1 : 0;
 }
 
+/** By that name a socket, which standard input may be, cannot be opened. */
+const named = (path: string): string => (path === '/dev/stdin' ? '-' : path);
+
 async function writeHtml(file: string, page: ReplayPage, io: Io): Promise<void> {
+  if (file === '-') return io.stdout(writePage(page));
   try {
     await io.writeFile(file, writePage(page));
   } catch (error) {
@@ -135,8 +142,9 @@ function withWindow(policy: string, window: number | undefined): string {
 }
 
 async function replayAll(paths: readonly string[], request: ReplayRequest, io: Io): Promise<ReplayPage> {
+  if (paths.includes('-') && !io.stdin) throw new UsageError('expected a log on standard input');
   const files = await findLogs(paths);
-  const players = createPlayers(request, { files: files.length });
+  const players = createPlayers(request, { files: files.length, stdin: bytesOf(io.stdin) });
   const { policies, prices } = request;
   const onProgress = (done: number, total: number): void => {
     if (io.isTerminal) io.stderr(done === total ? '\r\u001b[K' : `\r${progressBar(done, total)}`);
@@ -155,4 +163,8 @@ async function replayAll(paths: readonly string[], request: ReplayRequest, io: I
   } finally {
     await players.close();
   }
+}
+
+async function* bytesOf(stdin: Io['stdin']): AsyncGenerator<Uint8Array> {
+  for await (const chunk of stdin ?? []) yield typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
 }

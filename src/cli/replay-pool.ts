@@ -14,21 +14,32 @@ export interface Players {
 
 const WORKER = new URL('./replay-worker.js', import.meta.url);
 
-/** One worker for each core. From the sources, which no worker can load, all is done here. */
-export function createPlayers(request: ReplayRequest, { files }: { readonly files: number }): Players {
-  const count = Math.min(availableParallelism(), files);
-  if (count > 1 && existsSync(WORKER)) return new WorkerPool(request, count);
-  const setting = settingOf(request);
-  return { count: 1, play: (file) => replayFile(file, setting), close: async () => {} };
+export interface PlayersOptions {
+  /** How many files there are to play. */
+  readonly files: number;
+  /** What the file `-` is. */
+  readonly stdin?: AsyncIterable<Uint8Array> | undefined;
 }
 
-class WorkerPool implements Players {
-  readonly count: number;
+/** One worker for each core. From the sources, which no worker can load, all is done here; so is standard input. */
+export function createPlayers(request: ReplayRequest, { files, stdin }: PlayersOptions): Players {
+  const count = Math.min(availableParallelism(), files);
+  const setting = { ...settingOf(request), stdin };
+  const play = (file: string): Promise<ReplayedFile> => replayFile(file, setting);
+  if (count <= 1 || !existsSync(WORKER)) return { count: 1, play, close: async () => {} };
+  const workers = new WorkerPool(request, count);
+  return {
+    count,
+    play: (file) => (file === '-' ? play(file) : workers.play(file)),
+    close: () => workers.close(),
+  };
+}
+
+class WorkerPool {
   readonly #workers: Worker[] = [];
   readonly #idle: Worker[] = [];
 
   constructor(request: ReplayRequest, count: number) {
-    this.count = count;
     for (let i = 0; i < count; i++) this.#workers.push(new Worker(WORKER, { workerData: request }));
     this.#idle.push(...this.#workers);
   }

@@ -1,8 +1,11 @@
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { fitHelp } from './fit-command.ts';
 import { palimpsest } from './memory-io.test-data.ts';
 import { help } from './run.ts';
 import { version } from './version.ts';
+
+const FILE = fileURLToPath(import.meta.url);
 
 describe('palimpsest', () => {
   it.each([['--help'], ['-h'], ['help']])('%s writes the help', async (flag) => {
@@ -28,6 +31,38 @@ describe('palimpsest', () => {
   it.each([['--help'], ['-h']])('fit %s writes its help, wherever the flag stands', async (flag) => {
     expect(await palimpsest(['fit', flag])).toEqual({ code: 0, stdout: fitHelp, stderr: '' });
     expect(await palimpsest(['fit', 'x.json', '--report', flag])).toEqual({ code: 0, stdout: fitHelp, stderr: '' });
+  });
+  it.each([
+    ['serve', '--port', '0'],
+    ['recall', `p_${'a'.repeat(26)}`],
+    ['store', 'stats'],
+    ['store', 'verify'],
+    ['store', 'gc'],
+    ['mcp', '--http', '0'],
+  ])('%s %s with a store that is no folder says so in one line', async (...args) => {
+    const { code, stdout, stderr } = await palimpsest([...args, '--store', FILE], {
+      env: { PALIMPSEST_TOKEN: 'x'.repeat(16) },
+    });
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(/^palimpsest \w+: .*ENOTDIR: not a directory.*\n$/);
+  });
+  it('lets a mistake of its own be seen with its stack', async () => {
+    const stdout = (): never => {
+      throw new TypeError('a mistake');
+    };
+    await expect(palimpsest(['config', 'check'], { readFile: async () => '', stdout })).rejects.toThrow(TypeError);
+  });
+  it('help and the name of a command writes its help', async () => {
+    expect(await palimpsest(['help', 'fit'])).toEqual({ code: 0, stdout: fitHelp, stderr: '' });
+    expect(await palimpsest(['help', 'ft'])).toMatchObject({ code: 2, stdout: '' });
+  });
+  it.each([
+    [['ft'], 'did you mean fit?'],
+    [['store', 'stat'], 'did you mean stats?'],
+    [['config', 'chek'], 'did you mean check?'],
+  ])('%j gets the nearest right word', async (argv, hint) => {
+    const { code, stderr } = await palimpsest(argv);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(hint)]);
   });
   it('has help that fits a screen', () => {
     for (const text of [help, fitHelp]) {

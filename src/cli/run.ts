@@ -1,8 +1,10 @@
 import { PalimpsestError } from '../errors.ts';
 import { configCommand, configHelp } from './config-command.ts';
 import { fitCommand, fitHelp } from './fit-command.ts';
+import { inFlags } from './in-flags.ts';
 import { type Io, UsageError } from './io.ts';
 import { mcpCommand, mcpHelp } from './mcp-command.ts';
+import { hintFor } from './parse-options.ts';
 import { recallCommand, recallHelp } from './recall-command.ts';
 import { replayCommand, replayHelp } from './replay-command.ts';
 import { serveCommand, serveHelp } from './serve-command.ts';
@@ -41,6 +43,7 @@ ${Object.entries(commands)
 /** Runs a command line and answers its exit code: 0 done, 1 could not be done, 2 called wrongly. */
 export async function run(argv: readonly string[], io: Io): Promise<number> {
   const [name, ...args] = argv;
+  if (name === 'help' && args.length > 0) return run([...args, '--help'], io);
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
     (name === undefined ? io.stderr : io.stdout)(help);
     return name === undefined ? 2 : 0;
@@ -51,7 +54,8 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
   }
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!command) {
-    io.stderr(`palimpsest: no command '${name}'. Commands are ${Object.keys(commands).join(', ')}.\n`);
+    const names = Object.keys(commands);
+    io.stderr(`palimpsest: no command '${name}'${hintFor(name, names) || '.'} Commands are ${names.join(', ')}.\n`);
     return 2;
   }
   if (args.includes('--help') || args.includes('-h')) {
@@ -66,9 +70,12 @@ async function runSafely(name: string, command: Command, args: readonly string[]
     return await command.run(args, io);
   } catch (error) {
     const isUsage = error instanceof UsageError || (error instanceof PalimpsestError && error.code === 'BAD_OPTION');
-    if (!isUsage && !(error instanceof PalimpsestError)) throw error;
-    io.stderr(`palimpsest ${name}: ${error.message}\n`);
+    if (!isUsage && !(error instanceof PalimpsestError) && !isOfSystem(error)) throw error;
+    io.stderr(`palimpsest ${name}: ${inFlags(error.message)}\n`);
     if (isUsage) io.stderr(`Try: palimpsest ${name} --help\n`);
     return isUsage ? 2 : 1;
   }
 }
+
+/** A disk that is full, a folder that may not be read. All else would be a mistake of ours, and keeps its stack. */
+const isOfSystem = (error: unknown): error is NodeJS.ErrnoException => error instanceof Error && 'syscall' in error;

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -120,6 +120,27 @@ describe('palimpsest serve', () => {
       policy: 'polling',
     });
     expect(stderr()).toBe('');
+    await stop();
+  });
+
+  it('reads no other file than that of --config', async () => {
+    const { url, stderr, stop } = await serve(['--config', 'mine.yaml'], {
+      'mine.yaml': 'gateway: { max_tokens: 5000 }',
+      'palimpsest.yaml': 'policy: { name: polling }\ngateway: { port: 1, prices: gpt-5 }',
+      '/users-own/palimpsest/palimpsest.yaml': 'policy: { name: never }',
+    });
+    expect(await settingsOf(url)).toMatchObject({ policy: 'break-even', maxTokens: 5000 });
+    expect((await settingsOf(url)).prices).not.toBe('gpt-5');
+    expect(stderr()).toBe('');
+    await stop();
+  });
+
+  it('keeps what requests without a tenant of their own hide in the store of store.tenant', async () => {
+    const store = join(folder, 'of-acme');
+    const files = { 'mine.yaml': 'store: { tenant: acme }\ngateway: { tokens: { bob: a-token-for-bob-only } }' };
+    const { stdout, stop } = await serve(['--config', 'mine.yaml', '--store', store], files);
+    expect(readdirSync(store)).toEqual(['acme']);
+    expect(stdout()).toContain('palimpsest recall <handle> --tenant acme ');
     await stop();
   });
 
@@ -245,6 +266,18 @@ describe('palimpsest serve, called wrongly', () => {
     expect(stderr).toMatch(/process/);
     expect(code).toBe(1);
     await stop();
+  });
+
+  it.each([
+    ['store: { tenant: ../x }', "1 to 128 letters, digits, _ and - but found '../x'"],
+    ['store: { tenant: acme }\ngateway: { tokens: { default: a-token-for-default } }', 'store.tenant is acme'],
+  ])('%j gets words and exit code 2', async (yaml, words) => {
+    const { code, stderr } = await palimpsest(['serve', '--config', 'x.yaml', '--store', join(folder, 'wrong')], {
+      readFile: async () => yaml,
+      env: { PALIMPSEST_TOKEN: TOKEN },
+    });
+    expect(stderr).toContain(words);
+    expect(code).toBe(2);
   });
 
   it('names what is wrong with a file', async () => {

@@ -21,7 +21,7 @@ Options:
   --max-tokens <n>      above it results are masked whatever it costs
   --bound-thinking <w>  opt-in or keep: what may stand before signed thinking
   --workers <n>         processes that share the port; auto: one for each core
-  --config <file>       a palimpsest.yaml to read all this from
+  --config <file>       a palimpsest.yaml to read all this from, and no other
   --demo                plays a conversation to look at, without any key
   --quiet               no log lines
   -h, --help

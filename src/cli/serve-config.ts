@@ -5,10 +5,10 @@ import type { Config } from '../manager/config/config-schema.ts';
 import { CONFIG_FILE, readConfig, showProblem } from '../manager/config/read-config.ts';
 import type { Io } from './io.ts';
 
-/** A configuration for the gateway: the user's own before what the working folder says. */
+/** A configuration for the gateway: the file that is named, else the user's own before what the working folder says. */
 export async function readServeConfig(flag: string | undefined, io: Io): Promise<Config> {
-  const own = flag === undefined ? await readIfThere(usersFile(io), io) : await read(flag, io);
-  return merge(await readFolder(io), own);
+  if (flag !== undefined) return read(flag, io);
+  return merge(await readFolder(io), await readIfThere(usersFile(io), io));
 }
 
 /** In the user's own configuration folder, where no repository can put anything. */

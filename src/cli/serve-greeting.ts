@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import type { Io } from './io.ts';
+import { DEFAULT_TENANT } from './stores.ts';
 
 /** What a person needs to go on. */
 export interface Greeting {
@@ -8,10 +9,12 @@ export interface Greeting {
   readonly token: string | undefined;
   readonly isPublic: boolean;
   readonly store: string;
+  readonly tenant: string;
 }
 
 /** What to type next. */
-export function greet({ url, token, isPublic, store }: Greeting): string {
+export function greet({ url, token, isPublic, store, tenant }: Greeting): string {
+  const whose = tenant === DEFAULT_TENANT ? '' : ` --tenant ${tenant}`;
   const base = isPublic ? `${url}/as/TOKEN` : url;
   return `listening on ${url}
 
@@ -24,8 +27,8 @@ Watch what it does:
   ${url}/_palimpsest/#token=${token ?? ''}
 
 What is masked is kept in ${store}
-  palimpsest recall <handle>               # read it again
-  palimpsest mcp                           # let the agent do so
+  ${`palimpsest recall <handle>${whose}`.padEnd(40)} # read it again
+  ${`palimpsest mcp${whose}`.padEnd(40)} # let the agent do so
 Ctrl-C stops it when what is under way is done.
 `;
 }

@@ -8,9 +8,11 @@ import { nearest } from '../options.ts';
 import { type BreakEvenOptions, breakEven } from '../plan/policies/break-even.ts';
 import { parsePolicy, readSpec } from '../plan/policies/index.ts';
 import { type OwnPrices, type PriceName, toPrices } from '../plan/prices.ts';
+import { checkTenant } from '../store/check-input.ts';
 import { type Io, UsageError } from './io.ts';
 import { readCount } from './parse-options.ts';
 import { readServeConfig } from './serve-config.ts';
+import { DEFAULT_TENANT } from './stores.ts';
 import { storePath } from './with-store.ts';
 
 /** The flags of `palimpsest serve`. */
@@ -38,6 +40,8 @@ export interface ServeSettings {
   readonly isPublic: boolean;
   /** A folder, or a postgres:// address. */
   readonly store: string;
+  /** Whose store it is where a request has no tenant of its own. */
+  readonly tenant: string;
   readonly workers: number;
   /** Token to tenant, beside the one that is made. */
   readonly tenants: Readonly<Record<string, string>>;
@@ -60,6 +64,7 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
     // Whoever gives tenants tokens wants to know them apart, also behind a balancer on the same machine.
     isPublic: !isLoopback(host) || Object.keys(gateway.tokens ?? {}).length > 0,
     store: flags.store ?? store.postgres ?? store.path ?? storePath(undefined, io),
+    tenant: readTenant(config),
     workers: readWorkers(flags.workers),
     tenants: Object.fromEntries(Object.entries(gateway.tokens ?? {}).map(([tenant, token]) => [token, tenant])),
     gateway: {
@@ -71,6 +76,14 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
       ...(boundThinking === undefined ? {} : { boundThinking: boundThinking as 'keep' }),
     },
   };
+}
+
+/** A token for `default` would lead to the store of another tenant. */
+function readTenant({ store = {}, gateway = {} }: Config): string {
+  const { tenant = DEFAULT_TENANT } = store;
+  checkTenant(tenant);
+  if (tenant === DEFAULT_TENANT || !Object.hasOwn(gateway.tokens ?? {}, DEFAULT_TENANT)) return tenant;
+  throw new UsageError(`store.tenant is ${tenant}, so gateway.tokens may have no token for '${DEFAULT_TENANT}'`);
 }
 
 function readPort(value: string): number {

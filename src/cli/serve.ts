@@ -17,7 +17,7 @@ import type { Io } from './io.ts';
 import { greet, greetDemo, warnOfMissing } from './serve-greeting.ts';
 import { createMcpMount } from './serve-mcp.ts';
 import { readServeSettings, type ServeFlags, type ServeSettings } from './serve-settings.ts';
-import { createStores, type Stores } from './serve-stores.ts';
+import { createStores, DEFAULT_TENANT, type Stores } from './stores.ts';
 import { version } from './version.ts';
 
 /** Serves until someone stops it. */
@@ -121,8 +121,9 @@ async function serveDemo({ settings, token, io }: Serving): Promise<void> {
 
 /** A folder that another process writes to, or that cannot be made, is told at once. A database may come later. */
 async function openStores({ settings, io }: Serving): Promise<Stores> {
-  const stores = await createStores(settings.store);
-  const opening = stores.open('default');
+  const all = await createStores(settings.store);
+  const stores = { ...all, open: (tenant: string) => all.open(tenant === DEFAULT_TENANT ? settings.tenant : tenant) };
+  const opening = stores.open(DEFAULT_TENANT);
   if (!stores.isShared) await opening;
   else
     await opening
@@ -155,8 +156,8 @@ function optionsOf({ settings, token, log }: Serving, { open, isStoreShared, rec
 }
 
 async function announce({ settings, token, io }: Serving, url: string): Promise<void> {
-  const { isPublic, store, gateway } = settings;
-  io.stdout(greet({ url, token, isPublic, store: /^postgres/.test(store) ? 'PostgreSQL' : store }));
+  const { isPublic, store, tenant, gateway } = settings;
+  io.stdout(greet({ url, token, isPublic, store: /^postgres/.test(store) ? 'PostgreSQL' : store, tenant }));
   await warnOfMissing(gateway.upstreams ?? {}, io);
 }
 

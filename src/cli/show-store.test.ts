@@ -4,17 +4,17 @@ import { showBytes, showGc, showProblems, showStats } from './show-store.ts';
 describe('showStats', () => {
   it('leaves out what the store does not know', () => {
     const stats = { kind: 'postgres', texts: 1, turns: 0, sessions: 1200, textBytes: 0 } as const;
-    expect(showStats(stats, 'db')).toBe(
+    expect(showStats(stats, { where: 'db', tenant: 'default' })).toBe(
       'store    db (postgres)\nholds    1 text of 1,200 sessions, 0 turns\ntext     0 bytes\n',
     );
   });
 
   it('tells what can be freed, and how', () => {
     const stats = { kind: 'embedded', texts: 2, turns: 0, sessions: 1, textBytes: 1e6, diskBytes: 2e6 } as const;
-    expect(showStats({ ...stats, deadBytes: 5e5 }, 'x')).toContain(
+    expect(showStats({ ...stats, deadBytes: 5e5 }, { where: 'x', tenant: 'default' })).toContain(
       'on disk  2.0 MB, 2.00 times the text\nto free  500.0 KB (25 %); palimpsest store gc\n',
     );
-    expect(showStats({ ...stats, deadBytes: 0 }, 'x')).toContain('to free  nothing\n');
+    expect(showStats({ ...stats, deadBytes: 0 }, { where: 'x', tenant: 'default' })).toContain('to free  nothing\n');
   });
 });
 
@@ -24,7 +24,7 @@ describe('showProblems', () => {
       { what: 'a record is damaged', remedy: 'run gc --repair', handle: 'p_x', at: 4096 },
       { what: 'the index is missing', remedy: 'open the store for writing' },
     ];
-    expect(showProblems(problems, 'x')).toBe(
+    expect(showProblems(problems, { where: 'x', tenant: 'default' })).toBe(
       [
         'x: 2 problems',
         '  a record is damaged (p_x, at byte 4,096)',
@@ -38,7 +38,7 @@ describe('showProblems', () => {
 
   it('does not fill the screen', () => {
     const problems = Array.from({ length: 1020 }, (_, at) => ({ what: 'damaged', remedy: 'repair', at }));
-    const shown = showProblems(problems, 'x');
+    const shown = showProblems(problems, { where: 'x', tenant: 'default' });
     expect(shown).toContain('  … and 1,000 more; --json lists all\n');
     expect(shown.split('\n').length).toBeLessThan(50);
   });

@@ -1,14 +1,22 @@
 import type { GcReport, Problem, StoreStats } from '../store/store.ts';
+import { DEFAULT_TENANT } from './stores.ts';
+
+/** Which store is shown. */
+export interface Shown {
+  /** Its place, and the tenant where that says something. */
+  readonly where: string;
+  readonly tenant: string;
+}
 
 /** What a store holds, at a glance. */
-export function showStats(stats: StoreStats, path: string): string {
+export function showStats(stats: StoreStats, { where, tenant }: Shown): string {
   const { kind, texts, sessions, turns, textBytes, diskBytes, deadBytes } = stats;
   const rows = [
-    ['store', `${path} (${kind})`],
+    ['store', `${where} (${kind})`],
     ['holds', `${count(texts, 'text')} of ${count(sessions, 'session')}, ${count(turns, 'turn')}`],
     ['text', showBytes(textBytes)],
     ...(diskBytes === undefined ? [] : [['on disk', showBytes(diskBytes) + ratio(diskBytes, textBytes)]]),
-    ...(deadBytes === undefined ? [] : [['to free', showDead(deadBytes, diskBytes ?? 0)]]),
+    ...(deadBytes === undefined ? [] : [['to free', showDead(deadBytes, diskBytes ?? 0, tenant)]]),
   ];
   return `${rows.map(([name = '', value]) => `${name.padEnd(8)} ${value}`).join('\n')}\n`;
 }
@@ -16,27 +24,47 @@ export function showStats(stats: StoreStats, path: string): string {
 const ratio = (disk: number, text: number): string =>
   text === 0 ? '' : `, ${(disk / text).toFixed(2)} times the text`;
 
-function showDead(dead: number, disk: number): string {
+function showDead(dead: number, disk: number, tenant: string): string {
   if (dead === 0) return 'nothing';
   const share = disk === 0 ? '' : ` (${Math.round((100 * dead) / disk)} %)`;
-  return `${showBytes(dead)}${share}; palimpsest store gc`;
+  return `${showBytes(dead)}${share}; ${gcOf(tenant)}`;
+}
+
+/** What several stores of one kind hold together. */
+export function sumOf(all: readonly StoreStats[]): StoreStats | undefined {
+  return all.reduce<StoreStats | undefined>((sum, one) => (sum === undefined ? one : added(sum, one)), undefined);
+}
+
+function added(a: StoreStats, b: StoreStats): StoreStats {
+  return {
+    kind: a.kind,
+    texts: a.texts + b.texts,
+    turns: a.turns + b.turns,
+    sessions: a.sessions + b.sessions,
+    textBytes: a.textBytes + b.textBytes,
+    ...(a.diskBytes === undefined ? {} : { diskBytes: a.diskBytes + (b.diskBytes ?? 0) }),
+    ...(a.deadBytes === undefined ? {} : { deadBytes: a.deadBytes + (b.deadBytes ?? 0) }),
+  };
 }
 
 /** What `verify` found, each with what to do. */
-export function showProblems(problems: readonly Problem[], path: string): string {
-  if (problems.length === 0) return `${path}: everything is as it was written\n`;
-  const lines = problems.slice(0, MOST_PROBLEMS).map(showProblem);
+export function showProblems(problems: readonly Problem[], { where, tenant }: Shown): string {
+  if (problems.length === 0) return `${where}: everything is as it was written\n`;
+  const lines = problems.slice(0, MOST_PROBLEMS).map((problem) => showProblem(problem, tenant));
   const more = problems.length - lines.length;
   if (more > 0) lines.push(`  … and ${more.toLocaleString('en-US')} more; --json lists all`);
-  return `${path}: ${count(problems.length, 'problem')}\n${lines.join('\n')}\n`;
+  return `${where}: ${count(problems.length, 'problem')}\n${lines.join('\n')}\n`;
 }
 
 const MOST_PROBLEMS = 20;
 
-function showProblem({ what, remedy, handle, at }: Problem): string {
+function showProblem({ what, remedy, handle, at }: Problem, tenant: string): string {
   const where = [handle, at === undefined ? undefined : `at byte ${at.toLocaleString('en-US')}`].filter((part) => part);
-  return `  ${what}${where.length > 0 ? ` (${where.join(', ')})` : ''}\n    ${remedy}`;
+  return `  ${what}${where.length > 0 ? ` (${where.join(', ')})` : ''}\n    ${remedy.replace(GC, gcOf(tenant))}`;
 }
+
+const GC = 'palimpsest store gc';
+const gcOf = (tenant: string): string => (tenant === DEFAULT_TENANT ? GC : `${GC} --tenant ${tenant}`);
 
 export function showGc({ freedBytes, removedTexts, repaired }: GcReport): string {
   if (freedBytes === 0 && removedTexts === 0 && repaired === 0) return 'nothing to free\n';

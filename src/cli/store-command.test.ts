@@ -1,4 +1,15 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -48,7 +59,11 @@ describe('palimpsest store', () => {
       stdout: `${path}: everything is as it was written\n`,
       stderr: '',
     });
-    expect(JSON.parse((await store('verify', '--json')).stdout)).toEqual({ path, problems: [] });
+    expect(JSON.parse((await store('verify', '--json')).stdout)).toEqual({
+      path,
+      tenants: ['default'],
+      problems: [],
+    });
   });
 
   it('export writes one object a line', async () => {
@@ -100,6 +115,84 @@ describe('palimpsest store', () => {
     expect((await at('verify')).code).toBe(0);
   });
 
+  describe('with several tenants', () => {
+    const teams = mkdtempSync(join(path, 'teams-'));
+    const at = (...args: string[]) => palimpsest(['store', ...args, '--store', teams]);
+
+    beforeAll(async () => {
+      for (const [tenant, texts] of [
+        ['acme', 5],
+        ['bob', 1],
+      ] as const) {
+        const writer = await openStore({ path: teams, tenant });
+        for (let turn = 0; turn < texts; turn++)
+          await writer.put(`${turn} of ${tenant} `.repeat(1000), { session: 'a', turn });
+        await writer.close();
+      }
+      // Neither is a store: a copy that no tenant can be called, and a folder with something else in it.
+      cpSync(join(teams, 'bob'), join(teams, 'bob.bak'), { recursive: true });
+      mkdirSync(join(teams, 'notes'));
+    });
+
+    it('stats shows each, and their sum as JSON', async () => {
+      const { code, stdout, stderr } = await at('stats');
+      expect([code, stderr]).toEqual([0, '']);
+      expect(stdout.match(/^store .*|^holds .*/gm)).toEqual([
+        `store    ${teams}, tenant acme (embedded)`,
+        'holds    5 texts of 1 session, 0 turns',
+        `store    ${teams}, tenant bob (embedded)`,
+        'holds    1 text of 1 session, 0 turns',
+      ]);
+      expect(JSON.parse((await at('stats', '--json')).stdout)).toMatchObject({
+        path: teams,
+        texts: 6,
+        tenants: { acme: { texts: 5 }, bob: { texts: 1 } },
+      });
+    });
+
+    it('--tenant is the one that is meant', async () => {
+      const { stdout } = await at('stats', '--tenant', 'bob');
+      expect(stdout).toContain('holds    1 text of');
+      expect(stdout).not.toContain('acme');
+      expect((await at('export', '--tenant', 'acme')).stdout.trimEnd().split('\n').length).toBe(5);
+      expect((await at('gc', '--tenant', 'bob')).code).toBe(0);
+    });
+
+    it.each(['gc', 'export'])('%s of a tenant that is not there names those that are', async (action) => {
+      expect(await at(action)).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: `palimpsest store: there is no store at ${teams} for the tenant default; --tenant names another one: acme, bob\n`,
+      });
+      expect(readdirSync(teams)).not.toContain('default');
+    });
+
+    it.each(['stats', 'gc'])('%s takes no path for a tenant', async (action) => {
+      const { code, stderr } = await at(action, '--tenant', '../x');
+      expect([code, stderr]).toEqual([2, expect.stringContaining("but found '../x'")]);
+    });
+
+    it('verify finds damage in any of them, and goes on where one cannot be opened', async () => {
+      expect((await at('verify')).code).toBe(0);
+      damageLog(join(teams, 'acme'));
+      const { code, stdout } = await at('verify');
+      expect([code, stdout.match(/^\/.*/gm)]).toEqual([
+        1,
+        [`${teams}, tenant acme: 1 problem`, `${teams}, tenant bob: everything is as it was written`],
+      ]);
+      expect(stdout).toContain('palimpsest store gc --tenant acme --repair');
+      expect(JSON.parse((await at('verify', '--json')).stdout)).toMatchObject({
+        tenants: ['acme', 'bob'],
+        problems: [{ tenant: 'acme' }],
+      });
+      expect((await at('verify', '--tenant', 'bob')).code).toBe(0);
+      for (const name of readdirSync(join(teams, 'acme'))) if (name.endsWith('.log')) rmSync(join(teams, 'acme', name));
+      const lost = await at('verify');
+      expect([lost.code, lost.stdout]).toEqual([1, `${teams}, tenant bob: everything is as it was written\n`]);
+      expect(lost.stderr).toMatch(/^palimpsest store: tenant acme: Expected 1\.log/);
+    });
+  });
+
   /** Flips a bit in the middle of the largest file. */
   function damageLog(folder: string): void {
     const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -134,6 +227,13 @@ describe('palimpsest store', () => {
       `palimpsest store: there is no store at ${gone}; name yours with --store or $PALIMPSEST_STORE\n`,
     ]);
     expect(existsSync(gone)).toBe(false);
+  });
+
+  it('tells why a folder cannot be read, and not that there is none', async () => {
+    const loop = join(path, 'loop');
+    symlinkSync(loop, loop);
+    const { code, stderr } = await palimpsest(['store', 'stats', '--store', loop]);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/^palimpsest store: ELOOP: .*\n$/)]);
   });
 
   it('--help fits a screen', async () => {

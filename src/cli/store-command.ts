@@ -1,8 +1,9 @@
 import type { Store } from '../store/store.ts';
 import { type Io, UsageError } from './io.ts';
-import { parseOptions } from './parse-options.ts';
-import { showGc, showProblems, showStats } from './show-store.ts';
-import { storePath, withStore } from './with-store.ts';
+import { hintFor, parseOptions } from './parse-options.ts';
+import { type Shown, showGc, showProblems, showStats, sumOf } from './show-store.ts';
+import { DEFAULT_TENANT, showPlace } from './stores.ts';
+import { storePath, withEachStore, withStore } from './with-store.ts';
 
 export const storeHelp = `palimpsest store: what the store holds, and its upkeep.
 
@@ -17,8 +18,10 @@ Options:
   --repair         with gc: gives up what verify reports as damaged
   --force          with gc: compacts however little there is to free
   --json           prints the result as JSON
-  --store <path>   the store (default: $PALIMPSEST_STORE, else
-                   ~/.palimpsest/store); only gc opens it for writing
+  --store <place>  a folder, or a postgres:// address (default:
+                   $PALIMPSEST_STORE, else ~/.palimpsest/store)
+  --tenant <name>  whose store, where a gateway has several (default: all for
+                   stats and verify, else default)
   -h, --help
 
 Exit codes: 0 done, 1 could not be done or verify found problems,
@@ -31,6 +34,7 @@ const OPTIONS = {
   force: { type: 'boolean' },
   json: { type: 'boolean' },
   store: { type: 'string' },
+  tenant: { type: 'string' },
 } as const;
 
 type Values = ReturnType<typeof parseOptions<typeof OPTIONS>>['values'];
@@ -39,48 +43,71 @@ interface Request extends Values {
   readonly path: string;
 }
 
-interface Action {
-  readonly mode: 'read' | 'write';
-  run(store: Store, request: Request, io: Io): Promise<number>;
-}
-
-const actions: Readonly<Record<string, Action>> = {
-  stats: { mode: 'read', run: stats },
-  verify: { mode: 'read', run: verify },
-  gc: { mode: 'write', run: gc },
-  export: { mode: 'read', run: exportAll },
+const actions: Readonly<Record<string, (request: Request, io: Io) => Promise<number>>> = {
+  stats,
+  verify,
+  gc,
+  export: exportAll,
 };
 
 export async function storeCommand(args: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parseOptions(args, OPTIONS);
   const [name = '', ...others] = positionals;
+  const known = Object.keys(actions);
   const action = Object.hasOwn(actions, name) ? actions[name] : undefined;
-  if (!action || others.length > 0) throw new UsageError(`expected one of ${Object.keys(actions).join(', ')}`);
+  if (!action || others.length > 0) throw new UsageError(`expected one of ${known.join(', ')}${hintFor(name, known)}`);
   if (name !== 'gc' && (values.repair || values.force)) throw new UsageError('--repair and --force belong to gc');
-  const path = storePath(values.store, io);
-  return withStore({ path, mode: action.mode }, (store) => action.run(store, { ...values, path }, io));
+  return action({ ...values, path: storePath(values.store, io) }, io);
 }
 
-async function stats(store: Store, { json, path }: Request, io: Io): Promise<number> {
-  const found = await store.stats();
-  io.stdout(json ? asJson({ path, ...found }) : showStats(found, path));
-  return 0;
+async function stats(request: Request, io: Io): Promise<number> {
+  const { opened, code } = await inEachStore(request, io, (store) => store.stats());
+  const tenants = Object.fromEntries(opened.map(({ tenant, value }) => [tenant, value]));
+  const all = opened.map(({ value }) => value);
+  if (request.json) io.stdout(asJson({ path: showPlace(request.path), ...sumOf(all), tenants }));
+  else io.stdout(opened.map(({ value, ...shown }) => showStats(value, shown)).join('\n'));
+  return code;
 }
 
-async function verify(store: Store, { json, path }: Request, io: Io): Promise<number> {
-  const problems = await store.verify();
-  io.stdout(json ? asJson({ path, problems }) : showProblems(problems, path));
-  return problems.length > 0 ? 1 : 0;
+async function verify(request: Request, io: Io): Promise<number> {
+  const { opened, code } = await inEachStore(request, io, (store) => store.verify());
+  const problems = opened.flatMap(({ tenant, value }) => value.map((problem) => ({ tenant, ...problem })));
+  const tenants = opened.map(({ tenant }) => tenant);
+  if (request.json) io.stdout(asJson({ path: showPlace(request.path), tenants, problems }));
+  else for (const { value, ...shown } of opened) io.stdout(showProblems(value, shown));
+  return problems.length > 0 ? 1 : code;
 }
 
-async function gc(store: Store, { json, repair, force }: Request, io: Io): Promise<number> {
-  const report = await store.gc({ repair: repair === true, force: force === true });
+interface Opened<T> extends Shown {
+  readonly value: T;
+}
+
+/** Those that cannot be opened are told. */
+async function inEachStore<T>(request: Request, io: Io, work: (store: Store) => Promise<T>) {
+  const found = await withEachStore(request, work);
+  const place = showPlace(request.path);
+  const isPlain = found.length === 1 && found[0]?.tenant === DEFAULT_TENANT;
+  const opened: Opened<T>[] = [];
+  for (const { tenant, value, error } of found) {
+    const where = isPlain ? place : `${place}, tenant ${tenant}`;
+    if (error) io.stderr(`palimpsest store: ${isPlain ? '' : `tenant ${tenant}: `}${error.message}\n`);
+    else opened.push({ tenant, value: value as T, where });
+  }
+  return { opened, code: opened.length < found.length ? 1 : 0 };
+}
+
+async function gc(request: Request, io: Io): Promise<number> {
+  const { json, repair, force } = request;
+  const options = { repair: repair === true, force: force === true };
+  const report = await withStore({ ...request, mode: 'write' }, (store) => store.gc(options));
   io.stdout(json ? asJson(report) : showGc(report));
   return 0;
 }
 
-async function exportAll(store: Store, _request: Request, io: Io): Promise<number> {
-  for await (const record of store.export()) io.stdout(`${JSON.stringify(record)}\n`);
+async function exportAll(request: Request, io: Io): Promise<number> {
+  await withStore(request, async (store) => {
+    for await (const record of store.export()) io.stdout(`${JSON.stringify(record)}\n`);
+  });
   return 0;
 }
 

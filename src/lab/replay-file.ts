@@ -8,6 +8,8 @@ import type { Context, RunFormat } from './run.ts';
 /** How the runs of a file are replayed. */
 export interface FileSetting extends ReplaySetting {
   readonly format?: RunFormat | undefined;
+  /** What the file `-` is. */
+  readonly stdin?: AsyncIterable<Uint8Array> | undefined;
   /** Whether to keep what the page shows of each run, request by request. */
   readonly keepSchedules: boolean;
 }
@@ -27,11 +29,12 @@ export interface ReplayedFile {
 
 /** Replays all runs in one log. What cannot be read is told. */
 export async function replayFile(file: string, setting: FileSetting): Promise<ReplayedFile> {
+  const { format, stdin } = setting;
   const runs: RunSum[] = [];
   const skipped: string[] = [];
   try {
     const onDamage = (_file: string, reason: string): void => void skipped.push(reason);
-    for await (const context of readLog(file, { format: setting.format, onDamage })) {
+    for await (const context of readLog(file, { format, stdin, onDamage })) {
       // Not only the last one: the runs of subagents may end between two contexts of the run that they belong to.
       let run = runs.find((known) => known.run === context.run);
       if (!run) {

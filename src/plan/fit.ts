@@ -186,7 +186,8 @@ export function checkedCounter(counter: Counter): Counter {
   if (known) return known;
   const checked: Counter = (text) => {
     const tokens: unknown = counter(text);
-    if (typeof tokens === 'number' && tokens >= 0 && Number.isFinite(tokens)) return Math.ceil(tokens);
+    // Sums of such fractions are exact in whatever order they are made; of others they are not.
+    if (typeof tokens === 'number' && tokens >= 0 && Number.isFinite(tokens)) return Math.round(tokens * 1024) / 1024;
     throw badOption('what the option counter answers', 'a number of 0 or more', tokens);
   };
   checkedCounters.set(counter, checked);

@@ -6,7 +6,7 @@ type OnSkip = (path: string, reason: string) => void;
 
 /**
  * The files that paths name, sorted and each once: a file as it is, a folder with all logs in it, a glob with all
- * that it matches. A path that leads nowhere is told.
+ * that it matches, `-` as it is. A path that leads nowhere is told.
  */
 export async function findLogs(paths: readonly string[], onSkip: OnSkip = () => {}): Promise<string[]> {
   const found = new Set<string>();
@@ -33,7 +33,7 @@ const LOG_NAME = /\.(jsonl?|traj)(\.gz)?$/;
 
 async function* filesIn(path: string, onSkip: OnSkip): AsyncGenerator<string> {
   try {
-    if (!(await stat(path)).isDirectory()) yield path;
+    if (path === '-' || !(await stat(path)).isDirectory()) yield path;
     else for await (const inside of walk(path, onSkip)) if (LOG_NAME.test(inside)) yield inside;
   } catch (error) {
     onSkip(path, reasonOf(error));

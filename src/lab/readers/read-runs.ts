@@ -11,6 +11,8 @@ import { readRecords } from './records.ts';
 export interface ReadOptions {
   /** Reads every file as this, whatever it looks like. */
   readonly format?: RunFormat | undefined;
+  /** What the file `-` is. */
+  readonly stdin?: AsyncIterable<Uint8Array> | undefined;
   /** Hears of every file that could not be read. */
   onSkip?(file: string, reason: string): void;
   /** Hears of records that could not be read, in a file whose others were. */
@@ -35,10 +37,10 @@ export async function* readRuns(
 /** Reads one file, whatever it is called. Throws if there is no run in it. */
 export async function* readLog(
   file: string,
-  { format, onDamage }: ReadOptions = {},
+  { format, stdin, onDamage }: ReadOptions = {},
 ): AsyncGenerator<Context, void, undefined> {
   const damage = new Damage();
-  const records = readRecords(file, (reason) => damage.add(reason));
+  const records = readRecords(file, { stdin, onDamage: (reason) => damage.add(reason) });
   const begin = format === undefined ? await untilKnown(records) : [];
   const known = format ?? begin.map(detectRunFormat).find((found) => found !== undefined);
   if (known === undefined) throw unknownLog(begin, damage);

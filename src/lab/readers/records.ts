@@ -1,9 +1,15 @@
 import { createReadStream } from 'node:fs';
-import { open } from 'node:fs/promises';
-import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { PalimpsestError } from '../../errors.ts';
 import { type Fields, JsonValues } from './json-values.ts';
+
+/** Where records come from, and who hears of what could not be read. */
+export interface RecordOptions {
+  /** What the file `-` is. */
+  readonly stdin?: AsyncIterable<Uint8Array> | undefined;
+  onDamage?(reason: string): void;
+}
 
 /**
  * The JSON objects of a file, one after the other: its lines, the elements of its array, or the one that it is.
@@ -11,12 +17,13 @@ import { type Fields, JsonValues } from './json-values.ts';
  */
 export async function* readRecords(
   file: string,
-  onDamage: (reason: string) => void = () => {},
+  { stdin, onDamage = () => {} }: RecordOptions = {},
 ): AsyncGenerator<Fields, void, undefined> {
   const values = new JsonValues(onDamage);
   let found = 0;
   try {
-    for await (const record of recordsIn(await openText(file), values)) {
+    const source = file === '-' && stdin ? stdin : createReadStream(file, { highWaterMark: 1 << 18 });
+    for await (const record of recordsIn(await openText(source), values)) {
       found += 1;
       yield record;
     }
@@ -28,27 +35,44 @@ export async function* readRecords(
   values.end();
 }
 
-async function openText(file: string): Promise<Readable> {
-  const isGzip = await startsWith(file, [0x1f, 0x8b]);
-  const stream = createReadStream(file, { highWaterMark: 1 << 18 });
-  if (!isGzip) return stream;
+/** Looks at the beginning, and reads on from there: a pipe cannot be read twice. */
+async function openText(source: AsyncIterable<Uint8Array>): Promise<AsyncIterable<Uint8Array>> {
+  const chunks = source[Symbol.asyncIterator]();
+  const begin = await firstBytes(chunks, GZIP.length);
+  const whole = joined(begin, chunks);
+  if (!GZIP.equals(begin.subarray(0, GZIP.length))) return whole;
   const unzipped = createGunzip({ chunkSize: 1 << 18 });
-  stream.on('error', (error) => unzipped.destroy(error));
-  unzipped.on('close', () => stream.destroy());
-  return stream.pipe(unzipped);
+  // What goes wrong is heard by whoever reads what was unzipped.
+  pipeline(whole, unzipped, () => {});
+  return unzipped;
 }
 
-async function startsWith(file: string, bytes: readonly number[]): Promise<boolean> {
-  const handle = await open(file);
+const GZIP = Buffer.from([0x1f, 0x8b]);
+
+/** So many bytes or more, where there are as many. */
+async function firstBytes(chunks: AsyncIterator<Uint8Array>, least: number): Promise<Buffer> {
+  let begin = Buffer.alloc(0);
+  while (begin.length < least) {
+    const { done, value } = await chunks.next();
+    if (done) break;
+    begin = Buffer.concat([begin, value]);
+  }
+  return begin;
+}
+
+async function* joined(begin: Uint8Array, chunks: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {
   try {
-    const { buffer } = await handle.read(Buffer.alloc(bytes.length), 0, bytes.length, 0);
-    return bytes.every((byte, i) => buffer[i] === byte);
+    yield begin;
+    yield* { [Symbol.asyncIterator]: () => chunks };
   } finally {
-    await handle.close();
+    await chunks.return?.();
   }
 }
 
-async function* recordsIn(stream: Readable, values: JsonValues): AsyncGenerator<Fields, void, undefined> {
+async function* recordsIn(
+  stream: AsyncIterable<Uint8Array>,
+  values: JsonValues,
+): AsyncGenerator<Fields, void, undefined> {
   const decoder = new TextDecoder();
   let begun = '';
   for await (const chunk of stream) {

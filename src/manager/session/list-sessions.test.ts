@@ -47,6 +47,17 @@ describe('listSessions', () => {
     expect(listSessions(freshFolder())).toEqual([]);
   });
 
+  it('says of a file that it is no directory', () => {
+    const directory = freshFolder();
+    mkdirSync(directory, { recursive: true });
+    const file = join(directory, 'file');
+    writeFileSync(file, '');
+    for (const path of [file, join(file, 'deeper')])
+      expect(() => listSessions(path)).toThrow(
+        expect.objectContaining({ code: 'STORE_FAILED', message: expect.stringContaining('ENOTDIR') }),
+      );
+  });
+
   it('knows what came after the snapshot, also of a session that is open', async () => {
     const directory = await directoryWith('a');
     const session = await openChat({ directory, id: 'a' });

@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { type Dirent, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Disk, nodeDisk } from '../../store/embedded/disk.ts';
 import { checkSession } from '../../store/store.ts';
@@ -6,7 +6,7 @@ import { readEvent } from './event-line.ts';
 import { lastLine, readLines } from './lines.ts';
 import type { SessionEvent, SessionStatus } from './session-event.ts';
 import { EVENTS } from './session-files.ts';
-import { sessionsDirectory } from './session-folder.ts';
+import { sessionsDirectory, unusable } from './session-folder.ts';
 import { readSnapshot } from './snapshot.ts';
 
 /** What is known of a session without opening it. */
@@ -25,12 +25,20 @@ export interface SessionInfo {
 /** The sessions in a directory, by their ids. What is no session is left out. */
 export function listSessions(directory: string): SessionInfo[] {
   const folder = sessionsDirectory(directory);
-  if (!nodeDisk.exists(folder)) return [];
-  return readdirSync(folder, { withFileTypes: true })
+  return entriesOf(folder)
     .filter((entry) => entry.isDirectory() && isSession(entry.name))
     .map(({ name }) => name)
     .sort()
     .flatMap((id) => readIfThere(join(folder, id), id) ?? []);
+}
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw unusable(error);
+  }
 }
 
 function isSession(name: string): boolean {

@@ -27,7 +27,12 @@ function look(folder: string): Stats | undefined {
   try {
     return lstatSync(folder, { throwIfNoEntry: false });
   } catch (error) {
-    const text = `Expected a folder for sessions but found: ${(error as Error).message}; give another directory`;
-    throw new PalimpsestError('STORE_FAILED', text, { cause: error });
+    throw unusable(error);
   }
+}
+
+/** Where sessions should be, there is something that cannot hold or show them. */
+export function unusable(cause: unknown): PalimpsestError {
+  const text = `Expected a folder for sessions but found: ${(cause as Error).message}; give another directory`;
+  return new PalimpsestError('STORE_FAILED', text, { cause });
 }

@@ -1,7 +1,7 @@
 import { chmodSync, lstatSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
-import { checkOptions, given, oneOf, text } from '../../options.ts';
+import { badOption, checkOptions, given, oneOf, text } from '../../options.ts';
 import { checkTenant } from '../check-input.ts';
 import type { OpenStoreOptions } from '../open-store.ts';
 import type { Store } from '../store.ts';
@@ -13,11 +13,21 @@ import { Lock } from './lock.ts';
 export async function openWithLimits(options: OpenStoreOptions, limits: StoreLimits = {}): Promise<Store> {
   checkOptions('openStore', given('openStore', options), { path: text, mode: oneOf('write', 'read'), tenant: text });
   const { path, mode = 'write', tenant = 'default' } = options;
-  checkOptions('openStore', { path }, { path: text });
+  // An empty one would be the working folder.
+  if (!path) throw badOption('openStore option path', 'the path of a folder', path);
   checkTenant(tenant);
   const folder = join(resolve(path), tenant);
-  checkFolder(folder);
-  if (mode === 'read') return EmbeddedStore.open({ disk: nodeDisk, folder, mode, limits });
+  try {
+    checkFolder(folder);
+    return await (mode === 'read'
+      ? EmbeddedStore.open({ disk: nodeDisk, folder, mode, limits })
+      : openLocked(folder, limits));
+  } catch (error) {
+    throw isOfSystem(error) ? notOpened(folder, error) : error;
+  }
+}
+
+async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
   await nodeDisk.makeFolder(folder);
   chmodSync(folder, 0o700);
   const lock = Lock.take(join(folder, 'lock'));
@@ -26,7 +36,7 @@ export async function openWithLimits(options: OpenStoreOptions, limits: StoreLim
     return await EmbeddedStore.open({
       disk: nodeDisk,
       folder,
-      mode,
+      mode: 'write',
       limits,
       mayWrite: () => lock.check(),
       onClose: release,
@@ -43,4 +53,12 @@ function checkFolder(folder: string): void {
   if (!found || found.isDirectory()) return;
   const what = found.isSymbolicLink() ? 'a symbolic link' : 'a file';
   throw new PalimpsestError('STORE_DAMAGED', `Expected a folder at ${folder} but found ${what}; take it away`);
+}
+
+/** A folder that may not be read or made, a file in its place, a full disk. */
+const isOfSystem = (error: unknown): error is NodeJS.ErrnoException => error instanceof Error && 'syscall' in error;
+
+function notOpened(folder: string, cause: NodeJS.ErrnoException): PalimpsestError {
+  const text = `Expected to open the store in ${folder} but found: ${cause.message}; name another folder or set that right`;
+  return new PalimpsestError('STORE_FAILED', text, { cause });
 }

@@ -1,0 +1,41 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { openStore } from '../store/open-store.ts';
+import { palimpsest } from './memory-io.test-data.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-flags-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const messages = JSON.stringify([{ role: 'user', content: 'x' }]);
+writeFileSync(join(folder, 'log.json'), messages);
+
+describe('errors on the command line are in its own words', () => {
+  it.each<[string[], string]>([
+    [['fit', 'x.json', '--bound-thinking', 'drop'], 'Expected --bound-thinking to be'],
+    [['replay', join(folder, 'log.json'), '--prices', 'zz'], 'Expected --prices to be'],
+    [['serve', '--bound-thinking', 'drop'], 'Expected option bound-thinking to be'],
+    [['serve', '--policy', 'hybrid'], 'Expected option policy to be one that only masks'],
+    [['serve', '--prices', 'zz'], 'Expected option prices to be'],
+    [['mcp', '--http', '0', '--max-chars', '10', '--store', folder], 'Expected --max-chars to be'],
+  ])('%j', async (args, said) => {
+    const env = { PALIMPSEST_TOKEN: 'a-token-for-tests-only', XDG_CONFIG_HOME: folder };
+    const readFile = async (path: string) => (path === 'x.json' ? messages : '');
+    const { code, stderr } = await palimpsest(args, { env, readFile });
+    expect([code, stderr]).toEqual([2, expect.stringContaining(said)]);
+  });
+
+  it('names the variable whose token is too short', async () => {
+    const env = { PALIMPSEST_TOKEN: 'short', XDG_CONFIG_HOME: folder };
+    const { code, stderr } = await palimpsest(['serve', '--port', '0', '--store', join(folder, 'a')], { env });
+    expect([code, stderr]).toEqual([2, expect.stringContaining('Expected $PALIMPSEST_TOKEN to be')]);
+  });
+
+  it('tells who writes to a store without the options of the library', async () => {
+    const path = join(folder, 'held');
+    const store = await openStore({ path });
+    const { code, stderr } = await palimpsest(['store', 'gc', '--store', path]);
+    expect([code, stderr]).toEqual([1, expect.stringMatching(/holds it; stop that process\n$/)]);
+    await store.close();
+  });
+});

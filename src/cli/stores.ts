@@ -1,0 +1,126 @@
+import { readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { PalimpsestError } from '../errors.ts';
+import { openStore } from '../store/open-store.ts';
+import { type PostgresPool, type Query, withConnection } from '../store/postgres/connection.ts';
+import type { Store } from '../store/store.ts';
+import { UsageError } from './io.ts';
+
+/** The tenant of those who name none. */
+export const DEFAULT_TENANT = 'default';
+
+/** The stores of all tenants at one place. */
+export interface Stores {
+  /** Opens that of a tenant, once. */
+  open(tenant: string): Promise<Store>;
+  /** Those that are there, by name. */
+  tenants(): Promise<readonly string[]>;
+  /** Several gateways may write there. */
+  readonly isShared: boolean;
+  close(): Promise<void>;
+}
+
+/** Stores in a folder, or in the database of a postgres:// address. */
+export async function createStores(place: string, mode: 'read' | 'write' = 'write'): Promise<Stores> {
+  return isDatabase(place) ? inDatabase(place) : inFolder(place, mode);
+}
+
+/** A place as it may be shown: an address without its password. */
+export function showPlace(place: string): string {
+  if (!isDatabase(place)) return place;
+  if (!URL.canParse(place)) return 'PostgreSQL';
+  const { protocol, username, host, pathname } = new URL(place);
+  return `${protocol}//${username && `${username}@`}${host}${pathname}`;
+}
+
+const isDatabase = (place: string): boolean => /^postgres(?:ql)?:\/\//.test(place);
+
+function inFolder(path: string, mode: 'read' | 'write'): Stores {
+  const stores = keepOpen((tenant) => openStore({ path, mode, tenant }));
+  return { ...stores, isShared: false, tenants: async () => tenantsIn(path) };
+}
+
+function tenantsIn(path: string): string[] {
+  const names = unless(['ENOENT'], () => readdirSync(path)) ?? [];
+  return names.filter((name) => TENANT.test(name) && holdsStore(join(path, name))).sort();
+}
+
+/** Not `default.bak`, which nobody could open. */
+const TENANT = /^[A-Za-z0-9_-]{1,128}$/;
+
+/** One that may not be read is there: whoever opens it is told. */
+function holdsStore(folder: string): boolean {
+  const files = unless(['EACCES', 'EPERM'], () => unless(['ENOTDIR', 'ENOENT'], () => readdirSync(folder)) ?? []);
+  return files?.some((file) => file === 'current' || /^\d+\.log$/.test(file)) ?? true;
+}
+
+/** Undefined where the system answers with one of these. */
+function unless<T>(codes: readonly string[], look: () => T): T | undefined {
+  try {
+    return look();
+  } catch (error) {
+    if (codes.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
+  }
+}
+
+async function inDatabase(url: string): Promise<Stores> {
+  const { createPostgresStore } = await import('../store/postgres-store.ts');
+  const pool = createPool(url);
+  const stores = keepOpen(async (tenant) => createPostgresStore({ pool, tenant }));
+  const close = async (): Promise<void> => {
+    await stores.close();
+    await pool.end();
+  };
+  return { ...stores, isShared: true, tenants: () => withConnection(pool, tenantsOf), close };
+}
+
+/** None where the tables are missing: they are made by whoever writes first. */
+async function tenantsOf(query: Query): Promise<string[]> {
+  const { rows: tables } = await query(`SELECT to_regclass('palimpsest.texts') AS found`);
+  if (!tables[0]?.found) return [];
+  const { rows } = await query(`${eachTenantIn('texts')} UNION ${eachTenantIn('turns')}`);
+  return [...new Set([DEFAULT_TENANT, ...rows.map(({ tenant }) => String(tenant))])].sort();
+}
+
+/** From one tenant to the next by the primary key: to look at every row would take long. */
+const eachTenantIn = (table: string): string =>
+  `(WITH RECURSIVE found AS (
+      SELECT min(tenant) AS tenant FROM palimpsest.${table}
+      UNION ALL SELECT (SELECT min(tenant) FROM palimpsest.${table} AS more WHERE more.tenant > found.tenant)
+        FROM found WHERE found.tenant IS NOT NULL)
+    SELECT tenant FROM found WHERE tenant IS NOT NULL)`;
+
+type Pool = PostgresPool & { end(): Promise<void>; on(event: 'error', listener: () => void): void };
+
+function createPool(url: string): Pool {
+  let Pool: new (options: object) => Pool;
+  try {
+    ({ Pool } = createRequire(import.meta.url)('pg'));
+  } catch (cause) {
+    const text = 'Expected the package pg for a store in PostgreSQL but could not load it; npm install pg';
+    throw new PalimpsestError('MISSING_PEER', text, { cause });
+  }
+  if (!URL.canParse(url))
+    throw new UsageError('expected the store to be an address such as postgres://me@host/database');
+  const pool = new Pool({ connectionString: url, connectionTimeoutMillis: 5000, application_name: 'palimpsest' });
+  // A server that goes away ends idle connections: the next request opens new ones, or says that it cannot.
+  pool.on('error', () => {});
+  return pool;
+}
+
+function keepOpen(open: (tenant: string) => Promise<Store>): Pick<Stores, 'open' | 'close'> {
+  const stores = new Map<string, Promise<Store>>();
+  return {
+    open: (tenant) => {
+      const opening = stores.get(tenant) ?? open(tenant);
+      stores.set(tenant, opening);
+      opening.catch(() => stores.delete(tenant));
+      return opening;
+    },
+    close: async () => {
+      for (const opening of stores.values()) await (await opening.catch(() => undefined))?.close();
+    },
+  };
+}

@@ -1,0 +1,79 @@
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { palimpsest } from '../../src/cli/memory-io.test-data.ts';
+import { createStores } from '../../src/cli/stores.ts';
+import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+
+/** One run's own: a server that is already there may have been used before. */
+const DATABASE = `palimpsest_cli_${process.pid}`;
+
+let server: PostgresServer;
+let url = '';
+beforeAll(async () => {
+  server = await startPostgres();
+  await sql(`CREATE DATABASE ${DATABASE}`);
+  url = Object.assign(new URL(server.url), { pathname: DATABASE }).href;
+}, 60_000);
+afterAll(async () => {
+  await sql(`DROP DATABASE ${DATABASE}`);
+  await server.stop();
+});
+
+async function sql(text: string): Promise<void> {
+  const client = new Client({ connectionString: server.url });
+  await client.connect();
+  await client.query(text);
+  await client.end();
+}
+
+/** Writes as `palimpsest serve` does. */
+async function put(text: string, tenant: string): Promise<string> {
+  const stores = await createStores(url);
+  const store = await stores.open(tenant);
+  const handle = await store.put(text, { session: 'a', turn: 1 });
+  await stores.close();
+  return handle;
+}
+
+describe('a store in PostgreSQL, on the command line', () => {
+  it('is not made by those who only read', async () => {
+    const { code, stderr } = await palimpsest(['store', 'stats', '--store', url]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('there is no store at postgres://')]);
+    expect((await palimpsest(['store', 'gc', '--store', url])).code).toBe(1);
+  });
+
+  it('is read by recall, store and mcp, each tenant apart', async () => {
+    const mine = await put('hidden', 'default');
+    const acmes = await put('of acme', 'acme');
+    const recalled = (...args: string[]) => palimpsest(['recall', ...args, '--store', url]);
+    expect(await recalled(mine)).toEqual({ code: 0, stdout: 'hidden', stderr: '' });
+    expect((await recalled(acmes)).stderr).toContain('--tenant names another one: acme');
+    expect((await recalled(acmes, '--tenant', 'acme')).stdout).toBe('of acme');
+
+    const stats = await palimpsest(['store', 'stats', '--json', '--store', url]);
+    expect(JSON.parse(stats.stdout)).toMatchObject({
+      kind: 'postgres',
+      texts: 2,
+      tenants: { acme: { texts: 1 }, default: { texts: 1 } },
+    });
+    expect((await palimpsest(['store', 'verify', '--store', url])).code).toBe(0);
+    const exported = await palimpsest(['store', 'export', '--tenant', 'acme', '--store', url]);
+    expect(JSON.parse(exported.stdout)).toMatchObject({ handle: acmes, text: 'of acme' });
+
+    const stdin = (async function* () {})();
+    expect(await palimpsest(['mcp', '--store', url], { stdin })).toEqual({ code: 0, stdout: '', stderr: '' });
+  });
+
+  it('that does not answer is told in a line, without the password of its address', async () => {
+    const { code, stderr } = await palimpsest(['store', 'stats', '--store', 'postgres://me:secret@127.0.0.1:1/x']);
+    expect([code, stderr]).toEqual([1, expect.stringContaining('ECONNREFUSED')]);
+    const shown = await palimpsest(['store', 'stats', '--store', url.replace(/(?::[^:@/]*)?@/, ':secret@')]);
+    expect(shown.stdout).toContain('store    postgres://palimpsest@127.0.0.1');
+    expect(stderr + shown.stdout).not.toContain('secret');
+  });
+
+  it('with an address that is none is called wrongly', async () => {
+    const { code, stderr } = await palimpsest(['store', 'stats', '--store', 'postgres://[secret']);
+    expect([code, stderr]).toEqual([2, expect.stringContaining('postgres://me@host/database')]);
+  });
+});
