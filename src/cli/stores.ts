@@ -3,7 +3,8 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { PalimpsestError } from '../errors.ts';
 import { openStore } from '../store/open-store.ts';
-import { type PostgresPool, type Query, withConnection } from '../store/postgres/connection.ts';
+import type { PostgresPool } from '../store/postgres/connection.ts';
+import { tenantsOf } from '../store/postgres/tenants-of.ts';
 import type { Store } from '../store/store.ts';
 import { UsageError } from './io.ts';
 
@@ -73,24 +74,13 @@ async function inDatabase(url: string): Promise<Stores> {
     await stores.close();
     await pool.end();
   };
-  return { ...stores, isShared: true, tenants: () => withConnection(pool, tenantsOf), close };
+  return {
+    ...stores,
+    isShared: true,
+    tenants: async () => [...new Set([DEFAULT_TENANT, ...(await tenantsOf(pool))])].sort(),
+    close,
+  };
 }
-
-/** None where the tables are missing: they are made by whoever writes first. */
-async function tenantsOf(query: Query): Promise<string[]> {
-  const { rows: tables } = await query(`SELECT to_regclass('palimpsest.texts') AS found`);
-  if (!tables[0]?.found) return [];
-  const { rows } = await query(`${eachTenantIn('texts')} UNION ${eachTenantIn('turns')}`);
-  return [...new Set([DEFAULT_TENANT, ...rows.map(({ tenant }) => String(tenant))])].sort();
-}
-
-/** From one tenant to the next by the primary key: to look at every row would take long. */
-const eachTenantIn = (table: string): string =>
-  `(WITH RECURSIVE found AS (
-      SELECT min(tenant) AS tenant FROM palimpsest.${table}
-      UNION ALL SELECT (SELECT min(tenant) FROM palimpsest.${table} AS more WHERE more.tenant > found.tenant)
-        FROM found WHERE found.tenant IS NOT NULL)
-    SELECT tenant FROM found WHERE tenant IS NOT NULL)`;
 
 type Pool = PostgresPool & { end(): Promise<void>; on(event: 'error', listener: () => void): void };
 
