@@ -74,12 +74,11 @@ async function inDatabase(url: string): Promise<Stores> {
     await stores.close();
     await pool.end();
   };
-  return {
-    ...stores,
-    isShared: true,
-    tenants: async () => [...new Set([DEFAULT_TENANT, ...(await tenantsOf(pool))])].sort(),
-    close,
+  const tenants = async (): Promise<string[]> => {
+    const found = await tenantsOf(pool);
+    return found ? [...new Set([DEFAULT_TENANT, ...found])].sort() : [];
   };
+  return { ...stores, isShared: true, tenants, close };
 }
 
 type Pool = PostgresPool & { end(): Promise<void>; on(event: 'error', listener: () => void): void };

@@ -27,7 +27,8 @@ export interface Disk {
   syncFolder(path: string): Promise<void>;
 }
 
-const { O_CREAT, O_EXCL, O_RDONLY, O_RDWR, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_DIRECTORY = 0 } = fs.constants;
+const { O_CREAT, O_EXCL, O_RDONLY, O_RDWR } = fs.constants;
+const { O_NOFOLLOW = 0, O_NONBLOCK = 0, O_DIRECTORY = 0, O_NOATIME = 0 } = fs.constants;
 /** No symbolic link is followed, for it would lead out of the store's folder; and no pipe is waited for. */
 const CAREFUL = O_NOFOLLOW | O_NONBLOCK;
 const FLAGS = { read: O_RDONLY, write: O_RDWR, create: O_RDWR | O_CREAT | O_EXCL } as const;
@@ -61,13 +62,23 @@ export const nodeDisk: Disk = {
 function openFile(path: string, flags: number): number {
   let descriptor: number;
   try {
-    descriptor = fs.openSync(path, flags, 0o600);
+    descriptor = openQuietly(path, flags);
   } catch (error) {
     throw (error as NodeJS.ErrnoException).code === 'ELOOP' ? noFile(path, 'a symbolic link') : error;
   }
   if (fs.fstatSync(descriptor).isFile()) return descriptor;
   fs.closeSync(descriptor);
   throw noFile(path, 'something else');
+}
+
+/** Without noting when it was read, which costs at every read; only its owner may ask for that. */
+function openQuietly(path: string, flags: number): number {
+  try {
+    return fs.openSync(path, flags | O_NOATIME, 0o600);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPERM' || O_NOATIME === 0) throw error;
+    return fs.openSync(path, flags, 0o600);
+  }
 }
 
 const noFile = (path: string, found: string): PalimpsestError =>

@@ -454,7 +454,7 @@ export class EmbeddedStore implements Store {
   }
 }
 
-const MOST_TRUSTED = 32;
+const MOST_TRUSTED = 256;
 
 /** Something to be written, and whoever waits for it. */
 interface Waiting {

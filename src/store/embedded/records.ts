@@ -145,7 +145,9 @@ const encodingOf = (body: Buffer): Encoding => body[ENCODING] as Encoding;
 export function decodeText(body: Buffer, length: number): { readonly text: string; readonly bytes: number } {
   const start = restOf(body);
   const encoding = encodingOf(body);
-  const text = body.toString(ENCODINGS[encoding], start, length);
+  // Spelt out, for most are of this kind: the name of an encoding is worked out anew where it is not known beforehand.
+  const text =
+    encoding === ASCII ? body.toString('latin1', start, length) : body.toString(ENCODINGS[encoding], start, length);
   return { text, bytes: encoding === UTF16 ? Buffer.byteLength(text) : length - start };
 }
 
@@ -207,12 +209,16 @@ const parts = new Uint8Array(26);
 /** Undefined for what is no handle. */
 export function keyOfHandle(handle: string): NamedKey | undefined {
   if (typeof handle !== 'string' || handle.length !== 2 + parts.length || !handle.startsWith('p_')) return undefined;
+  let codes = 0;
+  let bits = 0;
   for (let i = 0; i < parts.length; i++) {
     const code = handle.charCodeAt(i + 2);
-    const part = code < 128 ? (VALUES[code] as number) : 255;
-    if (part > 31) return undefined;
+    const part = VALUES[code & 127] as number;
     parts[i] = part;
+    codes |= code;
+    bits |= part;
   }
+  if (codes > 127 || bits > 31) return undefined;
   const [a, b, c] = [parts[6] as number, parts[12] as number, parts[19] as number];
   const last = parts[25] as number;
   return {
