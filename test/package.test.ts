@@ -86,8 +86,8 @@ describe('the tarball', () => {
       statSync(join(installed(), name)).isFile(),
     );
 
-  it('is below 750 KB', () => {
-    expect(statSync(tarball).size).toBeLessThan(750_000);
+  it('is below 800 KB, its docs included', () => {
+    expect(statSync(tarball).size).toBeLessThan(800_000);
   });
 
   it('holds no sources and no tests', () => {
@@ -103,9 +103,11 @@ describe('the tarball', () => {
 
   it('names no place on the machine on which it was made', () => {
     const places = [ROOT.replace(/\/$/, ''), homedir(), tmpdir()].filter((place) => place.length > 1);
+    // Not the end of another path: `~/.gemini/tmp/` is none of ours.
+    const patterns = places.map((place) => new RegExp(`(?<![\\w.~-])${place}/`));
     const naming = files().filter((name) => {
       const text = readFileSync(join(installed(), name), 'utf8');
-      return places.some((place) => text.includes(`${place}/`));
+      return patterns.some((pattern) => pattern.test(text));
     });
     expect(naming).toEqual([]);
   });
