@@ -1,0 +1,26 @@
+import { fork, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { expect, it } from 'vitest';
+import { send, type WorkerChannel } from './cluster-owner.ts';
+
+// Whether a process is gone that nobody waited for yet, only /proc tells.
+it.skipIf(process.platform !== 'linux')(
+  'sends to a worker that is gone, of which nobody heard yet, without an error of this process',
+  async () => {
+    const child = fork('-', { execArgv: ['--eval', 'process.on("message", () => {}); process.send("ready")'] });
+    const errors: Error[] = [];
+    child.on('error', (error) => errors.push(error));
+    await once(child, 'message');
+    child.kill('SIGKILL');
+    // No event is heard while this one waits.
+    const isThere = (): boolean => !/^State:\s+Z/m.test(statusOf(child.pid as number));
+    while (isThere());
+    expect(child.connected).toBe(true);
+    const channel = { isConnected: () => child.connected, send: child.send.bind(child) } as unknown as WorkerChannel;
+    send(channel, { type: 'palimpsest-stop' });
+    await once(child, 'exit');
+    expect(errors).toEqual([]);
+  },
+);
+
+const statusOf = (pid: number): string => spawnSync('cat', [`/proc/${pid}/status`], { encoding: 'utf8' }).stdout;
