@@ -58,6 +58,44 @@ describe.each(formatNames)('fit on %s, called again and again on the same object
   });
 });
 
+describe.each(formatNames)('what fit answers for %s, changed by the caller', (format) => {
+  it('is answered anew by the next call, and stays as the caller has it', () => {
+    fc.assert(
+      fc.property(anyCase, fc.array(fc.nat({ max: 40 }), { maxLength: 6 }), fc.nat(), (given, lengths, place) => {
+        const { story, named, settings } = given;
+        const messages = flat(write(story, format));
+        const options = { ...settings, policy: named.policy, format };
+        for (const length of [...lengths, messages.length, messages.length]) {
+          const list = messages.slice(0, length);
+          const expected = fresh(list, options);
+          const answer = outcome(list, options);
+          expect(answer).toEqual(expected);
+          const copies = copiesIn(answer, messages);
+          const copy = copies[place % copies.length];
+          if (Array.isArray(copy)) copy.push('changed');
+          else if (copy) Object.assign(copy, { marker: 'changed' });
+          const changed = structuredClone(copy);
+          expect(outcome(list, options)).toEqual(expected);
+          expect(copy).toEqual(changed);
+        }
+      }),
+      { numRuns },
+    );
+  });
+});
+
+/** The objects in a result that are not in the history. */
+function copiesIn(answer: unknown, messages: readonly object[]): object[] {
+  if (typeof answer === 'string') return [];
+  const own = new Set(messages.flatMap(objectsIn));
+  return (answer as { messages: object[] }).messages.flatMap(objectsIn).filter((value) => !own.has(value));
+}
+
+function objectsIn(value: unknown): object[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return [value, ...Object.values(value).flatMap(objectsIn)];
+}
+
 /** Every place in some messages where a text stands. */
 function textsIn(value: unknown): [Record<string, unknown>, string][] {
   if (typeof value !== 'object' || value === null) return [];
@@ -95,6 +133,21 @@ describe('what fit remembers', () => {
     const kept = structuredClone({ plan: first.plan, report: first.report, hidden: first.hidden });
     fit(messages, { policy: slidingWindow({ turns: 2 }) });
     expect({ plan: first.plan, report: first.report, hidden: first.hidden }).toEqual(kept);
+  });
+
+  it('gives out the copies of the call before, and copies only what is new', () => {
+    const messages = history();
+    const options = { policy: slidingWindow({ turns: 2 }) };
+    const before = fit(messages.slice(0, 14), options).messages;
+    const again = fit(messages.slice(0, 14), options).messages;
+    expect(again).not.toBe(before);
+    expect(again.every((message, i) => message === before[i])).toBe(true);
+
+    const grown = fit(messages, options);
+    expect(grown.plan.edits).toHaveLength(6);
+    const other = before.flatMap((message, i) => (message === grown.messages[i] ? [] : [i]));
+    // Two turns more: what they pushed out of the window is copied.
+    expect(other).toEqual([11, 13]);
   });
 
   it('is not mixed up by other options on the same messages', () => {

@@ -4,13 +4,14 @@ import { asList, asString, type Fields, isRecord } from './lens.ts';
 export type Place = Pick<Segment, 'turn' | 'message' | 'path'>;
 
 /**
- * A segment with all its fields, in one order: a history has one for every piece, and they are read most quickly
- * where all have the same shape.
+ * A segment, its fields in one order: a history has one for every piece, and they are read most quickly where all have the
+ * same shape. Most have a text and a call and nothing else, so that is all the room they take.
  */
 export function newSegment(kind: Kind, place: Place, { text, media }: Content, about: About = NOTHING): Segment {
   const { callId, tool, isError, bound, signed, tags } = about;
   const { turn, message, path } = place;
-  return { kind, turn, message, path, text, callId, tool, isError, media, bound, signed, tags };
+  const plain = { kind, turn, message, path, text, callId, tool };
+  return media || isError || bound || signed || tags ? { ...plain, isError, media, bound, signed, tags } : plain;
 }
 
 type About = Omit<Segment, keyof Place | keyof Content | 'kind'>;

@@ -1,5 +1,16 @@
 import { PalimpsestError } from '../errors.ts';
-import type { Edit, Format, FormatName, NoteRole, ReplaceEdit, Segment, Viewer, Violation } from '../message.ts';
+import type {
+  DropEdit,
+  Edit,
+  Format,
+  FormatName,
+  InsertEdit,
+  NoteRole,
+  ReplaceEdit,
+  Segment,
+  Viewer,
+  Violation,
+} from '../message.ts';
 
 type Path = readonly (string | number)[];
 
@@ -53,32 +64,45 @@ export function applyEdits<M>(
   edits: readonly Edit[],
 ): M[] {
   const edited = messages.slice();
+  for (const edit of edits) if (edit.kind === 'replace') replaceIn(edited, format, segments, edit);
+  return restructure(format, edited, edits.filter(isListEdit));
+}
+
+/** Puts an edited copy of a message in its place. Answers where that is. */
+export function replaceIn<M>(
+  messages: M[],
+  format: Format<M>,
+  segments: readonly Segment[],
+  edit: ReplaceEdit,
+): number {
+  const segment = segments[edit.segment];
+  if (!segment) {
+    throw new PalimpsestError(
+      'BAD_INPUT',
+      `Expected a plan made for this list but found an edit of segment ${edit.segment}; view has ${segments.length}`,
+    );
+  }
+  messages[segment.message] = format.edit(messages[segment.message] as M, segment, edit.text);
+  return segment.message;
+}
+
+/** An edit of the list, not of a message in it. */
+export type ListEdit = DropEdit | InsertEdit;
+
+export const isListEdit = (edit: Edit): edit is ListEdit => edit.kind !== 'replace';
+
+/** A new list, without what was dropped and with what was inserted. */
+export function restructure<M>(format: Format<M>, messages: readonly M[], edits: readonly ListEdit[]): M[] {
+  if (edits.length === 0) return messages.slice();
   const dropped = new Set<number>();
   const inserted = new Map<number, M[]>();
-  for (let i = 0; i < edits.length; i++) {
-    const edit = edits[i] as Edit;
+  for (const edit of edits) {
     if (edit.kind === 'drop') for (let index = edit.from; index < edit.to; index++) dropped.add(index);
-    else if (edit.kind === 'insert') {
+    else {
       const note = format.note(edit.role, edit.text, messages);
       inserted.set(edit.before, [...(inserted.get(edit.before) ?? []), note]);
-    } else {
-      const segment = segmentOf(edit, segments);
-      edited[segment.message] = format.edit(edited[segment.message] as M, segment, edit.text);
     }
   }
-  return dropped.size === 0 && inserted.size === 0 ? edited : restructure(edited, dropped, inserted);
-}
-
-function segmentOf(edit: ReplaceEdit, segments: readonly Segment[]): Segment {
-  const segment = segments[edit.segment];
-  if (segment) return segment;
-  throw new PalimpsestError(
-    'BAD_INPUT',
-    `Expected a plan made for this list but found an edit of segment ${edit.segment}; view has ${segments.length}`,
-  );
-}
-
-function restructure<M>(messages: readonly M[], dropped: ReadonlySet<number>, inserted: ReadonlyMap<number, M[]>): M[] {
   const result: M[] = [];
   for (let index = 0; index <= messages.length; index++) {
     const notes = inserted.get(index);

@@ -69,11 +69,9 @@ class OpenAIChatViewer implements Viewer<OpenAIChatMessage> {
   }
 }
 
-const THOUGHTS = ['reasoning_details', 'thinking_blocks', 'reasoning_content', 'reasoning'];
-
 function hasThoughts(message: Fields): boolean {
-  for (const key of THOUGHTS) if (message[key] !== undefined) return true;
-  return false;
+  const { reasoning_details, thinking_blocks, reasoning_content, reasoning } = message;
+  return (reasoning_details ?? thinking_blocks ?? reasoning_content ?? reasoning) !== undefined;
 }
 
 /** DeepSeek: "reasoning_content must be passed back". OpenRouter's and LiteLLM's blocks say the same again, signed. */

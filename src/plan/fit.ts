@@ -49,6 +49,7 @@ export interface CacheFacts {
 
 /** What `fit` answers: the messages to send, and what was decided about them. */
 export interface FitResult<M> {
+  /** A new list: the caller's own messages and edited copies, which are those of the call before unless somebody changed them. */
   readonly messages: M[];
   readonly plan: Plan;
   readonly report: Report;

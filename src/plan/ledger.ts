@@ -771,8 +771,8 @@ export class Ledger<M> implements RequestView {
     return message <= this.#noteSlot() ? tokens + this.#sizeOf(this.notes).tokens : tokens;
   }
 
-  sent(edits: readonly Edit[] = this.edits()): M[] {
-    return applyEdits(this.format, this.messages, this.segments, edits);
+  sent(): M[] {
+    return applyEdits(this.format, this.messages, this.segments, this.edits());
   }
 
   #drops(): DropEdit[] {

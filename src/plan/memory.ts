@@ -1,4 +1,5 @@
 import type { Planner } from './planner.ts';
+import { isObject, Snapshot } from './snapshot.ts';
 
 interface Conversation<M> {
   readonly planner: Planner<M>;
@@ -59,101 +60,6 @@ function planAll<M>(messages: readonly M[], key: PlannerKey<M>): Planner<M> {
 
 function beginsWith<M>(messages: readonly M[], start: readonly M[]): boolean {
   if (messages.length < start.length) return false;
-  for (let i = 0; i < start.length; i++) if (messages[i] !== start[i]) return false;
+  for (let i = 0; i < start.length; i++) if (!Object.is(messages[i], start[i])) return false;
   return true;
-}
-
-type Fields = Readonly<Record<string, unknown>>;
-type Owner = Fields | readonly unknown[];
-
-const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
-
-/** A message with more in it is quicker planned than compared; one that holds itself has no end. */
-const MOST_VALUES = 2000;
-
-/**
- * Every object in some messages, and every value in them in the order in which it stands, to see whether anything was
- * changed in place. A key that is renamed moves to the end, so the last one tells; not noticed is only an object whose last
- * keys were all deleted and written anew with the same values in the same order, some under other names but not the last.
- */
-class Snapshot {
-  readonly #owners: Owner[] = [];
-  readonly #values: unknown[] = [];
-
-  /** Answers false for values that cannot be compared this way. */
-  addAll(roots: readonly unknown[]): boolean {
-    try {
-      for (const root of roots) if (isObject(root) && !this.#add(root as Owner)) return false;
-      return true;
-    } catch {
-      return false;
-    }
-  }
-
-  isUnchanged(): boolean {
-    const [owners, values] = [this.#owners, this.#values];
-    let next = 0;
-    for (let i = 0; i < owners.length; i++) {
-      next = compareValues(owners[i] as Owner, values, next);
-      if (next < 0) return false;
-    }
-    return next === values.length;
-  }
-
-  #add(root: Owner): boolean {
-    const owners = this.#owners;
-    const limit = this.#values.length + MOST_VALUES;
-    // Objects inside an object come behind it, and are taken in turn.
-    for (let next = owners.push(root) - 1; next < owners.length; next++) {
-      const owner = owners[next] as Owner;
-      if (this.#values.length > limit || ArrayBuffer.isView(owner)) return false;
-      if (!this.#addValues(owner)) return false;
-    }
-    return true;
-  }
-
-  /**
-   * The length of a list or the last key of an object, then its values. A list by index: `for in` makes texts of those.
-   * Answers false for what cannot be compared this way.
-   */
-  #addValues(owner: Owner): boolean {
-    const [owners, values] = [this.#owners, this.#values];
-    if (Array.isArray(owner)) {
-      values.push(owner.length);
-      for (let i = 0; i < owner.length; i++) {
-        values.push(owner[i]);
-        if (isObject(owner[i])) owners.push(owner[i]);
-      }
-      return true;
-    }
-    const start = values.push(undefined) - 1;
-    for (const key in owner) {
-      if (isIndex(key)) return false;
-      const value = (owner as Fields)[key];
-      values.push(value);
-      if (isObject(value)) owners.push(value as Owner);
-      values[start] = key;
-    }
-    return true;
-  }
-}
-
-/** A key that stands first whenever it was written, so that one that is renamed does not move. */
-const isIndex = (key: string): boolean => key.charCodeAt(0) <= 57 && String(Number(key) >>> 0) === key;
-
-/** Answers where in `values` the next object begins, or -1 if this one was changed. */
-function compareValues(owner: Owner, values: readonly unknown[], start: number): number {
-  const known = values[start];
-  let next = start + 1;
-  if (Array.isArray(owner)) {
-    if (known !== owner.length) return -1;
-    for (let i = 0; i < owner.length; i++) if (values[next++] !== owner[i]) return -1;
-    return next;
-  }
-  let last: string | undefined;
-  for (const key in owner) {
-    if (values[next++] !== (owner as Fields)[key]) return -1;
-    last = key;
-  }
-  return known === last ? next : -1;
 }

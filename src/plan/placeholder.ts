@@ -78,10 +78,17 @@ export function subjectOf(args: string): string {
   } catch {
     return headOf(args, 240);
   }
-  const key = SUBJECT_KEYS.find((name) => parsed[name] !== undefined && parsed[name] !== null && parsed[name] !== '');
-  const value = key === undefined ? Object.values(parsed).find((v) => typeof v === 'string' && v !== '') : parsed[key];
+  const value = subjectIn(parsed) ?? Object.values(parsed).find((v) => typeof v === 'string' && v !== '');
   if (Array.isArray(value)) return headOf(value.filter((word) => typeof word === 'string').join(' '), 240);
   return typeof value === 'string' ? headOf(value, 240) : '';
+}
+
+function subjectIn(parsed: Record<string, unknown>): unknown {
+  for (const key of SUBJECT_KEYS) {
+    const value = parsed[key];
+    if (value !== undefined && value !== null && value !== '') return value;
+  }
+  return undefined;
 }
 
 interface Failure {

@@ -103,6 +103,20 @@ describe('a decision that was not sent yet', () => {
       (({ plan, report, hidden }) => ({ plan, report, hidden }))(fit(whole, options)),
     );
   });
+  it('is taken back in the messages too', () => {
+    const base = slidingWindow({ turns: 0, minTokens: 0 });
+    const step: Policy['step'] = (state, request) => {
+      const mask = request.observations.length === 3 ? request.observations.map(({ segment }) => segment) : [];
+      return { state, mask, because: { act: 'wait', because: 'a test' } };
+    };
+    const planner = plannerOf({ policy: { ...base, step } });
+    planner.add(...history(2), parallelCalls('b', 'c'), answer('b', prose(3000)));
+    expect(planner.report().maskedCount).toBe(3);
+    expect(planner.messages()).not.toEqual(planner.ledger.messages);
+    planner.add(answer('c', prose(3000)));
+    expect(planner.report().maskedCount).toBe(0);
+    expect(planner.messages()).toEqual(planner.ledger.messages);
+  });
   it('stays once a reply came', () => {
     const planner = plannerOf({ policy: slidingWindow({ turns: 0, minTokens: 0 }) });
     planner.add(...history(1), reply('Done.'));

@@ -1,6 +1,7 @@
 import { boundThinking } from '../laws/bound-reasoning.ts';
 import { brokenLaws } from '../laws/index.ts';
 import type { Edit, Format, Plan, Violation } from '../message.ts';
+import { Copies } from './copies.ts';
 import { type Hidden, Ledger, type LedgerOptions } from './ledger.ts';
 import { houseStyle } from './placeholder.ts';
 import type { EpochRecord, Limit, Observation, Policy, Reason, Step } from './policy.ts';
@@ -57,6 +58,7 @@ interface Progress {
  */
 export class Planner<M> {
   readonly #ledger: Ledger<M>;
+  readonly #copies: Copies<M>;
   readonly #policy: Policy;
   readonly #limits: readonly Limit[];
   readonly #model: string | undefined;
@@ -78,6 +80,7 @@ export class Planner<M> {
     const { policy, maxTokens, model, epochs, ...ledger } = options;
     const { style = houseStyle, toolUse, maxResultTokens } = policy;
     this.#ledger = new Ledger(format, { ...ledger, style, toolUse, maxResultTokens });
+    this.#copies = new Copies(this.#ledger);
     this.#epochs = epochs ?? [];
     this.#policy = policy;
     this.#limits = [policy.limit, budgetLimit(policy, maxTokens)].filter((limit) => limit !== undefined);
@@ -102,14 +105,14 @@ export class Planner<M> {
   }
 
   messages(): M[] {
-    return this.#ledger.sent();
+    return this.result().messages;
   }
 
   /** The plan and the messages. A plan that has not changed is not made again. */
   result(): { readonly plan: Plan; readonly messages: M[]; readonly hidden: readonly Hidden[] } {
     this.#decision ??= { plan: this.plan(), hidden: this.#ledger.hidden.slice() };
     const { plan, hidden } = this.#decision;
-    return { plan, messages: this.#ledger.sent(plan.edits), hidden };
+    return { plan, messages: this.#copies.apply(plan.edits), hidden };
   }
 
   /** The laws that the plan breaks. A plan that was found to keep them is not checked again. */

@@ -1,0 +1,85 @@
+import { isListEdit, type ListEdit, replaceIn, restructure } from '../formats/lens.ts';
+import type { Edit, Format, ReplaceEdit, Segment } from '../message.ts';
+import { Snapshot } from './snapshot.ts';
+
+interface Original<M> {
+  readonly format: Format<M>;
+  readonly messages: readonly M[];
+  readonly segments: readonly Segment[];
+}
+
+/**
+ * A history with the edits of its plan made in it. An agent asks for it before every request, and what was hidden once
+ * stays hidden: copies are kept, and only what is new is copied. One that the caller changed is not given out again.
+ */
+export class Copies<M> {
+  readonly #original: Original<M>;
+  #messages: M[] = [];
+  /** The plan's edits as they were given, to know them again. */
+  #edits: readonly Edit[] = [];
+  #replaced: readonly ReplaceEdit[] = [];
+  #listEdits: readonly ListEdit[] = [];
+  /** Undefined where copies cannot be compared. */
+  #seen: Snapshot | undefined = new Snapshot();
+
+  constructor(original: Original<M>) {
+    this.#original = original;
+  }
+
+  /** A new list; the messages in it are the caller's own and the copies of the calls before. */
+  apply(edits: readonly Edit[]): M[] {
+    if (!this.#seen?.isUnchanged()) this.#forget();
+    if (edits !== this.#edits) this.#take(edits);
+    return restructure(this.#original.format, this.#messages, this.#listEdits);
+  }
+
+  #forget(): void {
+    this.#messages = [];
+    this.#edits = [];
+    this.#replaced = [];
+    this.#seen = new Snapshot();
+  }
+
+  #take(edits: readonly Edit[]): void {
+    const replaced = edits.filter((edit) => edit.kind === 'replace');
+    let added = addedTo(this.#replaced, replaced);
+    if (!added) {
+      this.#forget();
+      added = replaced;
+    }
+    const { messages } = this.#original;
+    for (let i = this.#messages.length; i < messages.length; i++) this.#messages.push(messages[i] as M);
+    this.#replace(added);
+    this.#edits = edits;
+    this.#replaced = replaced;
+    this.#listEdits = edits.filter(isListEdit);
+  }
+
+  #replace(edits: readonly ReplaceEdit[]): void {
+    const { format, segments } = this.#original;
+    let place = -1;
+    for (const edit of edits) {
+      const next = replaceIn(this.#messages, format, segments, edit);
+      // The edits of one message stand together.
+      if (next !== place) this.#note(place);
+      place = next;
+    }
+    this.#note(place);
+  }
+
+  #note(place: number): void {
+    if (!this.#seen?.add(this.#messages[place])) this.#seen = undefined;
+  }
+}
+
+/** The edits that were not there before, or undefined if one that was is gone. */
+function addedTo(before: readonly ReplaceEdit[], now: readonly ReplaceEdit[]): ReplaceEdit[] | undefined {
+  const added: ReplaceEdit[] = [];
+  let next = 0;
+  for (const edit of now) {
+    const known = before[next];
+    if (known?.segment === edit.segment && known.text === edit.text) next += 1;
+    else added.push(edit);
+  }
+  return next === before.length ? added : undefined;
+}

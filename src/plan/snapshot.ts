@@ -1,0 +1,105 @@
+type Fields = Readonly<Record<string, unknown>>;
+type Owner = Fields | readonly unknown[];
+
+export const isObject = (value: unknown): value is object => typeof value === 'object' && value !== null;
+
+/** A message with more in it is quicker planned than compared; one that holds itself has no end. */
+const MOST_VALUES = 2000;
+
+/**
+ * Every object in some messages, and every value in them in the order in which it stands, to see whether anything was
+ * changed in place. A key that is renamed moves to the end, so the last one tells; not noticed is only an object whose last
+ * keys were all deleted and written anew with the same values in the same order, some under other names but not the last.
+ *
+ * Compared with `Object.is`: to compare with `===`, V8 reads the head of every text, and to fetch those from all over the
+ * memory takes longer than all the rest.
+ */
+export class Snapshot {
+  readonly #owners: Owner[] = [];
+  readonly #values: unknown[] = [];
+
+  /** Answers false for values that cannot be compared this way. */
+  addAll(roots: readonly unknown[]): boolean {
+    for (const root of roots) if (!this.add(root)) return false;
+    return true;
+  }
+
+  /** Answers false for a value that cannot be compared this way. */
+  add(root: unknown): boolean {
+    try {
+      return !isObject(root) || this.#add(root as Owner);
+    } catch {
+      return false;
+    }
+  }
+
+  isUnchanged(): boolean {
+    const [owners, values] = [this.#owners, this.#values];
+    let next = 0;
+    for (let i = 0; i < owners.length; i++) {
+      next = compareValues(owners[i] as Owner, values, next);
+      if (next < 0) return false;
+    }
+    return next === values.length;
+  }
+
+  #add(root: Owner): boolean {
+    const owners = this.#owners;
+    const limit = this.#values.length + MOST_VALUES;
+    // Objects inside an object come behind it, and are taken in turn.
+    for (let next = owners.push(root) - 1; next < owners.length; next++) {
+      const owner = owners[next] as Owner;
+      if (this.#values.length > limit || ArrayBuffer.isView(owner)) return false;
+      if (!this.#addValues(owner)) return false;
+    }
+    return true;
+  }
+
+  /**
+   * The length of a list or the last key of an object, then its values. A list by index: `for in` makes texts of those.
+   * Answers false for what cannot be compared this way.
+   */
+  #addValues(owner: Owner): boolean {
+    const [owners, values] = [this.#owners, this.#values];
+    if (Array.isArray(owner)) {
+      values.push(owner.length);
+      for (let i = 0; i < owner.length; i++) {
+        values.push(owner[i]);
+        if (isObject(owner[i])) owners.push(owner[i]);
+      }
+      return true;
+    }
+    const start = values.push(undefined) - 1;
+    let last: string | undefined;
+    for (const key in owner) {
+      // Those come before all others.
+      if (last === undefined && isIndex(key)) return false;
+      const value = (owner as Fields)[key];
+      values.push(value);
+      if (isObject(value)) owners.push(value as Owner);
+      last = key;
+    }
+    values[start] = last;
+    return true;
+  }
+}
+
+/** A key that stands first whenever it was written, so that one that is renamed does not move. */
+const isIndex = (key: string): boolean => key.charCodeAt(0) <= 57 && String(Number(key) >>> 0) === key;
+
+/** Answers where in `values` the next object begins, or -1 if this one was changed. */
+function compareValues(owner: Owner, values: readonly unknown[], start: number): number {
+  const known = values[start];
+  let next = start + 1;
+  if (Array.isArray(owner)) {
+    if (known !== owner.length) return -1;
+    for (let i = 0; i < owner.length; i++) if (!Object.is(values[next++], owner[i])) return -1;
+    return next;
+  }
+  let last: string | undefined;
+  for (const key in owner) {
+    if (!Object.is(values[next++], (owner as Fields)[key])) return -1;
+    last = key;
+  }
+  return known === last ? next : -1;
+}
