@@ -1,7 +1,7 @@
 import type { Violation } from '../message.ts';
 import { boundReasoning } from './bound-reasoning.ts';
 import { idempotent } from './idempotent.ts';
-import type { Applied, Law } from './law.ts';
+import { type Applied, checkReplacements, isReplacementLaw, type Law } from './law.ts';
 import { metadata } from './metadata.ts';
 import { monotone } from './monotone.ts';
 import { noMutation } from './no-mutation.ts';
@@ -23,7 +23,11 @@ export const laws: readonly Law[] = [
   noMutation,
 ];
 
+const replacementLaws = laws.filter(isReplacementLaw);
+const listLaws = laws.filter((law) => !isReplacementLaw(law));
+
 /** Everything a plan breaks: then it is refused, and the original goes out. */
 export function brokenLaws<M>(applied: Applied<M>): Violation[] {
-  return applied.plan.edits.length === 0 ? [] : laws.flatMap((law) => law.check(applied));
+  if (applied.plan.edits.length === 0) return [];
+  return [...checkReplacements(replacementLaws, applied), ...listLaws.flatMap((law) => law.check(applied))];
 }

@@ -19,21 +19,35 @@ export interface Law {
 /** A plan that leaves out or puts in messages. Masks alone cannot break pairs, roles or the task. */
 export const isStructural = ({ edits }: Plan): boolean => edits.some((edit) => edit.kind !== 'replace');
 
-/** A law about replacements one by one: `check` answers what is wrong with one, or nothing. */
-export function replacementLaw(name: LawName, check: (edit: ReplaceEdit, segment: Segment) => string | undefined): Law {
-  return {
-    name,
-    check({ plan, segments }) {
-      const violations: Violation[] = [];
-      for (const edit of plan.edits) {
-        const segment = edit.kind === 'replace' ? segments[edit.segment] : undefined;
-        const text = segment && check(edit as ReplaceEdit, segment);
-        if (text !== undefined)
-          violations.push({ law: name, message: segment?.message ?? 0, text, about: segment?.callId ?? '' });
-      }
-      return violations;
-    },
-  };
+/** A law about replacements one by one. */
+export interface ReplacementLaw extends Law {
+  /** What is wrong with one, or nothing; `old` and `edited` are the message it is made in. */
+  checkOne(edit: ReplaceEdit, segment: Segment, old: unknown, edited: unknown): string | undefined;
+}
+
+export const isReplacementLaw = (law: Law): law is ReplacementLaw => 'checkOne' in law;
+
+export function replacementLaw(name: LawName, checkOne: ReplacementLaw['checkOne']): ReplacementLaw {
+  const law: ReplacementLaw = { name, checkOne, check: (applied) => checkReplacements([law], applied) };
+  return law;
+}
+
+/** All laws in one walk: a long history does not stay in the processor's caches from one walk to the next. */
+export function checkReplacements<M>(laws: readonly ReplacementLaw[], applied: Applied<M>): Violation[] {
+  const { before, after, segments, plan } = applied;
+  const moved = movedTo(before.length, plan.edits);
+  const violations: Violation[] = [];
+  for (const edit of plan.edits) {
+    const segment = edit.kind === 'replace' ? segments[edit.segment] : undefined;
+    if (!segment) continue;
+    const { message, callId: about = '' } = segment;
+    const [old, edited] = [before[message], after[moved[message] ?? -1]];
+    for (const { name, checkOne } of laws) {
+      const text = checkOne(edit as ReplaceEdit, segment, old, edited);
+      if (text !== undefined) violations.push({ law: name, message, text, about });
+    }
+  }
+  return violations;
 }
 
 /** Where each message goes under some edits: its index in the edited list, or -1 if it is left out. */

@@ -19,8 +19,7 @@ export class Copies<M> {
   #edits: readonly Edit[] = [];
   #replaced: readonly ReplaceEdit[] = [];
   #listEdits: readonly ListEdit[] = [];
-  /** Undefined where copies cannot be compared. */
-  #seen: Snapshot | undefined = new Snapshot();
+  #seen = new Snapshot();
 
   constructor(original: Original<M>) {
     this.#original = original;
@@ -28,7 +27,7 @@ export class Copies<M> {
 
   /** A new list; the messages in it are the caller's own and the copies of the calls before. */
   apply(edits: readonly Edit[]): M[] {
-    if (!this.#seen?.isUnchanged()) this.#forget();
+    if (!this.#seen.isUnchanged()) this.#forget();
     if (edits !== this.#edits) this.#take(edits);
     return restructure(this.#original.format, this.#messages, this.#listEdits);
   }
@@ -61,14 +60,10 @@ export class Copies<M> {
     for (const edit of edits) {
       const next = replaceIn(this.#messages, format, segments, edit);
       // The edits of one message stand together.
-      if (next !== place) this.#note(place);
+      if (next !== place) this.#seen.add(this.#messages[place]);
       place = next;
     }
-    this.#note(place);
-  }
-
-  #note(place: number): void {
-    if (!this.#seen?.add(this.#messages[place])) this.#seen = undefined;
+    this.#seen.add(this.#messages[place]);
   }
 }
 

@@ -29,33 +29,33 @@ export interface PlannerKey<M> {
  */
 export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Planner<M> {
   const [first] = messages;
+  const { isCold } = key;
   // What a cold cache made it do, the history does not tell the next call.
-  if (!isObject(first) || key.isCold) return planAll(messages, key);
-  const known = conversations.get(first) as Conversation<M> | undefined;
-  if (
-    known?.isSame(key.options, key.format) &&
-    beginsWith(messages, known.planner.ledger.messages) &&
-    known.seen.isUnchanged()
-  ) {
-    const fresh = messages.slice(known.planner.ledger.messages.length);
-    if (fresh.length === 0) return known.planner;
-    // Forgotten until it has gone well: a counter or a policy of the caller's may throw in the middle.
-    conversations.delete(first);
-    known.planner.take(fresh);
-    if (known.seen.addAll(fresh)) conversations.set(first, known);
-    return known.planner;
+  if (!isObject(first) || isCold) {
+    const planner = key.create();
+    planner.take(messages, { isCold });
+    return planner;
   }
-  const planner = planAll(messages, key);
-  const seen = new Snapshot();
-  const isComparable = seen.addAll(key.beside) && seen.addAll(messages);
-  if (isComparable) conversations.set(first, { planner, isSame: key.sameAs(), seen });
+  const known = conversations.get(first) as Conversation<M> | undefined;
+  const conversation = known && goesOn(known, messages, key) ? known : begin(key);
+  const { planner, seen } = conversation;
+  const fresh = messages.slice(planner.ledger.messages.length);
+  if (fresh.length === 0) return planner;
+  // Forgotten until it has gone well: a counter or a policy of the caller's may throw in the middle.
+  conversations.delete(first);
+  planner.take(fresh, { seen });
+  if (seen.isComparable) conversations.set(first, conversation);
   return planner;
 }
 
-function planAll<M>(messages: readonly M[], key: PlannerKey<M>): Planner<M> {
-  const planner = key.create();
-  planner.take(messages, key);
-  return planner;
+function begin<M>(key: PlannerKey<M>): Conversation<M> {
+  const seen = new Snapshot();
+  for (const value of key.beside) seen.add(value);
+  return { planner: key.create(), isSame: key.sameAs(), seen };
+}
+
+function goesOn<M>({ planner, isSame, seen }: Conversation<M>, messages: readonly M[], key: PlannerKey<M>): boolean {
+  return isSame(key.options, key.format) && beginsWith(messages, planner.ledger.messages) && seen.isUnchanged();
 }
 
 function beginsWith<M>(messages: readonly M[], start: readonly M[]): boolean {

@@ -6,6 +6,7 @@ import { type Hidden, Ledger, type LedgerOptions } from './ledger.ts';
 import { houseStyle } from './placeholder.ts';
 import type { EpochRecord, Limit, Observation, Policy, Reason, Step } from './policy.ts';
 import { createReport, type Decision, type Report, type Requirement } from './report.ts';
+import type { Snapshot } from './snapshot.ts';
 import { clipResult, maskAll, type Stage, sizeOf, squeeze, summarizeTurns } from './squeeze.ts';
 
 const DEFAULT_WINDOW = 10;
@@ -24,6 +25,11 @@ export interface Added {
   /** Those that are new. What a message behind the last one takes back, only `plan` tells. */
   readonly edits: readonly Edit[];
   readonly report: Report;
+}
+
+interface TakeOptions {
+  readonly isCold?: boolean;
+  readonly seen?: Snapshot;
 }
 
 /** A decision, not yet put into words: a history of a thousand turns decides a thousand times. */
@@ -94,9 +100,13 @@ export class Planner<M> {
     return { edits: this.#ledger.takeNewEdits(), report: this.report() };
   }
 
-  /** Like `add`, for those who only want the whole at the end. */
-  take(messages: readonly M[], { isCold = false } = {}): void {
-    for (const message of messages) this.#takeOne(message);
+  /** Like `add`, for those who only want the whole at the end. What is planned is noted in `seen`. */
+  take(messages: readonly M[], { isCold = false, seen }: TakeOptions = {}): void {
+    for (const message of messages) {
+      this.#takeOne(message);
+      // Now, while its texts are in the processor's caches.
+      seen?.add(message);
+    }
     if (!this.#undecided) this.#decide(isCold);
   }
 

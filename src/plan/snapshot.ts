@@ -17,23 +17,24 @@ const MOST_VALUES = 2000;
 export class Snapshot {
   readonly #owners: Owner[] = [];
   readonly #values: unknown[] = [];
+  #isComparable = true;
 
-  /** Answers false for values that cannot be compared this way. */
-  addAll(roots: readonly unknown[]): boolean {
-    for (const root of roots) if (!this.add(root)) return false;
-    return true;
+  /** False once something was added that cannot be compared this way. */
+  get isComparable(): boolean {
+    return this.#isComparable;
   }
 
-  /** Answers false for a value that cannot be compared this way. */
-  add(root: unknown): boolean {
+  add(root: unknown): void {
+    if (!this.#isComparable || !isObject(root)) return;
     try {
-      return !isObject(root) || this.#add(root as Owner);
+      this.#isComparable = this.#add(root as Owner);
     } catch {
-      return false;
+      this.#isComparable = false;
     }
   }
 
   isUnchanged(): boolean {
+    if (!this.#isComparable) return false;
     const [owners, values] = [this.#owners, this.#values];
     let next = 0;
     for (let i = 0; i < owners.length; i++) {
@@ -43,6 +44,7 @@ export class Snapshot {
     return next === values.length;
   }
 
+  /** Answers false for what cannot be compared this way. */
   #add(root: Owner): boolean {
     const owners = this.#owners;
     const limit = this.#values.length + MOST_VALUES;
@@ -55,10 +57,7 @@ export class Snapshot {
     return true;
   }
 
-  /**
-   * The length of a list or the last key of an object, then its values. A list by index: `for in` makes texts of those.
-   * Answers false for what cannot be compared this way.
-   */
+  /** The length of a list or the last key of an object, then its values. A list by index: `for in` makes texts of those. */
   #addValues(owner: Owner): boolean {
     const [owners, values] = [this.#owners, this.#values];
     if (Array.isArray(owner)) {
