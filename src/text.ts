@@ -28,7 +28,7 @@ export function clipText(text: string, max: number): string {
 
 /** Text from outside, made safe to stand inside a line of ours: one line, no brackets, nothing invisible, no handle. */
 export function quote(text: string, max = 60): string {
-  if (text.length <= max && PLAIN.test(text)) return text;
+  if (text.length <= max && !UNCLEAN.test(text)) return text;
   // A little more than is kept is cleaned: what is removed may leave room.
   const line = headOf(text, max * 4)
     .replace(INVISIBLE, ' ')
@@ -40,8 +40,8 @@ export function quote(text: string, max = 60): string {
   return clipText(line, max);
 }
 
-/** Nothing to clean, as in nearly every name and path. */
-const PLAIN = /^(?!.*p_)[\w./@:+=,~-]+(?: [\w./@:+=,~-]+)*$/;
+/** Found in hardly any name or path. */
+const UNCLEAN = /[^\w./@:+=,~ -]|^ | $| {2}|p_/;
 const HANDLE_LIKE = /p_[a-z2-7]{8,}/g;
 // Control, zero-width and bidirectional characters, separators, and surrogates without their other half.
 const INVISIBLE =

@@ -114,7 +114,7 @@ export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitRes
     format,
     beside: [options.system, options.tools, options.contextWindows],
     sameAs: () => sameAs(options, format),
-    create: () => createPlanner(format, options),
+    create: () => newPlanner(format, options),
     isCold: isCold(options),
   });
   const budget = budgetOf(options);
@@ -133,6 +133,10 @@ export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitRes
 /** A planner for one conversation, with the same options as `fit`. */
 export function createPlanner<M>(format: Format<M>, options: FitOptions = {}): Planner<M> {
   checkOptions('fit', options, RULES);
+  return newPlanner(format, options);
+}
+
+function newPlanner<M>(format: Format<M>, options: FitOptions): Planner<M> {
   const { handleOf, recall = false, model } = options;
   const policy = policyOf(options);
   const counter = options.counter ? checkedCounter(options.counter) : countTokens;

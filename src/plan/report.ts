@@ -75,7 +75,7 @@ export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
   const chars = (sizes: Readonly<Record<Kind, Sizes>>): number =>
     sizes.system.chars + sizes.user.chars + sizes.reasoning.chars + sizes.action.chars + sizes.observation.chars;
   const change = ledger.firstChange();
-  return {
+  const report: Draft = {
     tokens: { before: ledger.tokensBefore, after: ledger.tokens },
     chars: { before: chars(before), after: chars(after) },
     byKind,
@@ -87,18 +87,21 @@ export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
     },
     maskedCount: ledger.maskedCount,
     maskedChars: ledger.maskedChars,
-    ...(progress.stage === undefined ? {} : { reductionStage: progress.stage }),
     epoch: progress.epoch,
-    ...(progress.record ? { record: progress.record } : {}),
-    ...(progress.frontier === undefined ? {} : { frontier: progress.frontier }),
     cache: cacheOf(ledger, change, progress.previousTokens),
     cacheMarkers: change === undefined || change === 0 ? [] : [change],
     requires: progress.requires,
     withinBudget: progress.withinBudget,
     decision: progress.decision,
-    ...(change === undefined && progress.lastChange ? { lastChange: progress.lastChange } : {}),
   };
+  if (progress.stage !== undefined) report.reductionStage = progress.stage;
+  if (progress.record) report.record = progress.record;
+  if (progress.frontier !== undefined) report.frontier = progress.frontier;
+  if (change === undefined && progress.lastChange) report.lastChange = progress.lastChange;
+  return report;
 }
+
+type Draft = { -readonly [Name in keyof Report]: Report[Name] };
 
 function cacheOf<M>(
   ledger: Ledger<M>,
