@@ -224,6 +224,22 @@ describe('what fit remembers, after a review that broke it', () => {
     expect(fit(messages, options).report).toEqual(fit(structuredClone(messages), options).report);
   });
 
+  it('answers where a copy that it gave out cannot be read any more', () => {
+    const messages = results(4);
+    const options = { policy: slidingWindow({ turns: 1 }) };
+    const get = (): never => {
+      throw new Error('broken');
+    };
+    Object.defineProperty(fit(messages, options).messages[3], 'broken', { enumerable: true, get });
+    expect(fit(messages, options).messages).toEqual(fit(structuredClone(messages), options).messages);
+  });
+
+  it('hands out plans that nobody can change for others', () => {
+    const { plan } = fit(results(6), { policy: never(), maxTokens: 2500 });
+    expect(new Set(plan.edits.map(({ kind }) => kind))).toEqual(new Set(['drop', 'insert']));
+    for (const edit of plan.edits) expect(() => Object.assign(edit, { to: 1, before: 1 })).toThrow(TypeError);
+  });
+
   it('hands out reports that nobody can change for others', () => {
     const { decision } = fit(results(2), { policy: slidingWindow({ turns: 9 }) }).report;
     expect(() => Object.assign(decision, { because: 'changed by a caller' })).toThrow(TypeError);

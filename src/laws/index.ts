@@ -24,10 +24,10 @@ export const laws: readonly Law[] = [
 ];
 
 const replacementLaws = laws.filter(isReplacementLaw);
-const listLaws = laws.filter((law) => !isReplacementLaw(law));
+const otherLaws = laws.filter((law) => !isReplacementLaw(law));
 
 /** Everything a plan breaks: then it is refused, and the original goes out. */
 export function brokenLaws<M>(applied: Applied<M>): Violation[] {
   if (applied.plan.edits.length === 0) return [];
-  return [...checkReplacements(replacementLaws, applied), ...listLaws.flatMap((law) => law.check(applied))];
+  return [...checkReplacements(replacementLaws, applied), ...otherLaws.flatMap((law) => law.check(applied))];
 }

@@ -27,6 +27,7 @@ export interface ReplacementLaw extends Law {
 
 export const isReplacementLaw = (law: Law): law is ReplacementLaw => 'checkOne' in law;
 
+/** `checkOne` takes its arguments one by one: a history has thousands of replacements. */
 export function replacementLaw(name: LawName, checkOne: ReplacementLaw['checkOne']): ReplacementLaw {
   const law: ReplacementLaw = { name, checkOne, check: (applied) => checkReplacements([law], applied) };
   return law;

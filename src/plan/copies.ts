@@ -15,7 +15,7 @@ interface Original<M> {
 export class Copies<M> {
   readonly #original: Original<M>;
   #messages: M[] = [];
-  /** The plan's edits as they were given, to know them again. */
+  /** The edits made last, to know the same plan again. */
   #edits: readonly Edit[] = [];
   #replaced: readonly ReplaceEdit[] = [];
   #listEdits: readonly ListEdit[] = [];
@@ -36,6 +36,7 @@ export class Copies<M> {
     this.#messages = [];
     this.#edits = [];
     this.#replaced = [];
+    this.#listEdits = [];
     this.#seen = new Snapshot();
   }
 
@@ -48,7 +49,13 @@ export class Copies<M> {
     }
     const { messages } = this.#original;
     for (let i = this.#messages.length; i < messages.length; i++) this.#messages.push(messages[i] as M);
-    this.#replace(added);
+    try {
+      this.#replace(added);
+    } catch (error) {
+      // Else what was copied before a format of the caller's threw would go out without its edit.
+      this.#forget();
+      throw error;
+    }
     this.#edits = edits;
     this.#replaced = replaced;
     this.#listEdits = edits.filter(isListEdit);
@@ -56,14 +63,14 @@ export class Copies<M> {
 
   #replace(edits: readonly ReplaceEdit[]): void {
     const { format, segments } = this.#original;
-    let place = -1;
+    let last: number | undefined;
     for (const edit of edits) {
-      const next = replaceIn(this.#messages, format, segments, edit);
-      // The edits of one message stand together.
-      if (next !== place) this.#seen.add(this.#messages[place]);
-      place = next;
+      const place = replaceIn(this.#messages, format, segments, edit);
+      // The edits of one message stand together: it is noted once, with all of them.
+      if (last !== undefined && place !== last) this.#seen.add(this.#messages[last]);
+      last = place;
     }
-    this.#seen.add(this.#messages[place]);
+    if (last !== undefined) this.#seen.add(this.#messages[last]);
   }
 }
 

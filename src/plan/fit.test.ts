@@ -143,6 +143,12 @@ describe('the budget', () => {
     expect(tiny({ model: 'tiny', maxTokens: before }).plan.edits).toEqual([]);
     expect(tiny({ model: 'gpt-4o' }).plan.edits).toEqual([]);
   });
+  it('is counted by a counter whose own error is the one that is thrown', () => {
+    const counter = (): number => {
+      throw new Error('no such model');
+    };
+    expect(() => fit(messages, { counter, system: 'You are an agent.' })).toThrow('no such model');
+  });
   it('is counted with the counter that is given', () => {
     const counter = (text: string): number => text.length;
     const { report } = fit(messages, { counter, maxTokens: 8000 });

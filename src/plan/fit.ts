@@ -49,7 +49,7 @@ export interface CacheFacts {
 
 /** What `fit` answers: the messages to send, and what was decided about them. */
 export interface FitResult<M> {
-  /** A new list: the caller's own messages and edited copies, which are those of the call before unless somebody changed them. */
+  /** A new list of the caller's own messages and of edited copies: those of the call before, unless somebody changed them. */
   readonly messages: M[];
   readonly plan: Plan;
   readonly report: Report;
@@ -228,8 +228,12 @@ function likelyFormat(messages: readonly unknown[]): FormatName | undefined {
 
 function sizeBeside(name: 'system' | 'tools', value: unknown, counter: Counter): number {
   if (value === undefined || value === null) return 0;
+  return counter(typeof value === 'string' ? value : writeBeside(name, value));
+}
+
+function writeBeside(name: 'system' | 'tools', value: unknown): string {
   try {
-    return counter(typeof value === 'string' ? value : (JSON.stringify(value) ?? ''));
+    return JSON.stringify(value) ?? '';
   } catch {
     throw badOption(`fit option ${name}`, 'a text or what can be written as JSON', value);
   }

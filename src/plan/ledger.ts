@@ -788,7 +788,7 @@ export class Ledger<M> implements RequestView {
     if (!this.#notesChanged()) return [];
     const role = this.format.noteRole;
     const before = this.#noteSlot();
-    return noteTexts(this.notes).map((text) => ({ kind: 'insert', before, role, text }));
+    return noteTexts(this.notes).map((text) => Object.freeze({ kind: 'insert', before, role, text }));
   }
 
   /** A system note stands right behind the system prompt; a user's stands where the gap is. */
@@ -825,10 +825,11 @@ function lastIndex<T>(list: readonly T[], holds: (item: T) => boolean): number {
 
 /** Leaves out some messages, and all that stand between the rows. */
 function dropsBetween(rows: readonly TurnRow[], messages: readonly number[]): DropEdit[] {
-  const drops: DropEdit[] = messages.map((index) => ({ kind: 'drop', from: index, to: index + 1 }));
+  const drop = (from: number, to: number): DropEdit => Object.freeze({ kind: 'drop', from, to });
+  const drops = messages.map((index) => drop(index, index + 1));
   let next = 0;
   for (const { from, to } of rows) {
-    if (next < from) drops.push({ kind: 'drop', from: next, to: from });
+    if (next < from) drops.push(drop(next, from));
     next = to;
   }
   return drops;

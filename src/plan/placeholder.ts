@@ -105,12 +105,11 @@ export function failureOf({ isError, text }: Pick<HiddenResult, 'isError' | 'tex
 
 const EXIT_CODE = /\bexit(?:ed)?(?: with)?[ _-]?(?:code|status)?["']?[:= ]{1,3}["']?(-?\d{1,5})\b/i;
 
-const readExitCode = (text: string): string | undefined =>
-  findExitCode(headOf(text, 400)) ?? findExitCode(tailOf(text, 400));
-
-/** Most texts hold no such word: to look for that first is quicker than the pattern. */
-const findExitCode = (text: string): string | undefined =>
-  text.includes('xit') ? EXIT_CODE.exec(text)?.[1] : undefined;
+function readExitCode(text: string): string | undefined {
+  // Most texts hold no such word: to look for that first is quicker than the pattern.
+  if (!text.includes('xit')) return undefined;
+  return EXIT_CODE.exec(headOf(text, 400))?.[1] ?? EXIT_CODE.exec(tailOf(text, 400))?.[1];
+}
 
 /** An exception names the cause; a line that merely says "error" or "failed" is the next best. */
 const ERROR_LINES = [

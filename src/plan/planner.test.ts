@@ -117,6 +117,23 @@ describe('a decision that was not sent yet', () => {
     expect(planner.report().maskedCount).toBe(0);
     expect(planner.messages()).toEqual(planner.ledger.messages);
   });
+  it('is made in the messages too, though a policy threw before', () => {
+    let isBroken = false;
+    const base = slidingWindow({ turns: 1 });
+    const step: Policy['step'] = (state, request) => {
+      if (isBroken) throw new Error('broken');
+      return base.step(state, request);
+    };
+    const messages = history(4);
+    const planner = plannerOf({ policy: { ...base, step } });
+    planner.add(...messages.slice(0, -1));
+    isBroken = true;
+    expect(() => planner.add(...messages.slice(-1))).toThrow('broken');
+    planner.messages();
+    isBroken = false;
+    planner.add();
+    expect(planner.messages()).toEqual(fit(messages, { policy: base }).messages);
+  });
   it('stays once a reply came', () => {
     const planner = plannerOf({ policy: slidingWindow({ turns: 0, minTokens: 0 }) });
     planner.add(...history(1), reply('Done.'));

@@ -114,6 +114,7 @@ export class Planner<M> {
     return { version: 1, edits: this.#ledger.edits() };
   }
 
+  /** The messages to send. Those given to a planner must not be changed afterwards: an edited one is a copy of what it was. */
   messages(): M[] {
     return this.result().messages;
   }
@@ -213,6 +214,7 @@ export class Planner<M> {
     const taken = this.#epochs.length === 0 ? this.#epochs : this.#takenNow();
     ledger.isCold = isCold || taken.some(({ before }) => before === undefined);
     this.#isLawful = false;
+    this.#decision = undefined;
     this.#report = undefined;
     const before = this.#progress;
     const previousTokens = ledger.requestTokens;

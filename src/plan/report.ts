@@ -75,7 +75,7 @@ export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
   const chars = (sizes: Readonly<Record<Kind, Sizes>>): number =>
     sizes.system.chars + sizes.user.chars + sizes.reasoning.chars + sizes.action.chars + sizes.observation.chars;
   const change = ledger.firstChange();
-  const report: Draft = {
+  const report: WritableReport = {
     tokens: { before: ledger.tokensBefore, after: ledger.tokens },
     chars: { before: chars(before), after: chars(after) },
     byKind,
@@ -101,7 +101,7 @@ export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
   return report;
 }
 
-type Draft = { -readonly [Name in keyof Report]: Report[Name] };
+type WritableReport = { -readonly [Name in keyof Report]: Report[Name] };
 
 function cacheOf<M>(
   ledger: Ledger<M>,

@@ -9,7 +9,8 @@ const MOST_VALUES = 2000;
 /**
  * Every object in some messages, and every value in them in the order in which it stands, to see whether anything was
  * changed in place. A key that is renamed moves to the end, so the last one tells; not noticed is only an object whose last
- * keys were all deleted and written anew with the same values in the same order, some under other names but not the last.
+ * keys were all deleted and written anew with the same values in the same order, some under other names but not the last,
+ * and what no JSON shows: symbols, hidden properties, names in a list, frozen or not.
  *
  * Compared with `Object.is`: to compare with `===`, V8 reads the head of every text, and to fetch those from all over the
  * memory takes longer than all the rest.
@@ -34,7 +35,14 @@ export class Snapshot {
   }
 
   isUnchanged(): boolean {
-    if (!this.#isComparable) return false;
+    try {
+      return this.#isComparable && this.#compareAll();
+    } catch {
+      return false;
+    }
+  }
+
+  #compareAll(): boolean {
     const [owners, values] = [this.#owners, this.#values];
     let next = 0;
     for (let i = 0; i < owners.length; i++) {
@@ -71,7 +79,7 @@ export class Snapshot {
     const start = values.push(undefined) - 1;
     let last: string | undefined;
     for (const key in owner) {
-      // Those come before all others.
+      // Such keys come before all others.
       if (last === undefined && isIndex(key)) return false;
       const value = (owner as Fields)[key];
       values.push(value);
