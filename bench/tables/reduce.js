@@ -73,16 +73,16 @@ function againstFloor({ title, note, rows, target }) {
 const goal = (target) => (target === undefined ? '-' : `<= ${target}`);
 
 function growth(calls) {
-  const pairs = Object.entries(calls).flatMap(([call, rows]) =>
-    rows.slice(1).map((row, i) => ({ call, from: rows[i], to: row })),
-  );
+  const pairs = Object.entries(calls).flatMap(([call, rows]) => [
+    ...rows.slice(1).map((row, i) => ({ call, from: rows[i], to: row })),
+    { call, from: rows.find(({ size }) => size === 1000), to: rows.at(-1), isJudged: true },
+  ]);
   return {
-    title: 'fit, growth: ten times the messages',
-    note: 'linear is what the floor grows: ten times the messages leave the caches of the processor, for both',
+    title: 'fit, growth: more messages',
+    note: 'linear is what the floor grows: longer histories leave the caches of the processor, for both; judged over the whole range',
     columns: ['call', 'from', 'to', 'time × ours', 'time × floor', 'ours / floor', 'target', ''],
-    rows: pairs.map(({ call, from, to }) => {
+    rows: pairs.map(({ call, from, to, isJudged = false }) => {
       const [ours, floor] = [to.ours / from.ours, to.floor / from.floor];
-      const isJudged = from.size >= 1000;
       const cells = [call, count(from.size), count(to.size), ratio(ours), ratio(floor), ratio(ours / floor)];
       return {
         cells: [...cells, isJudged ? goal(GROWTH_TARGET) : '-'],

@@ -83,9 +83,10 @@ export class Planner<M> {
   };
 
   constructor(format: Format<M>, options: PlannerOptions) {
-    const { policy, maxTokens, model, epochs, ...ledger } = options;
+    const { policy, maxTokens, model, epochs, counter, handleOf, show, keepSigned, besideTokens } = options;
     const { style = houseStyle, toolUse, maxResultTokens } = policy;
-    this.#ledger = new Ledger(format, { ...ledger, style, toolUse, maxResultTokens });
+    const ledgerOptions = { counter, handleOf, show, keepSigned, besideTokens, style, toolUse, maxResultTokens };
+    this.#ledger = new Ledger(format, ledgerOptions);
     this.#copies = new Copies(this.#ledger);
     this.#epochs = epochs ?? [];
     this.#policy = policy;
