@@ -89,6 +89,13 @@ describe('quote', () => {
     expect(quote(`x${HANDLE}${HANDLE}y`)).not.toContain('p_');
   });
 
+  it.each(['http_handlers.py', 'app_settings.ts', 'mcp_palimpsest_recall', 'p_settings.json', 'src/wp_content/x.php'])(
+    'shows the name %s whole',
+    (name) => {
+      expect(quote(name)).toBe(name);
+    },
+  );
+
   it('leaves no handle where blanking one would join the parts of another', () => {
     const nested = `pp_bbbbbbbb_${'a'.repeat(26)}`;
     expect(quote(nested)).not.toMatch(/p_[a-z2-7]{26}/);

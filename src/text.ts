@@ -42,7 +42,8 @@ export function quote(text: string, max = 60): string {
 
 /** Found in hardly any name or path. */
 const UNCLEAN = /[^\w./@:+=,~ -]|^ | $| {2}|p_/;
-const HANDLE_LIKE = /p_[a-z2-7]{8,}/g;
+// As long as a handle is: `http_handlers.py` and `app_settings.ts` are names.
+const HANDLE_LIKE = /p_[a-z2-7]{26,}/g;
 // Control, zero-width and bidirectional characters, separators, and surrogates without their other half.
 const INVISIBLE =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: removing them is the point

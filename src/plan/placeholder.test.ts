@@ -14,7 +14,7 @@ import {
   writePlaceholder,
 } from './placeholder.ts';
 import { hybrid } from './policies/hybrid.ts';
-import { slidingWindow } from './policies/sliding-window.ts';
+import { polling, slidingWindow } from './policies/sliding-window.ts';
 
 const HANDLE = ` · recall ${handleOf('some text')}`;
 
@@ -37,6 +37,19 @@ describe('housePlaceholder', () => {
     const result = hidden({ tool: 'read_file', text: text, args: '{"path":"src/a.ts"}' });
     expect(housePlaceholder(result)).toBe('[read_file src/a.ts: 213 lines, 7431 chars masked]');
     expect(housePlaceholder(result, HANDLE)).toBe(`[read_file src/a.ts: 213 lines, 7431 chars masked${HANDLE}]`);
+  });
+
+  it('shows names that contain p_ whole, through fit', () => {
+    const names = ['src/http_handlers.py', 'lib/app_settings.ts', 'mcp_palimpsest_recall'];
+    const history = [
+      system('s'),
+      user('u'),
+      ...names.flatMap((path, i) =>
+        toolTurn({ id: `c${i}`, tool: 'read_file', args: JSON.stringify({ path }), output: prose(2000) }),
+      ),
+    ];
+    const shown = fit(history, { policy: polling({ turns: 0, every: 1 }) }).messages.map(({ content }) => content);
+    for (const name of names) expect(shown).toContain(`[read_file ${name}: 1 line, 2000 chars masked]`);
   });
 
   it('says one line, not lines', () => {
