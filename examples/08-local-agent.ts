@@ -6,7 +6,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { defineTool, openaiChatDialect, openSession, runAgent } from 'palimpsest/manager';
+import { openaiChat } from 'palimpsest';
+import { defineTool, openSession, runAgent } from 'palimpsest/manager';
 import { fromUrl } from 'palimpsest/models';
 
 const folder = await mkdtemp(join(tmpdir(), 'local-agent-'));
@@ -31,7 +32,7 @@ const tools = [
 ];
 
 const server = await startServer();
-const session = await openSession({ directory: join(folder, 'sessions'), id: 'leak', dialect: openaiChatDialect });
+const session = await openSession({ directory: join(folder, 'sessions'), id: 'leak', format: openaiChat });
 const { status, text, iterations } = await runAgent({
   model: fromUrl({ baseURL: server.url, model: 'scripted' }),
   context: session,

@@ -155,6 +155,19 @@ function sourcesOfDoors(): Record<string, string[]> {
 
 const sourceOf = (types: string): string => join(ROOT, types.replace('./dist/', 'src/').replace(/\.d\.ts$/, '.ts'));
 
+describe('palimpsest/manager', () => {
+  it('exports only functions and classes that a page or an example names', async () => {
+    const examples = readdirSync(join(ROOT, 'examples')).filter((name) => name.endsWith('.ts'));
+    const texts = [
+      ...pages.filter(({ path }) => path !== join('docs', 'exports.md')).map(({ text }) => text),
+      ...examples.map((name) => readFileSync(join(ROOT, 'examples', name), 'utf8')),
+    ].join('\n');
+    const named = new Set(texts.match(/\w+/g));
+    const { ...exported } = await import('../src/manager/index.ts');
+    expect(Object.keys(exported).filter((name) => !named.has(name))).toEqual([]);
+  });
+});
+
 describe('output shown in the docs', () => {
   it('is what the program prints', async () => {
     expect(await wrongOutputs(pages)).toEqual([]);

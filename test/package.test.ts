@@ -242,7 +242,7 @@ describe.each([
 
 const SERVER = `
 import { createServer } from 'node:http';
-import type { ChatMessage } from 'palimpsest';
+import { type AnthropicMessage, anthropic, type ChatMessage } from 'palimpsest';
 import { createGateway, type Gateway, type Receipt } from 'palimpsest/gateway';
 import { ContextManager, defineTool, openSession, type Reply, renderWithBudget, runAgent, type Session } from 'palimpsest/manager';
 import { createMcpServer } from 'palimpsest/mcp';
@@ -251,6 +251,8 @@ import { createMemoryStore } from 'palimpsest/store';
 
 const store = createMemoryStore();
 const session: Session<ChatMessage> = await openSession({ directory: 'sessions', id: 'one', store });
+const inFormat: Session<AnthropicMessage> = await openSession({ directory: 'sessions', id: 'two', format: anthropic });
+const named: Session<ChatMessage> = await openSession({ directory: 'sessions', id: 'three', format: 'chat' });
 const action = new ContextManager<ChatMessage>({ session, softThreshold: 0.7 }).evaluate();
 if (action.type === 'wind-down') console.log(action.notice);
 const rendered = renderWithBudget(session.messages(), { model: 'gpt-5', maxHistoryTokens: 0 });
@@ -268,7 +270,7 @@ const local = fromUrl({ baseURL: 'http://127.0.0.1:11434/v1', model: 'llama3.2' 
 const gateway: Gateway = createGateway({ store });
 createServer(gateway);
 const cost = (receipt: Receipt): number => receipt.cost.without - receipt.cost.sent;
-export { cost, createMcpServer, local, status };
+export { cost, createMcpServer, inFormat, local, named, status };
 `;
 
 const CONSUMER = `

@@ -1,7 +1,7 @@
 import { badOption, positive } from '../options.ts';
 
 /** How many messages stay in memory where no model is known. */
-export const DEFAULT_ACTOR_MESSAGE_LIMIT = 1000;
+const DEFAULT_ACTOR_MESSAGE_LIMIT = 1000;
 
 /** A message has about 200 tokens; twice as many stay as fit, so that a render can cut precisely. */
 const TOKENS_PER_MESSAGE = 200;

@@ -4,7 +4,6 @@ import type { Session } from './session/session.ts';
 export type AgentContext<M> = Pick<
   Session<M>,
   | 'format'
-  | 'dialect'
   | 'number'
   | 'status'
   | 'manager'

@@ -1,5 +1,5 @@
-import type { ToolCall, ToolResult } from './dialect.ts';
 import type { RenderReport } from './render-with-budget.ts';
+import type { ToolCall, ToolResult } from './tool-call.ts';
 import type { Usage } from './usage.ts';
 
 /** What happens in a run, as it happens. */

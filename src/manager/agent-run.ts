@@ -6,7 +6,7 @@ import type { Requirement } from '../plan/report.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { AgentEvent } from './agent-event.ts';
 import { type Approve, type Decision, deniedResult, type JudgedCall, judge } from './approvals.ts';
-import type { ToolCall, ToolResult } from './dialect.ts';
+import { messageWriter } from './message-writer.ts';
 import { checkReply, type ModelRequest, type Reply, type Stop, type ToolDefinition } from './model.ts';
 import { openCallsOf, resultsForOpen } from './open-calls.ts';
 import { isOverflow } from './overflow.ts';
@@ -14,6 +14,7 @@ import type { Rendered } from './render-with-budget.ts';
 import { RequestBudget } from './request-budget.ts';
 import { errorText } from './result-text.ts';
 import type { AgentOptions, AgentResult, AgentStatus } from './run-agent.ts';
+import type { ToolCall, ToolResult } from './tool-call.ts';
 import { failed, type PreparedCall, prepareCall, runCall, type Toolbox } from './tools.ts';
 import { addUsage, type Usage } from './usage.ts';
 
@@ -59,8 +60,8 @@ export class AgentRun<M> {
   /** Calls that an earlier run left open: a provider takes no message before they are answered. */
   async skipOpenCalls(): Promise<void> {
     const reason = 'it was not made: the conversation went on without it';
-    const { dialect } = this.#context;
-    const results = resultsForOpen(dialect, this.#context.messages(), (call) => failed(call, reason));
+    const writer = messageWriter(this.#context.format);
+    const results = resultsForOpen(writer, this.#context.messages(), (call) => failed(call, reason));
     if (results.length === 0) return;
     await this.#context.log({ type: 'tools_skipped', call_ids: results.map(({ call }) => call.id), reason });
     await this.#context.answer(...results);
@@ -108,7 +109,8 @@ export class AgentRun<M> {
   async #steer(): Promise<boolean> {
     const texts = this.#options.steering?.drain() ?? [];
     if (texts.length === 0) return false;
-    await this.#context.add(...texts.map((text) => this.#context.dialect.user(text)));
+    const writer = messageWriter(this.#context.format);
+    await this.#context.add(...texts.map((text) => writer.user(text)));
     for (const text of texts) this.#emit({ type: 'steered', text });
     return true;
   }

@@ -1,6 +1,6 @@
 import { badOption } from '../options.ts';
-import type { ToolCall, ToolResult } from './dialect.ts';
 import { errorText } from './result-text.ts';
+import type { ToolCall, ToolResult } from './tool-call.ts';
 import { failed, type PreparedCall } from './tools.ts';
 
 /** What a person decided about a call. */

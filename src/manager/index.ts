@@ -1,5 +1,5 @@
 export type { Truncation } from '../plan/policy.ts';
-export { actorMessageLimit, DEFAULT_ACTOR_MESSAGE_LIMIT } from './actor-message-limit.ts';
+export { actorMessageLimit } from './actor-message-limit.ts';
 export type { AgentContext } from './agent-context.ts';
 export type { AgentEvent } from './agent-event.ts';
 export type { Approve, Decision } from './approvals.ts';
@@ -13,27 +13,13 @@ export { type ContextGauge, contextGauge } from './context-gauge.ts';
 export { ContextManager } from './context-manager.ts';
 export type { Beside, ContextManagerOptions, ContextSource, ManagerState } from './context-manager-options.ts';
 export type { Cut, CutStep } from './cut-history.ts';
-export {
-  aiSdkDialect,
-  anthropicDialect,
-  chatDialect,
-  type Dialect,
-  dialectOf,
-  geminiDialect,
-  langchainDialect,
-  openaiAgentsDialect,
-  openaiChatDialect,
-  openaiResponsesDialect,
-  type ToolCall,
-  type ToolResult,
-} from './dialect.ts';
 export { type EpochGoal, type ForcedEpoch, forceEpoch } from './force-epoch.ts';
 export { type LoopBudgetOptions, type LoopPolicyOptions, loopBudget, loopPolicy } from './loop-budget.ts';
 export { createMemorySession, type MemorySessionOptions } from './memory-session.ts';
 export type { Model, ModelRequest, Reply, Stop, ToolDefinition } from './model.ts';
-export { compressedNotice, isManagerNotice, restartNotice, sessionContinuity, windDownNotice } from './notices.ts';
+export { sessionContinuity } from './notices.ts';
 export { openSession } from './open-session.ts';
-export { isOverflow, type OverflowWords, overflowTable } from './overflow.ts';
+export { isOverflow } from './overflow.ts';
 export { recallTool } from './recall-tool.ts';
 export { type Rendered, type RenderOptions, type RenderReport, renderWithBudget } from './render-with-budget.ts';
 export {
@@ -59,6 +45,7 @@ export type {
 } from './session/session.ts';
 export { type SweepOptions, type Swept, sweepSessions } from './session/sweep-sessions.ts';
 export { createSteering, type Steering, type SteeringQueue } from './steering.ts';
+export type { ToolCall, ToolResult } from './tool-call.ts';
 export { defineTool, type StandardSchema, type Tool, type ToolContext } from './tools.ts';
 export { type Trimmed, type TrimOptions, trimMessages } from './trim-messages.ts';
-export { addUsage, readUsage, type Usage } from './usage.ts';
+export { readUsage, type Usage } from './usage.ts';

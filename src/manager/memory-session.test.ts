@@ -9,6 +9,8 @@ describe('createMemorySession', () => {
     ['a part that results do not have', { toolResultTruncation: 'middle' }],
     ['a hook that is none', { onWindDown: 5 }],
     ['an option of the disk', { directory: 'x' }],
+    ['a format that is not there', { format: 'chatt' }],
+    ['a format that has no writer', { format: { ...chat, name: 'mine' } }],
     ['a misspelt option', { maxToolResultToken: 5 }],
     ['thresholds that the manager refuses', { softThreshold: 0.95 }],
   ])('refuses %s', (_what, options) => {

@@ -3,7 +3,7 @@ import { checkOptions, func } from '../options.ts';
 import type { Counter } from '../tokens/counter.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { Cut } from './cut-history.ts';
-import type { Dialect, ToolResult } from './dialect.ts';
+import type { MessageWriter } from './message-writer.ts';
 import { sessionContinuity } from './notices.ts';
 import { resultsForOpen, skippedByRestart } from './open-calls.ts';
 import { type Rendered, type RenderOptions, renderWithBudget } from './render-with-budget.ts';
@@ -13,6 +13,7 @@ import type { MaskReport } from './session/session.ts';
 import type { EventBody, LoggedEvent, SessionStatus } from './session/session-event.ts';
 import { SessionManager } from './session/session-manager.ts';
 import { partsOf, SETTINGS_RULES, type SessionSettings } from './session-settings.ts';
+import type { ToolResult } from './tool-call.ts';
 
 /** Options of `createMemorySession`: those of `openSession` that have nothing to do with the disk. */
 export interface MemorySessionOptions<M> extends SessionSettings<M> {
@@ -27,17 +28,17 @@ export function createMemorySession<M>(options: MemorySessionOptions<M> = {}): A
 }
 
 class MemorySession<M> implements AgentContext<M> {
-  readonly dialect: Dialect<M>;
   readonly manager: SessionManager<M>;
+  readonly #writer: MessageWriter<M>;
   readonly #options: MemorySessionOptions<M>;
   readonly #conversation: Conversation<M>;
   readonly #counter: Counter;
   #seq = 0;
 
   constructor(options: MemorySessionOptions<M>) {
-    const { dialect, conversation, manager } = partsOf(options, { hasStore: false });
+    const { writer, conversation, manager } = partsOf(options, { hasStore: false });
     this.#options = options;
-    this.dialect = dialect;
+    this.#writer = writer;
     this.#conversation = new Conversation(conversation);
     this.#counter = conversation.counter;
     this.manager = new SessionManager<M>(
@@ -47,7 +48,7 @@ class MemorySession<M> implements AgentContext<M> {
   }
 
   get format(): Format<M> {
-    return this.dialect.format;
+    return this.#writer.format;
   }
   get number(): number {
     return this.#conversation.number;
@@ -62,7 +63,7 @@ class MemorySession<M> implements AgentContext<M> {
   }
 
   async answer(...results: readonly ToolResult[]): Promise<void> {
-    for (const event of resultEvents(this.#conversation, this.dialect, results)) this.#apply(event);
+    for (const event of resultEvents(this.#conversation, this.#writer, results)) this.#apply(event);
   }
 
   messages(): readonly M[] {
@@ -93,10 +94,10 @@ class MemorySession<M> implements AgentContext<M> {
   }
 
   async restart(reason = 'hard_threshold_exceeded'): Promise<void> {
-    await this.answer(...resultsForOpen(this.dialect, this.messages(), skippedByRestart));
+    await this.answer(...resultsForOpen(this.#writer, this.messages(), skippedByRestart));
     const { turns: previous_turns } = this.#conversation;
     const { sessionNumber: session_number, carryover, notice } = this.manager.beginNext();
-    const messages = [...carryover, this.dialect.notice(notice)];
+    const messages = [...carryover, this.#writer.notice(notice)];
     const about = { session_number, previous_turns, carryover_messages: carryover.length, reason };
     this.#apply({ type: 'session_restart', ...about, messages });
   }

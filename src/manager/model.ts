@@ -1,7 +1,8 @@
 import { PalimpsestError } from '../errors.ts';
 import { isRecord, toText } from '../formats/lens.ts';
+import type { Format, FormatName } from '../message.ts';
 import type { Requirement } from '../plan/report.ts';
-import type { Dialect, ToolCall } from './dialect.ts';
+import type { ToolCall } from './tool-call.ts';
 import { readUsage, type Usage } from './usage.ts';
 
 /** A tool as a model is told of it. */
@@ -41,10 +42,11 @@ export interface Reply<M> {
   readonly stop?: Stop;
 }
 
-/** Any model: a function, and the dialect of its messages (`chat` if it names none). */
+/** Any model: a function, and the format of its messages. */
 export interface Model<M> {
   (request: ModelRequest<M>, signal: AbortSignal): Promise<Reply<M>>;
-  readonly dialect?: Dialect<M>;
+  /** A format, such as `anthropic`, or its name. That of the session if not given, and `chat` without a session. */
+  readonly format?: Format<M> | FormatName;
   /** For its context window and prices. */
   readonly model?: string;
 }

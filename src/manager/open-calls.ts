@@ -1,7 +1,8 @@
 import { OpenCalls } from '../formats/calls.ts';
 import type { Format, Segment } from '../message.ts';
-import type { Dialect, ToolCall, ToolResult } from './dialect.ts';
+import type { MessageWriter } from './message-writer.ts';
 import { readCall } from './model.ts';
+import type { ToolCall, ToolResult } from './tool-call.ts';
 
 /** The calls of a conversation that got no result yet. */
 export function openCallsOf<M>(format: Format<M>, messages: readonly M[]): ToolCall[] {
@@ -32,11 +33,11 @@ export interface PlacedResults<M> {
 
 /** Puts results behind the reply that asked for them, since a provider looks for them nowhere else. */
 export function placeResults<M>(
-  dialect: Dialect<M>,
+  writer: MessageWriter<M>,
   messages: readonly M[],
   results: readonly ToolResult[],
 ): PlacedResults<M>[] {
-  const segments = dialect.format.view(messages);
+  const segments = writer.format.view(messages);
   const open = openIn(segments);
   const places = new Map<number, ToolResult[]>();
   for (const result of results) {
@@ -44,7 +45,7 @@ export function placeResults<M>(
     const before = asked ? endOfReply(segments, asked.message) : messages.length;
     places.set(before, [...(places.get(before) ?? []), result]);
   }
-  return [...places].map(([before, own]) => ({ before, messages: dialect.results(own) }));
+  return [...places].map(([before, own]) => ({ before, messages: writer.results(own) }));
 }
 
 /** Behind the reply and what already answers it. */
@@ -61,14 +62,14 @@ const PAIR: ReadonlySet<Segment['kind']> = new Set(['reasoning', 'action', 'obse
 
 /** Results for the calls that nobody executes any more; none where the provider executes one of them itself. */
 export function resultsForOpen<M>(
-  dialect: Dialect<M>,
+  writer: MessageWriter<M>,
   messages: readonly M[],
   resultOf: (call: ToolCall) => ToolResult,
 ): readonly ToolResult[] {
-  const { format } = dialect;
+  const { format } = writer;
   const results = openCallsOf(format, messages).map(resultOf);
   if (results.length === 0) return [];
-  const answered = withResults(messages, placeResults(dialect, messages, results));
+  const answered = withResults(messages, placeResults(writer, messages, results));
   return format.check(answered).length > format.check(messages).length ? [] : results;
 }
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { RecordingDisk } from '../../test/store/support/recording-disk.ts';
+import { anthropic } from '../formats/anthropic.ts';
 import { chat } from '../formats/chat.ts';
 import { never } from '../plan/policies/never.ts';
 import { slidingWindow } from '../plan/policies/sliding-window.ts';
@@ -217,7 +218,10 @@ describe('openSession', () => {
     [{ snapshotEvery: 0 }, /snapshotEvery/],
     [{ compaction: 'sometimes' }, /compaction/],
     [{ snapshotevery: 5 }, /did you mean snapshotEvery/],
-    [{ dialect: 'chatt' }, /chat/],
+    [{ format: 'chatt' }, /option format .* chat, .*'chatt'/],
+    [{ format: { ...anthropic, name: 'mine' } }, /option format .* anthropic, .*'mine'/],
+    [{ format: {} }, /option format .*a format or its name/],
+    [{ dialect: 'anthropic' }, /dialect/],
     [{ maxToolResultTokens: 0 }, /maxToolResultTokens/],
   ])('refuses %j', async (wrong, text) => {
     const options = { directory: freshFolder(), id: 'chat', ...wrong } as never;
@@ -227,7 +231,7 @@ describe('openSession', () => {
   it('refuses another format than the one the session began with', async () => {
     const directory = freshFolder();
     await (await openChat({ directory, id: 'chat' })).close();
-    await expect(openChat({ directory, id: 'chat', dialect: 'anthropic' })).rejects.toMatchObject({
+    await expect(openChat({ directory, id: 'chat', format: 'anthropic' })).rejects.toMatchObject({
       code: 'BAD_OPTION',
     });
     await (await openChat({ directory, id: 'chat' })).close();

@@ -1,5 +1,5 @@
 import type { FormatName } from '../message.ts';
-import type { ToolCall } from './dialect.ts';
+import type { ToolCall } from './tool-call.ts';
 
 interface Said {
   readonly text: string;

@@ -2,6 +2,7 @@ import { PalimpsestError } from '../errors.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { AgentEvent } from './agent-event.ts';
+import { messageWriter } from './message-writer.ts';
 import { windDownNotice } from './notices.ts';
 import type { Rendered, RenderOptions } from './render-with-budget.ts';
 import { sizeOfMessages } from './sizes.ts';
@@ -126,7 +127,7 @@ export class RequestBudget<M> {
     if (masked === 0) return;
     const saved = (reclaimedPct / 100) * this.#context.manager.contextLimit;
     this.#sent = { ...this.#sent, requestTokens: Math.max(0, this.#sent.requestTokens - saved) };
-    if (notice !== undefined) await this.#context.add(this.#context.dialect.notice(notice));
+    if (notice !== undefined) await this.#context.add(messageWriter(this.#context.format).notice(notice));
     this.#options.emit({ type: 'masked', masked, total, reclaimedPct });
   }
 
@@ -134,7 +135,7 @@ export class RequestBudget<M> {
     this.#isWindingDown = true;
     this.#hasCut = false;
     this.#options.emit({ type: 'wind-down', usagePct: this.#nextPct() });
-    await this.#context.add(this.#context.dialect.notice(notice));
+    await this.#context.add(messageWriter(this.#context.format).notice(notice));
     await this.#context.windDown();
   }
 

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { AnthropicMessage } from '../formats/anthropic.ts';
+import { type AnthropicMessage, anthropic } from '../formats/anthropic.ts';
 import { chat } from '../formats/chat.ts';
 import type { ChatMessage } from '../message.ts';
 import { polling } from '../plan/policies/sliding-window.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { AgentEvent } from './agent-event.ts';
-import { anthropicDialect } from './dialect.ts';
 import { createMemorySession } from './memory-session.ts';
 import type { Model, ModelRequest } from './model.ts';
 import { resumeAgent, runAgent } from './run-agent.ts';
@@ -27,6 +26,8 @@ const count = ({ messages, system, tools }: ModelRequest<ChatMessage>): number =
 /** What a provider would refuse. */
 const violations = (requests: readonly ModelRequest<ChatMessage>[]) =>
   requests.flatMap(({ messages }) => chat.check(messages));
+
+const inFormat = (format: unknown) => Object.assign(scripted(say('x')), { format });
 
 describe('runAgent', () => {
   it('ends with the first reply that calls nothing', async () => {
@@ -149,14 +150,14 @@ describe('runAgent', () => {
   it('leaves calls open that the provider answers itself', async () => {
     const searching = { type: 'server_tool_use', id: 'srv_1', name: 'web_search', input: {} };
     const paused = { role: 'assistant', content: [searching] };
-    const context = createMemorySession<AnthropicMessage>({ dialect: anthropicDialect });
+    const context = createMemorySession<AnthropicMessage>({ format: anthropic });
     await context.add({ role: 'user', content: 'Search.' }, paused);
     const asked: (readonly AnthropicMessage[])[] = [];
     const ask = async ({ messages }: ModelRequest<AnthropicMessage>) => {
       asked.push(messages);
       return { messages: [{ role: 'assistant', content: 'Found.' }], calls: [], text: 'Found.' };
     };
-    await runAgent({ model: Object.assign(ask, { dialect: anthropicDialect }), context });
+    await runAgent({ model: Object.assign(ask, { format: anthropic }), context });
     expect(asked[0]?.at(-1)).toEqual(paused);
   });
 
@@ -169,9 +170,36 @@ describe('runAgent', () => {
     ['no iterations', { model: scripted(), maxToolIterations: 0 }],
     ['a context that is no session', { model: scripted(), context: {} }],
     ['tools that are no list', { model: scripted(), tools: {} }],
+    ['a model in a format that has no writer', { model: inFormat({ ...chat, name: 'mine' }), task: 'Go.' }],
+    ['a model in a format that is not there', { model: inFormat('chatt'), task: 'Go.' }],
     ['two tools of one name', { model: scripted(), tools: [echo, echo] }],
   ])('refuses %s', async (_what, options) => {
     await expect(runAgent(options as never)).rejects.toMatchObject({ code: 'BAD_OPTION' });
+  });
+
+  it('runs in the format of its model without a session, given as an object or by its name', async () => {
+    for (const format of [anthropic, 'anthropic'] as const) {
+      const asked: (readonly AnthropicMessage[])[] = [];
+      const ask = async ({ messages }: ModelRequest<AnthropicMessage>) => {
+        asked.push(messages);
+        const use = { type: 'tool_use', id: 'toolu_1', name: 'echo', input: { text: 'x' } };
+        if (asked.length > 1) return { messages: [{ role: 'assistant', content: 'Done.' }], calls: [], text: 'Done.' };
+        const calls = [{ id: 'toolu_1', name: 'echo', arguments: { text: 'x' } }];
+        return { messages: [{ role: 'assistant', content: [use] }], calls, text: '' };
+      };
+      await runAgent({ model: Object.assign(ask, { format }), tools: [echo], task: 'Echo.' });
+      expect(asked[1]?.at(-1)).toEqual({
+        role: 'user',
+        content: [{ type: 'tool_result', tool_use_id: 'toolu_1', content: 'echo: x' }],
+      });
+    }
+  });
+
+  it('names the format of a model for which there is no writer, and those that it may have', async () => {
+    const model = inFormat({ ...chat, name: 'mine' }) as never;
+    await expect(runAgent({ model, task: 'Go.' })).rejects.toThrow(
+      /the format of the model to be one of chat, .*openai-agents, or a format object with such a name but found 'mine'/,
+    );
   });
 
   it('refuses to run twice at a time in one session: each would answer the calls of the other', async () => {
@@ -191,9 +219,9 @@ describe('runAgent', () => {
   });
 
   it('refuses a session in another format than the model', async () => {
-    const model: Model<never> = Object.assign(async () => say('x') as never, { dialect: anthropicDialect as never });
-    const context = createMemorySession<never>({ dialect: 'chat' });
-    await expect(runAgent({ model, context, task: 'x' })).rejects.toThrow(/dialect: 'anthropic'.*'chat'/);
+    const model: Model<never> = Object.assign(async () => say('x') as never, { format: 'anthropic' } as const);
+    const context = createMemorySession<never>({ format: 'chat' });
+    await expect(runAgent({ model, context, task: 'x' })).rejects.toThrow(/format: 'anthropic'.*'chat'/);
   });
 });
 
@@ -714,7 +742,7 @@ describe('signed thinking', () => {
           text: isFirst ? '' : 'Done.',
         };
       },
-      { dialect: anthropicDialect as never, model: 'claude-opus-5-5' },
+      { format: 'anthropic' as const, model: 'claude-opus-5-5' },
     );
     await runAgent({ model, tools: [echo], task: 'Think.' });
     expect(requests[0]?.requires).toBeUndefined();

@@ -5,10 +5,11 @@ import type { AgentContext } from './agent-context.ts';
 import type { AgentEvent } from './agent-event.ts';
 import { AgentRun } from './agent-run.ts';
 import type { Approve, Decision } from './approvals.ts';
-import { chatDialect, type Dialect, type ToolCall } from './dialect.ts';
 import { createMemorySession } from './memory-session.ts';
+import { type MessageWriter, messageWriter } from './message-writer.ts';
 import type { Model } from './model.ts';
 import type { Steering } from './steering.ts';
+import type { ToolCall } from './tool-call.ts';
 import { createToolbox, type Tool } from './tools.ts';
 import type { Usage } from './usage.ts';
 
@@ -85,8 +86,8 @@ export interface AgentResult<M> {
  */
 export async function runAgent<M>(options: AgentOptions<M>): Promise<AgentResult<M>> {
   checkOptions('runAgent', options, { ...RULES, task });
-  const { run, context, dialect } = prepare(options);
-  const said = taskOf(options.task, dialect);
+  const { run, context, writer } = prepare(options);
+  const said = taskOf(options.task, writer);
   if (said.length + context.messages().length === 0)
     throw badOption('runAgent option task', 'given where nothing was said yet', options.task);
   return alone(context, async () => {
@@ -160,26 +161,23 @@ function prepare<M>(options: AgentOptions<M>) {
   const { model } = options;
   if (typeof model !== 'function') throw badOption('runAgent option model', 'a function', model);
   const toolbox = createToolbox(options.tools ?? []);
+  const spoken = messageWriter(model.format ?? options.context?.format, 'the format of the model').format.name;
   const context = options.context ?? createMemorySession<M>(memoryOptions(options));
-  const { dialect } = context;
-  const spoken = model.dialect?.format.name ?? dialect.format.name;
-  if (spoken !== dialect.format.name)
-    throw badOption(
-      'the format of the session',
-      `that of the model; open it with { dialect: '${spoken}' }`,
-      dialect.format.name,
-    );
-  return { run: new AgentRun({ ...options, context, toolbox }), context, dialect };
+  const writer = messageWriter(context.format);
+  const { name } = writer.format;
+  if (spoken !== name)
+    throw badOption('the format of the session', `that of the model; open it with { format: '${spoken}' }`, name);
+  return { run: new AgentRun({ ...options, context, toolbox }), context, writer };
 }
 
 function memoryOptions<M>({ model, maxInputTokens }: AgentOptions<M>) {
   return {
-    dialect: model.dialect ?? (chatDialect as unknown as Dialect<M>),
+    format: model.format ?? 'chat',
     ...(model.model === undefined ? {} : { model: model.model }),
     ...(maxInputTokens === undefined ? {} : { contextLimit: maxInputTokens, maxInputTokens }),
   };
 }
 
-function taskOf<M>(task: AgentOptions<M>['task'], dialect: Dialect<M>): readonly M[] {
-  return typeof task === 'string' ? [dialect.user(task)] : (task ?? []);
+function taskOf<M>(task: AgentOptions<M>['task'], writer: MessageWriter<M>): readonly M[] {
+  return typeof task === 'string' ? [writer.user(task)] : (task ?? []);
 }

@@ -1,6 +1,6 @@
 import type { ChatMessage } from '../message.ts';
-import type { ToolCall } from './dialect.ts';
 import type { Model, ModelRequest, Reply } from './model.ts';
+import type { ToolCall } from './tool-call.ts';
 
 type Request = ModelRequest<ChatMessage>;
 type Step = Reply<ChatMessage> | Error | ((request: Request, signal: AbortSignal) => Answer | Promise<Answer>);

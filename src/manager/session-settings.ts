@@ -1,21 +1,21 @@
 import { defaultContextWindow } from '../budget.ts';
-import type { FormatName } from '../message.ts';
-import { oneOf, positive, rule } from '../options.ts';
+import type { Format, FormatName } from '../message.ts';
+import { oneOf, positive } from '../options.ts';
 import { defaultPolicy } from '../plan/default-policy.ts';
-import { hasRecallTool } from '../plan/fit.ts';
+import { formatRule, hasRecallTool } from '../plan/fit.ts';
 import type { Policy, Truncation } from '../plan/policy.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import { actorMessageLimit } from './actor-message-limit.ts';
 import { type ContextManagerOptions, MANAGER_RULES } from './context-manager-options.ts';
-import { type Dialect, toDialect } from './dialect.ts';
+import { type MessageWriter, messageWriter } from './message-writer.ts';
 import { rememberingCounter } from './remembering-counter.ts';
 import type { ConversationOptions } from './session/conversation.ts';
 
 /** What a session can be told, whether it is on disk or in memory. */
 export interface SessionSettings<M>
   extends Omit<ContextManagerOptions<M>, 'format' | 'session' | 'recall' | 'calibration' | 'state'> {
-  /** The format of its messages: a dialect, or the name of a format. `chat` if not given. */
-  readonly dialect?: Dialect<M> | FormatName;
+  /** The format of its messages, such as `anthropic`, or the name of one. `chat` if not given. */
+  readonly format?: Format<M> | FormatName;
   /** What masks old results. `breakEven`, at the prices of the model, if not given. */
   readonly policy?: Policy;
   /** Where the provider takes them apart from the messages: they count too, and a tool named `recall` is told of. */
@@ -40,17 +40,15 @@ const {
 /** What each of them may be. */
 export const SETTINGS_RULES = {
   ...THRESHOLDS,
-  dialect: rule('a dialect or the name of a format', (v) => typeof v === 'string' || isDialect(v)),
+  format: formatRule,
   maxInputTokens: positive,
   maxToolResultTokens: positive,
   toolResultTruncation: oneOf('head', 'tail', 'both'),
 };
 
-const isDialect = (value: unknown): boolean => typeof (value as Dialect<unknown> | null)?.format?.viewer === 'function';
-
 /** What the parts of a session are made of. */
 export interface SessionParts<M> {
-  readonly dialect: Dialect<M>;
+  readonly writer: MessageWriter<M>;
   readonly conversation: ConversationOptions<M>;
   readonly manager: Omit<ContextManagerOptions<M>, 'session' | 'state'>;
 }
@@ -61,11 +59,11 @@ export function partsOf<M>(
   { hasStore }: { readonly hasStore: boolean },
 ): SessionParts<M> {
   const { policy = defaultPolicy(settings.model) } = settings;
-  const dialect = toDialect<M>(settings.dialect);
+  const writer = messageWriter<M>(settings.format);
   // The same texts are sized again for every view.
   const counter = rememberingCounter(settings.counter ?? countTokens);
   const conversation: ConversationOptions<M> = {
-    format: dialect.format,
+    format: writer.format,
     policy,
     counter,
     show: hasStore ? (hasRecallTool(settings.tools) ? 'recall' : 'handle') : 'nothing',
@@ -73,7 +71,7 @@ export function partsOf<M>(
     truncation: settings.toolResultTruncation ?? 'head',
     limit: actorMessageLimit(inputTokens(settings)),
   };
-  return { dialect, conversation, manager: { ...thresholdsOf(settings), policy, counter, recall: hasStore } };
+  return { writer, conversation, manager: { ...thresholdsOf(settings), policy, counter, recall: hasStore } };
 }
 
 function thresholdsOf<M>(settings: SessionSettings<M>): Partial<SessionSettings<M>> {

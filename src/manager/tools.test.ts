@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { ToolCall, ToolResult } from './dialect.ts';
 import { readCall } from './model.ts';
+import type { ToolCall, ToolResult } from './tool-call.ts';
 import { createToolbox, defineTool, prepareCall, runCall, type Tool } from './tools.ts';
 
 const add = defineTool({

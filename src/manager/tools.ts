@@ -1,8 +1,8 @@
 import { isRecord } from '../formats/lens.ts';
 import { badOption, count, nearest } from '../options.ts';
-import type { ToolCall, ToolResult } from './dialect.ts';
 import type { ToolDefinition } from './model.ts';
 import { errorText, resultText } from './result-text.ts';
+import type { ToolCall, ToolResult } from './tool-call.ts';
 
 /** A schema of a library such as zod, valibot or arktype: https://standardschema.dev */
 export interface StandardSchema<A> {

@@ -124,7 +124,7 @@ describe(`a loop of ${ITERATIONS} iterations with real tools and a model behind 
       openSession<OpenAIChatMessage>({
         directory: join(root, 'sessions'),
         id: 'long-run',
-        dialect: 'openai-chat',
+        format: 'openai-chat',
         store,
         contextLimit: CONTEXT_LIMIT,
         carryoverTurns: 3,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { formats } from '../../src/formats/detect-format.ts';
-import { dialectOf, type ToolCall } from '../../src/manager/dialect.ts';
 import { createMemorySession } from '../../src/manager/memory-session.ts';
+import { messageWriter } from '../../src/manager/message-writer.ts';
 import type { Model, ModelRequest } from '../../src/manager/model.ts';
 import { openSession } from '../../src/manager/open-session.ts';
 import { replyIn } from '../../src/manager/reply-in.test-data.ts';
@@ -9,6 +9,7 @@ import { resumeAgent, runAgent } from '../../src/manager/run-agent.ts';
 import { call, say, scripted, usage } from '../../src/manager/scripted-model.test-data.ts';
 import { eventsOf, temporaryFolders } from '../../src/manager/session/session.test-data.ts';
 import type { Session } from '../../src/manager/session/session.ts';
+import type { ToolCall } from '../../src/manager/tool-call.ts';
 import type { Tool } from '../../src/manager/tools.ts';
 import type { ChatMessage, FormatName } from '../../src/message.ts';
 
@@ -114,42 +115,42 @@ describe('a run in a session', () => {
 });
 
 describe.each(Object.keys(formats) as FormatName[])('a session in the format %s', (format) => {
-  const dialect = dialectOf(format);
+  const writer = messageWriter<unknown>(format);
   const calls = [toCall('look', 'a'), toCall('look', 'b')];
   const model: Model<unknown> = Object.assign(
     async ({ messages }: ModelRequest<unknown>) => {
-      const hasAsked = dialect.format.view(messages).some(({ kind }) => kind === 'action');
+      const hasAsked = writer.format.view(messages).some(({ kind }) => kind === 'action');
       const said = { text: 'I look.', calls: hasAsked ? [] : calls };
       return { ...said, messages: replyIn(format, said) };
     },
-    { dialect },
+    { format },
   );
 
   it('takes a message while tools run, and tells it behind their results', async () => {
-    const context = createMemorySession<unknown>({ dialect });
+    const context = createMemorySession<unknown>({ format });
     const look: Tool = {
       name: 'look',
-      run: (_args, { callId }) => (callId === 'call_a' ? context.add(dialect.user('hurry')) : 'seen'),
+      run: (_args, { callId }) => (callId === 'call_a' ? context.add(writer.user('hurry')) : 'seen'),
     };
     const { messages } = await runAgent({ model, context, tools: [look], task: 'Look.' });
     expect(kindsOf(messages)).toEqual(['user', 'reasoning', 'action', 'observation', 'user', 'reasoning']);
-    expect(dialect.format.check(messages)).toEqual([]);
+    expect(writer.format.check(messages)).toEqual([]);
   });
 
   it('takes a message while a person decides, and goes on without the calls', async () => {
-    const context = createMemorySession<unknown>({ dialect });
+    const context = createMemorySession<unknown>({ format });
     const look: Tool = { name: 'look', needsApproval: true, run: () => 'seen' };
     await runAgent({ model, context, tools: [look], task: 'Look.' });
-    await context.add(dialect.user('never mind'));
+    await context.add(writer.user('never mind'));
     const { status, messages } = await runAgent({ model, context, tools: [look] });
     expect(status).toBe('complete');
     expect(kindsOf(messages)).toEqual(['user', 'reasoning', 'action', 'observation', 'user', 'reasoning']);
-    expect(dialect.format.check(messages)).toEqual([]);
+    expect(writer.format.check(messages)).toEqual([]);
   });
 
   /** Of parallel calls and their results, one. */
   const kindsOf = (messages: readonly unknown[]): string[] => {
-    const kinds = dialect.format.view(messages).map(({ kind }) => kind);
+    const kinds = writer.format.view(messages).map(({ kind }) => kind);
     return kinds.filter((kind, i) => kind !== kinds[i - 1]);
   };
 });
@@ -157,7 +158,7 @@ describe.each(Object.keys(formats) as FormatName[])('a session in the format %s'
 describe.each(Object.keys(formats) as FormatName[])('a run in the format %s', (format) => {
   it('sends what its provider takes, with parallel calls, failures, steering, notices and a restart', async () => {
     const requests: ModelRequest<unknown>[] = [];
-    const dialect = dialectOf(format);
+    const writer = messageWriter<unknown>(format);
     const ask = async (request: ModelRequest<unknown>) => {
       requests.push(request);
       const number = requests.length;
@@ -170,13 +171,13 @@ describe.each(Object.keys(formats) as FormatName[])('a run in the format %s', (f
         usage: usage(number > 3 && number < 7 ? 9500 : 2000),
       };
     };
-    const model: Model<unknown> = Object.assign(ask, { dialect });
+    const model: Model<unknown> = Object.assign(ask, { format });
     const fail: Tool = { name: 'fail', run: () => Promise.reject(new Error('no')) };
     const steering = { drain: () => (requests.length === 3 ? ['Hurry.'] : []) };
-    const context = createMemorySession<unknown>({ dialect, contextLimit: 10_000, maxToolResultTokens: 400 });
+    const context = createMemorySession<unknown>({ format, contextLimit: 10_000, maxToolResultTokens: 400 });
     const result = await runAgent({ model, context, tools: [long, fail], task: 'Go.', steering, maxHistoryTokens: 0 });
     expect(result).toMatchObject({ status: 'complete', restarts: 1 });
-    expect(requests.flatMap(({ messages }) => dialect.format.check(messages))).toEqual([]);
+    expect(requests.flatMap(({ messages }) => writer.format.check(messages))).toEqual([]);
     expect(requests).toHaveLength(9);
   });
 });

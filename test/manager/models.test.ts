@@ -4,6 +4,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { afterEach, describe, expect, it } from 'vitest';
 import { fromAiSdk, fromAnthropic, fromOpenAI, fromUrl } from '../../src/adapters/models/index.ts';
+import { messageWriter } from '../../src/manager/message-writer.ts';
 import type { Model, ModelRequest } from '../../src/manager/model.ts';
 import { isOverflow } from '../../src/manager/overflow.ts';
 import { type ScriptedProvider, type ScriptedReply, startProvider } from './scripted-provider.ts';
@@ -48,12 +49,8 @@ async function provide(script: (body: Record<string, unknown>) => ScriptedReply)
 const signal = (): AbortSignal => new AbortController().signal;
 
 describe.each(Object.entries(makers))('%s', (_name, make) => {
-  const dialectOf = (model: AnyModel) => {
-    if (!model.dialect) throw new Error('no dialect');
-    return model.dialect;
-  };
   const requestOf = (model: AnyModel, more: Partial<ModelRequest<unknown>> = {}): ModelRequest<unknown> => ({
-    messages: [dialectOf(model).user('What is in a.ts?')],
+    messages: [messageWriter(model.format).user('What is in a.ts?')],
     system: 'You are careful.',
     tools,
     ...more,
@@ -78,7 +75,7 @@ describe.each(Object.entries(makers))('%s', (_name, make) => {
       expect(heard.join('')).toBe(isStreamed ? 'I will look.' : '');
       expect(heard.length).toBe(isStreamed ? 2 : 0);
 
-      const { format, results } = dialectOf(model);
+      const { format, results } = messageWriter(model.format);
       const answers = results(reply.calls.map((call) => ({ call, text: `output of ${call.name}`, isError: false })));
       const history = [...request.messages, ...reply.messages, ...answers];
       expect(format.check(history)).toEqual([]);

@@ -14,7 +14,6 @@ import {
 } from '../../src/index.ts';
 import {
   actorMessageLimit,
-  addUsage,
   ContextManager,
   createMemorySession,
   loopBudget,
@@ -25,6 +24,7 @@ import {
   renderWithBudget,
   trimMessages,
 } from '../../src/manager/index.ts';
+import { addUsage } from '../../src/manager/usage.ts';
 import {
   answer,
   changedTurns,

@@ -2,7 +2,8 @@
 // tests of the original, and what was wrong with it.
 import { describe, expect, it } from 'vitest';
 import { type ChatMessage, chat, countTokens, describeResult, isPlaceholder, oldestBatch } from '../../src/index.ts';
-import { ContextManager, compressedNotice, extractCarryover, isManagerNotice } from '../../src/manager/index.ts';
+import { ContextManager, extractCarryover } from '../../src/manager/index.ts';
+import { compressedNotice, isManagerNotice } from '../../src/manager/notices.ts';
 import {
   answer,
   changedTurns,

@@ -365,7 +365,7 @@ describe('ouro logging.rs', () => {
       content: [{ type: 'tool_result', tool_use_id: 'c', content: 'no', is_error: true }],
     };
     const fine = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'd', content: 'yes' }] };
-    const directory = await within({ dialect: 'anthropic' }, (session) => session.add(failed as never, fine as never));
+    const directory = await within({ format: 'anthropic' }, (session) => session.add(failed as never, fine as never));
     expect(
       linesOf(directory)
         .slice(1)

@@ -1,7 +1,6 @@
 import { PalimpsestError } from '../../errors.ts';
-import type { AiSdkMessage } from '../../formats/ai-sdk.ts';
+import { type AiSdkMessage, aiSdk } from '../../formats/ai-sdk.ts';
 import { asList, asString, type Fields, isRecord, toText } from '../../formats/lens.ts';
-import { aiSdkDialect, type ToolCall } from '../../manager/dialect.ts';
 import {
   cutOff,
   type Model,
@@ -11,6 +10,7 @@ import {
   type Stop,
   usageOf,
 } from '../../manager/model.ts';
+import type { ToolCall } from '../../manager/tool-call.ts';
 import { badOption, given } from '../../options.ts';
 import { createModel } from './create-model.ts';
 
@@ -29,7 +29,7 @@ export function fromAiSdk(model: AiSdkModel, settings: AiSdkSettings = {}): Mode
   if (typeof model?.doGenerate !== 'function')
     throw badOption('the model given to fromAiSdk', "a language model, such as openai('gpt-5')", model);
   given('fromAiSdk', settings);
-  return createModel(aiSdkDialect, model.modelId, async (request, signal) => {
+  return createModel(aiSdk, model.modelId, async (request, signal) => {
     const options = callOptions(request, { settings, signal }) as never;
     if (!request.onText) return toReply(await model.doGenerate(options));
     const { stream } = await model.doStream(options);

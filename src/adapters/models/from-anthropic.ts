@@ -1,6 +1,5 @@
-import type { AnthropicMessage } from '../../formats/anthropic.ts';
+import { type AnthropicMessage, anthropic } from '../../formats/anthropic.ts';
 import { asList, asString, type Fields, isRecord, toText } from '../../formats/lens.ts';
-import { anthropicDialect } from '../../manager/dialect.ts';
 import {
   cutOff,
   type Model,
@@ -39,7 +38,7 @@ export function fromAnthropic(client: AnthropicClient, parameters: AnthropicPara
   const { cache = '5m' } = given('fromAnthropic', parameters);
   if (cache !== '5m' && cache !== '1h' && cache !== false)
     throw badOption('fromAnthropic option cache', "'5m', '1h' or false", cache);
-  return createModel(anthropicDialect, parameters.model, async (request, signal) => {
+  return createModel(anthropic, parameters.model, async (request, signal) => {
     const { body, headers } = anthropicBody(request, parameters);
     const options = { signal, ...(headers ? { headers } : {}) };
     if (!request.onText) return toReply({ message: await client.messages.create(body, options), cutCalls: NONE });

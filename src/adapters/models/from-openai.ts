@@ -1,5 +1,4 @@
-import type { OpenAIChatMessage } from '../../formats/openai-chat.ts';
-import { openaiChatDialect } from '../../manager/dialect.ts';
+import { type OpenAIChatMessage, openaiChat } from '../../formats/openai-chat.ts';
 import type { Model } from '../../manager/model.ts';
 import { given } from '../../options.ts';
 import { type ChatParameters, chatBody, readChunks, readCompletion, STREAMED } from './chat-completions.ts';
@@ -17,7 +16,7 @@ export interface OpenAIClient {
 /** A model behind a client of the package `openai`: `fromOpenAI(new OpenAI(), { model: 'gpt-5' })`. */
 export function fromOpenAI(client: OpenAIClient, parameters: ChatParameters): Model<OpenAIChatMessage> {
   given('fromOpenAI', parameters);
-  return createModel(openaiChatDialect, parameters.model, async (request, signal) => {
+  return createModel(openaiChat, parameters.model, async (request, signal) => {
     const body = chatBody(request, { parameters, outputField: 'max_completion_tokens' });
     if (!request.onText) return readCompletion(await client.chat.completions.create(body, { signal }));
     const chunks = await client.chat.completions.create({ ...body, ...STREAMED }, { signal });

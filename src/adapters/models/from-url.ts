@@ -1,7 +1,6 @@
 import { PalimpsestError } from '../../errors.ts';
 import { type Fields, isRecord } from '../../formats/lens.ts';
-import type { OpenAIChatMessage } from '../../formats/openai-chat.ts';
-import { openaiChatDialect } from '../../manager/dialect.ts';
+import { type OpenAIChatMessage, openaiChat } from '../../formats/openai-chat.ts';
 import type { Model } from '../../manager/model.ts';
 import { errorText } from '../../manager/result-text.ts';
 import { anything, badOption, checkOptions, count, func, rule, text } from '../../options.ts';
@@ -38,7 +37,7 @@ export function fromUrl(options: FromUrlOptions): Model<OpenAIChatMessage> {
   checkOptions('fromUrl', options, RULES);
   const url = endpointOf(options.baseURL);
   const parameters = { ...options.parameters, model: options.model };
-  return createModel(openaiChatDialect, options.model, async (request, signal) => {
+  return createModel(openaiChat, options.model, async (request, signal) => {
     const body = chatBody(request, { parameters, outputField: 'max_tokens' });
     const { onText } = request;
     const response = await post(url, { ...options, body: onText ? { ...body, ...STREAMED } : body, signal });

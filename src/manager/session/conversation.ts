@@ -1,8 +1,8 @@
 import type { Format } from '../../message.ts';
 import type { Cut } from '../cut-history.ts';
-import type { ToolCall } from '../dialect.ts';
 import { openCallsOf } from '../open-calls.ts';
 import { leadingSystem, sizeOfMessages } from '../sizes.ts';
+import type { ToolCall } from '../tool-call.ts';
 import { trimMessages } from '../trim-messages.ts';
 import type { Place } from './lines.ts';
 import type { EventBody, Mask, SessionEvent, SessionStatus } from './session-event.ts';

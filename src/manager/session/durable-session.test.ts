@@ -8,6 +8,7 @@ import type { ChatMessage } from '../../message.ts';
 import { never } from '../../plan/policies/never.ts';
 import { oldestBatch } from '../../plan/policies/oldest-batch.ts';
 import { createMemoryStore } from '../../store/memory-store.ts';
+import { messageWriter } from '../message-writer.ts';
 import { openCallsOf } from '../open-calls.ts';
 import { renderWithBudget } from '../render-with-budget.ts';
 import {
@@ -524,12 +525,12 @@ describe('a message', () => {
       role: 'user',
       content: [{ type: 'file', mediaType: 'image/png', data: new Uint8Array([1, 2, 3]) }],
     };
-    const session = await openChat({ directory: '/s', id: 'chat', dialect: 'ai-sdk', disk });
+    const session = await openChat({ directory: '/s', id: 'chat', format: 'ai-sdk', disk });
     await session.add(message as never);
     const again = await openChat({
       directory: '/s',
       id: 'chat',
-      dialect: 'ai-sdk',
+      format: 'ai-sdk',
       disk: new RecordingDisk(disk.afterCrash()),
     });
     expect(again.messages()).toEqual([message]);
@@ -558,21 +559,22 @@ const openCalls = [
 describe('every format', () => {
   it.each(openCalls)(
     '%s: a call that a crash left open is answered so that the provider takes it, and a restart too',
-    async (dialect, open) => {
+    async (format, open) => {
+      const writer = messageWriter<ChatMessage>(format);
       const disk = new RecordingDisk();
-      const session = await openChat({ directory: '/s', id: 'chat', dialect, disk });
-      await session.add(session.dialect.user('the task'), open as never);
+      const session = await openChat({ directory: '/s', id: 'chat', format, disk });
+      await session.add(writer.user('the task'), open as never);
       const again = await openChat({
         directory: '/s',
         id: 'chat',
-        dialect,
+        format,
         disk: new RecordingDisk(disk.afterCrash()),
       });
       expect(again.recovery.answeredCalls).toBe(1);
-      const next = again.dialect.user('next');
+      const next = writer.user('next');
       expect(again.format.check([...again.messages(), next])).toEqual([]);
       await again.restart();
-      expect(again.messages()[0]).toEqual(again.dialect.user('the task'));
+      expect(again.messages()[0]).toEqual(writer.user('the task'));
       expect(again.format.check([...again.view(), next])).toEqual([]);
       const texts = again.format.view(again.messages()).map(({ text }) => text);
       expect(texts.at(-1)).toBe(RESTART);
@@ -582,22 +584,23 @@ describe('every format', () => {
 
   it.each(openCalls)(
     '%s: a call that is answered after the user said more is answered where the provider looks for it',
-    async (dialect, open) => {
+    async (format, open) => {
+      const writer = messageWriter<ChatMessage>(format);
       const disk = new RecordingDisk();
-      const session = await openChat({ directory: '/s', id: 'chat', dialect, disk, compactAfterBytes: 1 });
-      const [task, more] = [session.dialect.user('the task'), session.dialect.user('wait')];
+      const session = await openChat({ directory: '/s', id: 'chat', format, disk, compactAfterBytes: 1 });
+      const [task, more] = [writer.user('the task'), writer.user('wait')];
       await session.add(task, open as never, more);
       const again = await openChat({
         directory: '/s',
         id: 'chat',
-        dialect,
+        format,
         disk: new RecordingDisk(disk.afterCrash()),
       });
       expect(again.recovery.answeredCalls).toBe(1);
       const [call] = openCallsOf(session.format, session.messages());
       if (!call) throw new Error('no call');
       // Another one comes while it is answered.
-      const last = session.dialect.user('and hurry');
+      const last = writer.user('and hurry');
       await Promise.all([session.add(last), session.answer({ call, text: 'done', isError: false })]);
       expect(session.messages()).toHaveLength(5);
       expect([session.messages()[3], session.messages()[4]]).toEqual([more, last]);
@@ -611,7 +614,7 @@ describe('every format', () => {
       const files = disk.afterCrash();
       for (const name of ['state.yaml', 'nothing']) {
         const left = new Map([...files].filter(([path]) => !path.endsWith(name)));
-        const third = await openChat({ directory: '/s', id: 'chat', dialect, disk: new RecordingDisk(left) });
+        const third = await openChat({ directory: '/s', id: 'chat', format, disk: new RecordingDisk(left) });
         expect([third.messages(), third.view()]).toEqual([session.messages(), session.view()]);
         expect(third.recovery.damagedLines).toBe(0);
       }

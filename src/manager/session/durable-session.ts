@@ -4,11 +4,12 @@ import type { Format } from '../../message.ts';
 import type { Hidden } from '../../plan/ledger.ts';
 import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
 import type { Cut } from '../cut-history.ts';
-import type { Dialect, ToolCall, ToolResult } from '../dialect.ts';
+import type { MessageWriter } from '../message-writer.ts';
 import { sessionContinuity } from '../notices.ts';
 import { resultsForOpen, skippedByRestart } from '../open-calls.ts';
 import { type Rendered, type RenderOptions, renderWithBudget } from '../render-with-budget.ts';
 import type { SessionParts } from '../session-settings.ts';
+import type { ToolCall, ToolResult } from '../tool-call.ts';
 import { checkLogged } from './check-logged.ts';
 import { Conversation } from './conversation.ts';
 import { EventLog } from './event-log.ts';
@@ -38,8 +39,8 @@ const MOST_WAITING_CHARS = 4_000_000;
 export class DurableSession<M> implements Session<M> {
   readonly id: string;
   readonly directory: string;
-  readonly dialect: Dialect<M>;
   readonly #options: DurableOptions<M>;
+  readonly #writer: MessageWriter<M>;
   readonly #conversation: Conversation<M>;
   readonly #log: EventLog<M>;
   readonly #upkeep: Upkeep<M>;
@@ -54,7 +55,7 @@ export class DurableSession<M> implements Session<M> {
     this.#options = options;
     this.id = options.id;
     this.directory = options.folder;
-    this.dialect = options.dialect;
+    this.#writer = options.writer;
     this.#conversation = parts.conversation;
     this.#stored = parts.stored;
     this.#recovery = { ...parts.recovered.recovery, answeredCalls: 0 };
@@ -97,7 +98,7 @@ export class DurableSession<M> implements Session<M> {
   }
 
   get format(): Format<M> {
-    return this.dialect.format;
+    return this.#writer.format;
   }
   get number(): number {
     return this.#conversation.number;
@@ -120,7 +121,7 @@ export class DurableSession<M> implements Session<M> {
   }
 
   async answer(...results: readonly ToolResult[]): Promise<void> {
-    await this.#whenIdle(() => this.#change(resultEvents(this.#conversation, this.dialect, results)));
+    await this.#whenIdle(() => this.#change(resultEvents(this.#conversation, this.#writer, results)));
   }
 
   messages(): readonly M[] {
@@ -239,8 +240,8 @@ export class DurableSession<M> implements Session<M> {
   /** Answers how many calls that were. */
   #answerOpen(resultOf: (call: ToolCall) => ToolResult): Promise<number> {
     return this.#whenIdle(async () => {
-      const results = resultsForOpen(this.dialect, this.messages(), resultOf);
-      const events = resultEvents(this.#conversation, this.dialect, results);
+      const results = resultsForOpen(this.#writer, this.messages(), resultOf);
+      const events = resultEvents(this.#conversation, this.#writer, results);
       await this.#change(events.map((event) => ({ ...event, recovered: true })));
       return results.length;
     });
@@ -249,7 +250,7 @@ export class DurableSession<M> implements Session<M> {
   async #beginNext(reason: string): Promise<void> {
     const previous_turns = this.#conversation.turns;
     const { sessionNumber, carryover, notice } = this.#manager.beginNext();
-    const messages = [...carryover, this.dialect.notice(notice)];
+    const messages = [...carryover, this.#writer.notice(notice)];
     const carryover_messages = carryover.length;
     try {
       const about = { session_number: sessionNumber, previous_turns, carryover_messages, reason };
@@ -331,11 +332,12 @@ async function openLog(disk: Disk, folder: string): Promise<DiskFile> {
   }
 }
 
-function checkFormat<M>({ dialect, id }: DurableOptions<M>, { format }: Recovered): void {
-  if (format === undefined || format === dialect.format.name) return;
+function checkFormat<M>({ writer, id }: DurableOptions<M>, { format }: Recovered): void {
+  const { name } = writer.format;
+  if (format === undefined || format === name) return;
   throw new PalimpsestError(
     'BAD_OPTION',
-    `Expected the dialect of session ${id} to be '${format}', in which its messages are, but found '${dialect.format.name}'`,
+    `Expected the option format to be '${format}', the format of the messages in session ${id}, but found '${name}'`,
   );
 }
 

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
+import { formatByName } from '../../formats/detect-format.ts';
 import type { Format, FormatName } from '../../message.ts';
 import { never } from '../../plan/policies/never.ts';
 import { type DiskFile, nodeDisk } from '../../store/embedded/disk.ts';
-import { dialectOf } from '../dialect.ts';
 import { Conversation } from './conversation.ts';
 import { EventLog } from './event-log.ts';
 import { lockSession } from './lock-session.ts';
@@ -23,7 +23,7 @@ export interface EndOptions {
  * under a policy, limits and a store that are not its own.
  */
 export async function endSession({ directory, id, format, reason, now }: EndOptions): Promise<void> {
-  const { format: own } = dialectOf(format as FormatName);
+  const own = formatByName(format as FormatName);
   const folder = sessionFolder(directory, id);
   const lock = lockSession(folder, id);
   try {

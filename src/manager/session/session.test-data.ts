@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import type { ChatMessage } from '../../message.ts';
-import type { ToolResult } from '../dialect.ts';
 import { openSession } from '../open-session.ts';
+import type { ToolResult } from '../tool-call.ts';
 import type { Session, SessionEvent, SessionOptions } from './session.ts';
 
 /** Folders of this test file, gone when it ends. */

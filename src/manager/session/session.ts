@@ -2,9 +2,9 @@ import type { Format } from '../../message.ts';
 import type { Disk } from '../../store/embedded/disk.ts';
 import type { Store } from '../../store/store.ts';
 import type { ContextManager } from '../context-manager.ts';
-import type { Dialect, ToolResult } from '../dialect.ts';
 import type { Rendered, RenderOptions } from '../render-with-budget.ts';
 import type { SessionSettings } from '../session-settings.ts';
+import type { ToolResult } from '../tool-call.ts';
 import type { LoggedEvent, SessionEvent, SessionStatus } from './session-event.ts';
 
 export type * from './session-event.ts';
@@ -79,7 +79,6 @@ export interface Session<M> {
   /** The folder of this session. */
   readonly directory: string;
   readonly format: Format<M>;
-  readonly dialect: Dialect<M>;
   /** 1, and one more with each restart. */
   readonly number: number;
   /** How many replies since the last restart. */

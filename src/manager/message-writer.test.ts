@@ -1,8 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { formats } from '../formats/detect-format.ts';
 import type { FormatName } from '../message.ts';
-import { type Dialect, dialectOf, type ToolCall, toDialect } from './dialect.ts';
+import { messageWriter } from './message-writer.ts';
 import { replyIn } from './reply-in.test-data.ts';
+import type { ToolCall } from './tool-call.ts';
 
 const names = Object.keys(formats) as FormatName[];
 const calls: readonly ToolCall[] = [
@@ -10,19 +11,19 @@ const calls: readonly ToolCall[] = [
   { id: 'call_2', name: 'list', arguments: {} },
 ];
 
-describe.each(names)('the dialect of %s', (name) => {
-  const dialect: Dialect<unknown> = dialectOf(name);
-  const { format } = dialect;
+describe.each(names)('the writer for %s', (name) => {
+  const writer = messageWriter<unknown>(name);
+  const { format } = writer;
   const results = calls.map((call, i) => ({ call, text: `output ${i}`, isError: i === 1 }));
 
   it('writes a task, results of parallel calls and a notice in an order that the provider takes', () => {
     const history = [
-      dialect.user('Look around.'),
+      writer.user('Look around.'),
       ...replyIn(name, { text: 'I will.', calls }),
-      ...dialect.results(results),
-      dialect.notice('[a notice]'),
+      ...writer.results(results),
+      writer.notice('[a notice]'),
       ...replyIn(name, { text: 'Done.', calls: [] }),
-      dialect.user('Thanks.'),
+      writer.user('Thanks.'),
     ];
     expect(format.check(history)).toEqual([]);
     const view = format.view(history);
@@ -37,7 +38,7 @@ describe.each(names)('the dialect of %s', (name) => {
   });
 
   it('marks what failed, where the format has a mark for it', () => {
-    const history = [dialect.user('x'), ...replyIn(name, { text: '', calls }), ...dialect.results(results)];
+    const history = [writer.user('x'), ...replyIn(name, { text: '', calls }), ...writer.results(results)];
     const marked = format.view(history).filter(({ isError }) => isError);
     expect(marked.map(({ text }) => text)).toEqual(WITHOUT_MARK.has(name) ? [] : ['output 1']);
   });
@@ -45,14 +46,20 @@ describe.each(names)('the dialect of %s', (name) => {
 
 const WITHOUT_MARK = new Set<FormatName>(['chat', 'openai-chat', 'openai-responses']);
 
-describe('dialectOf', () => {
+describe('messageWriter', () => {
   it('refuses a format that is not there', () => {
-    expect(() => dialectOf('smoke' as FormatName)).toThrow(expect.objectContaining({ code: 'BAD_OPTION' }));
+    expect(() => messageWriter('smoke' as FormatName)).toThrow(expect.objectContaining({ code: 'BAD_OPTION' }));
   });
 
-  it('is chat where nothing is named', () => {
-    expect(toDialect(undefined).format.name).toBe('chat');
-    expect(toDialect('gemini').format.name).toBe('gemini');
-    expect(toDialect(dialectOf('anthropic'))).toBe(dialectOf('anthropic'));
+  it('is that of chat where nothing is named', () => {
+    expect(messageWriter(undefined).format).toBe(formats.chat);
+    expect(messageWriter('gemini').format).toBe(formats.gemini);
+  });
+
+  it("keeps a format of the user's own that has the name of one of ours", () => {
+    const own = { ...formats.anthropic, noteRole: 'system' } as const;
+    const writer = messageWriter(own);
+    expect(writer.format).toBe(own);
+    expect(writer.notice('[a notice]')).toEqual(own.note('system', '[a notice]', []));
   });
 });
