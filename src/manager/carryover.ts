@@ -3,15 +3,16 @@ import { isNote, isPlaceholder, readNotice } from '../laws/idempotent.ts';
 import type { AnyFormat, Format, FormatName, Segment } from '../message.ts';
 import { checkOptions, count, func, positive } from '../options.ts';
 import { checkedCounter, formatRule, resolveFormat } from '../plan/fit.ts';
-import type { Ledger } from '../plan/ledger.ts';
+import { Ledger } from '../plan/ledger.ts';
+import { reduce } from '../plan/reduce.ts';
 import type { TurnRow } from '../plan/rows.ts';
-import { removable } from '../plan/squeeze.ts';
+import { removable } from '../plan/stages/drop.ts';
 import { readSummary } from '../plan/summary.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
-import { cutHistory } from './cut-history.ts';
 import { isManagerNotice } from './notices.ts';
-import { leadingSystem, ledgerOf, sizeOfMessages } from './sizes.ts';
+import { impossible, RENDER_STAGES } from './render-with-budget.ts';
+import { leadingSystem, sizeOfMessages } from './sizes.ts';
 
 /** Options of `extractCarryover`. */
 export interface CarryoverOptions<M = unknown> {
@@ -33,7 +34,7 @@ export function extractCarryover<M>(messages: readonly M[], options: CarryoverOp
   const counter = checkedCounter(options.counter ?? countTokens);
   const format = resolveFormat<M>(messages, options.format);
   const own = withoutNotices(messages, format);
-  const ledger = ledgerOf(own, format, { counter });
+  const ledger = Ledger.of(own, format, { counter });
   const left = leftBehind(ledger, turns);
   const kept = own.filter((_, i) => !left.some(({ from, to }) => from <= i && i < to));
   const fitted = (list: readonly M[]): M[] => fitCarryover(list, { format, counter, maxTokens });
@@ -50,9 +51,11 @@ function fitCarryover<M>(
   messages: readonly M[],
   { format, counter, maxTokens }: { format: Format<M>; counter: Counter; maxTokens: number },
 ): M[] {
-  const limit = maxTokens + sizeOfMessages(leadingSystem(messages, format), format, counter);
-  const carried = cutHistory(messages, { format, counter, maxTokens: limit, targetTokens: limit });
-  return withoutNotices(carried.messages, format);
+  const max = maxTokens + sizeOfMessages(leadingSystem(messages, format), format, counter);
+  const ledger = Ledger.of(messages, format, { counter });
+  reduce(ledger, { max, measure: 'tokens', target: max, stages: RENDER_STAGES, window: 0 });
+  if (ledger.tokens > max) throw impossible(ledger, max);
+  return withoutNotices(ledger.sent(), format);
 }
 
 /** System prompt and task, and what the user said last where that stands in a message of its own. */

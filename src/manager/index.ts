@@ -1,3 +1,4 @@
+export type { Cut, CutStep } from '../plan/held-cut.ts';
 export type { Truncation } from '../plan/policy.ts';
 export { actorMessageLimit } from './actor-message-limit.ts';
 export type { AgentContext } from './agent-context.ts';
@@ -12,9 +13,8 @@ export type { ContextAction, MaskResult, Preflight, Restart } from './context-ac
 export { type ContextGauge, contextGauge } from './context-gauge.ts';
 export { ContextManager } from './context-manager.ts';
 export type { Beside, ContextManagerOptions, ContextSource, ManagerState } from './context-manager-options.ts';
-export type { Cut, CutStep } from './cut-history.ts';
 export { type EpochGoal, type ForcedEpoch, forceEpoch } from './force-epoch.ts';
-export { type LoopBudgetOptions, type LoopPolicyOptions, loopBudget, loopPolicy } from './loop-budget.ts';
+export { type LoopBudgetOptions, loopBudget } from './loop-budget.ts';
 export { createMemorySession, type MemorySessionOptions } from './memory-session.ts';
 export type { Model, ModelRequest, Reply, Stop, ToolDefinition } from './model.ts';
 export { sessionContinuity } from './notices.ts';

@@ -1,8 +1,8 @@
 import type { Format } from '../message.ts';
 import { checkOptions, func } from '../options.ts';
+import type { Cut } from '../plan/held-cut.ts';
 import type { Counter } from '../tokens/counter.ts';
 import type { AgentContext } from './agent-context.ts';
-import type { Cut } from './cut-history.ts';
 import type { MessageWriter } from './message-writer.ts';
 import { sessionContinuity } from './notices.ts';
 import { resultsForOpen, skippedByRestart } from './open-calls.ts';

@@ -3,11 +3,13 @@ import { PalimpsestError } from '../errors.ts';
 import type { AnyFormat, Format, FormatName } from '../message.ts';
 import { anything, checkOptions, count, flag, func, positive, rule, text } from '../options.ts';
 import { checkedCounter, formatRule, hasRecallTool, resolveFormat, windowsRule } from '../plan/fit.ts';
-import type { Hidden } from '../plan/ledger.ts';
+import { type Cut, isCut, reduceHeld } from '../plan/held-cut.ts';
+import type { Hidden, Ledger } from '../plan/ledger.ts';
+import { writeNotice } from '../plan/notes.ts';
+import type { Stage } from '../plan/reduce.ts';
 import { handleOf } from '../store/handle.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
-import { type Cut, cutHistory, isCut } from './cut-history.ts';
 import { leadingSystem, sizeOfMessages, sizeOfValue } from './sizes.ts';
 
 /** Options of `renderWithBudget`. */
@@ -29,6 +31,11 @@ export interface RenderOptions<M = unknown> {
   /** What the last render of this conversation answered: it holds until history overflows again. */
   readonly cut?: Cut | undefined;
   readonly counter?: Counter;
+  /**
+   * How many of the first messages are the conversation before the agent's loop. They stay while an iteration of the loop
+   * could go. Without it, the oldest turns go first, whatever they are.
+   */
+  readonly conversationMessages?: number;
   /** Shows the handle of what was omitted in the notice: where what is hidden is stored. */
   readonly recall?: boolean;
 }
@@ -80,43 +87,64 @@ const RULES = {
   maxHistoryTokens: count,
   cut: rule('what an earlier render answered as cut', isCut),
   counter: func,
+  conversationMessages: count,
   recall: flag,
 };
 
 /** A cut goes down to this share of the budget, and holds until history overflows again. */
 const ROOM = 0.75;
 
+/** Whole turns of the loop go first, then those of the conversation, then whatever else can be cut. */
+export const RENDER_STAGES: readonly Stage[] = [
+  { kind: 'drop', what: 'turns' },
+  { kind: 'clip', what: 'results', to: 'target' },
+  { kind: 'drop', what: 'conversation' },
+  { kind: 'clip', what: 'results', to: 'max', least: 1 },
+  { kind: 'drop', what: 'messages' },
+  { kind: 'clip', what: 'words', to: 'target' },
+];
+
 /**
  * Fits a conversation into what a request leaves for it: newest turns first, whole, with a notice where older ones are
- * omitted. A cut holds still between overflows, so that the provider's cache is not written anew on every render.
+ * omitted. A cut holds still between overflows, so that the provider's cache is not rewritten on every render.
  */
 export function renderWithBudget<M>(messages: readonly M[], options: RenderOptions<M> = {}): Rendered<M> {
   checkOptions('renderWithBudget', options, RULES);
-  const { recall = false, cut } = options;
+  const { recall = false, cut, conversationMessages } = options;
   const counter = checkedCounter(options.counter ?? countTokens);
   const format = resolveFormat<M>(messages, options.format);
   const head = sizeOfMessages(leadingSystem(messages, format), format, counter);
   const budget = budgetOf(options, head, counter);
-  const result = cutHistory(messages, {
-    format,
-    counter,
-    cut,
-    maxTokens: head + budget.historyBudgetTokens,
-    targetTokens: head + Math.floor(ROOM * budget.historyBudgetTokens),
-    handleOf,
-    show: recall ? (hasRecallTool(options.tools) ? 'recall' : 'handle') : 'nothing',
-  });
-  const { notice, hidden, omitted, clipped, decision } = result;
-  const historyTokens = { before: result.tokens.before - head, after: result.tokens.after - head };
+  const max = head + budget.historyBudgetTokens;
+  const target = head + Math.floor(ROOM * budget.historyBudgetTokens);
+  const keepMessages = conversationMessages ?? 0;
+  const held = reduceHeld(
+    messages,
+    { max, target, measure: 'tokens', stages: RENDER_STAGES, window: 0, keepMessages },
+    { format, counter, cut, handleOf, show: recall ? (hasRecallTool(options.tools) ? 'recall' : 'handle') : 'nothing' },
+  );
+  const { ledger, decision } = held;
+  if (ledger.tokens > max) throw impossible(ledger, max);
+  const { notice } = ledger.notes;
+  const [omitted, clipped] = [notice?.omitted ?? 0, ledger.replaced.clip];
+  const historyTokens = { before: ledger.tokensBefore - head, after: ledger.tokens - head };
   const requestTokens = budget.systemTokens + budget.toolTokens + historyTokens.after;
   return {
-    messages: result.messages,
+    messages: ledger.sent(),
     omitted,
-    ...(notice === undefined ? {} : { notice }),
-    cut: result.cut,
-    hidden,
+    ...(notice === undefined ? {} : { notice: writeNotice(notice) }),
+    cut: held.cut,
+    hidden: ledger.hidden,
     report: { ...budget, historyTokens, requestTokens, omitted, clipped, decision },
   };
+}
+
+export function impossible<M>({ tokens }: Ledger<M>, maxTokens: number): PalimpsestError {
+  return new PalimpsestError(
+    'BUDGET_IMPOSSIBLE',
+    `Expected a history that can be cut to ${maxTokens} tokens but ${tokens} are left when all that may go has gone; ` +
+      'raise the budget, or shorten what only you can shorten',
+  );
 }
 
 type Budget = Omit<RenderReport, 'historyTokens' | 'requestTokens' | 'omitted' | 'clipped' | 'decision'>;

@@ -16,18 +16,7 @@ export function leadingSystem<M>(messages: readonly M[], format: Format<M>): rea
 
 /** The size of messages as a provider counts them: texts, names, ids, arguments, framing. */
 export function sizeOfMessages<M>(messages: readonly M[], format: Format<M>, counter: Counter): number {
-  return ledgerOf(messages, format, { counter }).tokens;
-}
-
-/** A ledger that has taken in all of these messages. */
-export function ledgerOf<M>(
-  messages: readonly M[],
-  format: Format<M>,
-  options: ConstructorParameters<typeof Ledger<M>>[1],
-): Ledger<M> {
-  const ledger = new Ledger<M>(format, options);
-  for (const message of messages) ledger.take(message, ledger.read(message));
-  return ledger;
+  return Ledger.of(messages, format, { counter }).tokens;
 }
 
 /** The size of a system prompt or of tools: a text, or what can be written as JSON. */

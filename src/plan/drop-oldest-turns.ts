@@ -4,7 +4,7 @@ import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
 import { formatRule, resolveFormat } from './fit.ts';
 import { type Hidden, Ledger } from './ledger.ts';
-import { dropTurns } from './squeeze.ts';
+import { reduce } from './reduce.ts';
 
 /** Options of `dropOldestTurns`. */
 export interface DropOptions {
@@ -13,22 +13,35 @@ export interface DropOptions {
   readonly counter?: Counter;
 }
 
+/** What `dropOldestTurns` answers. */
+export interface Dropped<M> {
+  readonly messages: M[];
+  /** How many messages were left out. */
+  readonly droppedCount: number;
+  readonly hidden: readonly Hidden[];
+  readonly tokens: { readonly before: number; readonly after: number };
+  /** False where the last turn and the conversation before the loop alone are too large. */
+  readonly withinBudget: boolean;
+}
+
 /**
  * Leaves out whole turns, oldest first, until the rest fits or only the last is left. The conversation before the loop,
  * which begins with the first reply that calls a tool, stays.
  */
-export function dropOldestTurns<M>(
-  messages: readonly M[],
-  options: DropOptions,
-): { messages: M[]; droppedCount: number; hidden: readonly Hidden[] } {
+export function dropOldestTurns<M>(messages: readonly M[], options: DropOptions): Dropped<M> {
   checkOptions('dropOldestTurns', options, { maxTokens: positive, format: formatRule, counter: func });
   const { maxTokens, format, counter = countTokens } = options;
   if (maxTokens === undefined)
     throw badOption('dropOldestTurns option maxTokens', 'a whole number of 1 or more', maxTokens);
-  const ledger = new Ledger<M>(resolveFormat(messages, format), { counter });
-  for (const message of messages) ledger.take(message, ledger.read(message));
-  if (ledger.tokens <= maxTokens) return { messages: messages.slice(), droppedCount: 0, hidden: [] };
-  const loop = ledger.rows.findIndex((row) => row.hasCalls);
-  const droppedCount = dropTurns(ledger, { measure: 'tokens' }, maxTokens, loop < 0 ? 1 : loop);
-  return { messages: ledger.sent(), droppedCount, hidden: ledger.hidden };
+  const ledger = Ledger.of(messages, resolveFormat<M>(messages, format), { counter });
+  const keepMessages = ledger.rows.find((row) => row.hasCalls)?.from ?? 0;
+  const stages = [{ kind: 'drop', what: 'turns' }] as const;
+  reduce(ledger, { max: maxTokens, measure: 'tokens', target: maxTokens, stages, window: 0, keepMessages });
+  return {
+    messages: ledger.sent(),
+    droppedCount: ledger.removedMessages,
+    hidden: ledger.hidden,
+    tokens: { before: ledger.tokensBefore, after: ledger.tokens },
+    withinBudget: ledger.tokens <= maxTokens,
+  };
 }

@@ -1,13 +1,16 @@
 import { chat } from '../formats/chat.ts';
-import type { ChatMessage } from '../message.ts';
+import { detectFormat, formatByName, isCertain } from '../formats/detect-format.ts';
+import type { AnyFormat, ChatMessage, Format, FormatName } from '../message.ts';
 import { badOption, checkOptions, flag } from '../options.ts';
+import { formatRule, resolveFormat } from './fit.ts';
 import { Ledger } from './ledger.ts';
-import { GRADUATED_RULES, graduatedLimit, graduatedStyle } from './policies/graduated.ts';
-import type { Limit, Summarize } from './policy.ts';
-import { clipResults, dropTurns, maskAll, type Stage, sizeOf, summarizeTurns } from './squeeze.ts';
+import { GRADUATED_RULES, graduatedBudget, graduatedStyle, MASK_OUTSIDE } from './policies/graduated.ts';
+import { type ReductionStage, reduce, type Stage, sizeOf } from './reduce.ts';
+import { maskAll, outsideWindow, segmentsOf } from './stages/mask.ts';
+import { summarizeNow } from './summary.ts';
 
 /** Options of `HistoryReducer.reduce`. */
-export interface HistoryReducerOptions {
+export interface HistoryReducerOptions<M = ChatMessage> {
   readonly enabled?: boolean;
   /** Compared with the sum of `content.length`. */
   readonly maxInputChars: number;
@@ -18,33 +21,59 @@ export interface HistoryReducerOptions {
   readonly observationMasking?: boolean;
   /** Keeps the head of a masked result in this length, in place of a placeholder. */
   readonly maxObservationChars?: number;
-  readonly summarize?: (messages: readonly ChatMessage[], earlier: string | undefined) => string;
+  /** Writes the summary, at once: a promise is refused. */
+  readonly summarize?: (messages: readonly M[], earlier: string | undefined) => string;
+  /** The format of the messages. Detected if not given; plain text is `chat`. */
+  readonly format?: AnyFormat | FormatName;
 }
 
 /** What `HistoryReducer.reduce` did. */
-export interface HistoryReductionResult {
-  messages: ChatMessage[];
+export interface HistoryReductionResult<M = ChatMessage> {
+  messages: M[];
   reduced: boolean;
   droppedCount: number;
   invariantStatus: 'ok' | 'fallback';
   maskedCount: number;
   maskedChars: number;
-  reductionStage?: Stage;
+  reductionStage?: ReductionStage;
   withinBudget: boolean;
   beforeTokens: number;
   afterTokens: number;
+  /** Why the function `summarize` did not write the summary, where it failed. */
+  summaryProblem?: string;
 }
+
+/** Mask, then summarise where that is enough, then truncate: the newest turns stay whole as long as they fit. */
+const STAGES: readonly Stage[] = [
+  MASK_OUTSIDE,
+  { kind: 'summarise', onlyIfEnough: true },
+  { kind: 'drop', what: 'turns' },
+  { kind: 'clip', what: 'results', to: 'max' },
+  { kind: 'drop', what: 'messages' },
+  { kind: 'clip', what: 'results', to: 'max' },
+  { kind: 'mask', which: 'all' },
+  { kind: 'drop', what: 'notes' },
+  { kind: 'clip', what: 'results', to: 'max', least: 1 },
+];
 
 /** Mask, then summarise, then truncate, stopping at the first that fits. Without memory: each call sees only its list. */
 export class HistoryReducer {
-  reduce(messages: readonly ChatMessage[], options: HistoryReducerOptions): HistoryReductionResult {
-    checkOptions('HistoryReducer', options, { enabled: flag, ...GRADUATED_RULES });
+  reduce<M extends object = ChatMessage>(
+    messages: readonly M[],
+    options: HistoryReducerOptions<M>,
+  ): HistoryReductionResult<M> {
+    checkOptions('HistoryReducer', options, { enabled: flag, format: formatRule, ...GRADUATED_RULES });
     if (options.maxInputChars === undefined)
       throw badOption('HistoryReducer option maxInputChars', 'a whole number of 1 or more', undefined);
-    const limit = graduatedLimit(options as HistoryReducerOptions & { summarize?: Summarize });
-    const ledger = new Ledger(chat, { style: graduatedStyle(options.maxObservationChars) });
-    for (const message of messages) ledger.take(message, ledger.read(message));
-    const stage = options.enabled === false ? undefined : reduceTo(ledger, limit);
+    const graduated = graduatedBudget(options, STAGES);
+    const summarize = options.summarize && summarizeNow('HistoryReducer', options.summarize as never);
+    const budget = { ...graduated, target: graduated.max, summarize };
+    const style = graduatedStyle(options.maxObservationChars);
+    const ledger = Ledger.of(messages, formatOf(messages, options.format), { style });
+    ledger.beginRequest();
+    const outside = (): number[] => segmentsOf(outsideWindow(ledger, budget.window));
+    const stage = options.enabled === false ? undefined : reduce(ledger, budget, { outside, inside: outside });
+    const problem = ledger.notes.summary === undefined ? undefined : ledger.summaryAuthor?.because;
     return {
       messages: ledger.sent(),
       reduced: stage !== undefined,
@@ -53,50 +82,20 @@ export class HistoryReducer {
       maskedCount: ledger.maskedCount,
       maskedChars: ledger.maskedChars,
       ...(stage === undefined ? {} : { reductionStage: stage }),
-      withinBudget: sizeOf(ledger, limit) <= limit.max,
+      withinBudget: sizeOf(ledger, budget) <= budget.max,
       beforeTokens: ledger.tokensBefore,
       afterTokens: ledger.tokens,
+      ...(problem === undefined ? {} : { summaryProblem: problem }),
     };
   }
 }
 
-function reduceTo(ledger: Ledger<ChatMessage>, limit: Limit): Stage | undefined {
-  const fits = (): boolean => sizeOf(ledger, limit) <= limit.max;
-  if (fits()) return undefined;
-  ledger.beginRequest();
-  const mask = (): number => (limit.mask ? maskAll(ledger, outsideWindow(ledger, limit.window)) : 0);
-  mask();
-  if (fits()) return 'masking';
-  summarizeTurns(ledger, limit, ledger.turns - limit.window);
-  if (fits()) return 'summarization';
-  ledger.undoRequest();
-  mask();
-  truncate(ledger, limit);
-  return 'fallback';
+/** The format that is named or that the messages have; `chat`, with its pairs, where they are plain text. */
+function formatOf<M>(messages: readonly M[], named: AnyFormat | FormatName | undefined): Format<M> {
+  if (named !== undefined || !Array.isArray(messages)) return resolveFormat<M>(messages, named);
+  const detected = isCertain(messages) ? detectFormat(messages) : undefined;
+  return formatByName(detected ?? 'chat') as unknown as Format<M>;
 }
-
-/** Keeps system, task and the newest turns whole where they fit, then clips, then takes the last turns apart. */
-function truncate(ledger: Ledger<ChatMessage>, limit: Limit): void {
-  const steps: readonly (() => void)[] = [
-    () => dropTurns(ledger, limit, limit.max),
-    () => clipResults(ledger, limit, limit.max),
-    () => ledger.splitTurns(),
-    () => dropTurns(ledger, limit, limit.max),
-    () => clipResults(ledger, limit, limit.max),
-    () => maskAll(ledger, segmentsOf(ledger.observations)),
-    () => ledger.setNotes({}),
-    () => clipResults(ledger, limit, limit.max, 1),
-  ];
-  for (const step of steps) if (sizeOf(ledger, limit) > limit.max) step();
-}
-
-function outsideWindow(ledger: Ledger<ChatMessage>, window: number): number[] {
-  const last = ledger.turns - window;
-  return segmentsOf(ledger.observations.filter((result) => result.turn <= last));
-}
-
-const segmentsOf = (results: readonly { readonly segment: number }[]): number[] =>
-  results.map((result) => result.segment);
 
 /** Masks the results that are not among `keepIndices`. Everything else is shared with the list that came in. */
 export function maskObservations(
@@ -104,8 +103,7 @@ export function maskObservations(
   keepIndices: ReadonlySet<number>,
   { maxObservationChars }: { readonly maxObservationChars?: number } = {},
 ): { messages: ChatMessage[]; maskedCount: number; maskedChars: number } {
-  const ledger = new Ledger(chat, { style: graduatedStyle(maxObservationChars) });
-  for (const message of messages) ledger.take(message, ledger.read(message));
+  const ledger = Ledger.of(messages, chat, { style: graduatedStyle(maxObservationChars) });
   const outside = ledger.observations.filter((result) => !keepIndices.has(result.original.message));
   maskAll(ledger, segmentsOf(outside));
   return { messages: ledger.sent(), maskedCount: ledger.maskedCount, maskedChars: ledger.maskedChars };

@@ -5,6 +5,7 @@ import type { DropEdit, Edit, Format, InsertEdit, Kind, ReplaceEdit, Segment, Vi
 import { countLines } from '../text.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
+import { type CutTextOptions, cutText } from './cut-text.ts';
 import { type HandleOptions, recalledText, showHandle } from './handles.ts';
 import { NO_NOTES, type Notes, noteTexts, readNote } from './notes.ts';
 import { type HiddenResult, houseStyle, type PlaceholderStyle, writePlaceholder } from './placeholder.ts';
@@ -23,9 +24,9 @@ import {
   Use,
   type Why,
 } from './rows.ts';
-import { readSummary } from './summary.ts';
+import { readSummary, type SummaryAuthor } from './summary.ts';
 import { covers, type LineRange, type ToolUse } from './tool-kind.ts';
-import { isTruncated } from './truncate-result.ts';
+import { isTruncated, truncateResult } from './truncate-result.ts';
 
 /** Something that was taken out of the history. */
 export interface Hidden {
@@ -60,6 +61,18 @@ interface Shape {
   readonly rows: TurnRow[];
   readonly observations: Result[];
   readonly notes: Notes;
+  /** Questions that moved from a turn to the next: where each began before. */
+  readonly moved: { readonly row: TurnRow; readonly next: TurnRow; readonly from: number }[];
+}
+
+/** The part of a turn that can be left out: all of it, or all but the question that the next reply answers. */
+export interface Removal {
+  readonly row: TurnRow;
+  /** The first message that stays. */
+  readonly to: number;
+  readonly messages: number;
+  readonly tokens: number;
+  readonly chars: number;
 }
 
 /** What is counted up while deciding, and counted back when a decision is taken back. */
@@ -70,6 +83,7 @@ interface Counts {
   readonly frontier: number;
   readonly hidden: number;
   readonly firstEdited: number | undefined;
+  readonly summaryAuthor: SummaryAuthor | undefined;
 }
 
 /**
@@ -107,6 +121,12 @@ export class Ledger<M> implements RequestView {
   /** The last segment that is signed over everything before it. */
   lastSigned = -1;
   isCold = false;
+  /** The size in tokens to which a result or a user's words were cut, by their segment. */
+  readonly clipSizes = new Map<number, number>();
+  /** Turns were taken apart into their messages. */
+  isSplit = false;
+  /** Who wrote the last summary, where one was written here. */
+  summaryAuthor: SummaryAuthor | undefined;
 
   readonly #options: LedgerOptions;
   readonly #viewer: Viewer<M>;
@@ -124,17 +144,19 @@ export class Ledger<M> implements RequestView {
   readonly #reads = new Map<string, Result[]>();
   /** The text before each turn, as far as it is known. */
   readonly #textBefore: number[] = [0];
-  #leadingSystem = 0;
   #changes: Change[] = [];
   /** Turns and notes before this request, once it changed them. */
   #shape: Shape | undefined;
   #counts: Counts | undefined;
   #firstEdited: number | undefined;
+  /** Messages with words that were shortened, as they came. */
+  readonly #whole = new Map<number, { readonly message: M; readonly segments: readonly Segment[] }>();
   /** What was edited since the new edits were asked for last. */
   #touched: Result[] = [];
   #isReshaped = false;
   #hasSigned = false;
-  /** The turn of the first user message. */
+  /** The first user message, and its turn. */
+  #taskMessage = Number.POSITIVE_INFINITY;
   #taskRow: TurnRow | undefined;
 
   constructor(format: Format<M>, options: LedgerOptions = {}) {
@@ -154,24 +176,33 @@ export class Ledger<M> implements RequestView {
   get lastRow(): TurnRow {
     return this.rows[this.rows.length - 1] as TurnRow;
   }
+  /** How many messages go out. */
+  get sentMessages(): number {
+    const kept = this.rows.reduce((sum, { from, to }) => sum + to - from, 0);
+    return this.#notesChanged() ? kept - this.#noteMessages.length + noteTexts(this.notes).length : kept;
+  }
   get omitted(): number {
     return (this.notes.notice?.omitted ?? 0) + (this.notes.summary === undefined ? 0 : 1);
   }
 
+  /** A ledger of all of these messages. */
+  static of<M>(messages: readonly M[], format: Format<M>, options?: LedgerOptions): Ledger<M> {
+    const ledger = new Ledger<M>(format, options);
+    for (const message of messages) ledger.append(message);
+    return ledger;
+  }
+
   // Taking messages in.
 
-  /** Reads the next message without taking it in yet. Answers whether it begins a reply. */
-  read(message: M): boolean {
+  /** Takes in the next message. `beforeTaking` is told whether it begins a reply, before anything changes. */
+  append(message: M, beforeTaking?: (beginsReply: boolean) => void): void {
     const { turn } = this.#viewer;
     this.#firstSegment.push(this.segments.length);
     this.#viewer.add(message, this.segments);
-    return this.#viewer.turn > turn;
-  }
-
-  /** Takes in the message read last. */
-  take(message: M, beginsReply: boolean): void {
+    const beginsReply = this.#viewer.turn > turn;
+    beforeTaking?.(beginsReply);
     const index = this.messages.push(message) - 1;
-    if (beginsReply) this.rows.push(new TurnRow(this.rows.length, index));
+    if (beginsReply) this.#beginTurn(index);
     const row = this.lastRow;
     this.#forgetTextAfter(row.number);
     row.to = index + 1;
@@ -180,6 +211,17 @@ export class Ledger<M> implements RequestView {
     this.tokensBefore += MESSAGE_TOKENS;
     for (let i = this.#firstSegment[index] as number; i < this.segments.length; i++) this.#takeSegment(i, row);
     if (row.number === 0) this.#takeHead(index);
+  }
+
+  #beginTurn(index: number): void {
+    const row = new TurnRow(this.rows.length, index);
+    row.to = index;
+    const head = this.lastRow;
+    this.rows.push(row);
+    // A notice of ours came back to us: the question behind it belongs to its answer, as when it was cut.
+    const note = this.#noteMessages.at(-1) ?? -1;
+    if (row.number === 1 && this.#taskMessage < note)
+      this.#moveQuestion(head, row, Math.max(note + 1, this.#questionOf(head)));
   }
 
   #takeSegment(index: number, row: TurnRow): void {
@@ -214,11 +256,12 @@ export class Ledger<M> implements RequestView {
     return tokens;
   }
 
-  #takeUser({ text }: Segment, row: TurnRow): void {
+  #takeUser({ text, message }: Segment, row: TurnRow): void {
     if (row.number === 0 && this.#readNote('user', text)) return;
     row.hasUser = true;
     if (!isNote(text)) row.hasWords = true;
     this.#taskRow ??= row;
+    this.#taskMessage = Math.min(this.#taskMessage, message);
     if (this.task === '' && this.#taskRow === row) this.task = text;
   }
 
@@ -272,16 +315,13 @@ export class Ledger<M> implements RequestView {
     return !masked && tokens > LEAST_SHOWN && tokens <= most && !isTruncated(text);
   }
 
-  /** Turn 0: where the system prompt ends, and notes of ours that came back to us. */
+  /** Turn 0: notes of ours that came back to us. */
   #takeHead(index: number): void {
     const [only, more] = this.segments.slice(this.#firstSegment[index]);
-    if (!only) return;
-    const note = more === undefined ? this.#readNote(only.kind, only.text) : undefined;
-    if (note) {
-      this.notes = { ...this.notes, ...note };
-      this.#noteMessages.push(index);
-    } else if (only.kind === 'system' && this.#leadingSystem === index - this.#noteMessages.length)
-      this.#leadingSystem += 1;
+    const note = only && more === undefined ? this.#readNote(only.kind, only.text) : undefined;
+    if (!note) return;
+    this.notes = { ...this.notes, ...note };
+    this.#noteMessages.push(index);
   }
 
   /** In the role in which we write them; words of another role, or a user's first, only where they are ours to the letter. */
@@ -308,7 +348,7 @@ export class Ledger<M> implements RequestView {
     if (this.#shape) this.#touched = this.#touched.filter((result) => this.#isSent(result));
     this.#changes = [];
     this.#shape = undefined;
-    const { maskedCount, maskedChars, requestTokens, frontier } = this;
+    const { maskedCount, maskedChars, requestTokens, frontier, summaryAuthor } = this;
     const hidden = this.hidden.length;
     this.#counts = {
       maskedCount,
@@ -317,6 +357,7 @@ export class Ledger<M> implements RequestView {
       frontier,
       hidden,
       firstEdited: this.#firstEdited,
+      summaryAuthor,
     };
   }
 
@@ -337,10 +378,11 @@ export class Ledger<M> implements RequestView {
   undoRequest(): void {
     const wasCut = this.#shape !== undefined || this.#hasCutReads();
     if (this.#shape) {
-      const { rows, observations, notes } = this.#shape;
+      const { rows, observations, notes, moved } = this.#shape;
       this.setNotes(notes);
       const present = new Set(this.rows);
       for (const row of rows) if (!present.has(row)) this.#count(row, 1);
+      for (const { row, next, from } of moved.reverse()) this.#moveQuestion(row, next, from);
       this.#arrange(rows, observations);
       this.#shape = undefined;
     }
@@ -404,6 +446,57 @@ export class Ledger<M> implements RequestView {
     if (result.row !== this.lastRow) this.revision += 1;
     this.#replace(result, 'clip', { stored, text, tokens, handle });
     return true;
+  }
+
+  /** Shortens a user's own words, from how they came. Not taken back by `undoRequest`. */
+  clipWords(index: number, maxTokens: number): void {
+    const { message: place } = this.segments[index] as Segment;
+    const start = this.#firstSegment[place] as number;
+    const end = this.#firstSegment[place + 1] ?? this.segments.length;
+    const whole = this.#whole.get(place) ?? {
+      message: this.messages[place] as M,
+      segments: this.segments.slice(start, end),
+    };
+    this.#whole.set(place, whole);
+    if (!this.clipSizes.has(index)) this.#hideWords(whole.segments[index - start] as Segment);
+    this.clipSizes.set(index, maxTokens);
+    let { message } = whole;
+    for (const [i, segment] of whole.segments.entries()) {
+      const most = this.clipSizes.get(start + i);
+      if (most !== undefined && segment.kind === 'user')
+        message = cutText(message, segment, this.#shortening(segment, most));
+    }
+    this.messages[place] = message;
+    for (const [i, { text }] of this.format.view([message]).entries()) this.#rewrite(start + i, text);
+  }
+
+  #shortening({ text: whole }: Segment, maxTokens: number): CutTextOptions {
+    const { counter } = this;
+    const handle = this.showHandle(whole);
+    const shorten = (text: string, most: number): string =>
+      truncateResult(text, { maxTokens: most, strategy: 'both', counter, handle });
+    return { maxTokens, counter, shorten };
+  }
+
+  #hideWords({ text, turn }: Segment): void {
+    this.replaced.clip += 1;
+    this.hidden.push(Object.freeze({ handle: this.handleOf(text), text, why: 'clip', turn }));
+  }
+
+  #rewrite(index: number, text: string): void {
+    const segment = this.segments[index] as Segment;
+    if (segment.text === text) return;
+    const row = this.rows.find(({ from, to }) => from <= segment.message && segment.message < to) as TurnRow;
+    const before = this.#segmentTokens[index] as number;
+    const content = contentTokens(segment, this.counter(text));
+    const chars = text.length - segment.text.length;
+    this.segments[index] = { ...segment, text };
+    this.#segmentTokens[index] = content;
+    this.#resize(segment.message, row, content - before, chars);
+    row.text += content - before;
+    this.#forgetTextAfter(row.number);
+    this.after[segment.kind].tokens += content - before;
+    this.after[segment.kind].chars += chars;
   }
 
   /** Whether a placeholder just written would be known again. The head of a result would not. */
@@ -478,6 +571,11 @@ export class Ledger<M> implements RequestView {
     return (this.#options.show ?? 'nothing') === 'nothing' ? undefined : this.#options.handleOf?.(stored);
   }
 
+  /** The name of a text; empty where no way to name texts was given. */
+  handleOf(text: string): string {
+    return this.#options.handleOf?.(text) ?? '';
+  }
+
   /** The handle of a text as a note shows it. */
   showHandle(text: string): string {
     return showHandle(this.#shownHandle(text), this.#options);
@@ -496,20 +594,97 @@ export class Ledger<M> implements RequestView {
     return { turn, tool, text, tokens, callId: result.callId ?? '', isError, media, mediaBytes, args };
   }
 
-  /** Leaves whole turns out; `text` is what their handle stands for. */
-  remove(rows: ReadonlySet<TurnRow>, why: 'summarize' | 'drop', text: string): void {
+  /** The messages that go if these turns go. Behind the gap, a question stays with the first answer that stays. */
+  removalOf(rows: Iterable<TurnRow>): Removal[] {
+    const going = new Set(rows);
+    const first = this.rows.find((row) => row.number > 0 && !going.has(row));
+    return [...going].map((row) => this.removal(row, { keepsQuestion: row.number + 1 === first?.number }));
+  }
+
+  /** The part of a turn that goes: all of it, or all but the question that the next turn answers. */
+  removal(row: TurnRow, { keepsQuestion }: { readonly keepsQuestion: boolean }): Removal {
+    const next = this.rows[row.number + 1];
+    const isAnswered = keepsQuestion && next?.from === row.to && this.#isReply(next.from);
+    const to = isAnswered ? this.#questionOf(row) : row.to;
+    const kept = this.#sizeBetween(to, row.to);
+    return { row, to, messages: to - row.from, tokens: row.tokens - kept.tokens, chars: row.chars - kept.chars };
+  }
+
+  /** Where the words at the end of a turn begin that the next reply answers. */
+  #questionOf(row: TurnRow): number {
+    let from = row.to;
+    while (from > row.from && this.#isQuestion(from - 1)) from -= 1;
+    return from;
+  }
+
+  #isQuestion(message: number): boolean {
+    const kinds = this.#kindsIn(message);
+    return kinds.length > 0 && kinds.every((kind) => kind === 'user');
+  }
+
+  #isReply(message: number): boolean {
+    return this.#kindsIn(message).some((kind) => kind === 'reasoning' || kind === 'action');
+  }
+
+  #kindsIn(message: number): Kind[] {
+    return this.segments.slice(this.#firstSegment[message], this.#firstSegment[message + 1]).map(({ kind }) => kind);
+  }
+
+  #sizeBetween(from: number, to: number): { tokens: number; text: number; chars: number } {
+    const size = { tokens: 0, text: 0, chars: 0 };
+    for (let i = from; i < to; i++) size.tokens += this.#messageTokens[i] ?? 0;
+    const end = this.#firstSegment[to] ?? this.segments.length;
+    for (let i = this.#firstSegment[from] ?? end; i < end; i++) {
+      const segment = this.segments[i] as Segment;
+      size.text += this.#textAt(i);
+      if (!isArguments(segment)) size.chars += (this.#results[i] ?? segment).text.length;
+    }
+    return size;
+  }
+
+  /** Moves the border between two turns, one of which begins with a question. */
+  #moveQuestion(row: TurnRow, next: TurnRow, from: number): void {
+    const [sign, size] = from < row.to ? [1, this.#sizeBetween(from, row.to)] : [-1, this.#sizeBetween(row.to, from)];
+    for (const name of ['tokens', 'text', 'chars'] as const) {
+      row[name] -= sign * size[name];
+      next[name] += sign * size[name];
+    }
+    row.to = from;
+    next.from = from;
+    this.#forgetTextAfter(row.number);
+    // The task stays in turn 0, whatever goes.
+    for (const changed of [row, next]) if (changed !== this.#taskRow) this.#readUsers(changed);
+  }
+
+  #readUsers(row: TurnRow): void {
+    const users = [...this.segmentsOf(row)].filter(([{ kind }]) => kind === 'user');
+    row.hasUser = users.length > 0;
+    row.hasWords = users.some(([{ text }]) => !isNote(text));
+  }
+
+  /** Leaves turns out; `text` is what their handle stands for. */
+  remove(removed: readonly Removal[], why: 'summarize' | 'drop', text: string): void {
     this.#keepShape();
+    const rows = new Set(removed.map(({ row }) => row));
     const [first] = rows;
     this.hidden.push(
       Object.freeze({ handle: this.#options.handleOf?.(text) ?? '', text, why, turn: first?.number ?? 0 }),
     );
     const segment = this.#firstSegment[first?.from ?? 0] ?? 0;
     this.#firstEdited = Math.min(this.#firstEdited ?? segment, segment);
+    for (const { row, to } of removed) this.#keepQuestion(row, to);
     for (const row of rows) this.#count(row, -1);
     this.#arrange(
       this.rows.filter((row) => !rows.has(row)),
       this.observations.filter((result) => !rows.has(result.row)),
     );
+  }
+
+  #keepQuestion(row: TurnRow, from: number): void {
+    const next = this.rows[row.number + 1];
+    if (from === row.to || !next) return;
+    this.#shape?.moved.push({ row, next, from: row.to });
+    this.#moveQuestion(row, next, from);
   }
 
   #arrange(rows: TurnRow[], observations: Result[]): void {
@@ -558,6 +733,7 @@ export class Ledger<M> implements RequestView {
 
   /** Takes all turns apart into their messages, so that one can go without the others. Not taken back by `undoRequest`. */
   splitTurns(): void {
+    this.isSplit = true;
     const head = new TurnRow(0, 0);
     const rows = [head];
     const rowOf = new Map<number, TurnRow>();
@@ -615,7 +791,7 @@ export class Ledger<M> implements RequestView {
 
   #keepShape(): void {
     this.#isReshaped = true;
-    this.#shape ??= { rows: this.rows, observations: this.observations, notes: this.notes };
+    this.#shape ??= { rows: this.rows, observations: this.observations, notes: this.notes, moved: [] };
   }
 
   // Reading what stands here.
@@ -696,12 +872,12 @@ export class Ledger<M> implements RequestView {
     return this.#results[segment];
   }
 
-  /** The messages of some turns as they go out, for the store; undefined if they cannot be written down. */
-  write(rows: Iterable<TurnRow>): string | undefined {
+  /** The messages that go, as they were sent, for the store; undefined if they cannot be written down. */
+  write(removed: Iterable<Removal>): string | undefined {
     const lines: string[] = [];
     try {
-      for (const row of rows)
-        for (let i = row.from; i < row.to; i++) lines.push(JSON.stringify(this.#sent(i)) ?? 'null');
+      for (const { row, to } of removed)
+        for (let i = row.from; i < to; i++) lines.push(JSON.stringify(this.#sent(i)) ?? 'null');
     } catch {
       return undefined;
     }
@@ -757,7 +933,7 @@ export class Ledger<M> implements RequestView {
     return this.#firstEdited;
   }
 
-  /** The size of what goes out from this message on. */
+  /** The size of what goes out from this message on. A summary that did not change counts as before it. */
   tokensFrom(message: number): number {
     let tokens = 0;
     for (let r = this.rows.length - 1; r >= 0; r--) {
@@ -768,7 +944,13 @@ export class Ledger<M> implements RequestView {
     if (!this.#notesChanged()) return tokens;
     // Notes that came back to us are left out with the messages, and stand anew at their place.
     for (const index of this.#noteMessages) if (index >= message) tokens -= this.#messageTokens[index] ?? 0;
-    return message <= this.#noteSlot() ? tokens + this.#sizeOf(this.notes).tokens : tokens;
+    return message <= this.#noteSlot() ? tokens + this.#sizeOf(this.notes).tokens - this.#keptSummary() : tokens;
+  }
+
+  /** The size of a summary that this request left as it was, though it changed the notice behind it. */
+  #keptSummary(): number {
+    const summary = this.#shape?.notes.summary;
+    return summary !== undefined && summary === this.notes.summary ? MESSAGE_TOKENS + this.counter(summary) : 0;
   }
 
   sent(): M[] {
@@ -791,10 +973,9 @@ export class Ledger<M> implements RequestView {
     return noteTexts(this.notes).map((text) => Object.freeze({ kind: 'insert', before, role, text }));
   }
 
-  /** A system note stands right behind the system prompt; a user's stands where the gap is. */
+  /** Notes go where the gap is: behind the task. */
   #noteSlot(): number {
-    const isSystem = this.format.noteRole === 'system' && this.#leadingSystem > 0;
-    return isSystem ? this.#leadingSystem : (this.rows[0]?.to ?? 0);
+    return this.rows[0]?.to ?? 0;
   }
 
   #notesChanged(): boolean {

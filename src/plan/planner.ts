@@ -4,13 +4,32 @@ import type { Edit, Format, Plan, Violation } from '../message.ts';
 import { Copies } from './copies.ts';
 import { type Hidden, Ledger, type LedgerOptions } from './ledger.ts';
 import { houseStyle } from './placeholder.ts';
-import type { EpochRecord, Limit, Observation, Policy, Reason, Step } from './policy.ts';
+import type { EpochRecord, Observation, Policy, Reason, Step } from './policy.ts';
+import { type Budget, type ReductionStage, reduce, type Stage, sizeOf } from './reduce.ts';
 import { createReport, type Decision, type Report, type Requirement } from './report.ts';
 import type { Snapshot } from './snapshot.ts';
-import { clipResult, maskAll, type Stage, sizeOf, squeeze, summarizeTurns } from './squeeze.ts';
+import { clipResult } from './stages/clip.ts';
+import { maskAll, outsideWindow, segmentsOf } from './stages/mask.ts';
+import { type SummaryBudget, summariseTurns } from './stages/summarise.ts';
+import { type Summarize, summarizeNow } from './summary.ts';
 
 const DEFAULT_WINDOW = 10;
-const SUMMARY = { summaryMaxChars: 1400 };
+
+/** A budget masks first, inside the window too; a decision of the agent goes only when no old result is left to mask. */
+const STAGES: readonly Stage[] = [
+  { kind: 'mask', which: 'outside' },
+  { kind: 'mask', which: 'inside' },
+  { kind: 'clip', what: 'results', to: 'target', ifNewestIsTooLarge: true },
+  { kind: 'summarise' },
+  { kind: 'drop', what: 'turns' },
+  { kind: 'clip', what: 'results', to: 'target' },
+  { kind: 'clip', what: 'results', to: 'max' },
+  { kind: 'mask', which: 'all' },
+  { kind: 'drop', what: 'summary' },
+];
+
+/** A cut goes down to this share of the budget, so that the next turn does not cut again. */
+const ROOM = 0.8;
 
 export interface PlannerOptions extends Omit<LedgerOptions, 'style'> {
   readonly policy: Policy;
@@ -18,6 +37,8 @@ export interface PlannerOptions extends Omit<LedgerOptions, 'style'> {
   readonly model?: string | undefined;
   /** Epochs taken on a cold cache before, to be taken again. */
   readonly epochs?: readonly EpochRecord[] | undefined;
+  /** Writes summaries, in place of the policy's own function. */
+  readonly summarize?: Summarize | undefined;
 }
 
 /** What one call of `add` decided. */
@@ -40,7 +61,7 @@ interface Decided {
   readonly isCold: boolean;
 }
 
-type Cut = Decision & { readonly stage: Stage };
+type Cut = Decision & { readonly stage: ReductionStage };
 
 function toDecision({ because, masked, cut }: Decided): Decision {
   if (cut) return cut;
@@ -53,7 +74,7 @@ interface Progress {
   readonly epoch: number;
   readonly previousTokens: number;
   /** The furthest that a budget made it go so far. */
-  readonly stage: Stage | undefined;
+  readonly stage: ReductionStage | undefined;
   readonly lastChange: Decided | undefined;
 }
 
@@ -66,7 +87,8 @@ export class Planner<M> {
   readonly #ledger: Ledger<M>;
   readonly #copies: Copies<M>;
   readonly #policy: Policy;
-  readonly #limits: readonly Limit[];
+  readonly #budgets: readonly Budget[];
+  readonly #summary: SummaryBudget;
   readonly #model: string | undefined;
   readonly #epochs: readonly EpochRecord[];
   #progress: Progress;
@@ -83,14 +105,16 @@ export class Planner<M> {
   };
 
   constructor(format: Format<M>, options: PlannerOptions) {
-    const { policy, maxTokens, model, epochs, counter, handleOf, show, keepSigned, besideTokens } = options;
+    const { policy, model, epochs, counter, handleOf, show, keepSigned, besideTokens } = options;
     const { style = houseStyle, toolUse, maxResultTokens } = policy;
     const ledgerOptions = { counter, handleOf, show, keepSigned, besideTokens, style, toolUse, maxResultTokens };
     this.#ledger = new Ledger(format, ledgerOptions);
     this.#copies = new Copies(this.#ledger);
     this.#epochs = epochs ?? [];
     this.#policy = policy;
-    this.#limits = [policy.limit, budgetLimit(policy, maxTokens)].filter((limit) => limit !== undefined);
+    const own = policy.summarize && summarizeNow(policy.name ?? 'policy', policy.summarize);
+    this.#summary = { summarize: options.summarize ?? own };
+    this.#budgets = budgetsOf(options).map((budget) => ({ ...budget, ...this.#summary }));
     this.#model = model;
     this.#progress = { state: policy.init(), epoch: 0, previousTokens: 0, stage: undefined, lastChange: undefined };
   }
@@ -145,8 +169,9 @@ export class Planner<M> {
     return this.#ledger.tokens;
   }
 
-  /** What a forced epoch could mask now, oldest first, and what each would save. */
+  /** The results that a forced epoch could mask now, oldest first, and how much each would save. */
   forceable(): readonly { readonly segment: number; readonly gain: number }[] {
+    if (this.#policy.ignoresThresholds) return [];
     const results = this.#outside().flatMap((segment) => this.#ledger.resultAt(segment) ?? []);
     const gains = results.map((result) => ({ segment: result.segment, gain: this.#ledger.gain(result) }));
     return gains.filter(({ gain }) => gain > 0).sort((a, b) => a.segment - b.segment);
@@ -169,7 +194,7 @@ export class Planner<M> {
     const requires = this.#requires();
     const decision = toDecision(this.#decided);
     const change = lastChange && toDecision(lastChange);
-    const withinBudget = this.#limits.every((limit) => sizeOf(this.#ledger, limit) <= limit.max);
+    const withinBudget = this.#budgets.every((budget) => sizeOf(this.#ledger, budget) <= budget.max);
     const record = this.#decided.isCold
       ? { turns: this.#ledger.turns, messages: this.#ledger.messages.length }
       : undefined;
@@ -198,11 +223,11 @@ export class Planner<M> {
   #takeOne(message: M): void {
     this.#decision = undefined;
     this.#report = undefined;
-    const beginsReply = this.#ledger.read(message);
-    if (beginsReply && !this.#undecided) this.#decide();
-    else if (!beginsReply && this.#undecided) this.#takeBack(this.#undecided);
-    this.#undecided = undefined;
-    this.#ledger.take(message, beginsReply);
+    this.#ledger.append(message, (beginsReply) => {
+      if (beginsReply && !this.#undecided) this.#decide();
+      else if (!beginsReply && this.#undecided) this.#takeBack(this.#undecided);
+      this.#undecided = undefined;
+    });
   }
 
   #takeBack(progress: Progress): void {
@@ -260,7 +285,10 @@ export class Planner<M> {
       const step = this.#policy.step(state, ledger);
       maskAll(ledger, step.mask);
       ledger.settle();
-      const removed = step.summarize !== undefined && summarizeTurns(ledger, SUMMARY, step.summarize);
+      // A policy that asks for a summary knows the results: they are told as they came, though they were masked since.
+      const removed =
+        step.summarize !== undefined &&
+        summariseTurns(ledger, this.#summary, { upTo: step.summarize, fromOriginals: true });
       if (!removed) return step;
     }
   }
@@ -287,11 +315,14 @@ export class Planner<M> {
   /** Brings the history below every limit. Answers what the last one that it exceeded made it do. */
   #cut(): Cut | undefined {
     let decision: Cut | undefined;
-    for (const limit of this.#limits) {
-      const stage = squeeze(this.#ledger, limit, () => this.#outside());
-      const size = sizeOf(this.#ledger, limit);
-      const because = `the budget of ${limit.max} ${limit.measure} was exceeded`;
-      if (stage) decision = { act: 'over-limit', because, stage, limit: limit.max, size };
+    for (const budget of this.#budgets) {
+      const stage = reduce(this.#ledger, budget, {
+        outside: () => this.#outside(),
+        inside: () => this.#policy.inside?.(this.#ledger) ?? segmentsOf(this.#ledger.observations),
+      });
+      const size = sizeOf(this.#ledger, budget);
+      const because = `the budget of ${budget.max} ${budget.measure} was exceeded`;
+      if (stage) decision = { act: 'over-limit', because, stage, limit: budget.max, size };
     }
     return decision;
   }
@@ -299,8 +330,7 @@ export class Planner<M> {
   #outside(): readonly number[] {
     const ledger = this.#ledger;
     if (this.#policy.outside) return this.#policy.outside(ledger);
-    const last = ledger.turns - (this.#policy.window ?? DEFAULT_WINDOW);
-    return ledger.observations.filter((result) => result.turn <= last).map((result) => result.segment);
+    return segmentsOf(outsideWindow(ledger, this.#policy.window ?? DEFAULT_WINDOW));
   }
 
   #requires(): readonly Requirement[] {
@@ -321,13 +351,16 @@ function freezeReport(report: Report): Report {
   return Object.freeze(report);
 }
 
-const STAGES: readonly (Stage | undefined)[] = [undefined, 'masking', 'summarization', 'fallback'];
+type Reach = ReductionStage | undefined;
+const REACHES: readonly Reach[] = [undefined, 'masking', 'summarization', 'fallback'];
 
-const furthest = (a: Stage | undefined, b: Stage | undefined): Stage | undefined =>
-  STAGES.indexOf(a) > STAGES.indexOf(b) ? a : b;
+const furthest = (a: Reach, b: Reach): Reach => (REACHES.indexOf(a) > REACHES.indexOf(b) ? a : b);
 
-function budgetLimit(policy: Policy, maxTokens: number | undefined): Limit | undefined {
-  if (maxTokens === undefined) return undefined;
-  const window = policy.window ?? DEFAULT_WINDOW;
-  return { max: maxTokens, measure: 'tokens', window, mask: true, ...SUMMARY };
+/** The policy's own budget, and that of the request. */
+function budgetsOf({ policy, maxTokens }: PlannerOptions): Budget[] {
+  const own = policy.limit ? [policy.limit] : [];
+  if (maxTokens === undefined) return own;
+  const { window = DEFAULT_WINDOW, prices } = policy;
+  const target = Math.floor(maxTokens * ROOM);
+  return [...own, { max: maxTokens, measure: 'tokens', target, stages: STAGES, window, prices }];
 }

@@ -1,7 +1,10 @@
 import { MAX_PLACEHOLDER } from '../laws/idempotent.ts';
 import { anything, badOption, checkOptions, count, flag, func, names, positive, rule } from '../options.ts';
 import { customStyle, houseStyle, type Placeholder, type PlaceholderStyle } from './placeholder.ts';
+import type { Prices } from './prices.ts';
+import type { Budget } from './reduce.ts';
 import { type Ages, agesOf, isRipe, type KindShares, noRipe, type Ripe, ripen } from './ripening.ts';
+import type { SummaryWriter } from './summary.ts';
 import { KINDS, readToolUse, type ToolKind, type ToolUse } from './tool-kind.ts';
 
 /** A tool result as the next request would carry it. */
@@ -79,21 +82,6 @@ export interface Step<S> {
   readonly because: Reason;
 }
 
-/** A budget of a policy's own, above which the engine masks, summarises and truncates. */
-export interface Limit {
-  readonly max: number;
-  readonly measure: 'tokens' | 'chars';
-  readonly window: number;
-  readonly mask: boolean;
-  readonly summaryMaxChars: number;
-  readonly summarize?: Summarize;
-  /** So many of the first messages are never left out. */
-  readonly keepMessages?: number;
-}
-
-/** A caller's own summary of what is left out, continuing an earlier one. */
-export type Summarize = (messages: readonly unknown[], earlier: string | undefined) => string;
-
 /** Decides what to mask, as a fold over the requests of a conversation: no clock, no memory beside the state. */
 export interface Policy<S = unknown> {
   readonly name?: string;
@@ -102,11 +90,20 @@ export interface Policy<S = unknown> {
   step(state: S, request: RequestView): Step<S>;
   /** How many turns stay whole when the budget forces a cut. 10 if not given. */
   readonly window?: number;
-  /** What may go when the budget forces a cut. By default all that is outside the window. */
+  /** Results that may go when a budget or a threshold forces a cut. By default all that are outside the window. */
   outside?(request: RequestView): readonly number[];
+  /** Results that may go, oldest first, where that is not enough for the budget. By default all but the newest turn's. */
+  inside?(request: RequestView): readonly number[];
+  /** Thresholds mask nothing: only a budget does. */
+  readonly ignoresThresholds?: boolean;
   /** How its placeholders are written where no handle is shown. The house's way if not given. */
   readonly style?: PlaceholderStyle;
-  readonly limit?: Limit;
+  /** A budget of its own, above which the engine reduces the history. */
+  readonly limit?: Budget;
+  /** Writes the summaries that it asks for; the rules do if not given. */
+  readonly summarize?: SummaryWriter<unknown>;
+  /** The prices it reckons with: how deep a forced cut goes. */
+  readonly prices?: Pick<Prices, 'read' | 'write'>;
   /** Recognises calls, if it asks for the kinds of tools. */
   readonly toolUse?: (tool: string | undefined, args: string) => ToolUse;
   /** How long the cache lives that it reckons with. */
@@ -186,7 +183,10 @@ interface Make<S> extends Body<S> {
   readonly minTokens?: number;
   readonly window?: number;
   readonly style?: PlaceholderStyle;
-  readonly limit?: Limit;
+  readonly limit?: Budget;
+  readonly summarize?: SummaryWriter<unknown> | undefined;
+  readonly prices?: Pick<Prices, 'read' | 'write'>;
+  readonly ignoresThresholds?: boolean;
   /** False where name and options do not tell what it does. */
   readonly isNamed?: boolean;
   /** Its rule is a window in turns, which knows the kinds itself. */
@@ -213,7 +213,7 @@ export function createPolicy<S>(make: Make<S>): Policy {
   const ages = agesOf(window, byKind);
   const isWaiting = byKind !== false && !make.isWindow;
   const eligible = eligibleResults({ minTokens: make.minTokens ?? 80, ...options }, isWaiting ? ages : undefined);
-  const pressed = eligibleResults({ ...options, minTokens: 0 });
+  const underPressure = eligibleResults({ ...options, minTokens: 0 });
   const own: Fold<S> = {
     init: () => make.init(),
     // Where results ripen at different times, what was passed over once is looked at again.
@@ -224,11 +224,15 @@ export function createPolicy<S>(make: Make<S>): Policy {
     window,
     style: styleOf(make.name, options.placeholder) ?? make.style ?? houseStyle,
     ...(make.limit ? { limit: make.limit } : {}),
+    ...(make.summarize ? { summarize: make.summarize } : {}),
+    ...(make.prices ? { prices: make.prices } : {}),
+    ...(make.ignoresThresholds ? { ignoresThresholds: true } : {}),
     ...(make.cacheLifeMs === undefined ? {} : { cacheLifeMs: make.cacheLifeMs }),
     ...(options.maxResultTokens === undefined ? {} : { maxResultTokens: options.maxResultTokens }),
     ...(byKind === false ? {} : { toolUse: toolUseOf(options.toolKinds) }),
     ...(options.removeTags ? withTags(own, options.removeTags) : own),
-    outside: (request) => make.outside?.(request, pressed) ?? ripeResults(request, ages, pressed),
+    outside: (request) => make.outside?.(request, underPressure) ?? ripeResults(request, ages, underPressure),
+    inside: (request) => eligibleBefore(request.observations.length, request, underPressure),
   };
   const key = make.isNamed === false ? undefined : keyOf(make.name, options);
   if (key !== undefined) keys.set(policy, key);

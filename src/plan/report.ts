@@ -1,8 +1,9 @@
 import type { Kind } from '../message.ts';
 import type { Ledger } from './ledger.ts';
 import type { EpochRecord } from './policy.ts';
+import type { ReductionStage } from './reduce.ts';
 import type { Sizes } from './rows.ts';
-import type { Stage } from './squeeze.ts';
+import type { SummaryAuthor } from './summary.ts';
 
 /** What was decided about the request, with its numbers and a one-line reason. */
 export interface Decision {
@@ -28,7 +29,9 @@ export interface Report {
   readonly edits: { readonly mask: number; readonly clip: number; readonly drop: number; readonly insert: number };
   readonly maskedCount: number;
   readonly maskedChars: number;
-  readonly reductionStage?: Stage;
+  readonly reductionStage?: ReductionStage;
+  /** Who wrote the summary that is sent, where there is one that this conversation wrote. */
+  readonly summary?: SummaryAuthor;
   /** How many requests changed what earlier ones had sent. */
   readonly epoch: number;
   /** Where this request took an epoch because the cache was cold: keep it, and give it in `facts.epochs` from now on. */
@@ -52,7 +55,7 @@ export interface Report {
 export interface Progress {
   readonly decision: Decision;
   readonly epoch: number;
-  readonly stage: Stage | undefined;
+  readonly stage: ReductionStage | undefined;
   readonly frontier: number | undefined;
   /** The size of the request before this one. */
   readonly previousTokens: number;
@@ -95,6 +98,7 @@ export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
     decision: progress.decision,
   };
   if (progress.stage !== undefined) report.reductionStage = progress.stage;
+  if (ledger.summaryAuthor && ledger.notes.summary !== undefined) report.summary = ledger.summaryAuthor;
   if (progress.record) report.record = progress.record;
   if (progress.frontier !== undefined) report.frontier = progress.frontier;
   if (change === undefined && progress.lastChange) report.lastChange = progress.lastChange;

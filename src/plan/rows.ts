@@ -12,7 +12,7 @@ const NONE: readonly TurnRow[] = [];
 export class TurnRow {
   /** Counted among the turns that go out; turn 0 is what came before the first reply. */
   number: number;
-  readonly from: number;
+  from: number;
   to: number;
   tokens = 0;
   /** Its texts alone, without framing, ids and names of results. */

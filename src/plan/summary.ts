@@ -1,5 +1,95 @@
 import { SHOWN_HANDLE, summaryHeader } from '../laws/idempotent.ts';
+import { badOption } from '../options.ts';
 import { clipText, quote } from '../text.ts';
+
+/** Messages that are about to be left out, for whoever writes their summary. */
+export interface SummaryRequest {
+  /** The handle of all that the summary replaces, the earlier summary included. Empty where no handles are known. */
+  readonly replaced: string;
+  readonly messages: readonly unknown[];
+  /** The summary so far, which the next one continues. */
+  readonly earlier: string | undefined;
+}
+
+/** Writes a summary now, or answers undefined where there is none: then the rules write it. */
+export type Summarize = (request: SummaryRequest) => string | Failed | undefined;
+
+/** Why there is no summary. */
+export interface Failed {
+  readonly failed: string;
+}
+
+/** Who wrote a summary: the caller's function, or the rules, and why. */
+export interface SummaryAuthor {
+  readonly by: 'model' | 'rules';
+  /** Why the caller's own function did not write it. */
+  readonly because?: string;
+}
+
+/** A caller's own function that writes a summary. A promise can be awaited by some doors, and by some not. */
+export type SummaryWriter<R = string> = (messages: readonly never[], earlier: string | undefined) => R;
+
+/** Asks a caller's function now. A promise cannot be awaited here; any other answer that is no text is a failure. */
+export function summarizeNow(of: string, writer: SummaryWriter<unknown>): Summarize {
+  return ({ messages, earlier }) => {
+    let answer: unknown;
+    try {
+      answer = writer(messages as readonly never[], earlier);
+    } catch (error) {
+      return { failed: `summarize failed: ${error instanceof Error ? error.message : String(error)}` };
+    }
+    if (typeof (answer as PromiseLike<unknown> | null)?.then === 'function') {
+      // It may be rejected, and then nobody would catch it.
+      Promise.resolve(answer).catch(() => {});
+      throw badOption(
+        `${of} option summarize`,
+        'a function that answers a text at once; fitAndStore, openSession and runAgent can wait for one',
+        'a promise',
+      );
+    }
+    return checkSummary(answer);
+  };
+}
+
+/** The answer of a summariser, if it is one. */
+export function checkSummary(answer: unknown): string | Failed {
+  if (typeof answer === 'string' && answer.trim() !== '') return answer;
+  return { failed: `summarize answered ${answer === '' ? 'an empty text' : typeof answer}` };
+}
+
+interface NextSummary {
+  readonly earlier: string | undefined;
+  readonly told: Told;
+  readonly maxChars: number;
+  /** Of what it stands for: ` · recall p_…`, or nothing. */
+  readonly handle: string;
+  readonly summarize: () => string | Failed | undefined;
+}
+
+/** The next summary: the caller's where it wrote one, or else that of the rules, which continues the earlier one. */
+export function writeNextSummary({ earlier, told, maxChars: most, handle, summarize }: NextSummary): {
+  readonly summary: string;
+  readonly author: SummaryAuthor;
+} {
+  // A shorter one would not be recognised when it comes back.
+  const maxChars = Math.max(most, summaryHeader.length + handle.length + 3);
+  const written = summarize();
+  if (typeof written === 'string')
+    return { summary: clipText(`${summaryHeader}${handle}\n${written}`, maxChars), author: { by: 'model' } };
+  const author: SummaryAuthor = written ? { by: 'rules', because: written.failed } : { by: 'rules' };
+  return { summary: writeByRules(earlier, told, { maxChars, handle }), author };
+}
+
+function writeByRules(earlier: string | undefined, told: Told, options: WriteOptions): string {
+  const known = earlier === undefined ? undefined : readSummary(earlier);
+  const own = writeSummary(continueSummary(known, told), options);
+  if (earlier === undefined || known) return own;
+  // A model wrote the earlier one: its words stay, as far as there is room.
+  const [header = '', ...lines] = own.split('\n');
+  const body = earlier.slice(earlier.indexOf('\n') + 1);
+  const room = options.maxChars - own.length - 1;
+  return room > 0 ? [header, clipText(body, room), ...lines].join('\n') : own;
+}
 
 /** What a summary is made of. It can be read back from its own text, so that one may continue another. */
 export interface Summary extends Omit<Told, 'outcomes'> {

@@ -1,7 +1,7 @@
 import { PalimpsestError } from '../../errors.ts';
 import { isRecord } from '../../formats/lens.ts';
 import { count, names, oneOf, positive, type Rule, rule, text } from '../../options.ts';
-import { isCut } from '../cut-history.ts';
+import { isCut } from '../../plan/held-cut.ts';
 import type { Mask } from './session-event.ts';
 
 /** Throws for an event that could be written, but not be understood when it is read again. */

@@ -1,7 +1,6 @@
-import type { Format } from '../../message.ts';
-import type { Cut } from '../cut-history.ts';
+import type { Cut } from '../../plan/held-cut.ts';
 import { openCallsOf } from '../open-calls.ts';
-import { leadingSystem, sizeOfMessages } from '../sizes.ts';
+import { sizeOfMessages } from '../sizes.ts';
 import type { ToolCall } from '../tool-call.ts';
 import { trimMessages } from '../trim-messages.ts';
 import type { Place } from './lines.ts';
@@ -263,7 +262,7 @@ export class Conversation<M> {
   #trim(): void {
     const { limit, format } = this.#options;
     if (this.#entries.length <= limit) return;
-    const kept = new Set(leftInMemory(this.messages(), limit, format));
+    const kept = new Set(trimMessages(this.messages(), { maxMessages: limit, format }).messages);
     const dropped = this.#entries.filter(({ message }) => !kept.has(message));
     if (dropped.length === 0) return;
     this.#entries = this.#entries.filter(({ message }) => kept.has(message));
@@ -292,14 +291,3 @@ export class Conversation<M> {
     this.cut = undefined;
   }
 }
-
-/** Whole turns go. Where there are none, since nobody ever replied, the oldest messages behind the task. */
-function leftInMemory<M>(messages: readonly M[], maxMessages: number, format: Format<M>): readonly M[] {
-  const trimmed = trimMessages(messages, { maxMessages, format });
-  if (trimmed.dropped > 0 || format.view(messages).some(({ turn }) => turn > 0)) return trimmed.messages;
-  const head = leadingSystem(messages, format).length + 1;
-  const newest = Math.max(1, Math.floor(maxMessages * UNANSWERED) - head);
-  return [...messages.slice(0, head), ...messages.slice(head).slice(-newest)];
-}
-
-const UNANSWERED = 0.75;

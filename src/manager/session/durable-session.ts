@@ -1,9 +1,9 @@
 import { dirname, join } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
 import type { Format } from '../../message.ts';
+import type { Cut } from '../../plan/held-cut.ts';
 import type { Hidden } from '../../plan/ledger.ts';
 import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
-import type { Cut } from '../cut-history.ts';
 import type { MessageWriter } from '../message-writer.ts';
 import { sessionContinuity } from '../notices.ts';
 import { resultsForOpen, skippedByRestart } from '../open-calls.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { chars, contents, frozen, history, results, user } from '../../../test/seeds/support.ts';
 import { type ChatMessage, createPlanner, fit, type GraduatedOptions } from '../../index.ts';
-import { graduated, graduatedLimit } from './graduated.ts';
+import { graduated, graduatedBudget } from './graduated.ts';
 
 const messages = frozen(history(12));
 const run = (options: GraduatedOptions, list: readonly ChatMessage[] = messages) =>
@@ -84,15 +84,15 @@ describe('graduated', () => {
   });
 });
 
-describe('graduatedLimit', () => {
+describe('graduatedBudget', () => {
   it('has the defaults of HistoryReducer', () => {
-    expect(graduatedLimit({ maxInputChars: 5 })).toEqual({
+    expect(graduatedBudget({ maxInputChars: 5 })).toEqual({
       max: 5,
       measure: 'chars',
       window: 4,
       mask: true,
       summaryMaxChars: 1400,
     });
-    expect(graduatedLimit({ maxInputChars: 5, maxInputTokens: 7 })).toMatchObject({ max: 7, measure: 'tokens' });
+    expect(graduatedBudget({ maxInputChars: 5, maxInputTokens: 7 })).toMatchObject({ max: 7, measure: 'tokens' });
   });
 });

@@ -2,7 +2,9 @@ import { dispatchBlocks } from '../../laws/idempotent.ts';
 import { badOption, count, flag, func, given, positive } from '../../options.ts';
 import { maskDispatchObservation } from '../dispatch.ts';
 import type { PlaceholderStyle } from '../placeholder.ts';
-import { type CommonOptions, createPolicy, type Limit, type Policy, type Reason, type Summarize } from '../policy.ts';
+import { type CommonOptions, createPolicy, type Policy, type Reason } from '../policy.ts';
+import type { Budget, Stage } from '../reduce.ts';
+import type { SummaryWriter } from '../summary.ts';
 
 /** The options of `HistoryReducer`, as they are for the policy. */
 export interface GraduatedOptions extends CommonOptions {
@@ -12,7 +14,8 @@ export interface GraduatedOptions extends CommonOptions {
   readonly summaryMaxChars?: number;
   readonly observationMasking?: boolean;
   readonly maxObservationChars?: number;
-  readonly summarize?: Summarize;
+  /** Writes the summary. A promise can be awaited by `fitAndStore`, `openSession` and `runAgent` only. */
+  readonly summarize?: SummaryWriter<string | Promise<string>>;
 }
 
 export const GRADUATED_RULES = {
@@ -35,7 +38,8 @@ export function graduated(options: GraduatedOptions): Policy {
     minTokens: 0,
     window: options.preserveRecentRawTurns ?? 4,
     style: graduatedStyle(options.maxObservationChars),
-    limit: graduatedLimit(options),
+    limit: graduatedBudget(options),
+    summarize: options.summarize,
     init: () => undefined,
     step: (state) => ({ state, mask: [], because: WITHIN }),
   });
@@ -43,18 +47,34 @@ export function graduated(options: GraduatedOptions): Policy {
 
 const WITHIN: Reason = { act: 'wait', because: 'within its own budget' };
 
+export const MASK_OUTSIDE: Stage = { kind: 'mask', which: 'outside' };
+
+const STAGES: readonly Stage[] = [
+  MASK_OUTSIDE,
+  { kind: 'summarise' },
+  { kind: 'clip', what: 'results', to: 'target', ifNewestIsTooLarge: true },
+  { kind: 'drop', what: 'turns' },
+  { kind: 'clip', what: 'results', to: 'target' },
+  { kind: 'clip', what: 'results', to: 'max' },
+  { kind: 'mask', which: 'all' },
+  { kind: 'drop', what: 'summary' },
+];
+
+/** A cut goes down to this share of the budget, so that the next turn does not cut again. */
+const ROOM = 0.8;
+
 /** The budget that these options describe. */
-export function graduatedLimit(options: GraduatedOptions): Limit {
+export function graduatedBudget(options: GraduatedOptions, stages = STAGES): Budget {
   const { maxInputChars, maxInputTokens, preserveRecentRawTurns = 4, summaryMaxChars = 1400 } = options;
   const max = maxInputTokens ?? maxInputChars;
   if (max === undefined) throw badOption('graduated option maxInputChars', 'a whole number of 1 or more', max);
   return {
     max,
     measure: maxInputTokens === undefined ? 'chars' : 'tokens',
+    target: Math.floor(max * ROOM),
+    stages: options.observationMasking === false ? stages.filter((stage) => stage !== MASK_OUTSIDE) : stages,
     window: preserveRecentRawTurns,
-    mask: options.observationMasking ?? true,
     summaryMaxChars,
-    ...(options.summarize ? { summarize: options.summarize } : {}),
   };
 }
 

@@ -1,21 +1,25 @@
-import { count, given, positive } from '../../options.ts';
+import { count, func, given, positive } from '../../options.ts';
 import { type CommonOptions, createPolicy, type Policy, windowOf } from '../policy.ts';
+import type { SummaryWriter } from '../summary.ts';
 
 /** Options of `hybrid`, in turns. */
 export interface HybridOptions extends CommonOptions {
   readonly window?: number;
   readonly summarizeEvery?: number;
+  /** Writes the summary. A promise can be awaited by `fitAndStore`, `openSession` and `runAgent` only. */
+  readonly summarize?: SummaryWriter<string | Promise<string>>;
 }
 
-/** The window, and a summary of the oldest turns each time `summarizeEvery` of them stand outside it. */
+/** The window, and a summary of the oldest turns each time `summarizeEvery` of them are outside it. */
 export function hybrid(options: HybridOptions = {}): Policy {
   const { window = 10, summarizeEvery = 43 } = given('hybrid', options);
   const sliding = windowOf(window, options);
   return createPolicy({
     name: 'hybrid',
     options,
-    rules: { window: count, summarizeEvery: positive },
+    rules: { window: count, summarizeEvery: positive, summarize: func },
     window,
+    summarize: options.summarize,
     ...sliding,
     step(state, request, eligible) {
       const step = sliding.step(state, request, eligible);

@@ -1,11 +1,12 @@
 import { checkOptions } from '../../options.ts';
 import type { Policy } from '../policy.ts';
 
-/** Masks nothing. Only a budget can make `fit` cut. */
+/** Masks nothing. Only a budget can make `fit` cut; thresholds of a session mask nothing either. */
 export function never(options: Readonly<Record<string, never>> = {}): Policy {
   checkOptions('never', options, {});
   return {
     name: 'never',
+    ignoresThresholds: true,
     init: () => undefined,
     step: (state) => ({ state, mask: [], because: NEVER }),
   };

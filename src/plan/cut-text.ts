@@ -1,7 +1,7 @@
 import { isRecord, shallowCopy } from '../formats/lens.ts';
 import type { Segment } from '../message.ts';
-import { commonCap } from '../plan/squeeze.ts';
 import type { Counter } from '../tokens/counter.ts';
+import { commonCap } from './common-cap.ts';
 
 type Path = readonly (string | number)[];
 

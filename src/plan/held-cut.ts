@@ -1,0 +1,127 @@
+import type { Format } from '../message.ts';
+import { count, positive } from '../options.ts';
+import { Ledger, type LedgerOptions } from './ledger.ts';
+import { type Budget, reduce, sizeOf } from './reduce.ts';
+import { clipResult } from './stages/clip.ts';
+import { leaveOut } from './stages/drop.ts';
+
+/** What was left out of a history and shortened in it: plain data, so that the next request can carry the same. */
+export interface Cut {
+  /** How long the list was. A shorter one is another list, and begins without a cut. */
+  readonly messages: number;
+  /** How many messages it leaves out. */
+  readonly omitted: number;
+  /** What each stage did, the oldest first. */
+  readonly steps: readonly CutStep[];
+}
+
+/** What one stage did. */
+export interface CutStep {
+  /** Messages left out, from and up to, not including. */
+  readonly drops: readonly (readonly [from: number, to: number])[];
+  /** Texts shortened: segments of the view, and their size in tokens. */
+  readonly clips: readonly { readonly segment: number; readonly maxTokens: number }[];
+  /** Turns were taken apart into their messages, since whole ones could not go. */
+  readonly splits?: true;
+}
+
+/** Whether a value can be a cut at all. */
+export function isCut(value: unknown): boolean {
+  const cut = value as Partial<Cut> | null;
+  return count.check(cut?.messages) && count.check(cut?.omitted) && isListOf(cut?.steps, isStep);
+}
+
+const isStep = (step: Partial<CutStep> | null): boolean =>
+  isListOf(step?.drops, isDrop) && isListOf(step?.clips, isClip);
+const isDrop = (drop: unknown): boolean => isListOf(drop, count.check) && drop.length === 2;
+const isClip = (clip: Partial<CutStep['clips'][number]> | null): boolean =>
+  count.check(clip?.segment) && positive.check(clip?.maxTokens);
+const isListOf = <T>(value: unknown, is: (item: T) => boolean): value is readonly T[] =>
+  Array.isArray(value) && value.every((item) => is(item));
+
+/** A history within its budget, and the cut that brought it there. */
+export interface HeldCut<M> {
+  readonly ledger: Ledger<M>;
+  readonly cut: Cut | undefined;
+  readonly decision: 'fits' | 'held' | 'cut';
+}
+
+interface HoldOptions<M> extends LedgerOptions {
+  readonly format: Format<M>;
+  readonly cut?: Cut | undefined;
+}
+
+/** Reduces a history. An earlier cut of it is repeated first, and goes on only where the history has overflowed since. */
+export function reduceHeld<M>(
+  messages: readonly M[],
+  budget: Budget,
+  { format, cut, ...options }: HoldOptions<M>,
+): HeldCut<M> {
+  const held = cut && cut.messages <= messages.length ? cut.steps : [];
+  const repeated = Ledger.of(messages, format, options);
+  const isRepeated = held.every((step) => repeat(repeated, step));
+  const ledger = isRepeated ? repeated : Ledger.of(messages, format, options);
+  const steps = isRepeated ? [...held] : [];
+  const decision = sizeOf(ledger, budget) > budget.max ? 'cut' : steps.length > 0 ? 'held' : 'fits';
+  for (const stage of budget.stages) {
+    const step = recordStep(ledger, () => reduce(ledger, { ...budget, stages: [stage] }));
+    if (step) steps.push(step);
+  }
+  const omitted = ledger.notes.notice?.omitted ?? 0;
+  return { ledger, decision, cut: steps.length > 0 ? { messages: messages.length, omitted, steps } : undefined };
+}
+
+/** Does a step again. False where it was made for another list. */
+function repeat<M>(ledger: Ledger<M>, { drops, clips, splits }: CutStep): boolean {
+  if (splits) ledger.splitTurns();
+  const rows = ledger.rows.filter(({ from }) => drops.some(([start, end]) => start <= from && from < end));
+  const removed = ledger.removalOf(rows);
+  const isSame = joined(removed.map(({ row, to }) => [row.from, to])).join() === drops.join();
+  if (!isSame || rows.includes(ledger.lastRow) || (rows.length > 0 && !leaveOut(ledger, removed))) return false;
+  for (const { segment, maxTokens } of clips) {
+    if (ledger.segments[segment]?.kind === 'user') ledger.clipWords(segment, maxTokens);
+    else clipResult(ledger, segment, maxTokens);
+  }
+  return true;
+}
+
+function recordStep<M>(ledger: Ledger<M>, apply: () => void): CutStep | undefined {
+  const { isSplit } = ledger;
+  const rows = ledger.rows.map(({ from, to }) => [from, to] as const);
+  const sizes = new Map(ledger.clipSizes);
+  apply();
+  const clips = [...ledger.clipSizes].filter(([segment, maxTokens]) => sizes.get(segment) !== maxTokens);
+  const drops = joined(rows.flatMap((row) => without(row, ledger.rows)));
+  const splits = ledger.isSplit && !isSplit;
+  if (clips.length === 0 && drops.length === 0 && !splits) return undefined;
+  return {
+    drops,
+    clips: clips.map(([segment, maxTokens]) => ({ segment, maxTokens })),
+    ...(splits ? { splits } : {}),
+  };
+}
+
+type Span = readonly [from: number, to: number];
+
+/** The parts of a span that no row covers any more. */
+function without([from, to]: Span, rows: readonly { readonly from: number; readonly to: number }[]): Span[] {
+  const parts: Span[] = [];
+  let next = from;
+  for (const row of rows) {
+    if (row.to <= next || row.from >= to) continue;
+    if (row.from > next) parts.push([next, row.from]);
+    next = Math.max(next, row.to);
+  }
+  return next < to ? [...parts, [next, to]] : parts;
+}
+
+/** Spans that touch become one. */
+function joined(spans: readonly Span[]): Span[] {
+  const result: Span[] = [];
+  for (const [from, to] of spans) {
+    const last = result.at(-1);
+    if (last?.[1] === from) result[result.length - 1] = [last[0], to];
+    else if (from < to) result.push([from, to]);
+  }
+  return result;
+}

@@ -1,0 +1,83 @@
+import { isNote } from '../../laws/idempotent.ts';
+import type { Segment } from '../../message.ts';
+import { clipText } from '../../text.ts';
+import { commonCap } from '../common-cap.ts';
+import type { Ledger } from '../ledger.ts';
+import type { Truncation } from '../policy.ts';
+import { type Budget, sizeOf } from '../reduce.ts';
+import { truncateResult } from '../truncate-result.ts';
+import { leastSize } from './drop.ts';
+
+/** Shortens the largest results to one common size, or, where nothing else is left, the users' own words. */
+export interface ClipStage {
+  readonly kind: 'clip';
+  readonly what: 'results' | 'words';
+  readonly to: 'target' | 'max';
+  /** The shortest that a result becomes. */
+  readonly least?: number;
+  /** Only where the newest turn alone is too large: dropping all others would not help then. */
+  readonly ifNewestIsTooLarge?: true;
+}
+
+export function clip<M>(ledger: Ledger<M>, stage: ClipStage, budget: Budget): void {
+  if (stage.ifNewestIsTooLarge && leastSize(ledger, budget) <= budget.max) return;
+  const goal = budget[stage.to];
+  if (stage.what === 'results') clipResults(ledger, budget, goal, stage.least);
+  else clipWords(ledger, budget, goal);
+}
+
+/** The shortest that a clipped result becomes; below that it is better masked. */
+const LEAST = { tokens: 60, chars: 24, messages: 60 };
+
+function clipResults<M>(ledger: Ledger<M>, budget: Budget, goal: number, least?: number): void {
+  const { measure } = budget;
+  const results = ledger.observations.filter((result) => !result.masked && ledger.isFree(result));
+  const sizes = results.map((result) => (measure === 'tokens' ? result.tokens : result.text.length));
+  const shown = measure === 'chars' ? ledger.showHandle('').length : 0;
+  const cap = Math.max(least ?? LEAST[measure] + shown, commonCap(sizes, sizeOf(ledger, budget) - goal));
+  for (const [i, result] of results.entries()) {
+    if ((sizes[i] ?? 0) <= cap) continue;
+    if (measure === 'chars') ledger.clip(result, (handle) => `${clipText(result.text, cap - handle.length)}${handle}`);
+    else clipResult(ledger, result.segment, cap);
+  }
+}
+
+/** Cuts one result to so many tokens. */
+export function clipResult<M>(
+  ledger: Ledger<M>,
+  segment: number,
+  maxTokens: number,
+  strategy: Truncation = 'both',
+): void {
+  const result = ledger.resultAt(segment);
+  if (!result) return;
+  const { counter } = ledger;
+  ledger.clipSizes.set(segment, maxTokens);
+  // The text is short, so it is an image that is large.
+  if (counter(result.text) <= maxTokens) ledger.mask(segment);
+  else ledger.clip(result, (handle) => truncateResult(result.text, { maxTokens, strategy, counter, handle }));
+}
+
+/** No user's text is cut to less. */
+const LEAST_WORDS = 40;
+
+function clipWords<M>(ledger: Ledger<M>, budget: Budget, goal: number): void {
+  for (const segment of wordsOf(ledger)) {
+    if (sizeOf(ledger, budget) <= budget.max) return;
+    const size = ledger.counter(ledger.segments[segment]?.text ?? '');
+    const maxTokens = Math.max(LEAST_WORDS, Math.floor(size - (sizeOf(ledger, budget) - goal)));
+    if (maxTokens < size) ledger.clipWords(segment, maxTokens);
+  }
+}
+
+/** The users' own texts that are sent: of the newest message, then of the first, then the largest others. */
+function wordsOf<M>({ segments, rows }: Ledger<M>): readonly number[] {
+  const isSent = ({ message }: Segment): boolean => rows.some(({ from, to }) => from <= message && message < to);
+  const isOwn = ({ kind, text }: Segment): boolean => kind === 'user' && text !== '' && !isNote(text);
+  const users = [...segments.entries()].filter(([, segment]) => isOwn(segment) && isSent(segment));
+  const first = users[0]?.[1].message;
+  const newest = users.at(-1)?.[1].message;
+  const rank = ({ message }: Segment): number => (message === newest ? 0 : message === first ? 1 : 2);
+  const inOrder = users.sort(([, a], [, b]) => rank(a) - rank(b) || b.text.length - a.text.length);
+  return inOrder.map(([index]) => index);
+}

@@ -1,0 +1,126 @@
+import { closedGroups } from '../../laws/pairs.ts';
+import { userTurns } from '../../laws/task.ts';
+import type { Ledger, Removal } from '../ledger.ts';
+import { noteTexts, writeNotice } from '../notes.ts';
+import { type Budget, type Measure, sizeOf } from '../reduce.ts';
+import { MESSAGE_TOKENS, type TurnRow } from '../rows.ts';
+import { readSummary } from '../summary.ts';
+
+/**
+ * Leaves messages out, oldest first, behind a notice that counts them: whole turns of the loop; turns of the conversation
+ * before it; turns taken apart into their messages, or only words that were never answered; the summary, or every note.
+ */
+export interface DropStage {
+  readonly kind: 'drop';
+  readonly what: 'turns' | 'conversation' | 'messages' | 'unanswered' | 'summary' | 'notes';
+}
+
+export function drop<M>(ledger: Ledger<M>, { what }: DropStage, budget: Budget): void {
+  if (what === 'summary') dropSummary(ledger);
+  else if (what === 'notes') ledger.setNotes({});
+  else if (what === 'messages' || (what === 'unanswered' && ledger.turns === 0)) dropMessages(ledger, budget);
+  else if (what !== 'unanswered') dropTurns(ledger, what === 'turns' ? budget : { ...budget, keepMessages: 0 });
+}
+
+type Kept = Pick<Budget, 'keepMessages'>;
+
+/** The turns up to a number that the laws let go, in groups that can only go together, oldest first. */
+export function removable<M>(ledger: Ledger<M>, upTo: number, { keepMessages = 0 }: Kept = {}): TurnRow[][] {
+  if (!ledger.mayDrop) return [];
+  const task = userTurns(ledger.rows);
+  const rows = ledger.rows.slice(1, -1);
+  const isKept = (row: TurnRow): boolean => task.has(row) || row.isHead || row.number > upTo || row.from < keepMessages;
+  return closedGroups(rows).filter((group) => !group.some(isKept));
+}
+
+/** Leaves out whole turns, oldest first, until the target is reached. */
+function dropTurns<M>(ledger: Ledger<M>, budget: Budget): void {
+  const groups = removable(ledger, ledger.turns, budget);
+  const removed = oldestOf(ledger, budget, groups);
+  if (!isWorthANotice(ledger, budget, removed) || leaveOut(ledger, removed)) return;
+  // Turns that cannot be written down stay: they could not be recalled.
+  const writable = groups.filter((group) => ledger.write(ledger.removalOf(group)) !== undefined);
+  leaveOut(ledger, oldestOf(ledger, budget, writable));
+}
+
+/** As many of the oldest groups as bring the history down to the target. */
+function oldestOf<M>(ledger: Ledger<M>, budget: Budget, groups: readonly TurnRow[][]): Removal[] {
+  const { measure, target } = budget;
+  const size = sizeOf(ledger, budget);
+  const rows: TurnRow[] = [];
+  // All of the turns chosen so far, but for the last, whose question may stay.
+  const before: Record<Measure, number> = { tokens: 0, chars: 0, messages: 0 };
+  let last: Removal | undefined;
+  for (const group of groups) {
+    if (last) {
+      const left = size - before[measure] - last[measure];
+      if (left + noticeSize(ledger, measure, before.messages + last.messages) <= target) break;
+      add(before, ledger.removal(last.row, { keepsQuestion: false }));
+    }
+    for (const row of group.slice(0, -1)) add(before, ledger.removal(row, { keepsQuestion: false }));
+    rows.push(...group);
+    last = ledger.removal(group.at(-1) as TurnRow, { keepsQuestion: true });
+  }
+  return ledger.removalOf(rows);
+}
+
+function add(sizes: Record<Measure, number>, removal: Removal): void {
+  for (const measure of ['tokens', 'chars', 'messages'] as const) sizes[measure] += removal[measure];
+}
+
+/** Takes turns apart, so that one message can go without the others: also words that were never answered. */
+function dropMessages<M>(ledger: Ledger<M>, budget: Budget): void {
+  ledger.splitTurns();
+  dropTurns(ledger, budget);
+}
+
+const sum = (removed: readonly Removal[], measure: Measure): number =>
+  removed.reduce((total, removal) => total + removal[measure], 0);
+
+/** The size that is left when all that may go has gone, its notice included. */
+export function leastSize<M>(ledger: Ledger<M>, budget: Budget): number {
+  const removed = ledger.removalOf(removable(ledger, ledger.turns, budget).flat());
+  const { measure } = budget;
+  return sizeOf(ledger, budget) - sum(removed, measure) + noticeSize(ledger, measure, sum(removed, 'messages'));
+}
+
+/** How much a notice about more messages adds to the one that is there now. */
+function noticeSize<M>(ledger: Ledger<M>, measure: Measure, more: number): number {
+  const { notice } = ledger.notes;
+  if (measure === 'messages') return notice ? 0 : 1;
+  const sizeOfText = (text: string): number => (measure === 'chars' ? text.length : ledger.counter(text) + NOTE_TOKENS);
+  const next = writeNotice({ omitted: (notice?.omitted ?? 0) + more, handle: ledger.showHandle('') });
+  return sizeOfText(next) - (notice ? sizeOfText(writeNotice(notice)) : 0);
+}
+
+/** The framing of a message, and the most that one handle costs more than another. */
+const NOTE_TOKENS = 2 * MESSAGE_TOKENS;
+
+/** A notice that is larger than the messages it counts would make the request larger. */
+function isWorthANotice<M>(ledger: Ledger<M>, { measure }: Budget, removed: readonly Removal[]): boolean {
+  const measures: readonly Measure[] = measure === 'messages' ? ['messages'] : ['tokens', 'chars'];
+  const messages = sum(removed, 'messages');
+  return messages > 0 && measures.every((name) => noticeSize(ledger, name, messages) < sum(removed, name));
+}
+
+/** Leaves these turns out, with a notice that adds to the one before. False where they cannot be written down. */
+export function leaveOut<M>(ledger: Ledger<M>, removed: readonly Removal[]): boolean {
+  const { notice } = ledger.notes;
+  const written = ledger.write(removed);
+  if (written === undefined || removed.length === 0) return false;
+  const text = notice ? `${writeNotice(notice)}\n${written}` : written;
+  const omitted = (notice?.omitted ?? 0) + sum(removed, 'messages');
+  ledger.remove(removed, 'drop', text);
+  ledger.setNotes({ ...ledger.notes, notice: { omitted, handle: ledger.showHandle(text) } });
+  return true;
+}
+
+/** A summary goes only when nothing else is left to go; its messages are then omitted like the others. */
+function dropSummary<M>(ledger: Ledger<M>): void {
+  const { summary, notice } = ledger.notes;
+  if (summary === undefined) return;
+  const omitted = (readSummary(summary)?.messages ?? 1) + (notice?.omitted ?? 0);
+  const text = noteTexts(ledger.notes).join('\n');
+  ledger.remove([], 'drop', text);
+  ledger.setNotes({ notice: { omitted, handle: ledger.showHandle(text) } });
+}

@@ -1,0 +1,67 @@
+import type { Ledger } from '../ledger.ts';
+import { type Budget, sizeOf, type Yielding } from '../reduce.ts';
+import type { Result } from '../rows.ts';
+
+/**
+ * Masks results: all that are outside the policy's window; then those inside it, oldest first, but never the newest turn's;
+ * or, as a last resort, every result whatever the policy protects.
+ */
+export interface MaskStage {
+  readonly kind: 'mask';
+  readonly which: 'outside' | 'inside' | 'all';
+}
+
+export function mask<M>(ledger: Ledger<M>, { which }: MaskStage, budget: Budget, yielding: Yielding): void {
+  if (which === 'outside') maskAll(ledger, yielding.outside());
+  else if (which === 'inside') maskInside(ledger, budget, yielding.inside());
+  else maskAll(ledger, segmentsOf(ledger.observations));
+}
+
+/** Answers how many it masked. */
+export function maskAll<M>(ledger: Ledger<M>, segments: readonly number[]): number {
+  let masked = 0;
+  for (let i = 0; i < segments.length; i++) if (ledger.mask(segments[i] as number)) masked += 1;
+  return masked;
+}
+
+export const segmentsOf = (results: readonly { readonly segment: number }[]): number[] =>
+  results.map((result) => result.segment);
+
+function maskInside<M>(ledger: Ledger<M>, budget: Budget, segments: readonly number[]): void {
+  const growth = growthPerTurn(ledger);
+  const before = ledger.requestTokens + ledger.lastRow.tokens;
+  for (const segment of segments) {
+    if (ledger.resultAt(segment)?.row === ledger.lastRow) continue;
+    if (sizeOf(ledger, budget) <= budget.target && pays(ledger, budget, { growth, before })) return;
+    ledger.mask(segment);
+  }
+}
+
+/** The mean size of the turns since the last that holds a masked result. */
+function growthPerTurn<M>({ rows, observations, lastRow }: Ledger<M>): number {
+  const last = observations.findLast((result) => result.masked)?.row.number ?? 0;
+  const fresh = rows.slice(Math.min(last + 1, lastRow.number));
+  return Math.max(1, fresh.reduce((sum, row) => sum + row.tokens, 0) / Math.max(1, fresh.length));
+}
+
+/**
+ * Whether a cut earns its price until the next one is due. It costs `write - read` for every token that was cached behind
+ * the first change; it saves `read` for every token it took out, on each of the requests that the room it made is good for.
+ */
+function pays<M>(
+  ledger: Ledger<M>,
+  { max, prices }: Budget,
+  { growth, before }: { readonly growth: number; readonly before: number },
+): boolean {
+  const change = ledger.firstChange();
+  if (!prices || change === undefined) return true;
+  const rewritten = Math.max(0, ledger.tokensFrom(change) - ledger.lastRow.tokens);
+  const requests = (max - ledger.tokens) / growth;
+  const saved = Math.max(0, before - ledger.tokens);
+  return prices.read * saved * requests >= (prices.write - prices.read) * rewritten;
+}
+
+/** All results outside a window of turns. */
+export function outsideWindow<M>({ observations, turns }: Ledger<M>, window: number): Result[] {
+  return observations.filter((result) => result.turn <= turns - window);
+}

@@ -1,0 +1,112 @@
+import { isPlaceholder } from '../../laws/idempotent.ts';
+import { quote } from '../../text.ts';
+import type { Ledger, Removal } from '../ledger.ts';
+import { failureOf, subjectOf } from '../placeholder.ts';
+import type { Budget } from '../reduce.ts';
+import { MESSAGE_TOKENS, type Result, type TurnRow } from '../rows.ts';
+import { type Outcome, type Told, writeNextSummary } from '../summary.ts';
+import { removable } from './drop.ts';
+
+/** Replaces the turns outside the window by one summary, where that is smaller. */
+export interface SummariseStage {
+  readonly kind: 'summarise';
+  /** Taken back where the history is still too large. */
+  readonly onlyIfEnough?: true;
+}
+
+export function summarise<M>(ledger: Ledger<M>, budget: Budget): void {
+  summariseTurns(ledger, budget, { upTo: ledger.turns - budget.window });
+}
+
+export type SummaryBudget = Pick<Budget, 'summaryMaxChars' | 'summarize' | 'keepMessages'>;
+
+interface Range {
+  /** The last turn that may go. */
+  readonly upTo: number;
+  /** Tells results as they came, not as the last request carried them. */
+  readonly fromOriginals?: boolean;
+}
+
+/** Answers whether there was anything to summarise that pays. */
+export function summariseTurns<M>(ledger: Ledger<M>, budget: SummaryBudget, range: Range): boolean {
+  const groups = removable(ledger, range.upTo, budget);
+  // Groups that do not pay together may pay without the last: they would be summarised when this is fitted again.
+  for (let end = groups.length; end > 0 && end > groups.length - MOST_TRIED; end--)
+    if (summariseRows(ledger, budget, groups.slice(0, end).flat(), range)) return true;
+  return false;
+}
+
+const MOST_TRIED = 16;
+
+/** The length of a summary that says only its headings. */
+const FRAME_CHARS = 240;
+
+function summariseRows<M>(
+  ledger: Ledger<M>,
+  { summaryMaxChars = 1400, summarize }: SummaryBudget,
+  rows: readonly TurnRow[],
+  { fromOriginals = false }: Range,
+): boolean {
+  const removed = ledger.removalOf(rows);
+  const text = ledger.write(removed);
+  if (text === undefined) return false;
+  const earlier = ledger.notes.summary;
+  const replacedChars = removed.reduce((sum, { chars }) => sum + chars, earlier?.length ?? 0);
+  const hidden = earlier === undefined ? text : `${earlier}\n${text}`;
+  const handle = ledger.showHandle(hidden);
+  const { summary, author } = writeNextSummary({
+    earlier,
+    told: tell(ledger, removed, fromOriginals),
+    // Larger, it would not pay; smaller than its frame, it would say nothing.
+    maxChars: Math.min(summaryMaxChars, Math.max(FRAME_CHARS + handle.length, replacedChars - 1)),
+    handle,
+    summarize: () =>
+      summarize?.({
+        replaced: ledger.handleOf(hidden),
+        messages: removed.flatMap(({ row, to }) => ledger.messages.slice(row.from, to)),
+        earlier,
+      }),
+  });
+  if (!isSmaller(ledger, summary, removed)) return false;
+  ledger.remove(removed, 'summarize', hidden);
+  ledger.setNotes({ ...ledger.notes, summary });
+  ledger.summaryAuthor = author;
+  return true;
+}
+
+function isSmaller<M>(ledger: Ledger<M>, summary: string, removed: readonly Removal[]): boolean {
+  const { summary: earlier = '' } = ledger.notes;
+  const saved = removed.reduce((sum, { tokens }) => sum + tokens, ledger.counter(earlier));
+  const chars = removed.reduce((sum, removal) => sum + removal.chars, earlier.length);
+  return summary.length < chars && ledger.counter(summary) + MESSAGE_TOKENS < saved;
+}
+
+function tell<M>(ledger: Ledger<M>, removed: readonly Removal[], fromOriginals: boolean): Told {
+  const told = { unresolved: [] as string[], outcomes: [] as Outcome[], constraints: [] as string[] };
+  for (const { row, to } of removed) {
+    for (const [segment, index] of ledger.segmentsOf(row)) {
+      if (segment.message >= to) break;
+      const result = ledger.resultAt(index);
+      const text = (fromOriginals ? undefined : result?.settled) ?? segment.text;
+      if (segment.tags?.includes('unresolved')) told.unresolved.push(text);
+      if (segment.tags?.includes('constraint')) told.constraints.push(text);
+      if (result) told.outcomes.push(outcomeOf(result, text));
+    }
+  }
+  const messages = removed.reduce((sum, removal) => sum + removal.messages, 0);
+  return { ...told, objective: ledger.task, messages };
+}
+
+/** The longest subject of a call: the outcome itself needs the room. */
+const MAX_SUBJECT = 40;
+
+function outcomeOf({ tool = 'result', args, isError }: Result, text: string): Outcome {
+  const about = `${tool} ${quote(subjectOf(args), MAX_SUBJECT)}`.trim();
+  if (isPlaceholder(text)) {
+    const said = /^\[(.+ (?:failed|\d+ lines?)[^·]*?) ?(?:·.*)?\]$/.exec(text)?.[1];
+    return { line: said ?? about, failed: isError || / failed\b/.test(said ?? '') };
+  }
+  const failure = failureOf({ isError, text });
+  if (failure) return { line: `${tool} failed: ${failure.line}`, failed: true };
+  return { line: `${about}: ${text}`, failed: false };
+}
