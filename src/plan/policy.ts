@@ -1,6 +1,7 @@
 import { MAX_PLACEHOLDER } from '../laws/idempotent.ts';
 import { anything, badOption, checkOptions, count, flag, func, names, positive, rule } from '../options.ts';
 import { customStyle, houseStyle, type Placeholder, type PlaceholderStyle } from './placeholder.ts';
+import type { Prices } from './prices.ts';
 import { type Ages, agesOf, isRipe, type KindShares, noRipe, type Ripe, ripen } from './ripening.ts';
 import { KINDS, readToolUse, type ToolKind, type ToolUse } from './tool-kind.ts';
 
@@ -111,6 +112,8 @@ export interface Policy<S = unknown> {
   readonly toolUse?: (tool: string | undefined, args: string) => ToolUse;
   /** How long the cache lives that it reckons with. */
   readonly cacheLifeMs?: number;
+  /** The prices it decides by. Its state must not depend on them: the same policy at other prices goes on with it. */
+  readonly prices?: Prices;
   /** Results are cut to this size when they arrive. */
   readonly maxResultTokens?: number;
   /** Which part of them stays then. Head and tail if not given. */
@@ -193,7 +196,7 @@ interface Make<S> extends Body<S> {
   readonly isWindow?: boolean;
   /** Kinds make a difference unless the caller says otherwise. */
   readonly windowByKind?: boolean;
-  readonly cacheLifeMs?: number;
+  readonly prices?: Prices;
 }
 
 type Fold<S> = Pick<Policy<S>, 'init' | 'step'>;
@@ -224,7 +227,7 @@ export function createPolicy<S>(make: Make<S>): Policy {
     window,
     style: styleOf(make.name, options.placeholder) ?? make.style ?? houseStyle,
     ...(make.limit ? { limit: make.limit } : {}),
-    ...(make.cacheLifeMs === undefined ? {} : { cacheLifeMs: make.cacheLifeMs }),
+    ...(make.prices === undefined ? {} : { prices: make.prices, cacheLifeMs: make.prices.lifeMs }),
     ...(options.maxResultTokens === undefined ? {} : { maxResultTokens: options.maxResultTokens }),
     ...(byKind === false ? {} : { toolUse: toolUseOf(options.toolKinds) }),
     ...(options.removeTags ? withTags(own, options.removeTags) : own),
