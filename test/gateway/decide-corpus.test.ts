@@ -49,7 +49,7 @@ describe.skipIf(!hasCorpus)('over the histories of the corpus', () => {
     const desk = new Desk({ prices });
     let before: Json[] = [];
     for (const [i, messages] of requestsOf(history).entries()) {
-      const body = { model: 'x', [field]: messages };
+      const body = { model: 'claude-sonnet-5', [field]: messages };
       const asked = desk.ask(body, { api });
       const sent = parsed(asked.out)[field] as Json[];
       // The masks are those of `fit`.
