@@ -102,10 +102,12 @@ describe('own prices of a gateway', () => {
       expect(turnsOf(decided(toPrices('test', { ...numbers, name })))).toEqual(ANY_PREFIX);
   });
 
-  it('find more with a longer look-back, and less in longer steps', () => {
-    const at = (lookup: Prices['lookup']): number[] => turnsOf(decided({ ...five, lookup }));
-    expect(at({ kind: 'markers', lookBackBlocks: 1000 })).not.toEqual(MARKED);
-    expect(at({ kind: 'prefix', stepTokens: 8000 })).not.toEqual(ANY_PREFIX);
+  it('take the second epoch earlier with a longer look-back, and later in longer steps', () => {
+    const second = (lookup: Prices['lookup']): number => turnsOf(decided({ ...five, lookup }))[1] ?? 0;
+    const nearby = MARKED[1] ?? 0;
+    expect(second({ kind: 'markers', lookBackBlocks: 1000 })).toBeGreaterThan(0);
+    expect(second({ kind: 'markers', lookBackBlocks: 1000 })).toBeLessThan(nearby);
+    expect(second({ kind: 'prefix', stepTokens: 8000 })).toBeGreaterThan(ANY_PREFIX[1] ?? 0);
   });
 
   it('send the same bytes as the named list, in code', async () => {
