@@ -98,7 +98,7 @@ export {
   type Step,
   stateless,
 } from './plan/policy.ts';
-export { type OwnPrices, type PriceName, type Prices, priceLists, pricesOf } from './plan/prices.ts';
+export { type CacheLookup, type OwnPrices, type PriceName, type Prices, priceLists, pricesOf } from './plan/prices.ts';
 export type { Decision, Report, Requirement } from './plan/report.ts';
 export type { KindShares } from './plan/ripening.ts';
 export type { ToolKind } from './plan/tool-kind.ts';

@@ -152,7 +152,7 @@ describe('palimpsest replay', () => {
   });
 
   it('--prices takes all lists, and one’s own', async () => {
-    const own = 'mine:read=0.1,write=1.25';
+    const own = 'mine:read=0.1,write=1.25,look-back-blocks=20';
     const args = ['--prices', 'all', '--prices', own, '--prices', 'gpt-5', '--policy', BREAK_EVEN];
     const { prices, total } = await json(LOG, ...args);
     expect(prices).toEqual([...Object.keys(priceLists), own]);
@@ -404,6 +404,15 @@ describe('mistakes', () => {
     [[LOG, '--prices', 'gpt5'], ['did you mean gpt-5?']],
     [[LOG, '--prices', 'mine:read=1'], ['read=…,write=…']],
     [[LOG, '--prices', 'mine:read=1,write=x'], ['write']],
+    [
+      [LOG, '--prices', 'mine:read=1,write=1,look-back-blocks=x'],
+      ['lookBackBlocks', 'whole number of 0 or more'],
+    ],
+    [
+      [LOG, '--prices', 'mine:read=1,write=1,step-tokens=0'],
+      ['stepTokens', 'whole number of 1 or more'],
+    ],
+    [[LOG, '--prices', 'mine:read=1,write=1,step-tokens=1,look-back-blocks=1'], ['look-back-blocks or step-tokens']],
     [
       [LOG, '--format', 'claude'],
       ['--format', 'claude-code', "'claude'"],

@@ -17,7 +17,8 @@ Options:
   --store <place>       a folder, or a postgres:// address (default:
                         $PALIMPSEST_STORE, else ~/.palimpsest/store)
   --policy <policy>     what to mask: break-even (default), never, …
-  --prices <list>       anthropic-5m, anthropic-1h, gpt-5, … (default: by request)
+  --prices <list>       anthropic-5m, anthropic-1h, gpt-5, … (default: by request);
+                        your own: mine:read=0.1,write=1.25,look-back-blocks=20
   --max-tokens <n>      above it results are masked whatever it costs
   --bound-thinking <w>  opt-in or keep: what may stand before signed thinking
   --workers <n>         processes that share the port; auto: one for each core

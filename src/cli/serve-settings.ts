@@ -2,12 +2,13 @@ import { availableParallelism } from 'node:os';
 import { isLoopback } from '../gateway/guard.ts';
 import type { GatewayOptions, Provider } from '../gateway/index.ts';
 import { officialHosts, readAddress } from '../gateway/upstreams.ts';
-import { policyOf } from '../manager/config/config-options.ts';
+import { parsePrices } from '../lab/contender.ts';
+import { ownPricesOf, policyOf } from '../manager/config/config-options.ts';
 import type { Config } from '../manager/config/config-schema.ts';
 import { nearest } from '../options.ts';
-import { type BreakEvenOptions, breakEven } from '../plan/policies/break-even.ts';
-import { parsePolicy, readSpec } from '../plan/policies/index.ts';
-import { type OwnPrices, type PriceName, toPrices } from '../plan/prices.ts';
+import { makePolicy, readSpec } from '../plan/policies/index.ts';
+import type { Policy } from '../plan/policy.ts';
+import { type Prices, toPrices } from '../plan/prices.ts';
 import { checkTenant } from '../store/check-input.ts';
 import { type Io, UsageError } from './io.ts';
 import { readCount } from './parse-options.ts';
@@ -55,7 +56,7 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
   const host = flags.host ?? gateway.host ?? '127.0.0.1';
   const maxTokens =
     flags['max-tokens'] === undefined ? gateway.max_tokens : readCount('--max-tokens', flags['max-tokens']);
-  const prices = flags.prices ?? gateway.prices ?? config.policy?.prices;
+  const prices = readOwnPrices(flags.prices, config);
   const boundThinking = flags['bound-thinking'] ?? gateway.bound_thinking;
   const policy = readPolicy(flags.policy, config);
   return {
@@ -71,7 +72,7 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
       upstreams: { ...gateway.upstreams, ...readUpstreams(flags.upstream ?? []) } as Record<Provider, string>,
       hosts: [...(gateway.allowed_hosts ?? []), ...(flags['allow-host'] ?? [])],
       ...(policy === undefined ? {} : { policy }),
-      ...(prices === undefined ? {} : { prices: toPrices('serve', prices) as PriceName | OwnPrices }),
+      ...(prices === undefined ? {} : { prices }),
       ...(maxTokens === undefined ? {} : { maxTokens }),
       ...(boundThinking === undefined ? {} : { boundThinking: boundThinking as 'keep' }),
     },
@@ -113,17 +114,23 @@ function readUpstream(value: string): [string, string] {
   return [provider, address];
 }
 
-/** Break-even reckons with the prices of each request, all others have none. */
+function readOwnPrices(flag: string | undefined, { gateway, policy }: Config): Prices | undefined {
+  if (flag !== undefined) return parsePrices('serve', flag);
+  const prices = gateway?.prices ?? policy?.prices;
+  return prices === undefined ? undefined : toPrices('serve', ownPricesOf(prices));
+}
+
+/** A policy that decides by prices is made for those of each request. */
 function readPolicy(flag: string | undefined, config: Config): GatewayOptions['policy'] | undefined {
   if (flag === undefined) return policyFrom(config);
   const { name, options } = readSpec(flag);
-  const policy = parsePolicy(flag);
-  if (name !== 'break-even' || options.prices !== undefined) return policy;
-  return (prices) => breakEven({ ...(options as BreakEvenOptions), prices });
+  const policy = makePolicy({ name, options });
+  if (!policy.prices || options.prices !== undefined) return policy;
+  return (prices) => makePolicy({ name, options: { ...options, prices } });
 }
 
 function policyFrom(config: Config): GatewayOptions['policy'] | undefined {
   const policy = policyOf(config);
-  if (policy?.name !== 'break-even') return policy;
-  return (prices) => policyOf({ ...config, policy: { ...config.policy, prices } }) ?? breakEven({ prices });
+  if (!policy?.prices) return policy;
+  return (prices) => policyOf(config, prices) as Policy;
 }

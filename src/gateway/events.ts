@@ -1,3 +1,5 @@
+import type { CacheLookup } from '../plan/prices.ts';
+
 /**
  * What changed the bytes of a conversation and cannot be read in its history. Each is recorded with the prefix on which
  * it was decided, and replayed by every later request that begins with that prefix.
@@ -45,6 +47,7 @@ export interface SettledPrices {
   readonly write: number;
   readonly lifeMs: number;
   readonly leastTokens: number;
+  readonly lookup: CacheLookup;
   /** Whether a marker can be put before an edit. */
   readonly canMark: boolean;
 }

@@ -1,4 +1,5 @@
-import { bindsThinking, type OptIn, optIn } from './opt-in.ts';
+import { bindsThinking } from '../laws/bound-reasoning.ts';
+import { type OptIn, optIn } from './opt-in.ts';
 import type { SituatedRequest } from './situated-request.ts';
 
 /** Whether thinking stands behind what is masked now, or was when it was thought. */

@@ -1,5 +1,5 @@
 import { isRecord } from '../formats/lens.ts';
-import { boundThinking } from '../laws/bound-reasoning.ts';
+import { OPT_IN } from '../laws/bound-reasoning.ts';
 import type { Outgoing } from './decide.ts';
 import { JsonScan } from './json-scan.ts';
 import type { ReadRequest } from './read-request.ts';
@@ -12,11 +12,7 @@ export interface OptIn extends Pick<Outgoing, 'headers'> {
 
 const BINDING = 'block_binding';
 const BEHAVIOUR = 'prefix_mismatch_behavior';
-const [OPT_IN] = boundThinking(0, 1, undefined);
-const BETA = OPT_IN?.headerValue ?? '';
-
-/** Whether a model is known to bind its thinking to all that stands before it. Others tell when they are asked. */
-export const bindsThinking = (model = ''): boolean => /claude/i.test(model) && boundThinking(0, 1, model).length > 0;
+const { value: DROP, headerValue: BETA } = OPT_IN;
 
 /** What the provider says where thinking is bound to what was sent before. */
 export const saysBound = (text: string): boolean => /bound to a different conversation/i.test(text);
@@ -38,7 +34,6 @@ export function optIn(request: ReadRequest): OptIn | undefined {
 
 /** Those that take the field; `disabled` and `between_tools` do not. */
 const TYPES = new Set(['enabled', 'adaptive']);
-const DROP = 'drop_block';
 const CHOSEN: OptIn = { edits: [], headers: {} };
 
 /** Puts a member at the end of an object. */

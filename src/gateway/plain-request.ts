@@ -1,12 +1,12 @@
 import type { Segment } from '../message.ts';
-import { type Prices, priceLists, pricesOf } from '../plan/prices.ts';
+import { type Prices, priceLists } from '../plan/prices.ts';
 import { quote } from '../text.ts';
 import { apiShapes } from './api-shapes.ts';
 import type { Api, Decided, Facts, GatewayRequest, ReceiptDecision } from './decide.ts';
 import { parseJson } from './parse-json.ts';
 import { firstPrefix, nextPrefixes } from './prefix-hash.ts';
 import type { Tokens } from './receipt.ts';
-import { DEFAULTS } from './request-prices.ts';
+import { listedPrices } from './request-prices.ts';
 
 /** Larger ones are read like all others: what is known of them from earlier requests need not be read again. */
 const MOST_BYTES = 16 * 1024;
@@ -125,8 +125,8 @@ class PlainDecision implements ReceiptDecision {
   }
 }
 
-/** Without a marker Anthropic caches nothing. */
+/** A request that comes here has no marker: a cache that needs one keeps nothing of it. */
 function pricesFor(api: Api, model: string | undefined): Prices {
-  const prices = (model && pricesOf(model)) || DEFAULTS[api];
-  return prices.name.startsWith('anthropic') ? priceLists.none : prices;
+  const prices = listedPrices(api, model);
+  return prices.lookup.kind === 'markers' ? priceLists.none : prices;
 }

@@ -1,21 +1,26 @@
 import { type Prices, priceLists, pricesOf } from '../plan/prices.ts';
 import { canMark, markersOf } from './cache-marker.ts';
+import type { Api } from './decide.ts';
 import type { ReadRequest } from './read-request.ts';
 
 /** What the provider bills for this request, once it is large enough to be cached. */
 export function requestPrices(request: ReadRequest): Prices {
-  const { model } = request;
-  const known = model === undefined ? undefined : pricesOf(model);
-  const prices = known ?? DEFAULTS[request.api];
-  if (!prices.name.startsWith('anthropic')) return prices;
+  const { api, model } = request;
+  const prices = listedPrices(api, model);
+  if (prices.lookup.kind !== 'markers') return prices;
   const markers = markersOf(request);
   if (markers.all.length === 0) return priceLists.none;
   const list = priceLists[markers.all.some(({ ttl }) => ttl === '1h') ? 'anthropic-1h' : 'anthropic-5m'];
   return { ...list, leastTokens: leastCacheable(model ?? '') };
 }
 
-/** Nobody names it: then it is more likely to be cached than not, and waiting is what costs least. */
-export const DEFAULTS = {
+/** The price list of a model, or that of its API where the name of the model tells nothing. */
+export function listedPrices(api: Api, model: string | undefined): Prices {
+  return (model === undefined ? undefined : pricesOf(model)) ?? DEFAULTS[api];
+}
+
+/** An unknown model is more likely to be cached than not, and waiting costs least. */
+const DEFAULTS = {
   anthropic: priceLists['anthropic-5m'],
   'openai-chat': priceLists['gpt-5'],
   'openai-responses': priceLists['gpt-5'],
@@ -39,12 +44,12 @@ export interface MaskingPrices extends Prices {
 }
 
 /**
- * What masking must reckon with: where no marker stands on a message, nothing that could be masked is ever cached. Behind
- * other interfaces than Anthropic's own, each of which has its own rules for markers, none is placed.
+ * The prices of what could be masked. Where no marker is on a message, none of it is ever cached, unless the caller gave
+ * prices of their own. Other APIs than Anthropic's have their own rules for markers: there, none is placed.
  */
-export function maskingPrices(request: ReadRequest, prices: Prices): MaskingPrices {
-  if (!prices.name.startsWith('anthropic')) return { ...prices, canMark: true };
+export function maskingPrices(request: ReadRequest, prices: Prices, { isOwn }: { isOwn: boolean }): MaskingPrices {
+  if (prices.lookup.kind !== 'markers') return { ...prices, canMark: true };
   const { onMessages, automatic } = markersOf(request);
-  if (onMessages.length === 0 && !automatic) return { ...priceLists.none, canMark: true };
+  if (!isOwn && onMessages.length === 0 && !automatic) return { ...priceLists.none, canMark: true };
   return { ...prices, canMark: request.api === 'anthropic' && canMark(request) };
 }

@@ -78,13 +78,14 @@ function nearly(tokens: number, known: number | undefined): number {
 /** What is recorded of prices is less than what is known of them, and as good. */
 const toKey = ({ fromTurn, prices }: Period): unknown => [fromTurn, toSettled(prices)];
 
-const toSettled = ({ name, read, write, lifeMs, leastTokens, canMark }: MaskingPrices): SettledPrices => ({
+const toSettled = ({ name, read, write, lifeMs, leastTokens, lookup, canMark }: MaskingPrices): SettledPrices => ({
   name,
   read,
   write,
   // JSON knows no infinity.
   lifeMs: Math.min(lifeMs, Number.MAX_SAFE_INTEGER),
   leastTokens,
+  lookup,
   canMark,
 });
 

@@ -3,7 +3,7 @@ import { anthropic } from '../formats/anthropic.ts';
 import { Planner } from '../plan/planner.ts';
 import { breakEven } from '../plan/policies/break-even.ts';
 import type { Policy } from '../plan/policy.ts';
-import { type Prices, priceLists } from '../plan/prices.ts';
+import { type CacheLookup, type Prices, priceLists } from '../plan/prices.ts';
 import { settledPolicy } from './settled-policy.ts';
 
 const five = { ...priceLists['anthropic-5m'], leastTokens: 0, canMark: true };
@@ -74,6 +74,26 @@ describe('a settled policy', () => {
     expect(firstAt(() => settledPolicy(make, [{ fromTurn: 0, prices }]))).toBeGreaterThan(marked);
   });
 
+  it('goes on with the state of any policy that decides by prices', () => {
+    const seen: number[] = [];
+    const counting = (prices: Prices): Policy => ({
+      prices,
+      init: () => 0,
+      step: (state) => {
+        seen.push(state as number);
+        return { state: (state as number) + 1, mask: [], because: { act: 'wait', because: 'so' } };
+      },
+    });
+    masksOf(
+      settledPolicy(counting, [
+        { fromTurn: 0, prices: five },
+        { fromTurn: 3, prices: none },
+      ]),
+      5,
+    );
+    expect(seen).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+
   it('has the window and the words of the policy it is made of', () => {
     const policy = settledPolicy((prices) => breakEven({ prices, window: 7 }), [{ fromTurn: 0, prices: five }]);
     expect(policy).toMatchObject({ name: 'break-even', window: 7, cacheLifeMs: five.lifeMs });
@@ -92,9 +112,12 @@ describe('a settled policy', () => {
     ).toEqual([2]);
   });
 
+  const markers = (lookBackBlocks: number): CacheLookup => ({ kind: 'markers', lookBackBlocks });
+  const steps = (stepTokens: number): CacheLookup => ({ kind: 'prefix', stepTokens });
+
   /** What an epoch would cost on each request after the first one. */
-  function pricesAfterEpoch(name: string, besideTokens = 0): number[] {
-    const policy = settledPolicy(make, [{ fromTurn: 0, prices: { ...five, name } }], besideTokens);
+  function pricesAfterEpoch(lookup: CacheLookup, besideTokens = 0): number[] {
+    const policy = settledPolicy(make, [{ fromTurn: 0, prices: { ...five, lookup } }], besideTokens);
     const planner = new Planner(anthropic, { policy });
     const prices: number[] = [];
     for (const message of history(60)) {
@@ -106,15 +129,31 @@ describe('a settled policy', () => {
   }
 
   it('prices what an epoch wrote anew from where the provider finds a marker', () => {
-    const [marked = 0] = pricesAfterEpoch('anthropic-5m');
-    const [automatic = 0] = pricesAfterEpoch('gpt-5');
+    const [marked = 0] = pricesAfterEpoch(markers(20));
+    const [automatic = 0] = pricesAfterEpoch(steps(1));
     expect(automatic).toBeGreaterThan(0);
     expect(marked).toBeGreaterThan(automatic);
   });
 
   it('prices all messages where that marker is too far back to be found', () => {
-    const [all = 0] = pricesAfterEpoch('anthropic-5m');
-    const [behindSystem = 0] = pricesAfterEpoch('anthropic-5m', 500);
+    const [all = 0] = pricesAfterEpoch(markers(20));
+    const [behindSystem = 0] = pricesAfterEpoch(markers(20), 500);
     expect(all - behindSystem).toBeCloseTo((five.write - five.read) * 500);
+  });
+
+  it('prices less where the provider looks further back for that marker', () => {
+    const [near = 0] = pricesAfterEpoch(markers(20));
+    const [far = 0] = pricesAfterEpoch(markers(1000));
+    const [any = 0] = pricesAfterEpoch(steps(1));
+    expect(far).toBeLessThan(near);
+    expect(far).toBeGreaterThan(any);
+  });
+
+  it('prices a part of a step that no cache keeps', () => {
+    const [exact = 0] = pricesAfterEpoch(steps(1));
+    const [coarse = 0] = pricesAfterEpoch(steps(5000));
+    const perToken = five.write - five.read;
+    expect(coarse).toBeGreaterThan(exact);
+    expect(coarse - exact).toBeLessThan(perToken * 5000);
   });
 });

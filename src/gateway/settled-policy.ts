@@ -68,16 +68,27 @@ const UNCACHED: MaskingPrices = { ...priceLists.none, canMark: true };
  */
 function asCached(request: RequestView, { prices, epochs, besideTokens }: Caching): RequestView {
   if (!prices.canMark) return withTextBefore(request, () => besideTokens);
-  if (epochs.length === 0 || !prices.name.startsWith('anthropic')) return request;
+  const { lookup } = prices;
+  if (lookup.kind === 'prefix') return inSteps(request, lookup.stepTokens);
+  if (epochs.length === 0) return request;
   return withTextBefore(request, (observation) => {
     const { first, turns = 0 } = epochs.findLast((epoch) => epoch.first.segment <= observation.segment) ?? {};
     if (!first || observation.turn > turns) return request.textBefore(observation);
-    return observation.segment - first.segment > LOOK_BACK ? besideTokens : request.textBefore(first);
+    const isFound = observation.segment - first.segment <= lookup.lookBackBlocks - UNSEEN_BLOCKS;
+    return isFound ? request.textBefore(first) : besideTokens;
   });
 }
 
-/** In blocks; a little less than the provider's twenty, since not every block is a segment. */
-const LOOK_BACK = 18;
+/** Not every block is a segment: so many of those that the provider looks back are left out of account. */
+const UNSEEN_BLOCKS = 2;
+
+function inSteps(request: RequestView, stepTokens: number): RequestView {
+  if (stepTokens === 1) return request;
+  return withTextBefore(request, (observation) => {
+    const tokens = request.textBefore(observation);
+    return tokens - (tokens % stepTokens);
+  });
+}
 
 interface Caching {
   readonly prices: MaskingPrices;
@@ -113,6 +124,6 @@ function withEpoch(epochs: readonly Epoch[], mask: readonly number[], request: R
 
 const isCached = ({ tokens }: RequestView, { leastTokens }: Prices): boolean => tokens >= leastTokens;
 
-/** What break-even keeps in mind are sizes, whatever they cost. */
+/** The state of a policy that decides by prices does not depend on them. */
 const isHeir = (before: Policy, policy: Policy): boolean =>
-  before === policy || (before.name === 'break-even' && policy.name === 'break-even');
+  before === policy || (before.prices !== undefined && policy.prices !== undefined);

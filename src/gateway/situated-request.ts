@@ -43,7 +43,7 @@ export function situate(request: ReadRequest, facts: Facts, { isFree, isCountTok
   const prices = facts.prices ?? requestPrices(request);
   const settings = settle(request, facts, {
     ...{ replayed, stamp },
-    prices: facts.prices ? { ...facts.prices, canMark: true } : maskingPrices(request, prices),
+    prices: maskingPrices(request, prices, { isOwn: facts.prices !== undefined }),
   });
   const maxTokens = (facts.maxTokens ?? Number.POSITIVE_INFINITY) / memory.ratio(model);
   const planned = planRequest(request, facts, { conversation, settings, stamp, maxTokens, isFree });

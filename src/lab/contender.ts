@@ -1,6 +1,6 @@
 import { badOption, checkOptions } from '../options.ts';
 import { breakEven } from '../plan/policies/break-even.ts';
-import { parsePolicy, policies, readSpec, unknownPolicy } from '../plan/policies/index.ts';
+import { makePolicy, policies, readSpec, unknownPolicy } from '../plan/policies/index.ts';
 import { never } from '../plan/policies/never.ts';
 import type { Policy } from '../plan/policy.ts';
 import { type Prices, toPrices } from '../plan/prices.ts';
@@ -31,12 +31,10 @@ export function readContender(text: string): Contender {
     return { ...contender(text, () => policy), isOptimum: true };
   }
   if (!Object.hasOwn(policies, name)) throw unknownPolicy(name, [...Object.keys(policies), 'none', 'optimum']);
-  if (name !== 'break-even' || options.prices !== undefined) {
-    const policy = parsePolicy(text);
-    return contender(text, () => policy);
-  }
-  breakEven(options);
-  return { ...contender(text, (prices) => breakEven({ ...options, prices })), isPriced: true };
+  const policy = makePolicy({ name, options });
+  if (!policy.prices || options.prices !== undefined) return contender(text, () => policy);
+  const atPrices = (prices: Prices): Policy => makePolicy({ name, options: { ...options, prices } });
+  return { ...contender(text, atPrices), isPriced: true };
 }
 
 const contender = (name: string, policy: (prices: Prices) => Policy): Contender => ({
@@ -46,11 +44,21 @@ const contender = (name: string, policy: (prices: Prices) => Policy): Contender 
   policy,
 });
 
-/** Reads the name of a price list, or `mine:read=0.1,write=1.25`: a cache that never dies unless `life-ms` says so. */
-export function readPrices(text: string): Prices {
+/** Reads prices as `palimpsest replay --prices` takes them: `gpt-5`, or `mine:read=0.1,write=1.25`. */
+export const readPrices = (text: string): Prices => parsePrices('replay', text);
+
+/**
+ * Reads the name of a price list, or `mine:read=0.1,write=1.25`, which may go on with `life-ms`, `least-tokens`, and
+ * `look-back-blocks` for a cache that needs markers or `step-tokens` for one that does not.
+ */
+export function parsePrices(of: string, text: string): Prices {
   const { name, options } = readSpec(text);
-  if (text === name) return toPrices('replay', name);
-  if (options.read === undefined || options.write === undefined)
-    throw badOption('prices', `${name}:read=…,write=…`, text);
-  return { ...toPrices('replay', options), name: text };
+  if (text === name) return toPrices(of, name);
+  const { lookBackBlocks, stepTokens, ...rest } = options;
+  if (rest.read === undefined || rest.write === undefined) throw badOption('prices', `${name}:read=…,write=…`, text);
+  if (lookBackBlocks !== undefined && stepTokens !== undefined)
+    throw badOption('prices', `${name} with look-back-blocks or step-tokens`, text);
+  const marked = lookBackBlocks === undefined ? undefined : { kind: 'markers', lookBackBlocks };
+  const lookup = stepTokens === undefined ? marked : { kind: 'prefix', stepTokens };
+  return { ...toPrices(of, { ...rest, lookup }), name: text };
 }

@@ -321,6 +321,10 @@ describe('signed thinking', () => {
     ['claude-opus-5-5', 1],
     ['claude-sonnet-5.5', 1],
     ['something-else', 1],
+    ['', 1],
+    ['Claude-Next', 1],
+    ['glm-5', 0],
+    ['moonshotai/kimi-k2', 0],
   ])('needs it of %s: %i', (model, count) => {
     expect(requires(thinking(5, [5]), { model })).toBe(count);
   });

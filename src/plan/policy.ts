@@ -102,12 +102,12 @@ export interface Policy<S = unknown> {
   readonly limit?: Budget;
   /** Writes the summaries that it asks for; the rules do if not given. */
   readonly summarize?: SummaryWriter<unknown>;
-  /** The prices it reckons with: how deep a forced cut goes. */
-  readonly prices?: Pick<Prices, 'read' | 'write'>;
   /** Recognises calls, if it asks for the kinds of tools. */
   readonly toolUse?: (tool: string | undefined, args: string) => ToolUse;
   /** How long the cache lives that it reckons with. */
   readonly cacheLifeMs?: number;
+  /** The prices it decides by. Its state must not depend on them: the same policy at other prices goes on with it. */
+  readonly prices?: Prices;
   /** Results are cut to this size when they arrive. */
   readonly maxResultTokens?: number;
   /** Which part of them stays then. Head and tail if not given. */
@@ -185,15 +185,13 @@ interface Make<S> extends Body<S> {
   readonly style?: PlaceholderStyle;
   readonly limit?: Budget;
   readonly summarize?: SummaryWriter<unknown> | undefined;
-  readonly prices?: Pick<Prices, 'read' | 'write'>;
-  readonly ignoresThresholds?: boolean;
   /** False where name and options do not tell what it does. */
   readonly isNamed?: boolean;
   /** Its rule is a window in turns, which knows the kinds itself. */
   readonly isWindow?: boolean;
   /** Kinds make a difference unless the caller says otherwise. */
   readonly windowByKind?: boolean;
-  readonly cacheLifeMs?: number;
+  readonly prices?: Prices;
 }
 
 type Fold<S> = Pick<Policy<S>, 'init' | 'step'>;
@@ -225,9 +223,7 @@ export function createPolicy<S>(make: Make<S>): Policy {
     style: styleOf(make.name, options.placeholder) ?? make.style ?? houseStyle,
     ...(make.limit ? { limit: make.limit } : {}),
     ...(make.summarize ? { summarize: make.summarize } : {}),
-    ...(make.prices ? { prices: make.prices } : {}),
-    ...(make.ignoresThresholds ? { ignoresThresholds: true } : {}),
-    ...(make.cacheLifeMs === undefined ? {} : { cacheLifeMs: make.cacheLifeMs }),
+    ...(make.prices === undefined ? {} : { prices: make.prices, cacheLifeMs: make.prices.lifeMs }),
     ...(options.maxResultTokens === undefined ? {} : { maxResultTokens: options.maxResultTokens }),
     ...(byKind === false ? {} : { toolUse: toolUseOf(options.toolKinds) }),
     ...(options.removeTags ? withTags(own, options.removeTags) : own),

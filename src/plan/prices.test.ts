@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type PriceName, priceLists, pricesOf } from './prices.ts';
+import { breakEven } from './policies/break-even.ts';
+import { type OwnPrices, type PriceName, priceLists, pricesOf } from './prices.ts';
 
 describe('every price list', () => {
   it.each(Object.entries(priceLists))('%s has its name, a date, a source and prices that make sense', (name, list) => {
@@ -12,9 +13,11 @@ describe('every price list', () => {
     expect(list.write).toBeGreaterThanOrEqual(1);
     expect(list.lifeMs).toBeGreaterThanOrEqual(name === 'none' ? 0 : 300_000);
     expect(list.leastTokens).toBeGreaterThanOrEqual(0);
+    expect(list.lookup.kind === 'markers').toBe(name.startsWith('anthropic'));
   });
   it('is for all: nobody can change one', () => {
-    for (const list of Object.values(priceLists)) expect(Object.isFrozen(list)).toBe(true);
+    for (const list of Object.values(priceLists))
+      expect([Object.isFrozen(list), Object.isFrozen(list.lookup)]).toEqual([true, true]);
   });
   it('has the numbers of DESIGN.md section 7', () => {
     const of = (name: PriceName): [number, number] => [priceLists[name].read, priceLists[name].write];
@@ -25,6 +28,39 @@ describe('every price list', () => {
     expect(of('gpt-4.1')).toEqual([0.25, 1]);
     expect(of('deepseek')).toEqual([0.02, 1]);
     expect(of('none')).toEqual([1, 1]);
+  });
+});
+
+describe('own prices', () => {
+  const pricesOfPolicy = (prices: OwnPrices) => breakEven({ prices }).prices;
+
+  it('have a cache that never dies, has no least size and finds any prefix, where they do not say otherwise', () => {
+    const defaults = { lifeMs: Number.POSITIVE_INFINITY, leastTokens: 0, lookup: { kind: 'prefix', stepTokens: 1 } };
+    expect(pricesOfPolicy({ read: 0.2, write: 1 })).toMatchObject({ name: 'own', read: 0.2, write: 1, ...defaults });
+    const empty = { name: undefined, lifeMs: undefined, leastTokens: undefined, lookup: undefined };
+    expect(pricesOfPolicy({ read: 0.2, write: 1, ...empty } as never)).toMatchObject({ name: 'own', ...defaults });
+  });
+
+  it.each<NonNullable<OwnPrices['lookup']>>([
+    { kind: 'markers', lookBackBlocks: 20 },
+    { kind: 'prefix', stepTokens: 128 },
+  ])('say how their cache finds a prefix: %j', (lookup) => {
+    expect(pricesOfPolicy({ read: 0.1, write: 1.25, lookup })?.lookup).toEqual(lookup);
+  });
+
+  it.each([
+    ['markers', 'the options of break-even prices lookup'],
+    [{}, "option kind to be one of 'markers', 'prefix' but found undefined"],
+    [{ kind: 'marker' }, "option kind to be one of 'markers', 'prefix' but found 'marker'"],
+    [{ kind: 'markers' }, 'lookBackBlocks to be a whole number of 0 or more but found undefined'],
+    [{ kind: 'markers', lookBackBlocks: Number.POSITIVE_INFINITY }, 'lookBackBlocks to be a whole number of 0 or more'],
+    [{ kind: 'prefix', stepTokens: 0 }, 'stepTokens to be a whole number of 1 or more but found 0'],
+    [{ kind: 'prefix', lookBackBlocks: 20 }, 'but found lookBackBlocks'],
+    [{ kind: 'prefix', stepToken: 20 }, 'did you mean stepTokens?'],
+  ])('refuse a lookup that is none: %j', (lookup, said) => {
+    expect(() => breakEven({ prices: { read: 0.1, write: 1, lookup } as never })).toThrow(
+      expect.objectContaining({ code: 'BAD_OPTION', message: expect.stringContaining(said) }),
+    );
   });
 });
 

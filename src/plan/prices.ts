@@ -1,4 +1,15 @@
-import { badOption, checkOptions, count, nearest, rule, text } from '../options.ts';
+import {
+  anything,
+  badOption,
+  checkOptions,
+  count,
+  given,
+  nearest,
+  positive,
+  type Rule,
+  rule,
+  text,
+} from '../options.ts';
 
 /** What a provider bills, as multiples of its base price for input: a cached token, and one that is not. */
 export interface Prices {
@@ -9,12 +20,21 @@ export interface Prices {
   readonly lifeMs: number;
   /** Shorter prompts are not cached at all. */
   readonly leastTokens: number;
+  readonly lookup: CacheLookup;
   /** When it was read, and where. */
   readonly date: string;
   readonly source: string;
 }
 
-/** A user's own prices. A cache of which nobody says how long it lives is never taken for dead. */
+/**
+ * How a cache finds the start of a prompt again. With markers: only what was written at one, at most `lookBackBlocks` blocks
+ * before a marker of the new request. Else any prefix, rounded down to whole steps of `stepTokens`.
+ */
+export type CacheLookup =
+  | { readonly kind: 'markers'; readonly lookBackBlocks: number }
+  | { readonly kind: 'prefix'; readonly stepTokens: number };
+
+/** A user's own prices. By default the cache never dies, has no least size and finds any prefix, to the token. */
 export type OwnPrices = Pick<Prices, 'read' | 'write'> & Partial<Prices>;
 
 const MINUTE = 60_000;
@@ -25,17 +45,26 @@ const OPENAI = 'https://developers.openai.com/api/docs/guides/prompt-caching';
 const GEMINI = 'https://ai.google.dev/gemini-api/docs/caching';
 const DEEPSEEK = 'https://api-docs.deepseek.com/guides/kv_cache';
 
+const MARKERS: CacheLookup = Object.freeze({ kind: 'markers', lookBackBlocks: 20 });
+/** "Cache hits occurring in increments of 128 tokens." GPT-5.6 has no published step and is listed with the others. */
+const STEPS: CacheLookup = Object.freeze({ kind: 'prefix', stepTokens: 128 });
+/** Gemini and DeepSeek publish no step. */
+const ANY: CacheLookup = Object.freeze({ kind: 'prefix', stepTokens: 1 });
+
+const anthropic = { leastTokens: 1024, lookup: MARKERS };
+const openai = { leastTokens: 1024, lookup: STEPS };
+
 /** The named price lists. `none` is a provider without a prompt cache, or one that is not used. */
 export const priceLists = {
-  'anthropic-5m': list('anthropic-5m', { read: 0.1, write: 1.25, lifeMs: 5 * MINUTE, leastTokens: 1024 }, ANTHROPIC),
-  'anthropic-1h': list('anthropic-1h', { read: 0.1, write: 2, lifeMs: HOUR, leastTokens: 1024 }, ANTHROPIC),
-  'gpt-5': list('gpt-5', { read: 0.1, write: 1, lifeMs: 5 * MINUTE, leastTokens: 1024 }, OPENAI),
-  'gpt-5.6': list('gpt-5.6', { read: 0.1, write: 1.25, lifeMs: 30 * MINUTE, leastTokens: 1024 }, OPENAI),
-  'gpt-4.1': list('gpt-4.1', { read: 0.25, write: 1, lifeMs: 5 * MINUTE, leastTokens: 1024 }, OPENAI),
-  'gpt-4o': list('gpt-4o', { read: 0.5, write: 1, lifeMs: 5 * MINUTE, leastTokens: 1024 }, OPENAI),
-  gemini: list('gemini', { read: 0.1, write: 1, lifeMs: 5 * MINUTE, leastTokens: 2048 }, GEMINI),
-  deepseek: list('deepseek', { read: 0.02, write: 1, lifeMs: 2 * HOUR, leastTokens: 0 }, DEEPSEEK),
-  none: list('none', { read: 1, write: 1, lifeMs: 0, leastTokens: 0 }, 'every token is billed alike'),
+  'anthropic-5m': list('anthropic-5m', { read: 0.1, write: 1.25, lifeMs: 5 * MINUTE, ...anthropic }, ANTHROPIC),
+  'anthropic-1h': list('anthropic-1h', { read: 0.1, write: 2, lifeMs: HOUR, ...anthropic }, ANTHROPIC),
+  'gpt-5': list('gpt-5', { read: 0.1, write: 1, lifeMs: 5 * MINUTE, ...openai }, OPENAI),
+  'gpt-5.6': list('gpt-5.6', { read: 0.1, write: 1.25, lifeMs: 30 * MINUTE, ...openai }, OPENAI),
+  'gpt-4.1': list('gpt-4.1', { read: 0.25, write: 1, lifeMs: 5 * MINUTE, ...openai }, OPENAI),
+  'gpt-4o': list('gpt-4o', { read: 0.5, write: 1, lifeMs: 5 * MINUTE, ...openai }, OPENAI),
+  gemini: list('gemini', { read: 0.1, write: 1, lifeMs: 5 * MINUTE, leastTokens: 2048, lookup: ANY }, GEMINI),
+  deepseek: list('deepseek', { read: 0.02, write: 1, lifeMs: 2 * HOUR, leastTokens: 0, lookup: ANY }, DEEPSEEK),
+  none: list('none', { read: 1, write: 1, lifeMs: 0, leastTokens: 0, lookup: ANY }, 'every token is billed alike'),
 } as const satisfies Readonly<Record<string, Prices>>;
 
 /** The name of a price list. */
@@ -51,11 +80,28 @@ export function toPrices(of: string, prices: unknown): Prices {
   if (typeof prices !== 'object' || prices === null)
     throw badOption(`${of} option prices`, 'a price list or its name', prices);
   checkOptions(`${of} prices`, prices, RULES);
-  const own = prices as OwnPrices;
-  for (const name of ['read', 'write'] as const)
+  const own = Object.fromEntries(Object.entries(prices).filter(([, value]) => value !== undefined));
+  for (const name of ['read', 'write'])
     if (own[name] === undefined) throw badOption(`${of} prices option ${name}`, price.expected, undefined);
-  return { ...OWN, ...own };
+  return { ...OWN, ...(own as OwnPrices), lookup: toLookup(`${of} prices lookup`, own.lookup ?? ANY) };
 }
+
+function toLookup(of: string, lookup: CacheLookup): CacheLookup {
+  const { kind } = given(of, lookup);
+  const [field, expected] = FIELDS.get(kind) ?? [];
+  if (!field || !expected) throw badOption(`${of} option kind`, `one of '${[...FIELDS.keys()].join("', '")}'`, kind);
+  checkOptions(of, lookup, { kind: anything, [field]: expected });
+  const value = Object.entries(lookup).find(([name]) => name === field)?.[1];
+  if (value === undefined) throw badOption(`${of} option ${field}`, expected.expected, undefined);
+  // In one order: a gateway compares prices with those it recorded.
+  return { kind, [field]: value } as CacheLookup;
+}
+
+/** The field of each kind. */
+const FIELDS = new Map<string, readonly [string, Rule]>([
+  ['markers', ['lookBackBlocks', count]],
+  ['prefix', ['stepTokens', positive]],
+]);
 
 function named(of: string, name: string): Prices {
   if (Object.hasOwn(priceLists, name)) return priceLists[name as PriceName];
@@ -73,6 +119,7 @@ const RULES = {
   write: price,
   lifeMs: rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0),
   leastTokens: count,
+  lookup: anything,
   date: text,
   source: text,
 };

@@ -58,7 +58,7 @@ describe.each(apis)('an edited %s request', (api) => {
         const desk = new Desk({ policy });
         for (const length of [Math.ceil(turns.length / 2), turns.length]) {
           const messages = withoutFiles([...head, ...turns.slice(0, length).flat()]);
-          const body = writeOddly({ model: 'm', [LISTS[api]]: messages, stream: true }, api, seed);
+          const body = writeOddly({ model: 'claude-sonnet-5', [LISTS[api]]: messages, stream: true }, api, seed);
           const bytes = bytesOf(body);
           const asked = desk.ask(bytes, { api });
           expect(asked.decision.reason).toBeUndefined();

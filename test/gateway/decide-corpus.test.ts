@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ConversationMemory } from '../../src/gateway/conversation-memory.ts';
 import type { Api } from '../../src/gateway/decide.ts';
-import { breakEven, fit, handleOf, priceLists } from '../../src/index.ts';
+import { breakEven, fit, handleOf, type Prices, priceLists } from '../../src/index.ts';
 import { corpusHistories, type History, hasCorpus } from '../support/corpus.ts';
 import { Desk, type Json, parsed } from './requests.test-data.ts';
 
@@ -12,7 +12,11 @@ const LISTS: Record<Api, string> = {
   gemini: 'contents',
 };
 /** Of a provider that finds a cached prefix wherever it ends: where that is only at markers, a gateway reckons otherwise. */
-const prices = { ...priceLists['anthropic-5m'], name: 'own', leastTokens: 0 };
+const prices: Prices = {
+  ...priceLists['anthropic-5m'],
+  leastTokens: 0,
+  lookup: { kind: 'prefix', stepTokens: 1 },
+};
 const apis = Object.keys(LISTS);
 
 /** The requests that a history implies: all before each reply, and the whole. */
@@ -45,7 +49,7 @@ describe.skipIf(!hasCorpus)('over the histories of the corpus', () => {
     const desk = new Desk({ prices });
     let before: Json[] = [];
     for (const [i, messages] of requestsOf(history).entries()) {
-      const body = { model: 'x', [field]: messages };
+      const body = { model: 'claude-sonnet-5', [field]: messages };
       const asked = desk.ask(body, { api });
       const sent = parsed(asked.out)[field] as Json[];
       // The masks are those of `fit`.

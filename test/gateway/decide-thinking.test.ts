@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { never, slidingWindow } from '../../src/index.ts';
+import { fit, never, slidingWindow } from '../../src/index.ts';
 import {
   anthropicBody,
   anthropicMessages,
@@ -85,6 +85,29 @@ describe('signed thinking behind a mask', () => {
     expect([old.decision.masked, old.headers]).toEqual([6, {}]);
     const plain = anthropicBody(anthropicMessages(8), { model: NEW, thinking: { type: 'adaptive' } });
     expect(new Desk({ policy }).ask(plain).headers).toEqual({});
+  });
+
+  it.each([
+    ['claude-sonnet-4', 0],
+    ['claude-opus-5', 0],
+    ['claude-opus-5-5', 1],
+    ['claude-sonnet-5.5', 1],
+    ['something-else', 1],
+    ['', 1],
+    ['Claude-Next', 1],
+    ['glm-5', 0],
+    ['moonshotai/kimi-k2', 0],
+  ])('is dropped where the report of fit requires it: %s', (model, count) => {
+    const asked = new Desk({ policy }).ask(body(8, { model }));
+    expect(asked.decision.masked).toBe(6);
+    expect(asked.headers).toEqual(count === 1 ? { 'anthropic-beta': BETA } : {});
+    const messages = anthropicMessages(8, { thinks: true });
+    expect(fit(messages, { format: 'anthropic', policy: policy(), model }).report.requires).toHaveLength(count);
+  });
+
+  it('is left alone where an unknown model cannot be asked to drop it', () => {
+    const asked = new Desk({ policy }).ask(body(8, { model: 'something-else', thinking: undefined }));
+    expect(asked.decision).toMatchObject({ act: 'wait', reason: 'bound-thinking', masked: 0 });
   });
 
   it('is asked for once the provider has said that it is bound', () => {

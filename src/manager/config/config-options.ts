@@ -1,16 +1,25 @@
+import { isRecord } from '../../formats/lens.ts';
 import { policies } from '../../plan/policies/index.ts';
 import type { Policy } from '../../plan/policy.ts';
 import type { Config } from './config-schema.ts';
 
-/** The policy that a configuration names, or undefined where it leaves the choice. */
-export function policyOf({ policy, session }: Config): Policy | undefined {
+/** The policy that a configuration names, or undefined where it leaves the choice. Other prices than its own may be given. */
+export function policyOf({ policy, session }: Config, atPrices: unknown = policy?.prices): Policy | undefined {
   const { tool_result_keep_first: keepFirst, tool_result_keep_last: keepLast } = session?.context ?? {};
   const isKept = keepFirst !== undefined || keepLast !== undefined;
   if (policy === undefined && !isKept) return undefined;
   const { name = isKept ? 'first-and-last' : 'break-even', ...options } = policy ?? {};
   const kept = name === 'first-and-last' ? given({ keepFirst, keepLast }) : {};
   const make = policies[name] as (options: object) => Policy;
-  return make({ ...kept, ...camelCased(options) });
+  const prices = given({ prices: ownPricesOf(atPrices) });
+  return make({ ...kept, ...camelCased(options), ...prices });
+}
+
+/** Prices as code takes them: a name, or fields in camelCase. */
+export function ownPricesOf(prices: unknown): unknown {
+  if (!isRecord(prices)) return prices;
+  const { lookup } = prices;
+  return camelCased({ ...prices, ...(isRecord(lookup) ? { lookup: camelCased(lookup) } : {}) });
 }
 
 /** What a configuration says about a session: options of `openSession`. */

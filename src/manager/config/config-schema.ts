@@ -25,9 +25,29 @@ const about = <T extends z.ZodType>(type: T, description: string, byDefault?: un
   type.optional().meta({ description, ...(byDefault === undefined ? {} : { default: byDefault }) });
 
 const priceNames = Object.keys(priceLists) as [string, ...string[]];
+const LOOKUP = '{ kind: markers, look_back_blocks } or { kind: prefix, step_tokens }';
+const lookup = z.discriminatedUnion(
+  'kind',
+  [
+    z.strictObject({ kind: z.literal('markers'), look_back_blocks: count }),
+    z.strictObject({ kind: z.literal('prefix'), step_tokens: positive }),
+  ],
+  LOOKUP,
+);
+const ownPrices = z.strictObject({
+  read: price.meta({ description: 'A cached token, as a multiple of the base price.' }),
+  write: price.meta({ description: 'A token that is not cached.' }),
+  name: about(text, 'What receipts call them.', 'own'),
+  life_ms: about(price, 'How long a cached prefix lives after its last use. For ever if not given.'),
+  least_tokens: about(count, 'Shorter prompts are not cached.', 0),
+  lookup: about(lookup, 'How the cache finds a prefix: at markers, or any prefix in steps of so many tokens.', {
+    kind: 'prefix',
+    step_tokens: 1,
+  }),
+});
 const prices = z.union(
-  [oneOf(priceNames), z.strictObject({ read: price, write: price, name: text.optional() })],
-  `one of ${priceNames.map((name) => `'${name}'`).join(', ')}, or { read, write } as multiples of the base price`,
+  [oneOf(priceNames), ownPrices],
+  `one of ${priceNames.map((name) => `'${name}'`).join(', ')}, or { read, write } as multiples of the base price, and where needed name, life_ms, least_tokens and lookup (${LOOKUP})`,
 );
 
 const policyNames = Object.keys(policies) as [string, ...string[]];

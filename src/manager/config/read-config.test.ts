@@ -95,6 +95,8 @@ describe('readConfig', () => {
       'line 2: policy: Expected an option of polling but found tuns; did you mean turns?',
     ]);
     expect(problemsOf('policy: { prices: gpt-7 }')[0]).toContain("policy.prices: Expected one of 'anthropic-5m'");
+    const lookup = problemsOf('gateway: { prices: { read: 0.1, write: 1, lookup: { kind: marker } } }')[0];
+    expect(lookup).toContain('lookup ({ kind: markers, look_back_blocks } or { kind: prefix, step_tokens })');
   });
 
   it('tells the line in which YAML is broken', () => {
@@ -278,6 +280,14 @@ describe('a configuration becomes options', () => {
   it('leaves to its default what it does not say', () => {
     expect(sessionOptionsOf({})).toEqual({});
     expect(agentOptionsOf({})).toEqual({});
+  });
+
+  it('own prices are those of the policy', () => {
+    const lookup = { kind: 'markers', look_back_blocks: 20 } as const;
+    expect(policyOf({ policy: { prices: { read: 0.1, write: 1.25, life_ms: 5, lookup } } })?.prices).toMatchObject({
+      lifeMs: 5,
+      lookup: { kind: 'markers', lookBackBlocks: 20 },
+    });
   });
 
   it('keep_first and keep_last choose the policy first-and-last, unless another is named', () => {

@@ -47,7 +47,7 @@ export function breakEven(options: BreakEvenOptions = {}): Policy {
     window,
     windowByKind: true,
     isWindow: true,
-    cacheLifeMs: prices.lifeMs,
+    prices,
     init: () => undefined,
     step(state, request, eligible) {
       const account =

@@ -32,7 +32,11 @@ export const policies: Readonly<Record<string, Maker>> = {
 
 /** Reads `sliding-window:turns=3,min-tokens=0`. Lists are written with `+`: `keep-tools=read+grep`. */
 export function parsePolicy(text: string): Policy {
-  const { name, options } = readSpec(text);
+  return makePolicy(readSpec(text));
+}
+
+/** Makes a policy by its name. */
+export function makePolicy({ name, options }: Spec): Policy {
   const maker = Object.hasOwn(policies, name) ? policies[name] : undefined;
   if (!maker) throw unknownPolicy(name, Object.keys(policies));
   return maker(options as never);
