@@ -27,6 +27,7 @@ export {
   type ToolCall,
   type ToolResult,
 } from './dialect.ts';
+export type { EffectiveLimit, Threshold } from './effective-limit.ts';
 export { type EpochGoal, type ForcedEpoch, forceEpoch } from './force-epoch.ts';
 export { type LoopBudgetOptions, type LoopPolicyOptions, loopBudget, loopPolicy } from './loop-budget.ts';
 export { createMemorySession, type MemorySessionOptions } from './memory-session.ts';

@@ -1,7 +1,7 @@
-import { defaultContextWindow, UNKNOWN_MODEL_WINDOW } from '../budget.ts';
 import { badOption, checkOptions, count, oneOf, positive, text } from '../options.ts';
 import { windowsRule } from '../plan/fit.ts';
 import type { Limit, Policy, Truncation } from '../plan/policy.ts';
+import { checkBudget, effectiveLimit } from './effective-limit.ts';
 
 /** Options of `loopBudget`. */
 export interface LoopBudgetOptions {
@@ -21,12 +21,9 @@ export function loopBudget(options: LoopBudgetOptions = {}): number {
     model: text,
     contextWindows: windowsRule,
   });
-  const { model, contextWindows, maxOutputTokens = 4096 } = options;
-  const known = model === undefined ? UNKNOWN_MODEL_WINDOW : defaultContextWindow(model, contextWindows);
-  const maxInputTokens = options.maxInputTokens ?? known;
-  const budget = maxInputTokens - maxOutputTokens - Math.floor(maxInputTokens / 10);
-  if (budget > 0) return budget;
-  throw badOption('maxOutputTokens', `below nine tenths of maxInputTokens (${maxInputTokens})`, maxOutputTokens);
+  const limit = effectiveLimit(options);
+  checkBudget(limit);
+  return limit.budgetTokens;
 }
 
 /** Options of `loopPolicy`. */

@@ -8,7 +8,7 @@ import type { Dialect, ToolCall, ToolResult } from '../dialect.ts';
 import { sessionContinuity } from '../notices.ts';
 import { resultsForOpen, skippedByRestart } from '../open-calls.ts';
 import { type Rendered, type RenderOptions, renderWithBudget } from '../render-with-budget.ts';
-import type { SessionParts } from '../session-settings.ts';
+import { renderLimits, type SessionParts } from '../session-settings.ts';
 import { checkLogged } from './check-logged.ts';
 import { Conversation } from './conversation.ts';
 import { EventLog } from './event-log.ts';
@@ -132,12 +132,11 @@ export class DurableSession<M> implements Session<M> {
   }
 
   async render(budget: RenderOptions<M> = {}): Promise<Rendered<M>> {
-    const { conversation, manager, store } = this.#options;
+    const { conversation, store } = this.#options;
     const before = this.#conversation.cut as Cut | undefined;
     const first = this.#conversation.keyAt(0) ?? null;
-    const { model } = manager;
     const rendered = renderWithBudget(this.view(), {
-      ...(model === undefined ? {} : { model }),
+      ...renderLimits(this.#manager, budget),
       counter: conversation.counter,
       recall: store !== undefined,
       ...budget,
