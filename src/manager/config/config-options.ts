@@ -70,7 +70,7 @@ export const LIMIT_FIELDS: Readonly<Record<EffectiveLimit['source'], string>> = 
   maxInputTokens: 'model.max_input_tokens',
   contextLimit: 'context.limit',
   model: 'the window of model.name',
-  unknown: 'the default, as no model is named',
+  unknown: 'the default window, as no model is named',
 };
 
 /** What it says about the embedded store: options of `openStore`. Undefined where it names none in a folder. */
