@@ -4,36 +4,44 @@ import type { ConfigProblem } from '../manager/config/read-config.ts';
 import { type Io, readAll, UsageError } from './io.ts';
 import { hintFor, parseOptions } from './parse-options.ts';
 
-export const configHelp = `palimpsest config: checks a configuration.
+export const configHelp = `palimpsest config: checks a configuration, and shows what it means.
 
 Usage: palimpsest config check [file] [options]
+       palimpsest config show [file] [options]
 
-Reads palimpsest.yaml, or the file you name (- is standard input), and tells
-which fields are wrong or unknown, in which line, and what was meant. Fields
-are described in docs/configuration.md and in palimpsest.schema.json. It warns
-of a policy that serve would refuse.
+Reads palimpsest.yaml, or the file you name (- is standard input). Fields are
+described in docs/configuration.md and in palimpsest.schema.json.
+
+check  tells which fields are wrong or unknown, in which line, and what was
+       meant. It warns of a policy that serve would refuse.
+show   draws the context window as a bar: how much of it history, tool work,
+       the answer and the margin take, and where the thresholds are. Then it
+       prints every field with its value or default.
 
 Options:
   --json       prints the result as JSON
   -h, --help
 
 Exit codes: 0 nothing is wrong, 1 something is, 2 called wrongly.
-Example: palimpsest config check
+Example: palimpsest config show my.yaml
 `;
 
 export async function configCommand(args: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parseOptions(args, { json: { type: 'boolean' } });
   const [action, file, ...more] = positionals;
-  if (action !== 'check')
-    throw new UsageError(
-      `expected 'config check' but found '${action ?? 'nothing'}'${hintFor(action ?? '', ['check'])}`,
-    );
+  if (action !== 'check' && action !== 'show') {
+    const hint = hintFor(action ?? '', ['check', 'show']);
+    throw new UsageError(`expected 'config check' or 'config show' but found '${action ?? 'nothing'}'${hint}`);
+  }
   if (more.length > 0) throw new UsageError(`expected one file but found '${more[0]}' too`);
   // Only here: the schema library would slow down the start of every other command.
   const { CONFIG_FILE, readConfig, showProblem } = await import('../manager/config/read-config.ts');
   const path = file ?? CONFIG_FILE;
-  const { config, problems } = readConfig(await readText(path, io));
-  const warnings = await warningsOf(config);
+  const { config, problems: found } = readConfig(await readText(path, io));
+  const noRoom = await noRoomIn(config);
+  const problems = action === 'show' ? [...found, ...noRoom] : found;
+  if (action === 'show' && problems.length === 0) return show(path, config, { isJson: values.json === true, io });
+  const warnings = action === 'show' ? [] : [...(await warningsOf(config)), ...noRoom];
   if (values.json) io.stdout(`${JSON.stringify({ version: 1, file: path, problems, warnings }, undefined, 2)}\n`);
   else {
     if (problems.length === 0) io.stdout(`${path}: nothing is wrong\n`);
@@ -41,6 +49,26 @@ export async function configCommand(args: readonly string[], io: Io): Promise<nu
     for (const { field, text } of warnings) io.stdout(`${path}: warning: ${field}: ${text}\n`);
   }
   return problems.length === 0 ? 0 : 1;
+}
+
+async function show(file: string, config: Config, { isJson, io }: { isJson: boolean; io: Io }): Promise<number> {
+  const { limitOf } = await import('../manager/config/config-options.ts');
+  const { effectiveFields } = await import('../manager/config/effective-fields.ts');
+  const { showConfig, windowOf } = await import('./show-config.ts');
+  const window = windowOf(limitOf(config));
+  const fields = effectiveFields(config);
+  if (isJson) io.stdout(`${JSON.stringify({ version: 1, file, window, fields }, undefined, 2)}\n`);
+  else io.stdout(showConfig(file, window, fields, io));
+  return 0;
+}
+
+/** Sessions work with a small limit, but the default reserve for the answer leaves a run no room in it. */
+async function noRoomIn(config: Config): Promise<ConfigProblem[]> {
+  const { LIMIT_FIELDS, limitOf } = await import('../manager/config/config-options.ts');
+  const { limitTokens, source, outputTokens, budgetTokens } = limitOf(config);
+  if (budgetTokens > 0) return [];
+  const text = `${outputTokens} leaves a run no room for a request: set less than nine tenths of ${LIMIT_FIELDS[source]} (${limitTokens})`;
+  return [{ field: 'model.max_output_tokens', text }];
 }
 
 /** What is right for a session may be of no use to a gateway. */

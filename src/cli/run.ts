@@ -23,7 +23,7 @@ const commands: Readonly<Record<string, Command>> = {
   replay: { about: 'what would each policy have cost in your own runs?', help: replayHelp, run: replayCommand },
   recall: { about: 'give back a text that was hidden, by its handle', help: recallHelp, run: recallCommand },
   store: { about: 'what the store holds, and its upkeep', help: storeHelp, run: storeCommand },
-  config: { about: 'what is wrong with a palimpsest.yaml?', help: configHelp, run: configCommand },
+  config: { about: 'check a palimpsest.yaml, or show what it means', help: configHelp, run: configCommand },
   mcp: { about: 'an MCP server: lets an agent recall by itself', help: mcpHelp, run: mcpCommand },
 };
 

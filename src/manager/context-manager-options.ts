@@ -21,7 +21,11 @@ export interface ContextSource<M> {
 export interface ContextManagerOptions<M> {
   /** The window in tokens. That of the model if not given, 128,000 where no model is known. */
   readonly contextLimit?: number;
-  /** From this share of the window on, results are masked. */
+  /** How large a request may be. Of this and `contextLimit`, the smaller one is the limit. */
+  readonly maxInputTokens?: number;
+  /** How long an answer may be. Where it is given, both thresholds are within what that leaves for a request. */
+  readonly maxOutputTokens?: number;
+  /** From this share of the limit on, results are masked. */
   readonly softThreshold?: number;
   /** From this share on, the session winds down, and then restarts. */
   readonly hardThreshold?: number;
@@ -83,6 +87,8 @@ const SHARE = rule('a number above 0 and up to 1', (v) => typeof v === 'number' 
 /** What each option may be. */
 export const MANAGER_RULES = {
   contextLimit: positive,
+  maxInputTokens: positive,
+  maxOutputTokens: positive,
   softThreshold: SHARE,
   hardThreshold: SHARE,
   carryoverTurns: count,

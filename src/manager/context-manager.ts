@@ -1,4 +1,3 @@
-import { defaultContextWindow, UNKNOWN_MODEL_WINDOW } from '../budget.ts';
 import { PalimpsestError } from '../errors.ts';
 import type { ChatMessage, Format } from '../message.ts';
 import { badOption, checkOptions, count } from '../options.ts';
@@ -19,6 +18,15 @@ import {
   MANAGER_RULES,
   type ManagerState,
 } from './context-manager-options.ts';
+import {
+  checkBudget,
+  DEFAULT_HARD_THRESHOLD,
+  DEFAULT_OUTPUT_TOKENS,
+  DEFAULT_SOFT_THRESHOLD,
+  type EffectiveLimit,
+  effectiveLimit,
+  type LimitOptions,
+} from './effective-limit.ts';
 import { forceEpoch, onlyForced, previewEpoch } from './force-epoch.ts';
 import { compressedNotice, restartNotice, windDownNotice } from './notices.ts';
 import { rememberingCounter } from './remembering-counter.ts';
@@ -34,17 +42,15 @@ const NOTHING = { count: 0, isWorth: false } as const;
  * wind down, and then restart with what matters. `evaluate` is the one place that decides.
  */
 export class ContextManager<M = ChatMessage> {
-  readonly contextLimit: number;
-  readonly softThreshold: number;
-  readonly hardThreshold: number;
   readonly calibration: Calibration;
   readonly #options: ContextManagerOptions<M>;
   readonly #maskBatch: number;
   readonly #maxRestarts: number;
-  readonly #carryover: { readonly turns: number; readonly maxTokens: number };
+  readonly #carryoverTurns: number;
   readonly #policy: Policy;
   readonly #model: string;
   readonly #counter: Counter;
+  #limit: EffectiveLimit;
   #messages: readonly M[] | undefined;
   #state: ManagerState;
   #notice: string | undefined;
@@ -56,25 +62,34 @@ export class ContextManager<M = ChatMessage> {
 
   constructor(options: ContextManagerOptions<M> = {}) {
     checkOptions('ContextManager', options, MANAGER_RULES);
-    const { model, contextWindows, maskBatch = 3, carryoverTurns = 5, state = FRESH } = options;
-    this.contextLimit = options.contextLimit ?? windowOf(model, contextWindows);
-    this.softThreshold = options.softThreshold ?? 0.7;
-    this.hardThreshold = options.hardThreshold ?? 0.9;
-    if (this.softThreshold >= this.hardThreshold)
-      throw badOption('softThreshold', `below hardThreshold (${this.hardThreshold})`, this.softThreshold);
-    const { carryoverTokens = Math.ceil(this.#softTokens / 2) } = options;
-    if (carryoverTokens >= this.#softTokens && options.carryoverTokens !== undefined)
-      throw badOption('carryoverTokens', `below what softThreshold allows (${this.#softTokens})`, carryoverTokens);
+    const { model, maskBatch = 3, carryoverTurns = 5, state = FRESH } = options;
     this.#options = options;
+    this.#limit = checkedLimit(options);
     this.#beside = { system: options.system, tools: options.tools };
     this.#maskBatch = maskBatch;
     this.#maxRestarts = options.maxRestarts ?? 20;
-    this.#carryover = { turns: carryoverTurns, maxTokens: carryoverTokens };
+    this.#carryoverTurns = carryoverTurns;
     this.#policy = onlyForced(options.policy ?? oldestBatch({ count: maskBatch, window: carryoverTurns }));
     this.#model = model ?? '';
     this.#counter = rememberingCounter(options.counter ?? countTokens);
     this.calibration = options.calibration ?? new Calibration();
     this.#state = { ...FRESH, ...state };
+  }
+
+  /** The limit, its layers, and the thresholds as they apply. */
+  get limit(): EffectiveLimit {
+    return this.#limit;
+  }
+  /** 100 % of usage, in tokens. */
+  get contextLimit(): number {
+    return this.#limit.limitTokens;
+  }
+  /** As a share of the limit, like the hard one. */
+  get softThreshold(): number {
+    return this.#limit.soft.share;
+  }
+  get hardThreshold(): number {
+    return this.#limit.hard.share;
   }
 
   /** 1, and one more with each restart. */
@@ -102,6 +117,15 @@ export class ContextManager<M = ChatMessage> {
   /** Whether it has reached the hard threshold. */
   get isHard(): boolean {
     return !this.#isBelow(this.promptTokens, this.hardThreshold);
+  }
+
+  /** Applies the limits of a run, until the next run. A limit that is larger than the manager's own changes nothing. */
+  limitTo(run: { readonly maxInputTokens?: number | undefined; readonly maxOutputTokens?: number | undefined }): void {
+    const own = this.#options;
+    const inputs = [own.maxInputTokens, run.maxInputTokens].filter((tokens) => tokens !== undefined);
+    const maxInputTokens = inputs.length > 0 ? Math.min(...inputs) : undefined;
+    const maxOutputTokens = run.maxOutputTokens ?? own.maxOutputTokens ?? DEFAULT_OUTPUT_TOKENS;
+    this.#limit = checkedLimit({ ...own, maxInputTokens, maxOutputTokens });
   }
 
   /** What stands in the context now. To be called again when it changed; a session tells by itself. */
@@ -133,7 +157,7 @@ export class ContextManager<M = ChatMessage> {
     this.#beside = { ...this.#beside, ...beside };
     this.#estimated = this.#estimate(messages);
     const tokens = this.calibration.toReal(this.#model, this.#estimated);
-    return { tokens, usagePct: this.#pctOf(tokens), fits: tokens <= this.contextLimit };
+    return { tokens, usagePct: this.#pctOf(tokens), fits: tokens <= this.#limit.requestTokens };
   }
 
   /** What to do now. The only place that decides. */
@@ -196,9 +220,14 @@ export class ContextManager<M = ChatMessage> {
   /** What a restart would carry over: the task and the last turns, within their budget. */
   carryover(): readonly M[] {
     const messages = this.#options.session?.messages() ?? this.#messages ?? [];
-    const { turns, maxTokens: realTokens } = this.#carryover;
+    const realTokens = this.#options.carryoverTokens ?? Math.ceil(this.#limit.soft.tokens / 2);
     const maxTokens = Math.max(1, Math.floor(realTokens / this.calibration.ratio(this.#model)));
-    return extractCarryover(messages, { turns, maxTokens, format: this.#format(), counter: this.#counter });
+    return extractCarryover(messages, {
+      turns: this.#carryoverTurns,
+      maxTokens,
+      format: this.#format(),
+      counter: this.#counter,
+    });
   }
 
   /** Begins the next session. Throws RESTART_LIMIT where `maxRestarts` is reached. */
@@ -227,11 +256,6 @@ export class ContextManager<M = ChatMessage> {
   #isBelow(tokens: number, threshold: number): boolean {
     return tokens / this.contextLimit < threshold;
   }
-  /** The fewest tokens that are not below the soft threshold. */
-  get #softTokens(): number {
-    const tokens = Math.ceil(this.softThreshold * this.contextLimit);
-    return this.#isBelow(tokens - 1, this.softThreshold) ? tokens : tokens - 1;
-  }
   get #mayRestart(): boolean {
     return this.sessionNumber <= this.#maxRestarts;
   }
@@ -259,7 +283,7 @@ export class ContextManager<M = ChatMessage> {
   }
 
   #goal(tokens: number): { readonly least: number; readonly saveTokens: number } {
-    const excess = (tokens - this.#softTokens) / this.calibration.ratio(this.#model);
+    const excess = (tokens - this.#limit.soft.tokens) / this.calibration.ratio(this.#model);
     return { least: this.#maskBatch, saveTokens: excess };
   }
 
@@ -306,5 +330,14 @@ export class ContextManager<M = ChatMessage> {
   }
 }
 
-const windowOf = (model: string | undefined, own: Readonly<Record<string, number>> | undefined): number =>
-  model === undefined ? UNKNOWN_MODEL_WINDOW : defaultContextWindow(model, own);
+function checkedLimit(options: LimitOptions & { readonly carryoverTokens?: number }): EffectiveLimit {
+  const { softThreshold = DEFAULT_SOFT_THRESHOLD, hardThreshold = DEFAULT_HARD_THRESHOLD } = options;
+  if (softThreshold >= hardThreshold)
+    throw badOption('softThreshold', `below hardThreshold (${hardThreshold})`, softThreshold);
+  const limit = effectiveLimit(options);
+  if (options.maxOutputTokens !== undefined) checkBudget(limit);
+  const { carryoverTokens } = options;
+  if (carryoverTokens !== undefined && carryoverTokens >= limit.soft.tokens)
+    throw badOption('carryoverTokens', `below what softThreshold allows (${limit.soft.tokens})`, carryoverTokens);
+  return limit;
+}

@@ -13,6 +13,7 @@ export type { ContextAction, MaskResult, Preflight, Restart } from './context-ac
 export { type ContextGauge, contextGauge } from './context-gauge.ts';
 export { ContextManager } from './context-manager.ts';
 export type { Beside, ContextManagerOptions, ContextSource, ManagerState } from './context-manager-options.ts';
+export type { EffectiveLimit, Threshold } from './effective-limit.ts';
 export { type EpochGoal, type ForcedEpoch, forceEpoch } from './force-epoch.ts';
 export { type LoopBudgetOptions, loopBudget } from './loop-budget.ts';
 export { createMemorySession, type MemorySessionOptions } from './memory-session.ts';

@@ -1,6 +1,6 @@
-import { defaultContextWindow, UNKNOWN_MODEL_WINDOW } from '../budget.ts';
-import { badOption, checkOptions, count, positive, text } from '../options.ts';
+import { checkOptions, count, positive, text } from '../options.ts';
 import { windowsRule } from '../plan/fit.ts';
+import { checkBudget, effectiveLimit } from './effective-limit.ts';
 
 /** Options of `loopBudget`. */
 export interface LoopBudgetOptions {
@@ -20,10 +20,7 @@ export function loopBudget(options: LoopBudgetOptions = {}): number {
     model: text,
     contextWindows: windowsRule,
   });
-  const { model, contextWindows, maxOutputTokens = 4096 } = options;
-  const known = model === undefined ? UNKNOWN_MODEL_WINDOW : defaultContextWindow(model, contextWindows);
-  const maxInputTokens = options.maxInputTokens ?? known;
-  const budget = maxInputTokens - maxOutputTokens - Math.floor(maxInputTokens / 10);
-  if (budget > 0) return budget;
-  throw badOption('maxOutputTokens', `below nine tenths of maxInputTokens (${maxInputTokens})`, maxOutputTokens);
+  const limit = effectiveLimit(options);
+  checkBudget(limit);
+  return limit.budgetTokens;
 }

@@ -12,7 +12,7 @@ import { resultEvents } from './session/result-events.ts';
 import type { MaskReport } from './session/session.ts';
 import type { EventBody, LoggedEvent, SessionStatus } from './session/session-event.ts';
 import { SessionManager } from './session/session-manager.ts';
-import { partsOf, SETTINGS_RULES, type SessionSettings } from './session-settings.ts';
+import { partsOf, renderLimits, SETTINGS_RULES, type SessionSettings } from './session-settings.ts';
 import type { ToolResult } from './tool-call.ts';
 
 /** Options of `createMemorySession`: those of `openSession` that have nothing to do with the disk. */
@@ -75,9 +75,8 @@ class MemorySession<M> implements AgentContext<M> {
   }
 
   async render(budget: RenderOptions<M>): Promise<Rendered<M>> {
-    const { model } = this.#options;
     const rendered = renderWithBudget(this.view(), {
-      ...(model === undefined ? {} : { model }),
+      ...renderLimits(this.manager, budget),
       counter: this.#counter,
       ...budget,
       format: this.format,

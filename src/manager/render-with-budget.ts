@@ -1,4 +1,3 @@
-import { defaultContextWindow, UNKNOWN_MODEL_WINDOW } from '../budget.ts';
 import { PalimpsestError } from '../errors.ts';
 import type { AnyFormat, Format, FormatName } from '../message.ts';
 import { anything, checkOptions, count, flag, func, positive, rule, text } from '../options.ts';
@@ -10,6 +9,7 @@ import type { Stage } from '../plan/reduce.ts';
 import { handleOf } from '../store/handle.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
+import { effectiveLimit } from './effective-limit.ts';
 import { leadingSystem, sizeOfMessages, sizeOfValue } from './sizes.ts';
 
 /** Options of `renderWithBudget`. */
@@ -151,18 +151,15 @@ type Budget = Omit<RenderReport, 'historyTokens' | 'requestTokens' | 'omitted' |
 
 /** `available = window - system and directives - tools - output - 10 %`, of which history gets at most its cap. */
 function budgetOf<M>(options: RenderOptions<M>, headTokens: number, counter: Counter): Budget {
-  const { system, directives, tools, model, contextWindows, maxHistoryTokens = 20_000 } = options;
-  const known = model === undefined ? UNKNOWN_MODEL_WINDOW : defaultContextWindow(model, contextWindows);
-  const windowTokens = options.window ?? known;
+  const { system, directives, tools, window, ...limits } = options;
+  const limit = effectiveLimit({ ...limits, maxInputTokens: window });
   const systemTokens = headTokens + sizeOfValue(system, counter) + sizeOfValue(directives, counter);
   const toolTokens = sizeOfValue(tools, counter);
-  const outputTokens = options.maxOutputTokens ?? 4096;
-  const marginTokens = Math.floor(windowTokens / 10);
-  const availableTokens = windowTokens - systemTokens - toolTokens - outputTokens - marginTokens;
+  const { limitTokens: windowTokens, outputTokens, marginTokens } = limit;
+  const availableTokens = limit.budgetTokens - systemTokens - toolTokens;
   const parts = { windowTokens, systemTokens, toolTokens, outputTokens, marginTokens, availableTokens };
   if (availableTokens < 1) throw noRoom(parts);
-  const historyBudgetTokens = maxHistoryTokens === 0 ? availableTokens : Math.min(availableTokens, maxHistoryTokens);
-  return { ...parts, historyBudgetTokens };
+  return { ...parts, historyBudgetTokens: Math.min(availableTokens, limit.historyTokens) };
 }
 
 function noRoom(parts: Omit<Budget, 'historyBudgetTokens'>): PalimpsestError {

@@ -2,6 +2,7 @@ import { PalimpsestError } from '../errors.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { AgentEvent } from './agent-event.ts';
+import { effectiveLimit, limitForBudget } from './effective-limit.ts';
 import { messageWriter } from './message-writer.ts';
 import { windDownNotice } from './notices.ts';
 import type { Rendered, RenderOptions } from './render-with-budget.ts';
@@ -42,7 +43,8 @@ export class RequestBudget<M> {
   constructor(options: BudgetOptions<M>) {
     this.#options = options;
     this.#context = options.context;
-    this.#windowTokens = options.maxInputTokens ?? options.context.manager.contextLimit;
+    this.#context.manager.limitTo(options);
+    this.#windowTokens = this.#context.manager.contextLimit;
   }
 
   get restarts(): number {
@@ -51,11 +53,11 @@ export class RequestBudget<M> {
 
   /** The next request. */
   async render(about: Pick<RenderOptions<M>, 'system' | 'tools' | 'maxHistoryTokens'>): Promise<Rendered<M>> {
-    const { maxOutputTokens } = this.#options;
-    const output = maxOutputTokens === undefined ? {} : { maxOutputTokens };
-    const rendered = await this.#context.render({ ...about, ...output, window: this.#windowTokens });
-    const { windowTokens, outputTokens, marginTokens, requestTokens } = rendered.report;
-    const budgetTokens = windowTokens - outputTokens - marginTokens;
+    const maxOutputTokens = this.#context.manager.limit.outputTokens;
+    const window = this.#windowTokens;
+    const rendered = await this.#context.render({ ...about, maxOutputTokens, window });
+    const { requestTokens } = rendered.report;
+    const { budgetTokens } = effectiveLimit({ maxInputTokens: window, maxOutputTokens });
     this.#sent = { requestTokens, budgetTokens, viewLength: this.#context.view().length };
     if (rendered.report.decision === 'cut') this.#hasCut = true;
     return rendered;
@@ -65,7 +67,7 @@ export class RequestBudget<M> {
   async reduce({ report }: Rendered<M>): Promise<void> {
     await this.#mask();
     const { requestTokens, outputTokens } = report;
-    this.#windowTokens = Math.max(1, Math.floor((REDUCED * requestTokens + outputTokens) / 0.9));
+    this.#windowTokens = Math.max(1, limitForBudget(REDUCED * requestTokens, outputTokens));
   }
 
   /** Does what the manager says, so that the next request fits. Answers why the run must end, if it must. */

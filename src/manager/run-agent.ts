@@ -25,7 +25,7 @@ export interface AgentOptions<M> {
   readonly system?: string;
   /** After so many requests the run stops; 25 if not given. */
   readonly maxToolIterations?: number;
-  /** How large a request may be. The context limit of the session, else the window of the model, if not given. */
+  /** How large a request may be. The limit of the session if not given, or if that is smaller. */
   readonly maxInputTokens?: number;
   /** How long an answer may be: so much of the window is kept free; 4,096 if not given. */
   readonly maxOutputTokens?: number;

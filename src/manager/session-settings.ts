@@ -1,4 +1,3 @@
-import { defaultContextWindow } from '../budget.ts';
 import type { Format, FormatName } from '../message.ts';
 import { oneOf, positive } from '../options.ts';
 import { defaultPolicy } from '../plan/default-policy.ts';
@@ -6,9 +5,12 @@ import { formatRule, hasRecallTool } from '../plan/fit.ts';
 import type { Policy, Truncation } from '../plan/policy.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import { actorMessageLimit } from './actor-message-limit.ts';
+import type { ContextManager } from './context-manager.ts';
 import { type ContextManagerOptions, MANAGER_RULES } from './context-manager-options.ts';
+import { effectiveLimit } from './effective-limit.ts';
 import { type MessageWriter, messageWriter } from './message-writer.ts';
 import { rememberingCounter } from './remembering-counter.ts';
+import type { RenderOptions } from './render-with-budget.ts';
 import type { ConversationOptions } from './session/conversation.ts';
 
 /** What a session can be told, whether it is on disk or in memory. */
@@ -21,8 +23,6 @@ export interface SessionSettings<M>
   /** Where the provider takes them apart from the messages: they count too, and a tool named `recall` is told of. */
   readonly system?: unknown;
   readonly tools?: unknown;
-  /** How many tokens a request may have: bounds the messages in memory. */
-  readonly maxInputTokens?: number;
   /** Results are cut to this size in the view when they arrive; 8,000 if not given. The conversation has them whole. */
   readonly maxToolResultTokens?: number;
   readonly toolResultTruncation?: Truncation;
@@ -41,7 +41,6 @@ const {
 export const SETTINGS_RULES = {
   ...THRESHOLDS,
   format: formatRule,
-  maxInputTokens: positive,
   maxToolResultTokens: positive,
   toolResultTruncation: oneOf('head', 'tail', 'both'),
 };
@@ -69,7 +68,7 @@ export function partsOf<M>(
     show: hasStore ? (hasRecallTool(settings.tools) ? 'recall' : 'handle') : 'nothing',
     maxResultTokens: settings.maxToolResultTokens ?? 8000,
     truncation: settings.toolResultTruncation ?? 'head',
-    limit: actorMessageLimit(inputTokens(settings)),
+    limit: messageLimit(settings),
   };
   return { writer, conversation, manager: { ...thresholdsOf(settings), policy, counter, recall: hasStore } };
 }
@@ -78,8 +77,13 @@ function thresholdsOf<M>(settings: SessionSettings<M>): Partial<SessionSettings<
   return Object.fromEntries(Object.entries(settings).filter(([name]) => Object.hasOwn(THRESHOLDS, name)));
 }
 
-function inputTokens<M>(settings: SessionSettings<M>): number | undefined {
-  const { maxInputTokens, contextLimit, model, contextWindows } = settings;
-  const known = model === undefined ? undefined : defaultContextWindow(model, contextWindows);
-  return maxInputTokens ?? contextLimit ?? known;
+function messageLimit<M>(settings: SessionSettings<M>): number {
+  const { limitTokens, source } = effectiveLimit(settings);
+  return actorMessageLimit(source === 'unknown' ? undefined : limitTokens);
+}
+
+/** The limit of a session applies to its renders, unless a render names a window or a model of its own. */
+export function renderLimits<M>({ limit }: ContextManager<M>, { window, model }: RenderOptions<M>): RenderOptions<M> {
+  const isOwn = window !== undefined || model !== undefined;
+  return { ...(isOwn ? {} : { window: limit.limitTokens }), maxOutputTokens: limit.outputTokens };
 }

@@ -251,6 +251,53 @@ describe('describeResult', () => {
     expect(describeResult('grep', '漢')).toBe('[grep result masked -- 3 bytes of output]');
     expect(describeResult('', 'x')).toBe('[unknown result masked -- 1 bytes of output]');
   });
+  it.each(
+    [
+      ...['bash', 'Bash', 'shell', 'local_shell', 'execute_command', 'run_terminal_cmd', 'run_shell_command'],
+      ...['execute_bash', 'run_in_terminal', 'exec_command', 'mcp__box__bash', 'powershell', 'terminal'],
+    ].map((tool) => [tool]),
+  )('%s is a shell: exit code and bytes of stdout', (tool) => {
+    expect(describeResult(tool, '{"exit_code":1}')).toBe(`[${tool} result masked -- exit_code=1, stdout=0 bytes]`);
+    expect(describeResult(tool, '{"exitCode":0,"stdout":"é"}', '{"command":"cat a.ts"}')).toBe(
+      `[${tool} result masked -- exit_code=0, stdout=2 bytes]`,
+    );
+    expect(describeResult(tool, '{"exit_code":0,"output":"four"}')).toBe(
+      `[${tool} result masked -- exit_code=0, stdout=4 bytes]`,
+    );
+    expect(describeResult(tool, 'plain')).toBe(`[${tool} result masked -- 5 bytes of output]`);
+  });
+  it.each(
+    [
+      ...['read_file', 'Read', 'readFile', 'view', 'view_file', 'open_file', 'cat', 'get_file_contents'],
+      ...['mcp__filesystem__read_text_file', 'ReadFileTool', 'read-file', 'fs.readFile'],
+    ].map((tool) => [tool]),
+  )('%s is a read: lines and the first line', (tool) => {
+    expect(describeResult(tool, 'import x\nlet y\n')).toBe(`[${tool} result masked -- 2 lines, starts with: import x]`);
+  });
+  it.each(
+    [
+      ...['write_file', 'Write', 'Edit', 'MultiEdit', 'edit_file', 'apply_patch', 'replace_in_file', 'create_file'],
+      ...['write_to_file', 'str_replace', 'delete_file', 'str_replace_editor'],
+    ].map((tool) => [tool]),
+  )('%s is an edit: bytes', (tool) => {
+    expect(describeResult(tool, 'é')).toBe(`[${tool} result masked -- 2 bytes]`);
+  });
+  it('an editor reads where its call says view, and edits otherwise', () => {
+    const tool = 'str_replace_based_edit_tool';
+    expect(describeResult(tool, 'one\ntwo', '{"command":"view","path":"a.ts"}')).toBe(
+      `[${tool} result masked -- 2 lines, starts with: one]`,
+    );
+    expect(describeResult(tool, 'ok', '{"command":"str_replace","path":"a.ts"}')).toBe(
+      `[${tool} result masked -- 2 bytes]`,
+    );
+    expect(describeResult(tool, 'ok', 'no JSON')).toBe(`[${tool} result masked -- 2 bytes]`);
+  });
+  it.each(['glob', 'web_search', 'get_order', 'write_todos', 'weather', 'constructor'])(
+    '%s is none of these: bytes of output',
+    (tool) => {
+      expect(describeResult(tool, '{"exit_code":1}')).toBe(`[${tool} result masked -- 15 bytes of output]`);
+    },
+  );
   it('is known again by law 7, and quotes what comes from outside', () => {
     for (const [tool, text] of [
       ['file_read', `[${handleOf('x')}]\u202e first\nsecond`],

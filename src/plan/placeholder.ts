@@ -2,6 +2,7 @@ import { MAX_PLACEHOLDER } from '../laws/idempotent.ts';
 import { badOption } from '../options.ts';
 import { clipText, countLines, headOf, quote, tailOf } from '../text.ts';
 import { utf8Length } from '../tokens/estimate-tokens.ts';
+import { readToolUse, type ToolKind } from './tool-kind.ts';
 
 /** A result about to be hidden, as a placeholder may describe it. */
 export interface HiddenResult {
@@ -129,23 +130,33 @@ function readErrorLine(text: string): string {
   return '';
 }
 
-/** `[{tool} result masked -- …]`, with what the tool's own output tells. */
-export function describeResult(tool: string, text: string): string {
-  const name = quote(tool, 40) || 'unknown';
-  if (tool === 'file_read') {
-    return `[${name} result masked -- ${countLines(text)} lines, starts with: ${quote(text.split('\n', 1)[0] ?? '', 60)}]`;
-  }
-  if (tool === 'file_write') return `[${name} result masked -- ${utf8Length(text)} bytes]`;
-  const shell = tool === 'shell_exec' ? readShellResult(text) : undefined;
-  if (shell) return `[${name} result masked -- exit_code=${shell.exitCode}, stdout=${utf8Length(shell.stdout)} bytes]`;
-  return `[${name} result masked -- ${utf8Length(text)} bytes of output]`;
+/**
+ * `[{tool} result masked -- …]`, in the words of its kind: a read, an edit or a shell under any common name. The arguments
+ * of the call tell whether an editor was asked to view.
+ */
+export function describeResult(tool: string, text: string, args = ''): string {
+  return `[${quote(tool, 40) || 'unknown'} result masked -- ${describeText(kindOf(tool, args), text)}]`;
+}
+
+/** A shell stays one whatever it runs: its result has an exit code. */
+function kindOf(tool: string, args: string): ToolKind {
+  const { kind } = readToolUse(tool, '');
+  return kind === 'shell' ? kind : readToolUse(tool, args).kind;
+}
+
+function describeText(kind: ToolKind, text: string): string {
+  if (kind === 'read') return `${countLines(text)} lines, starts with: ${quote(text.split('\n', 1)[0] ?? '', 60)}`;
+  if (kind === 'edit') return `${utf8Length(text)} bytes`;
+  const shell = kind === 'shell' ? readShellResult(text) : undefined;
+  if (shell) return `exit_code=${shell.exitCode}, stdout=${utf8Length(shell.stdout)} bytes`;
+  return `${utf8Length(text)} bytes of output`;
 }
 
 function readShellResult(text: string): { exitCode: number; stdout: string } | undefined {
   try {
     const result = JSON.parse(text);
     if (typeof result !== 'object' || result === null) return undefined;
-    const { exit_code: code, stdout } = result as Record<string, unknown>;
+    const { exitCode, exit_code: code = exitCode, output, stdout = output } = result as Record<string, unknown>;
     if (code === undefined && stdout === undefined) return undefined;
     return {
       exitCode: Number.isInteger(code) ? (code as number) : -1,

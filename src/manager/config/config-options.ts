@@ -1,6 +1,7 @@
 import { isRecord } from '../../formats/lens.ts';
 import { policies } from '../../plan/policies/index.ts';
 import type { Policy } from '../../plan/policy.ts';
+import { DEFAULT_OUTPUT_TOKENS, type EffectiveLimit, effectiveLimit } from '../effective-limit.ts';
 import type { Config } from './config-schema.ts';
 
 /** The policy that a configuration names, or undefined where it leaves the choice. Other prices than its own may be given. */
@@ -31,6 +32,7 @@ export function sessionOptionsOf(config: Config) {
     model: model.name,
     contextWindows: model.context_windows,
     maxInputTokens: model.max_input_tokens,
+    maxOutputTokens: model.max_output_tokens,
     compaction: session.compaction,
     snapshotEvery: session.snapshot_every,
     maxToolResultTokens: session.context?.max_tool_result_tokens,
@@ -57,6 +59,28 @@ export function agentOptionsOf({ model = {}, session = {}, context = {} }: Confi
     autoRestart: context.auto_restart,
   });
 }
+
+/** The limit and its layers in a run with this configuration. */
+export function limitOf({ model = {}, session = {}, context = {} }: Config): EffectiveLimit {
+  return effectiveLimit({
+    model: model.name,
+    contextWindows: model.context_windows as Readonly<Record<string, number>> | undefined,
+    maxInputTokens: model.max_input_tokens,
+    maxOutputTokens: model.max_output_tokens ?? DEFAULT_OUTPUT_TOKENS,
+    maxHistoryTokens: session.context?.max_history_tokens,
+    contextLimit: context.limit,
+    softThreshold: context.soft_threshold_pct,
+    hardThreshold: context.hard_threshold_pct,
+  });
+}
+
+/** The field that sets the limit. */
+export const LIMIT_FIELDS: Readonly<Record<EffectiveLimit['source'], string>> = {
+  maxInputTokens: 'model.max_input_tokens',
+  contextLimit: 'context.limit',
+  model: 'the window of model.name',
+  unknown: 'the default window, as no model is named',
+};
 
 /** What it says about the embedded store: options of `openStore`. Undefined where it names none in a folder. */
 export function storeOptionsOf({ store = {} }: Config) {

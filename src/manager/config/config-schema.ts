@@ -1,6 +1,12 @@
 import { z } from 'zod';
 import { policies } from '../../plan/policies/index.ts';
 import { priceLists } from '../../plan/prices.ts';
+import {
+  DEFAULT_HARD_THRESHOLD,
+  DEFAULT_HISTORY_TOKENS,
+  DEFAULT_OUTPUT_TOKENS,
+  DEFAULT_SOFT_THRESHOLD,
+} from '../effective-limit.ts';
 
 /** Each message says what was expected; `readConfig` adds what was found. */
 const count = z.int('a whole number of 0 or more').min(0, 'a whole number of 0 or more');
@@ -60,8 +66,15 @@ export const configSchema = z
         provider: about(text, 'Whose model it is: anthropic, openai, gemini, ollama, …'),
         name: about(text, 'The name of the model. It tells the context window and the prices.'),
         base_url: about(address, 'Where the model is asked, if not at its provider: http://localhost:11434/v1'),
-        max_input_tokens: about(positive, 'How large a request may be. The window of the model if not given.'),
-        max_output_tokens: about(positive, 'How long an answer may be: so much of the window is kept free.', 4096),
+        max_input_tokens: about(
+          positive,
+          'How large a request may be. The window of the model if not given. Of this and context.limit, the smaller counts.',
+        ),
+        max_output_tokens: about(
+          positive,
+          'How long an answer may be: so much of the limit is kept free. Below nine tenths of the limit.',
+          DEFAULT_OUTPUT_TOKENS,
+        ),
         context_windows: about(
           z.record(z.string(), positive, 'an object of windows in tokens'),
           'The windows of models of your own, by a part of their name. They are looked at first.',
@@ -87,7 +100,7 @@ export const configSchema = z
           max_history_tokens: about(
             count,
             'How much of a request the conversation before the run may take. 0 is no cap.',
-            20_000,
+            DEFAULT_HISTORY_TOKENS,
           ),
           max_tool_result_tokens: about(
             positive,
@@ -101,16 +114,29 @@ export const configSchema = z
           ),
           tool_result_keep_first: about(
             count,
-            'How many of the first results stay whole. Chooses the policy first-and-last if no other is named.',
-            2,
+            'An option of the policy first-and-last: how many of the first results stay whole. Setting it without naming a policy chooses first-and-last, where it is 2 if not given.',
           ),
-          tool_result_keep_last: about(count, 'How many of the last results stay whole. Both 0: none is masked.', 5),
+          tool_result_keep_last: about(
+            count,
+            'An option of the policy first-and-last: how many of the last results stay whole. Setting it without naming a policy chooses first-and-last, where it is 5 if not given. Both 0: none is masked.',
+          ),
         }),
       }),
       context: section({
-        limit: about(positive, 'The context window in tokens. That of the model if not given.'),
-        soft_threshold_pct: about(share, 'From this share of the window on, results are masked.', 0.7),
-        hard_threshold_pct: about(share, 'At this share the model is told to wrap up, then the session restarts.', 0.9),
+        limit: about(
+          positive,
+          'The context window in tokens. That of the model if not given. Of this and model.max_input_tokens, the smaller counts.',
+        ),
+        soft_threshold_pct: about(
+          share,
+          'From this share of the limit on, results are masked. At most nine tenths of what max_output_tokens leaves for a request.',
+          DEFAULT_SOFT_THRESHOLD,
+        ),
+        hard_threshold_pct: about(
+          share,
+          'At this share of the limit the model is told to wrap up, then the session restarts.',
+          DEFAULT_HARD_THRESHOLD,
+        ),
         mask_batch: about(positive, 'How many results are masked at least, once there is reason to.', 3),
         carryover_turns: about(count, 'How many turns a restart takes along, beside the task.', 5),
         carryover_tokens: about(positive, 'How large they may be together.'),
@@ -167,7 +193,8 @@ type Thresholds = {
 };
 
 function thresholds({ value, issues }: z.core.ParsePayload<Thresholds>): void {
-  const { soft_threshold_pct: soft = 0.7, hard_threshold_pct: hard = 0.9 } = value.context ?? {};
+  const { soft_threshold_pct: soft = DEFAULT_SOFT_THRESHOLD, hard_threshold_pct: hard = DEFAULT_HARD_THRESHOLD } =
+    value.context ?? {};
   if (soft < hard || issues.length > 0) return;
   const path = [
     'context',

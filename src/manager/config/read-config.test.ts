@@ -83,6 +83,18 @@ describe('readConfig', () => {
     ['gateway: { upstreams: { openai: "file:///etc" } }', 'an http or https address but found "file:///etc"'],
     ['model: { base_url: localhost }', 'an http or https address but found "localhost"'],
     ['[]', 'sections with fields but found []'],
+    [
+      'model: { max_input_tokens: 10000, max_output_tokens: 12000 }',
+      'below nine tenths of model.max_input_tokens (10000) but found 12000',
+    ],
+    [
+      'model: { max_output_tokens: 9000 }\ncontext: { limit: 10000 }',
+      'below nine tenths of context.limit (10000) but found 9000',
+    ],
+    [
+      'model: { name: gpt-4o, max_output_tokens: 128000 }',
+      'below nine tenths of the window of model.name (128000) but found 128000',
+    ],
   ])('says what was expected and found: %s', (yaml, said) => {
     const [problem = '', ...more] = problemsOf(yaml);
     expect(problem).toContain(`Expected ${said}`);
@@ -136,6 +148,17 @@ describe('readConfig', () => {
     });
   });
 
+  it('names line and field of an answer that leaves no room for a request, and leaves it out', () => {
+    const yaml = 'model:\n  name: gpt-4o\n  max_input_tokens: 10000\n  max_output_tokens: 10000';
+    const { config, problems } = readConfig(yaml);
+    expect(problems.map(showProblem)).toEqual([
+      'line 4: model.max_output_tokens: Expected below nine tenths of model.max_input_tokens (10000) but found 10000',
+    ]);
+    expect(config).toEqual({ model: { name: 'gpt-4o', max_input_tokens: 10_000 } });
+    expect(problemsOf('model: { max_output_tokens: 8999, max_input_tokens: 10000 }')).toEqual([]);
+    expect(problemsOf('model: { max_output_tokens: 200000 }')).toEqual([]);
+  });
+
   it('leaves out what is wrong, and only that', () => {
     const { config, problems } = readConfig('context: { limit: 0, max_restarts: 3 }\nstore: { path: x }');
     expect(problems).toHaveLength(1);
@@ -172,6 +195,20 @@ describe('the JSON schema', () => {
     expect(published.safeParse(config).success).toBe(false);
   });
 
+  it('names no default for keep_first and keep_last: only first-and-last has them, and says so', () => {
+    const { properties } = configJsonSchema() as Property;
+    const context = properties?.session?.properties?.context?.properties ?? {};
+    for (const [name, byDefault] of [
+      ['tool_result_keep_first', 2],
+      ['tool_result_keep_last', 5],
+    ] as const) {
+      expect(context[name]?.default).toBeUndefined();
+      expect(context[name]?.description).toMatch(/^An option of the policy first-and-last: /);
+      expect(context[name]?.description).toContain(`where it is ${byDefault} if not given`);
+    }
+    expect(properties?.policy?.properties?.name?.default).toBe('break-even');
+  });
+
   it('takes what the program takes', () => {
     expect(published.safeParse(readConfig(whole).config).success).toBe(true);
   });
@@ -194,6 +231,7 @@ describe('docs/configuration.md', () => {
 
 interface Property {
   readonly default?: unknown;
+  readonly description?: string;
   readonly properties?: Readonly<Record<string, Property>>;
 }
 
@@ -244,6 +282,7 @@ describe('a configuration becomes options', () => {
       directory: '.palimpsest/sessions',
       model: 'claude-sonnet-5',
       maxInputTokens: 150_000,
+      maxOutputTokens: 8192,
       contextLimit: 200_000,
       softThreshold: 0.7,
       hardThreshold: 0.9,

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { PalimpsestError } from '../../errors.ts';
 import { isRecord } from '../../formats/lens.ts';
 import { nearest } from '../../options.ts';
-import { policyOf } from './config-options.ts';
+import { LIMIT_FIELDS, limitOf, policyOf } from './config-options.ts';
 import { type Config, configSchema } from './config-schema.ts';
 
 /** Something that is wrong with a configuration. */
@@ -102,12 +102,12 @@ function toValue(document: Document): unknown {
 function check(value: unknown): Checked {
   const given = withoutEmpty(value);
   const parsed = configSchema.safeParse(given);
-  if (parsed.success) return withPolicy(parsed.data as Config);
+  if (parsed.success) return checkTogether(parsed.data as Config);
   const { issues } = parsed.error;
   const found = issues.flatMap((issue) => toFound(issue, given));
   const rest = withoutFields(given, found);
   // What two fields say together is looked at once each of them is right.
-  const more = issues.every(({ code }) => code === 'custom') ? withPolicy(rest as Config) : check(rest);
+  const more = issues.every(({ code }) => code === 'custom') ? checkTogether(rest as Config) : check(rest);
   const isPolicyWrong = found.some(({ path }) => path[0] === 'policy');
   return {
     config: more.config,
@@ -122,6 +122,22 @@ function withoutEmpty(value: unknown, schema: unknown = configSchema): unknown {
   const isKnown = (key: string): boolean => shape === undefined || Object.hasOwn(shape, key);
   const entries = Object.entries(value).filter(([key, inner]) => inner !== null || !isKnown(key));
   return Object.fromEntries(entries.map(([key, inner]) => [key, withoutEmpty(inner, unwrapped(shape?.[key]))]));
+}
+
+/** What several fields say together. */
+function checkTogether(config: Config): Checked {
+  const answer = withAnswer(config);
+  const policy = withPolicy(answer.config);
+  return { config: policy.config, found: [...answer.found, ...policy.found] };
+}
+
+/** The answer and the margin must leave room for a request. A file that names no model may still have one in code. */
+function withAnswer(config: Config): Checked {
+  const { limitTokens, source, budgetTokens } = limitOf(config);
+  const { max_output_tokens: output, ...model } = config.model ?? {};
+  if (output === undefined || budgetTokens > 0 || source === 'unknown') return { config, found: [] };
+  const text = `Expected below nine tenths of ${LIMIT_FIELDS[source]} (${limitTokens}) but found ${output}`;
+  return { config: { ...config, model }, found: [{ path: ['model', 'max_output_tokens'], text }] };
 }
 
 /** What the makers of policies know about their options, they say themselves. */

@@ -8,7 +8,7 @@ import type { MessageWriter } from '../message-writer.ts';
 import { sessionContinuity } from '../notices.ts';
 import { resultsForOpen, skippedByRestart } from '../open-calls.ts';
 import { type Rendered, type RenderOptions, renderWithBudget } from '../render-with-budget.ts';
-import type { SessionParts } from '../session-settings.ts';
+import { renderLimits, type SessionParts } from '../session-settings.ts';
 import type { ToolCall, ToolResult } from '../tool-call.ts';
 import { checkLogged } from './check-logged.ts';
 import { Conversation } from './conversation.ts';
@@ -133,12 +133,11 @@ export class DurableSession<M> implements Session<M> {
   }
 
   async render(budget: RenderOptions<M> = {}): Promise<Rendered<M>> {
-    const { conversation, manager, store } = this.#options;
+    const { conversation, store } = this.#options;
     const before = this.#conversation.cut as Cut | undefined;
     const first = this.#conversation.keyAt(0) ?? null;
-    const { model } = manager;
     const rendered = renderWithBudget(this.view(), {
-      ...(model === undefined ? {} : { model }),
+      ...renderLimits(this.#manager, budget),
       counter: conversation.counter,
       recall: store !== undefined,
       ...budget,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { changedTurns, history, range, results, toolTurn, user } from '../../../test/seeds/support.ts';
-import { fit } from '../../index.ts';
+import { type ChatMessage, fit } from '../../index.ts';
+import { ContextManager } from '../../manager/context-manager.ts';
 import { type OldestBatchOptions, oldestBatch } from './oldest-batch.ts';
 
 const masked = (turns: number, options?: OldestBatchOptions): number[] => {
@@ -37,6 +38,25 @@ describe('oldestBatch', () => {
       '[shell_exec result masked -- exit_code=2, stdout=300 bytes]',
       '[grep result masked -- 360 bytes of output]',
     ]);
+  });
+  it.each([
+    ['bash', '{"command":"make"}', `{"exit_code":1,"stderr":"${'e'.repeat(300)}"}`, 'exit_code=1, stdout=0 bytes'],
+    ['execute_command', '{}', `{"exit_code":0,"stdout":"${'o'.repeat(300)}"}`, 'exit_code=0, stdout=300 bytes'],
+    ['Read', '{"file_path":"a.ts"}', 'import x\n'.repeat(50), '50 lines, starts with: import x'],
+    ['str_replace_based_edit_tool', '{"command":"view","path":"a"}', 'a b\n'.repeat(50), '50 lines, starts with: a b'],
+    ['str_replace_based_edit_tool', '{"command":"insert","path":"a"}', 'done\n'.repeat(50), '250 bytes'],
+  ])('knows %s %s by its kind, through fit and through a ContextManager', (name, args, output, said) => {
+    const messages: ChatMessage[] = [
+      user('t'),
+      { role: 'assistant', content: '', toolCalls: [{ id: 'a', name, arguments: args }] },
+      { role: 'tool', content: output, name, toolCallId: 'a' },
+      { role: 'assistant', content: 'Next.' },
+    ];
+    const expected = [`[${name} result masked -- ${said}]`];
+    expect(results(fit(messages, { policy: oldestBatch({ count: 1, window: 0 }) }).messages)).toEqual(expected);
+    const manager = new ContextManager<ChatMessage>({ contextLimit: 1000, format: 'chat', carryoverTurns: 0 });
+    manager.setMessages(messages);
+    expect(results(manager.maskOldest(1).messages)).toEqual(expected);
   });
   it('does not count what it may not mask towards a batch', () => {
     const messages = history(6);

@@ -55,6 +55,6 @@ const restart = (at: number, revision: number): State => ({ low: at, scanned: at
 const MASKED = { act: 'mask', because: 'a batch of the oldest results was complete' } as const;
 
 const toolStyle: PlaceholderStyle = {
-  write: ({ tool, text }) => describeResult(tool ?? 'unknown', text),
+  write: ({ tool, text, args }) => describeResult(tool ?? 'unknown', text, args),
   known: true,
 };
