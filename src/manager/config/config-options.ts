@@ -15,7 +15,7 @@ export function policyOf({ policy, session }: Config): Policy | undefined {
 
 /** What a configuration says about a session: options of `openSession`. */
 export function sessionOptionsOf(config: Config) {
-  const { model = {}, session = {}, context = {} } = config;
+  const { model = {}, session = {}, context = {}, store = {} } = config;
   return given({
     directory: session.directory,
     policy: policyOf(config),
@@ -23,6 +23,7 @@ export function sessionOptionsOf(config: Config) {
     contextWindows: model.context_windows,
     maxInputTokens: model.max_input_tokens,
     compaction: session.compaction,
+    recordTurns: store.record_turns,
     snapshotEvery: session.snapshot_every,
     maxToolResultTokens: session.context?.max_tool_result_tokens,
     toolResultTruncation: session.context?.tool_result_truncation,
