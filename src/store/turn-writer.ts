@@ -42,11 +42,13 @@ export class TurnWriter {
     const gone = mayBeCut ? goneTurns(records, known, stored) : 0;
     const fresh = new Map<TurnRecord, Known>();
     for (const [i, record] of records.entries()) {
+      // The head of a list that was cut is not the head of the conversation.
+      if (gone > 0 && record.turn === 0) continue;
       const turn = record.turn + gone;
       const before = stored.get(turn);
       const now = known[i] as Known;
-      const stays = leftOut?.has(record.turn) || (gone > 0 && record.turn === 0);
-      if (before === undefined || (before.version !== now.version && !stays)) fresh.set({ ...record, turn }, now);
+      const isLeftOut = leftOut?.has(record.turn) ?? false;
+      if (before === undefined || (before.version !== now.version && !isLeftOut)) fresh.set({ ...record, turn }, now);
     }
     if (fresh.size === 0) return;
     await this.#store.putTurns([...fresh.keys()]);
@@ -93,10 +95,11 @@ function goneTurns(
 ): number {
   const first = records.findIndex(({ turn }) => turn > 0);
   const { turn = 0 } = records[first] ?? {};
+  if (first < 0) return 0;
+  const places = [turn, ...[...stored.keys()].filter((at) => at > turn).sort((a, b) => b - a)];
+  const isSame = (i: number, at: number): boolean => known[i]?.identity === stored.get(at)?.identity;
   const isAt = (at: number): boolean =>
-    stored.get(at)?.identity === known[first]?.identity &&
-    [undefined, known[first + 1]?.identity].includes(stored.get(at + 1)?.identity);
-  if (first < 0 || isAt(turn)) return 0;
-  const found = [...stored.keys()].filter((at) => at > turn && isAt(at));
-  return found.length === 0 ? 0 : Math.max(...found) - turn;
+    isSame(first, at) && (!known[first + 1] || !stored.has(at + 1) || isSame(first + 1, at + 1));
+  const unchanged = places.find((at) => stored.get(at)?.version === known[first]?.version);
+  return (unchanged ?? places.find(isAt) ?? turn) - turn;
 }

@@ -148,6 +148,24 @@ describe('the trajectory of a session', () => {
     await store.close();
   });
 
+  it('names only handles that can be recalled, also where a restart or a reset comes before any request', async () => {
+    const store = createMemoryStore();
+    const policy = slidingWindow({ turns: 2 });
+    const session = await openChat({ directory: freshFolder(), id: 'chat', store, policy, carryoverTurns: 1 });
+    await session.add(user('the task'), ...turns(5));
+    await session.restart();
+    const handles = async () =>
+      (await turnsOf(store)).flatMap(({ results = [] }) => results.map(({ handle }) => handle));
+    const before = await handles();
+    expect(before.length).toBe(3);
+    await session.add(...turns(5, { from: 5 }));
+    await session.reset();
+    const all = await handles();
+    expect(all.length).toBeGreaterThan(before.length);
+    expect((await store.getMany(all)).every((stored) => stored !== undefined)).toBe(true);
+    await session.close();
+  });
+
   it('has turns that left memory before any request', async () => {
     const store = createMemoryStore();
     const options = { directory: freshFolder(), id: 'chat', store, policy: never(), snapshotEvery: 100_000 };

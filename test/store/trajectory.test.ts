@@ -166,6 +166,28 @@ describe('the trajectory that fitAndStore records', () => {
     );
   });
 
+  it('keeps its numbers when the conversation is taken back to its first turn, though turns look alike', async () => {
+    const { store, written } = counting(createMemoryStore());
+    const alike = Array.from({ length: 4 }, (_, i) => toolTurn({ id: `c${i}`, output: `poll ${i}` }));
+    const fitAll = (messages: ChatMessage[]) => fitAndStore(messages, { store, session: 'one', policy: never() });
+    await fitAll([user('task'), ...alike.flat()]);
+    written();
+    await fitAll([user('task'), ...(alike[0] ?? [])]);
+    expect(written()).toEqual([]);
+    await fitAll([user('task'), ...(alike[0] ?? []), ...toolTurn({ id: 'x', text: 'another way', output: 'done' })]);
+    expect(written()).toEqual([2]);
+  });
+
+  it('keeps its numbers when the head of a list of turns that look alike is cut', async () => {
+    const { store, written } = counting(createMemoryStore());
+    const alike = Array.from({ length: 5 }, (_, i) => toolTurn({ id: `c${i}`, output: `poll ${i}` }));
+    const fitAll = (messages: ChatMessage[]) => fitAndStore(messages, { store, session: 'one', policy: never() });
+    await fitAll([user('task'), ...alike.slice(0, 4).flat()]);
+    written();
+    await fitAll([user('task'), ...alike.slice(2).flat()]);
+    expect(written()).toEqual([5]);
+  });
+
   it('knows a placeholder that was carried forward, with its handle', async () => {
     const { store, written } = counting(createMemoryStore());
     const policy = slidingWindow({ turns: 3 });

@@ -166,7 +166,7 @@ export class DurableSession<M> implements Session<M> {
     await this.#answerOpen(skippedByRestart);
     // What is being added now is part of what is carried over.
     await this.#whenIdle(() => this.#beginNext(reason));
-    await this.#recorder.record();
+    await this.#recordTurns();
   }
 
   continuity(): string {
@@ -196,7 +196,7 @@ export class DurableSession<M> implements Session<M> {
 
   async reset(): Promise<void> {
     await this.#change([{ type: 'reset' }]);
-    await this.#recorder.record();
+    await this.#recordTurns();
     this.#manager = this.#newManager();
   }
 
@@ -297,6 +297,11 @@ export class DurableSession<M> implements Session<M> {
   async #storeHidden(rendered: readonly Hidden[]): Promise<void> {
     await storeHidden(this.#options, this.#conversation, { stored: this.#stored, rendered });
     await this.#recorder.record();
+  }
+
+  /** After the conversation has gone on already: a store that fails must not fail that. */
+  async #recordTurns(): Promise<void> {
+    await this.#storeHidden([]).catch((error) => this.#options.onProblem(error));
   }
 
   #newManager(): SessionManager<M> {
