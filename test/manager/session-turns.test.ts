@@ -191,16 +191,16 @@ describe('the trajectory of a session', () => {
     await session.close();
   });
 
-  it.each(formatNames)('is recorded in the format %s', async (dialect) => {
+  it.each(formatNames)('is recorded in the format %s', async (format) => {
     const store = createMemoryStore();
     const session = await openSession<object>({
       directory: freshFolder(),
       id: 'chat',
       store,
-      dialect,
+      format,
       policy: slidingWindow({ turns: 1 }),
     });
-    await session.add(...flat(write(STORY, dialect)));
+    await session.add(...flat(write(STORY, format)));
     await session.render();
     const records = await turnsOf(store);
     expect(states(records)).toEqual([
