@@ -10,10 +10,10 @@ export const mcpHelp = `palimpsest mcp: lets an agent recall by itself what was 
 
 Usage: palimpsest mcp [options]
 
-An MCP server with the tools recall, search_masked, list_masked and
-context_report. An MCP client starts it and talks to it over standard input
-and output; with --http it listens for clients itself. It only reads, also
-while a gateway or a session writes to the same store.
+An MCP server with the tools recall, search_masked, list_masked, list_turns
+and context_report. An MCP client starts it and talks to it over standard
+input and output; with --http it listens for clients itself. It only reads,
+also while a gateway or a session writes to the same store.
 
 Options:
   --http <port>      serve streamable HTTP at /mcp; 0 picks a free port

@@ -2,11 +2,13 @@ import { type RecallOptions, recall } from '../store/recall.ts';
 import { isHandle } from '../store/store.ts';
 import { type Io, UsageError } from './io.ts';
 import { parseOptions, readCount } from './parse-options.ts';
+import { recallTurns, type TurnsRequest } from './recall-turns.ts';
 import { storePath, withStore } from './with-store.ts';
 
 export const recallHelp = `palimpsest recall: gives back a text that was hidden, by its handle.
 
 Usage: palimpsest recall <handle> [options]
+       palimpsest recall --session <id> [--turn <n>] [--json]
 
 Writes the text to standard output, byte for byte, or the part you ask for.
 
@@ -18,6 +20,10 @@ Options:
                        with --lines, --head or --tail: of those, or so many
   --context <n>        with --grep: so many lines around each match
   -i, --ignore-case    with --grep: capitals and small letters are the same
+  --session <id>       the turns of a session, a line each: number, masked or
+                       whole, size, tools, handles of the whole results
+  --turn <n>           with --session: one turn with all of its texts
+  --json               with --session: as JSON
   --store <place>      a folder, or a postgres:// address (default:
                        $PALIMPSEST_STORE, else ~/.palimpsest/store)
   --tenant <name>      whose store, where a gateway has several (default:
@@ -35,15 +41,23 @@ const OPTIONS = {
   grep: { type: 'string' },
   context: { type: 'string' },
   'ignore-case': { type: 'boolean', short: 'i' },
+  session: { type: 'string' },
+  turn: { type: 'string' },
+  json: { type: 'boolean' },
   store: { type: 'string' },
   tenant: { type: 'string' },
 } as const;
 
 export async function recallCommand(args: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parseOptions(args, OPTIONS);
-  const handle = readHandle(positionals);
   const part = partOf(values);
   const place = { path: storePath(values.store, io), tenant: values.tenant };
+  const turns = readTurns(values, positionals, part);
+  if (turns) {
+    io.stdout(await withStore(place, (store) => recallTurns(store, turns)));
+    return 0;
+  }
+  const handle = readHandle(positionals);
   const { text, timedOut, lines } = await withStore(place, (store) => recall(store, handle, part));
   if (part.lines && part.lines[0] > lines) {
     io.stderr(`palimpsest recall: the text has ${lines} ${lines === 1 ? 'line' : 'lines'} only\n`);
@@ -56,9 +70,21 @@ export async function recallCommand(args: readonly string[], io: Io): Promise<nu
   return timedOut || (part.grep !== undefined && text === '') ? 1 : 0;
 }
 
+/** Undefined where a handle is asked for. */
+function readTurns(values: Values, positionals: readonly string[], part: RecallOptions): TurnsRequest | undefined {
+  const { session, turn, json } = values;
+  if (session === undefined) {
+    if (turn !== undefined || json) throw new UsageError('--turn and --json belong to --session');
+    return undefined;
+  }
+  if (positionals.length > 0 || Object.keys(part).length > 0)
+    throw new UsageError('expected --session alone, or with --turn; recall a handle in a call of its own');
+  return { session, turn: turn === undefined ? undefined : readCount('--turn', turn, 0), json };
+}
+
 function readHandle(positionals: readonly string[]): string {
   const [handle, ...others] = positionals;
-  if (handle === undefined || others.length > 0) throw new UsageError('expected one handle');
+  if (handle === undefined || others.length > 0) throw new UsageError('expected one handle, or --session');
   if (isHandle(handle)) return handle;
   throw new UsageError(
     `expected a handle, p_ and 26 letters and digits as a placeholder shows it, but found '${handle}'`,

@@ -21,7 +21,7 @@ const commands: Readonly<Record<string, Command>> = {
   serve: { about: "a gateway: any agent's context kept small, no code", help: serveHelp, run: serveCommand },
   fit: { about: 'fit a message list, or a whole request, into a budget', help: fitHelp, run: fitCommand },
   replay: { about: 'what would each policy have cost in your own runs?', help: replayHelp, run: replayCommand },
-  recall: { about: 'give back a text that was hidden, by its handle', help: recallHelp, run: recallCommand },
+  recall: { about: 'give back a hidden text by its handle, or list turns', help: recallHelp, run: recallCommand },
   store: { about: 'what the store holds, and its upkeep', help: storeHelp, run: storeCommand },
   config: { about: 'check a palimpsest.yaml, or show what it means', help: configHelp, run: configCommand },
   mcp: { about: 'an MCP server: lets an agent recall by itself', help: mcpHelp, run: mcpCommand },

@@ -1,7 +1,7 @@
 import { chmodSync } from 'node:fs';
 import { PalimpsestError } from '../errors.ts';
 import type { ChatMessage } from '../message.ts';
-import { anything, checkOptions, func, oneOf, positive, rule, text } from '../options.ts';
+import { anything, checkOptions, flag, func, oneOf, positive, rule, text } from '../options.ts';
 import { nodeDisk } from '../store/embedded/disk.ts';
 import type { Lock } from '../store/embedded/lock.ts';
 import { type DurableOptions, DurableSession } from './session/durable-session.ts';
@@ -15,6 +15,7 @@ const RULES = {
   directory: directoryRule,
   id: text,
   store: rule('a store', (v) => typeof (v as { putMany?: unknown } | null)?.putMany === 'function'),
+  recordTurns: flag,
   compaction: oneOf('archive', 'discard', 'off'),
   compactAfterBytes: positive,
   snapshotEvery: positive,
@@ -49,6 +50,7 @@ function toDurable<M>(options: SessionOptions<M>, folder: string): Omit<DurableO
     id,
     folder,
     store,
+    recordTurns: options.recordTurns ?? true,
     compaction: options.compaction ?? 'archive',
     compactAfterBytes: options.compactAfterBytes ?? 1 << 20,
     snapshotEvery: options.snapshotEvery ?? 50,

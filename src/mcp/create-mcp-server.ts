@@ -7,6 +7,7 @@ import type { Report } from '../plan/report.ts';
 import { checkSession, type Store } from '../store/store.ts';
 import { contextReport } from './context-report.ts';
 import { listMasked } from './list-masked.ts';
+import { listTurns } from './list-turns.ts';
 import { recallMasked } from './recall-masked.ts';
 import { CHECK_HANDLE } from './scope.ts';
 import { searchMasked } from './search-masked.ts';
@@ -96,6 +97,19 @@ const searchInput = (scope: z.ZodType<string | undefined>) =>
 
 const listInput = (scope: z.ZodType<string | undefined>) => z.strictObject({ handle: scope, skip });
 
+const turnsInput = (scope: z.ZodType<string | undefined>) =>
+  z.strictObject({
+    handle: scope,
+    turn: z.int().min(0).max(MOST).optional().describe('Only this turn, with its texts.'),
+    skip,
+    offset: z
+      .int()
+      .min(0)
+      .max(MOST)
+      .optional()
+      .describe('With turn: skip so many characters, to go on in a long turn.'),
+  });
+
 const READ_ONLY: ToolAnnotations = { readOnlyHint: true, idempotentHint: true, openWorldHint: false };
 
 interface Settings extends McpOptions {
@@ -137,6 +151,17 @@ function registerTools(server: McpServer, settings: Settings): void {
       annotations: READ_ONLY,
     },
     (input) => answer(settings, (context) => listMasked(context, input)),
+  );
+  server.registerTool(
+    'list_turns',
+    {
+      title: 'List turns',
+      description:
+        'Lists the recorded turns of your conversation, also those that are no longer in your context: number, call, size, and the handles of masked results. With turn it shows one turn: reasoning, action, observation. recall with a handle gives the whole result.',
+      inputSchema: turnsInput(scope),
+      annotations: READ_ONLY,
+    },
+    (input) => answer(settings, (context) => listTurns(context, input)),
   );
   server.registerTool(
     'context_report',

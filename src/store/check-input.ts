@@ -16,6 +16,7 @@ export function checkRecord(record: TurnRecord): void {
   checkSession(record.session);
   checkTurn(record.turn);
   for (const part of ['reasoning', 'action', 'observation'] as const) checkText(`the ${part} of a turn`, record[part]);
+  if (record.user !== undefined) checkText('the words of the user in a turn', record.user);
 }
 
 export function checkTurn(turn: number): void {

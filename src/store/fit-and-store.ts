@@ -1,31 +1,68 @@
+import type { Plan, Segment } from '../message.ts';
 import { badOption } from '../options.ts';
-import { type FitOptions, type FitResult, fit } from '../plan/fit.ts';
+import { type FitOptions, type FitResult, fit, resolveFormat } from '../plan/fit.ts';
 import type { Hidden } from '../plan/ledger.ts';
 import { handleOf } from './handle.ts';
 import { checkSession, type Store } from './store.ts';
+import { type Shown, turnRecords } from './turn-records.ts';
+import { isTurnStore, type TurnStore, TurnWriter } from './turn-writer.ts';
 
 /** Options of `fitAndStore`: those of `fit`, and where to keep what is hidden. */
 export interface FitAndStoreOptions extends Omit<FitOptions, 'handleOf' | 'recall'> {
-  readonly store: Pick<Store, 'putMany'>;
+  /** Turns are recorded where it has `putTurns` and `turns`, as every store of ours does. */
+  readonly store: Pick<Store, 'putMany'> & Partial<TurnStore>;
   /** The conversation, so that its texts can be listed, searched and deleted together. */
   readonly session?: string;
+  /** Stores the turns of the session too: recent ones whole, masked ones with a placeholder. True if not given. */
+  readonly recordTurns?: boolean;
 }
 
 /**
  * Fits a history, and keeps what it hides: when it resolves, everything that its placeholders name can be recalled, also
- * after a crash. If the store fails, so does this, and nothing was sent.
+ * after a crash, and the turns of the session are stored. If the store fails, so does this, and nothing was sent.
  */
 export async function fitAndStore<M>(messages: readonly M[], options: FitAndStoreOptions): Promise<FitResult<M>> {
-  const { store, session, ...rest } = options ?? {};
+  const { store, session, recordTurns: _, ...rest } = options ?? {};
   if (typeof store?.putMany !== 'function') throw badOption('fitAndStore option store', 'a store', store);
   if (session !== undefined) checkSession(session);
+  const recorded = recordedOf(options);
   const fitted = fit(messages, { ...rest, handleOf, recall: true });
   const known = knownTo(store, session ?? '');
-  const fresh = fitted.hidden.filter(({ handle }) => !known.has(handle));
+  const fresh = fitted.hidden.filter(({ handle }) => !known.handles.has(handle));
   if (fresh.length > 0)
     await store.putMany(fresh.map((hidden) => ({ text: hidden.text, about: aboutOf(hidden, session) })));
-  for (const { handle } of fresh) known.add(handle);
+  for (const { handle } of fresh) known.handles.add(handle);
+  // Only now: a record that names a handle replaces one that holds the text.
+  if (recorded) {
+    known.turns ??= new TurnWriter(recorded.store, recorded.session);
+    const { plan } = fitted;
+    const segments = resolveFormat<M>(messages, rest.format).view(messages);
+    const records = turnRecords(segments, { session: recorded.session, shown: shownBy(plan) });
+    await known.turns.write(records, { leftOut: droppedBy(plan, segments), mayBeCut: true });
+  }
   return fitted;
+}
+
+/** Where turns are recorded; undefined where they are not. */
+function recordedOf({ store, session, recordTurns }: FitAndStoreOptions) {
+  if (recordTurns !== undefined && typeof recordTurns !== 'boolean')
+    throw badOption('fitAndStore option recordTurns', 'true or false', recordTurns);
+  if (recordTurns && session === undefined)
+    throw badOption('fitAndStore option session', 'the id under which turns are recorded', session);
+  if (recordTurns && !isTurnStore(store))
+    throw badOption('fitAndStore option store', 'a store with putTurns and turns, to record turns in', store);
+  return recordTurns !== false && session !== undefined && isTurnStore(store) ? { store, session } : undefined;
+}
+
+function shownBy({ edits }: Plan): Map<number, Shown> {
+  const replaced = edits.filter((edit) => edit.kind === 'replace');
+  return new Map(replaced.map(({ segment, text, handle = '' }) => [segment, { text, handle }]));
+}
+
+function droppedBy({ edits }: Plan, segments: readonly Segment[]): Set<number> {
+  const dropped = edits.filter((edit) => edit.kind === 'drop');
+  const isDropped = ({ message }: Segment): boolean => dropped.some(({ from, to }) => from <= message && message < to);
+  return new Set(dropped.length === 0 ? [] : segments.filter(isDropped).map(({ turn }) => turn));
 }
 
 function aboutOf({ turn, tool }: Hidden, session: string | undefined) {
@@ -33,14 +70,19 @@ function aboutOf({ turn, tool }: Hidden, session: string | undefined) {
 }
 
 /** A conversation hides the same texts on every call: what a store has acknowledged is not put again. */
-const acknowledged = new WeakMap<object, Map<string, Set<string>>>();
+interface Known {
+  readonly handles: Set<string>;
+  turns?: TurnWriter;
+}
+
+const acknowledged = new WeakMap<object, Map<string, Known>>();
 const MOST_SESSIONS = 1000;
 
-function knownTo(store: object, session: string): Set<string> {
-  const sessions = acknowledged.get(store) ?? new Map<string, Set<string>>();
+function knownTo(store: object, session: string): Known {
+  const sessions = acknowledged.get(store) ?? new Map<string, Known>();
   acknowledged.set(store, sessions);
   if (sessions.size > MOST_SESSIONS) sessions.clear();
-  const known = sessions.get(session) ?? new Set<string>();
+  const known = sessions.get(session) ?? { handles: new Set<string>() };
   sessions.set(session, known);
   return known;
 }

@@ -82,9 +82,13 @@ class MemoryStore implements Store {
   }
 
   async putTurn(record: TurnRecord): Promise<void> {
+    await this.putTurns([record]);
+  }
+
+  async putTurns(records: readonly TurnRecord[]): Promise<void> {
     this.#checkOpen();
-    checkRecord(record);
-    this.#session(record.session).turns.set(record.turn, structuredClone(record));
+    for (const record of records) checkRecord(record);
+    for (const record of records) this.#session(record.session).turns.set(record.turn, structuredClone(record));
   }
 
   async turn(session: string, turn: number): Promise<TurnRecord | undefined> {
@@ -92,6 +96,16 @@ class MemoryStore implements Store {
     checkSession(session);
     checkTurn(turn);
     return structuredClone(this.#sessions.get(session)?.turns.get(turn));
+  }
+
+  async *turns(session: string): AsyncGenerator<TurnRecord> {
+    this.#checkOpen();
+    checkSession(session);
+    const { turns } = this.#sessions.get(session) ?? {};
+    for (const turn of [...(turns?.keys() ?? [])].sort((a, b) => a - b)) {
+      const record = turns?.get(turn);
+      if (record) yield structuredClone(record);
+    }
   }
 
   async *list(session: string): AsyncGenerator<Stored> {

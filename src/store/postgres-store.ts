@@ -7,6 +7,7 @@ import { migrate } from './postgres/migrate.ts';
 import { fromRows } from './postgres/references.ts';
 import { type Item, ownLock, type Place, writeBatch } from './postgres/write-batch.ts';
 import { WriteQueue } from './postgres/write-queue.ts';
+import { turnRows, writeTurns } from './postgres/write-turns.ts';
 import { checkSearch, searchTexts } from './search-texts.ts';
 import {
   checkSession,
@@ -97,21 +98,14 @@ class PostgresStore implements Store {
   }
 
   async putTurn(record: TurnRecord): Promise<void> {
-    checkRecord(record);
-    const body = Buffer.from(JSON.stringify(record));
-    const { session, turn } = record;
+    await this.putTurns([record]);
+  }
+
+  async putTurns(records: readonly TurnRecord[]): Promise<void> {
+    for (const record of records) checkRecord(record);
+    const rows = turnRows(records);
     await this.#ready();
-    const { pool, schema, tenant } = this.#place;
-    await inTransaction(pool, 'SELECT 1', async (query) => {
-      await query(
-        `INSERT INTO "${schema}".turns (tenant, session, turn, body) VALUES ($1, $2, $3, $4)
-         ON CONFLICT (tenant, session, turn) DO UPDATE SET body = EXCLUDED.body`,
-        tenant,
-        session,
-        turn,
-        body,
-      );
-    });
+    if (rows.length > 0) await writeTurns(this.#place, rows);
   }
 
   async turn(session: string, turn: number): Promise<TurnRecord | undefined> {
@@ -124,6 +118,23 @@ class PostgresStore implements Store {
       turn,
     );
     return row && toTurn(row);
+  }
+
+  async *turns(session: string): AsyncGenerator<TurnRecord> {
+    checkSession(session);
+    for (let last = -1; ; ) {
+      const rows = await this.#query(
+        `SELECT encode(body, 'hex') AS body FROM "${this.#place.schema}".turns
+         WHERE tenant = $1 AND session = $2 AND turn > $3 ORDER BY turn LIMIT ${TURNS}`,
+        session,
+        last,
+      );
+      for (const record of rows.map(toTurn)) {
+        yield record;
+        last = record.turn;
+      }
+      if (rows.length < TURNS) return;
+    }
   }
 
   async *list(session: string): AsyncGenerator<Stored> {
@@ -241,14 +252,14 @@ class PostgresStore implements Store {
 
   async *export(): AsyncGenerator<object> {
     for await (const stored of this.#texts({})) yield { type: 'text', ...stored };
-    yield* this.#turns();
+    yield* this.#allTurns();
   }
 
-  async *#turns(): AsyncGenerator<object> {
+  async *#allTurns(): AsyncGenerator<object> {
     for (let [session, turn] = ['', -1]; ; ) {
       const rows = await this.#query(
         `SELECT encode(body, 'hex') AS body FROM "${this.#place.schema}".turns
-         WHERE tenant = $1 AND (session, turn) > ($2, $3) ORDER BY session, turn LIMIT ${BATCH}`,
+         WHERE tenant = $1 AND (session, turn) > ($2, $3) ORDER BY session, turn LIMIT ${TURNS}`,
         session,
         turn,
       );
@@ -256,7 +267,7 @@ class PostgresStore implements Store {
         yield { type: 'turn', ...record };
         [session, turn] = [record.session, record.turn];
       }
-      if (rows.length < BATCH) return;
+      if (rows.length < TURNS) return;
     }
   }
 
@@ -347,9 +358,10 @@ class PostgresStore implements Store {
   }
 }
 
-/** Handles asked for at once, and, since a text may be large, texts fetched at once. */
+/** Handles asked for at once, and, since a text may be large, texts and turns fetched at once. */
 const PAGE = 1000;
 const BATCH = 256;
+const TURNS = 64;
 const BATCH_BYTES = 4_000_000;
 
 interface Sized {

@@ -22,11 +22,19 @@ export interface Stored {
 /** One turn of a conversation: recent ones whole, masked ones with a placeholder and handles. */
 export interface TurnRecord {
   readonly session: string;
+  /** Counts from 1; turn 0 is everything before the first reply. */
   readonly turn: number;
   readonly reasoning: string;
+  /** A line for each call: the tool and its arguments. */
   readonly action: string;
+  /** The results of the calls as the model is shown them. */
   readonly observation: string;
+  /** The words of the user in this turn, where there are any. */
+  readonly user?: string;
+  readonly tools?: readonly string[];
+  /** Whether a result is behind a handle, as a whole or in part. */
   readonly masked: boolean;
+  /** The results that are. */
   readonly results?: readonly { readonly callId: string; readonly tool: string; readonly handle: Handle }[];
 }
 
@@ -97,8 +105,13 @@ export interface Store {
   /** Undefined for what is not there, and for what is no handle. */
   get(handle: string): Promise<Stored | undefined>;
   getMany(handles: readonly string[]): Promise<(Stored | undefined)[]>;
+  /** The last record of a turn wins. Durable when it resolves. */
   putTurn(record: TurnRecord): Promise<void>;
+  /** One batch: much quicker than one after the other. */
+  putTurns(records: readonly TurnRecord[]): Promise<void>;
   turn(session: string, turn: number): Promise<TurnRecord | undefined>;
+  /** The turns of a session, in the order of their numbers. */
+  turns(session: string): AsyncIterable<TurnRecord>;
   /** The texts of a session, oldest first. */
   list(session: string): AsyncIterable<Stored>;
   search(query: string, options?: SearchOptions): AsyncIterable<Match>;

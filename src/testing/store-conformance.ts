@@ -174,6 +174,7 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
         await expectCode(() => store.put('text', { session }), 'BAD_OPTION');
         await expectCode(() => store.putTurn(turnOf(session, 1)), 'BAD_OPTION');
         await expectCode(() => store.turn(session, 1), 'BAD_OPTION');
+        await expectCode(() => collect(store.turns(session)), 'BAD_OPTION');
         await expectCode(() => collect(store.list(session)), 'BAD_OPTION');
         await expectCode(() => collect(store.search('x', { session })), 'BAD_OPTION');
         await expectCode(() => store.delete(session), 'BAD_OPTION');
@@ -201,6 +202,9 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
       await expectCode(() => store.putMany(items), 'BAD_OPTION');
       expect(await store.get(handleOf('good'))).toBe(undefined);
       expect((await store.stats()).texts).toBe(0);
+      await expectCode(() => store.putTurns([turnOf('s', 1), turnOf('s', -1)]), 'BAD_OPTION');
+      await expectCode(() => store.putTurns([turnOf('s', 1), { ...turnOf('s', 2), user: 5 as never }]), 'BAD_INPUT');
+      expect((await store.stats()).turns).toBe(0);
     });
 
     test('work after it was closed, and closing twice is fine', async (store) => {
@@ -210,6 +214,8 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
       await expectCode(() => store.put('more', { session: 's' }), 'STORE_CLOSED');
       await expectCode(() => store.get(handleOf('text')), 'STORE_CLOSED');
       await expectCode(() => collect(store.list('s')), 'STORE_CLOSED');
+      await expectCode(() => store.putTurns([turnOf('s', 1)]), 'STORE_CLOSED');
+      await expectCode(() => collect(store.turns('s')), 'STORE_CLOSED');
     });
   });
 
@@ -221,6 +227,8 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
         reasoning: 'I think \ud800 so',
         action: '{"command":"ls\0"}',
         observation: textOf(100_000),
+        user: 'and hurry \udc00',
+        tools: ['bash', '\0'],
         masked: true,
         results: [{ callId: 'call_1', tool: 'bash', handle: handleOf('x') }],
       };
@@ -241,6 +249,45 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
       await store.putTurn(turnOf('s', 1));
       expect(await store.turn('s', 2)).toBe(undefined);
       expect(await store.turn('t', 1)).toBe(undefined);
+      expect(await collect(store.turns('t'))).toEqual([]);
+    });
+
+    test('turns gives those of a session in the order of their numbers, each once', async (store) => {
+      for (const turn of [10, 2, 0, 9]) await store.putTurn(turnOf('s', turn));
+      await store.putTurn(turnOf('other', 1));
+      await store.put('text', { session: 's', turn: 3 });
+      const masked = { ...turnOf('s', 2), observation: '[masked]', masked: true };
+      await store.putTurn(masked);
+      const expected = [turnOf('s', 0), masked, turnOf('s', 9), turnOf('s', 10)];
+      expect(await collect(store.turns('s'))).toEqual(expected);
+    });
+
+    test('a batch of turns is stored as if they came one after the other', async (store) => {
+      await store.putTurns([]);
+      const last = { ...turnOf('a', 1), observation: 'the last record' };
+      await store.putTurns([turnOf('b', 1), turnOf('a', 2), turnOf('a', 1), last]);
+      expect(await collect(store.turns('a'))).toEqual([last, turnOf('a', 2)]);
+      expect(await collect(store.turns('b'))).toEqual([turnOf('b', 1)]);
+      expect((await store.stats()).turns).toBe(3);
+    });
+
+    test('a thousand large turns come back whole, and a reader may stop early', async (store) => {
+      const records = Array.from({ length: 1000 }, (_, turn) => ({ ...turnOf('s', turn), observation: textOf(9000) }));
+      await store.putTurns(records);
+      let next = 0;
+      for await (const record of store.turns('s'))
+        if (record.turn !== next++ || record.observation !== records[0]?.observation) break;
+      expect(next).toBe(1000);
+      for await (const { turn } of store.turns('s')) {
+        expect(turn).toBe(0);
+        break;
+      }
+    });
+
+    test('turns that are put at once are all stored', async (store) => {
+      const numbers = Array.from({ length: 40 }, (_, turn) => turn);
+      await Promise.all(numbers.map((turn) => store.putTurns([turnOf('s', turn), turnOf('s', 39 - turn)])));
+      expect((await collect(store.turns('s'))).map(({ turn }) => turn)).toEqual(numbers);
     });
   });
 
@@ -278,6 +325,7 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
         expect(await store.get(handle)).toBe(undefined);
         expect(await store.getMany([handle])).toEqual([undefined]);
         expect(await store.turn('s', 1)).toBe(undefined);
+        expect(await collect(store.turns('s'))).toEqual([]);
         expect(await collect(store.list('s'))).toEqual([]);
         expect(await collect(store.search('gone'))).toEqual([]);
         const { texts, turns, sessions, textBytes } = await store.stats();
@@ -297,7 +345,10 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
         expect(await store.get(shared ?? '')).toEqual(storedOf('shared', [{ session: 'b', turn: 9 }]));
         expect(await store.get(handleOf('own'))).toBe(undefined);
         expect((await collect(store.list('b'))).map(({ text }) => text)).toEqual(['shared', 'kept']);
-        expect(await store.turn('b', 9)).toEqual(turnOf('b', 9));
+        expect(await collect(store.turns('b'))).toEqual([turnOf('b', 9)]);
+        // A session that goes on after it was deleted begins with its next turn.
+        await store.putTurn(turnOf('a', 5));
+        expect(await collect(store.turns('a'))).toEqual([turnOf('a', 5)]);
       });
     }
 
@@ -537,7 +588,7 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
       const opened = await again();
       expect(await exportOf(opened)).toEqual(before);
       expect((await collect(opened.list('s'))).map(({ text }) => text)).toEqual(ODD_TEXTS);
-      expect(await opened.turn('s', 1)).toEqual(turnOf('s', 1));
+      expect(await collect(opened.turns('s'))).toEqual([turnOf('s', 1)]);
       expect(await opened.verify()).toEqual([]);
     });
 
@@ -547,7 +598,7 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
       await store.delete('a');
       const opened = await again();
       expect(await opened.get(handleOf('of a'))).toBe(undefined);
-      expect(await opened.turn('a', 1)).toBe(undefined);
+      expect(await collect(opened.turns('a'))).toEqual([]);
       expect((await opened.get(handleOf('of b')))?.text).toBe('of b');
       expect((await opened.stats()).sessions).toBe(1);
     });

@@ -2,6 +2,9 @@ import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { palimpsest } from '../../src/cli/memory-io.test-data.ts';
 import { createStores } from '../../src/cli/stores.ts';
+import { slidingWindow } from '../../src/index.ts';
+import { fitAndStore } from '../../src/store/index.ts';
+import { history } from '../seeds/support.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 
 /** One run's own: a server that is already there may have been used before. */
@@ -59,6 +62,20 @@ describe('a store in PostgreSQL, on the command line', () => {
     expect((await palimpsest(['store', 'verify', '--store', url])).code).toBe(0);
     const exported = await palimpsest(['store', 'export', '--tenant', 'acme', '--store', url]);
     expect(JSON.parse(exported.stdout)).toMatchObject({ handle: acmes, text: 'of acme' });
+
+    const stores = await createStores(url);
+    const policy = slidingWindow({ turns: 2 });
+    for (const turns of [3, 5])
+      await fitAndStore(history(turns), { store: await stores.open('acme'), session: 'run', policy });
+    await stores.close();
+    const inAcme = ['--tenant', 'acme', '--store', url];
+    const listed = await palimpsest(['recall', '--session', 'run', ...inAcme]);
+    expect([listed.code, listed.stdout.split('\n')[0]]).toEqual([0, 'session run: 6 turns, 3 masked']);
+    const shown = await palimpsest(['recall', '--session', 'run', '--turn', '1', '--json', ...inAcme]);
+    const [{ handle }] = JSON.parse(shown.stdout).results;
+    expect((await recalled(handle, '--tenant', 'acme')).stdout).toBe(history(1)[3]?.content);
+    const elsewhere = await palimpsest(['recall', '--session', 'run', '--store', url]);
+    expect([elsewhere.code, elsewhere.stderr]).toEqual([1, expect.stringContaining('another one: acme')]);
 
     const stdin = (async function* () {})();
     expect(await palimpsest(['mcp', '--store', url], { stdin })).toEqual({ code: 0, stdout: '', stderr: '' });

@@ -19,6 +19,15 @@ beforeAll(async () => {
   own = await store.put(file, { session: 'mine', turn: 3, tool: 'read_file' });
   hostile = await store.put(`${'a'.repeat(50)}!`, { session: 'mine', turn: 4, tool: 'bash' });
   foreign = await store.put(secret, { session: 'yours', turn: 1, tool: 'bash' });
+  for (const session of ['mine', 'yours'])
+    await store.putTurn({
+      session,
+      turn: 3,
+      reasoning: session === 'mine' ? '' : secret,
+      action: '',
+      observation: session,
+      masked: false,
+    });
   await store.close();
   const tenant = await openStore({ path, mode: 'write', tenant: 'stranger' });
   other = await tenant.put('the secret of the other tenant', { session: 'mine', turn: 1, tool: 'bash' });
@@ -64,9 +73,10 @@ describe.each(
     await way.close();
   });
 
-  it('lists four tools that only read, each with a description and a closed schema', async () => {
+  it('lists five tools that only read, each with a description and a closed schema', async () => {
     const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name)).toEqual(['recall', 'search_masked', 'list_masked', 'context_report']);
+    const names = ['recall', 'search_masked', 'list_masked', 'list_turns', 'context_report'];
+    expect(tools.map(({ name }) => name)).toEqual(names);
     for (const tool of tools) {
       expect(tool.description?.length).toBeGreaterThan(80);
       expect(tool.annotations).toMatchObject({ readOnlyHint: true });
@@ -113,6 +123,8 @@ describe.each(
     expect(found.text).toContain(`${own} turn 3, read_file\n2999:line 2999 of a file`);
     expect((await ask(client, 'search_masked', { handle: own, query: 'secret' })).text).toContain('no line matches');
     expect((await ask(client, 'list_masked', { handle: own })).text).toMatch(/^masked texts 1–2 of 2/);
+    expect((await ask(client, 'list_turns', { handle: own })).text).toMatch(/^turns of your conversation, 1–1 of 1/);
+    expect((await ask(client, 'list_turns', { handle: own, turn: 3 })).text).toContain('observation:\nmine');
     expect((await ask(client, 'context_report', { handle: own })).text).toContain('session mine: 2 texts');
   });
 
@@ -121,12 +133,14 @@ describe.each(
       ['recall', {}],
       ['search_masked', { query: 'secret' }],
       ['list_masked', {}],
+      ['list_turns', {}],
+      ['list_turns', { turn: 3 }],
       ['context_report', {}],
     ] as const) {
       const { text, isError } = await ask(client, tool, { handle: other, ...input });
       expect([tool, isError, text.includes('tenant')]).toEqual([tool, true, false]);
     }
-    for (const tool of ['search_masked', 'list_masked', 'context_report']) {
+    for (const tool of ['search_masked', 'list_masked', 'list_turns', 'context_report']) {
       const input = tool === 'search_masked' ? { query: 'secret' } : {};
       expect((await ask(pinned, tool, { handle: foreign, ...input })).isError).toBe(true);
       expect((await ask(pinned, tool, input)).text).not.toMatch(/secret of|yours/);
@@ -158,6 +172,8 @@ describe.each(
       ['search_masked', { handle: own, query: '' }, /query/],
       ['search_masked', { handle: own, query: '[', regex: true }, /regular expression/],
       ['list_masked', { handle: 'mine' }, /p_ and 26/],
+      ['list_turns', { handle: own, turn: 4 }, /no turn 4: your conversation has turns 3 to 3/],
+      ['list_turns', { handle: own, turn: -1 }, /turn/],
     ];
     for (const [tool, input, said] of bad) {
       const { text, isError } = await ask(client, tool, input);

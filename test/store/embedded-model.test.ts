@@ -126,6 +126,7 @@ async function contentOf(store: Store): Promise<object> {
       (stored) => stored && { ...stored, refs: sorted(stored.refs) },
     ),
     turns: await Promise.all(SESSIONS.flatMap((session) => [0, 1, 2, 3].map((turn) => store.turn(session, turn)))),
+    trajectories: await Promise.all(SESSIONS.map((session) => collect(store.turns(session)))),
     exported: (await collect(store.export())).length,
   };
 }

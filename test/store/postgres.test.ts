@@ -1,10 +1,14 @@
 import { setTimeout } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { slidingWindow } from '../../src/index.ts';
 import { handleOf } from '../../src/store/handle.ts';
+import { fitAndStore } from '../../src/store/index.ts';
 import { createPostgresStore, type PostgresPool } from '../../src/store/postgres-store.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Store, TurnRecord } from '../../src/store/store.ts';
 import { storeConformance } from '../../src/testing/index.ts';
+import { changedStore } from '../gateway/gateway.ts';
+import { history } from '../seeds/support.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 
 /** Begin, what is known, the texts, the references, commit. */
@@ -58,6 +62,34 @@ storeConformance(
 );
 
 describe('createPostgresStore', () => {
+  it('records the turns of a conversation, only new ones after it was closed and opened', async () => {
+    const policy = slidingWindow({ turns: 2 });
+    for (const [turns, statements] of [
+      [4, true],
+      [4, false],
+      [5, true],
+    ] as const) {
+      const store = open('trajectory', openPool());
+      let written = false;
+      const putTurns: Store['putTurns'] = (records) => {
+        written = true;
+        return store.putTurns(records);
+      };
+      await fitAndStore(history(turns), { store: changedStore(store, { putTurns }), session: 'run', policy });
+      expect([turns, written]).toEqual([turns, statements]);
+      await store.close();
+    }
+    const records: TurnRecord[] = [];
+    const store = open('trajectory');
+    for await (const record of store.turns('run')) records.push(record);
+    expect(records.map(({ turn, masked }) => [turn, masked])).toEqual(
+      [0, 1, 2, 3, 4, 5].map((turn) => [turn, turn > 0 && turn < 4]),
+    );
+    expect((await store.get(records[3]?.results?.[0]?.handle ?? ''))?.text).toBe(history(3)[7]?.content);
+    await store.delete('run');
+    expect((await store.stats()).turns).toBe(0);
+  });
+
   it.each([
     { pool: undefined },
     { pool: {} },

@@ -25,7 +25,7 @@ export function ownPricesOf(prices: unknown): unknown {
 
 /** What a configuration says about a session: options of `openSession`. */
 export function sessionOptionsOf(config: Config) {
-  const { model = {}, session = {}, context = {} } = config;
+  const { model = {}, session = {}, context = {}, store = {} } = config;
   return given({
     directory: session.directory,
     policy: policyOf(config),
@@ -34,6 +34,7 @@ export function sessionOptionsOf(config: Config) {
     maxInputTokens: model.max_input_tokens,
     maxOutputTokens: model.max_output_tokens,
     compaction: session.compaction,
+    recordTurns: store.record_turns,
     snapshotEvery: session.snapshot_every,
     maxToolResultTokens: session.context?.max_tool_result_tokens,
     toolResultTruncation: session.context?.tool_result_truncation,

@@ -161,6 +161,11 @@ export const configSchema = z
           'Or the database that several machines share.',
         ),
         tenant: about(text, 'What one tenant stores, no other can have.', 'default'),
+        record_turns: about(
+          flag,
+          'Sessions store their turns too: recent ones whole, masked ones with a placeholder.',
+          true,
+        ),
       }),
       gateway: section({
         port: about(z.int(PORT).min(0, PORT).max(65_535, PORT), 'Where it listens. 0 picks a free port.', 8787),

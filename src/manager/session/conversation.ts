@@ -30,6 +30,8 @@ export interface ConversationState<M> {
   readonly number: number;
   readonly status: SessionStatus;
   readonly turns: number;
+  /** 0 if not given. */
+  readonly turns_before?: number;
   readonly total_masked: number;
   readonly winding_down: boolean;
   readonly usage?: KnownUsage;
@@ -64,6 +66,8 @@ export class Conversation<M> {
   number = 1;
   status: SessionStatus = 'active';
   turns = 0;
+  /** The number of the turn that came before the first reply: one more than all turns before the last restart. */
+  turnsBefore = 0;
   totalMasked = 0;
   usage: KnownUsage | undefined;
   isWindingDown = false;
@@ -81,6 +85,11 @@ export class Conversation<M> {
   messages(): readonly M[] {
     this.#messages ??= Object.freeze(this.#entries.map(({ message }) => message));
     return this.#messages;
+  }
+
+  /** Whether the next message may make turns leave memory. */
+  get isFull(): boolean {
+    return this.#entries.length >= this.#options.limit;
   }
 
   /** Where the events stand that hold the messages in memory, oldest first. */
@@ -128,11 +137,17 @@ export class Conversation<M> {
       this.isWindingDown = true;
     },
     session_restart: ({ seq, session_number, messages }, place) => {
+      const turnsBefore = this.turnsBefore + this.turns + 1;
       this.#clear();
+      this.turnsBefore = turnsBefore;
       this.number = session_number;
       for (const [i, message] of messages.entries()) this.#add(`${seq}.${i}`, message, place);
     },
-    reset: () => this.clear(),
+    reset: () => {
+      const turnsBefore = this.turnsBefore + this.turns + 1;
+      this.clear();
+      this.turnsBefore = turnsBefore;
+    },
     session_end: () => {
       this.status = 'completed';
     },
@@ -190,6 +205,7 @@ export class Conversation<M> {
       number: this.number,
       status: this.status,
       turns: this.turns,
+      turns_before: this.turnsBefore,
       total_masked: this.totalMasked,
       winding_down: this.isWindingDown,
       ...(this.usage === undefined ? {} : { usage: this.usage }),
@@ -219,6 +235,7 @@ export class Conversation<M> {
     this.number = state.number;
     this.status = state.status;
     this.turns = state.turns;
+    this.turnsBefore = state.turns_before ?? 0;
     this.totalMasked = state.total_masked;
     this.isWindingDown = state.winding_down;
     this.usage = state.usage;
@@ -232,6 +249,7 @@ export class Conversation<M> {
   clear(): void {
     this.#clear();
     this.number = 1;
+    this.turnsBefore = 0;
     this.status = 'active';
   }
 

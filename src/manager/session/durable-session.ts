@@ -22,10 +22,12 @@ import type { EventBody, LoggedEvent, SessionEvent, SessionStatus } from './sess
 import { EVENTS } from './session-files.ts';
 import { SessionManager } from './session-manager.ts';
 import { type HiddenStore, storeHidden } from './store-hidden.ts';
+import { TurnRecorder } from './turn-recorder.ts';
 import { Upkeep, type UpkeepOptions } from './upkeep.ts';
 
 /** What `openSession` makes of its options. */
 export interface DurableOptions<M> extends HiddenStore, UpkeepOptions, SessionParts<M> {
+  readonly recordTurns: boolean;
   readonly openCalls: 'answer' | 'keep';
   readonly onWindDown: (session: Session<M>) => Promise<void> | void;
   readonly now: () => number;
@@ -45,6 +47,7 @@ export class DurableSession<M> implements Session<M> {
   readonly #log: EventLog<M>;
   readonly #upkeep: Upkeep<M>;
   readonly #stored: Set<string>;
+  readonly #recorder: TurnRecorder<M>;
   #manager: SessionManager<M>;
   #recovery: Recovery;
   /** So many changes of the conversation are under way. */
@@ -58,6 +61,7 @@ export class DurableSession<M> implements Session<M> {
     this.#writer = options.writer;
     this.#conversation = parts.conversation;
     this.#stored = parts.stored;
+    this.#recorder = new TurnRecorder({ ...options, format: this.format }, parts.conversation);
     this.#recovery = { ...parts.recovered.recovery, answeredCalls: 0 };
     const { now, mayWrite, onProblem } = options;
     this.#log = new EventLog<M>({
@@ -161,6 +165,7 @@ export class DurableSession<M> implements Session<M> {
     await this.#answerOpen(skippedByRestart);
     // What is being added now is part of what is carried over.
     await this.#whenIdle(() => this.#beginNext(reason));
+    await this.#recordTurns();
   }
 
   continuity(): string {
@@ -190,6 +195,7 @@ export class DurableSession<M> implements Session<M> {
 
   async reset(): Promise<void> {
     await this.#change([{ type: 'reset' }]);
+    await this.#recordTurns();
     this.#manager = this.#newManager();
   }
 
@@ -279,12 +285,22 @@ export class DurableSession<M> implements Session<M> {
   }
 
   #apply(event: SessionEvent<M>, place: Place): void {
+    const { type } = event;
+    const isForgetting =
+      type === 'session_restart' || type === 'reset' || (type === 'message' && this.#conversation.isFull);
+    if (isForgetting) this.#recorder.keep();
     this.#upkeep.take(event);
     this.#conversation.apply(event, place);
   }
 
   async #storeHidden(rendered: readonly Hidden[]): Promise<void> {
     await storeHidden(this.#options, this.#conversation, { stored: this.#stored, rendered });
+    await this.#recorder.record();
+  }
+
+  /** After the conversation has gone on already: a store that fails must not fail that. */
+  async #recordTurns(): Promise<void> {
+    await this.#storeHidden([]).catch((error) => this.#options.onProblem(error));
   }
 
   #newManager(): SessionManager<M> {

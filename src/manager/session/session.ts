@@ -17,6 +17,8 @@ export interface SessionOptions<M> extends SessionSettings<M> {
   readonly id: string;
   /** Where the texts go that are hidden from the model. Without it they are in the log only, and no handle is shown. */
   readonly store?: Store;
+  /** Stores the turns there too: recent ones whole, masked ones with a placeholder. True if not given. */
+  readonly recordTurns?: boolean;
   /** What happens to events that are no longer needed: `archive` (default) moves them to `events.archive.jsonl`. */
   readonly compaction?: 'archive' | 'discard' | 'off';
   /** That waits until so many bytes are no longer needed, and half of the log; 1 MiB if not given. */

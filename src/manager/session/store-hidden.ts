@@ -1,11 +1,12 @@
 import type { Hidden } from '../../plan/ledger.ts';
 import type { Store } from '../../store/store.ts';
+import type { TurnStore } from '../../store/turn-writer.ts';
 import type { Conversation } from './conversation.ts';
 
 /** Where the texts of a session go that are hidden. */
 export interface HiddenStore {
   readonly id: string;
-  readonly store: Pick<Store, 'putMany'> | undefined;
+  readonly store: (Pick<Store, 'putMany'> & Partial<TurnStore>) | undefined;
 }
 
 export interface Storing {

@@ -6,6 +6,7 @@ import { type Body, DELETION, type Glimpse, type LogRecord, MOVED, REFERENCE, TE
 import type { LogFile, Spot } from './log-file.ts';
 import {
   beforeOf,
+  beforeTurn,
   decodeText,
   deletionBody,
   digestIn,
@@ -89,10 +90,13 @@ export class Catalogue {
     });
   }
 
-  putTurn(record: TurnRecord): void {
+  /** Many in one write. */
+  putTurns(records: Iterable<TurnRecord>): void {
     this.together(() => {
-      const head = this.#headOf(record.session);
-      this.#append(TURN, turnBody(head.position, record), (spot) => this.#addTurn(record, spot), head);
+      for (const record of records) {
+        const head = this.#headOf(record.session);
+        this.#append(TURN, turnBody(head.position, record), (spot) => this.#addTurn(record, spot), head);
+      }
     });
   }
 
@@ -394,6 +398,16 @@ export class Catalogue {
     return found;
   }
 
+  /** The numbers of the turns of a session, in order. */
+  turnsOf(session: string): number[] {
+    const turns = new Set<number>();
+    for (const position of this.positionsOf(session)) {
+      const record = this.#log.read(position, SMALL);
+      if (record?.type === TURN) turns.add(readTurn(record.body).record.turn);
+    }
+    return [...turns].sort((a, b) => a - b);
+  }
+
   /** The records of a session that were not deleted, oldest first. */
   positionsOf(session: string): number[] {
     const positions: number[] = [];
@@ -402,7 +416,7 @@ export class Catalogue {
       const record = this.#log.read(at, SMALL);
       if (!record) return this.#readPositions(session, deleted);
       positions.push(at);
-      at = record.type === TURN ? readTurn(record.body).before : beforeOf(record.body);
+      at = record.type === TURN ? beforeTurn(record.body) : beforeOf(record.body);
     }
     return positions.reverse();
   }

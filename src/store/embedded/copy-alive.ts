@@ -40,7 +40,7 @@ class Copy {
       if (stored) this.#add(stored.text, about);
     } else if (type === TURN) {
       this.flush();
-      this.#to.catalogue.putTurn(readTurn(body).record);
+      this.#to.catalogue.putTurns([readTurn(body).record]);
     }
   }
 

@@ -68,6 +68,8 @@ export class EmbeddedStore implements Store {
   /** The compaction that runs or waits last: nothing is written before it is done. */
   #work: Promise<unknown> | undefined;
   #checkpointing: Promise<void> | undefined;
+  /** Dead bytes at which a compaction that failed is tried again. */
+  #compactAgainAt = 0;
   #inFlight = 0;
   #onIdle: (() => void) | undefined;
   #failed: Error | undefined;
@@ -97,9 +99,19 @@ export class EmbeddedStore implements Store {
   }
 
   async putTurn(record: TurnRecord): Promise<void> {
+    await this.putTurns([record]);
+  }
+
+  /** A whole turn that is replaced by a placeholder leaves dead bytes, so the log is compacted here too. */
+  async putTurns(records: readonly TurnRecord[]): Promise<void> {
     this.#check();
-    checkRecord(record);
-    await this.#write(({ catalogue }) => catalogue.putTurn(record));
+    for (const record of records) checkRecord(record);
+    // The caller may change the list before it is written.
+    const own = [...records];
+    await this.#during(async () => {
+      if (own.length > 0) await this.#write(({ catalogue }) => catalogue.putTurns(own));
+      if (this.#isWorthCompacting()) await this.#tryCompact();
+    });
   }
 
   async delete(session: string, { purge = false } = {}): Promise<void> {
@@ -107,11 +119,26 @@ export class EmbeddedStore implements Store {
     checkSession(session);
     await this.#during(async () => {
       await this.#write(({ catalogue }) => catalogue.deleteSession(session), { isDeletion: true });
-      const { leastDead = LEAST_DEAD } = this.#options.limits ?? {};
-      const { deadBytes } = this.#generation.catalogue.counts;
-      const isWorthIt = deadBytes > leastDead && deadBytes > DEAD_SHARE * this.#generation.end;
-      if (purge || isWorthIt) await this.#alone(() => this.#compact({ force: true }));
+      if (purge || this.#isWorthCompacting()) await this.#alone(() => this.#compact({ force: true }));
     });
+  }
+
+  #isWorthCompacting(): boolean {
+    const { leastDead = LEAST_DEAD } = this.#options.limits ?? {};
+    const { deadBytes } = this.#generation.catalogue.counts;
+    return deadBytes > leastDead && deadBytes > DEAD_SHARE * this.#generation.end;
+  }
+
+  /** After a write, which is done whether this succeeds or not. Where it fails, it waits until twice as much is dead. */
+  async #tryCompact(): Promise<void> {
+    const { deadBytes } = this.#generation.catalogue.counts;
+    if (deadBytes < this.#compactAgainAt) return;
+    try {
+      await this.#alone(() => this.#compact({}));
+      this.#compactAgainAt = 0;
+    } catch {
+      this.#compactAgainAt = 2 * deadBytes;
+    }
   }
 
   async get(handle: string): Promise<Stored | undefined> {
@@ -131,12 +158,22 @@ export class EmbeddedStore implements Store {
     return this.#read(({ catalogue }) => catalogue.findTurn(session, turn));
   }
 
+  async *turns(session: string): AsyncGenerator<TurnRecord> {
+    this.#check();
+    checkSession(session);
+    for (const turn of this.#read(({ catalogue }) => catalogue.turnsOf(session))) {
+      this.#check();
+      const record = this.#read(({ catalogue }) => soundOf(() => catalogue.findTurn(session, turn)));
+      if (record) yield record;
+    }
+  }
+
   async *list(session: string): AsyncGenerator<Stored> {
     this.#check();
     checkSession(session);
     for (const handle of this.#read(({ catalogue }) => handlesOf(catalogue, session))) {
       this.#check();
-      const stored = this.#read(({ catalogue }) => soundOf(catalogue, handle));
+      const stored = this.#read(({ catalogue }) => soundOf(() => catalogue.find(handle)));
       if (stored) yield stored;
     }
   }
@@ -517,9 +554,9 @@ const failedBy = (cause: unknown): PalimpsestError =>
   );
 
 /** Undefined also for what is damaged: `verify` tells of it, and the others must come back. */
-function soundOf(catalogue: Catalogue, handle: string): Stored | undefined {
+function soundOf<T>(find: () => T | undefined): T | undefined {
   try {
-    return catalogue.find(handle);
+    return find();
   } catch (error) {
     if (error instanceof PalimpsestError && error.code === 'STORE_DAMAGED') return undefined;
     throw error;

@@ -165,8 +165,11 @@ export function turnBody(before: number, record: TurnRecord): Body {
   };
 }
 
+/** The record of the same session before a turn. */
+export const beforeTurn = (body: Buffer): number => body.readDoubleLE(0);
+
 export function readTurn(body: Buffer): { readonly before: number; readonly record: TurnRecord } {
-  return { before: body.readDoubleLE(0), record: JSON.parse(body.toString('utf8', 8)) };
+  return { before: beforeTurn(body), record: JSON.parse(body.toString('utf8', 8)) };
 }
 
 export function deletionBody(session: string): Body {

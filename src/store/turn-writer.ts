@@ -1,0 +1,105 @@
+import type { Store, TurnRecord } from './store.ts';
+
+/** What is asked of a store whose turns are recorded. */
+export type TurnStore = Pick<Store, 'putTurns' | 'turns'>;
+
+export function isTurnStore(store: unknown): store is TurnStore {
+  const { putTurns, turns } = (store ?? {}) as Partial<TurnStore>;
+  return typeof putTurns === 'function' && typeof turns === 'function';
+}
+
+export interface WriteTurnsOptions {
+  /** Turns that are not in the request. A record that is stored stays as it is. */
+  readonly leftOut?: ReadonlySet<number>;
+  /** The list counts from its own beginning, and its oldest turns may be gone from it. */
+  readonly mayBeCut?: boolean;
+}
+
+interface Known {
+  /** Changes with any part of the record. */
+  readonly version: string;
+  /** Reasoning and action: stays the same when results are masked. */
+  readonly identity: string;
+}
+
+/** Writes the turns of one session that are new or have changed since they were stored. */
+export class TurnWriter {
+  readonly #store: TurnStore;
+  readonly #session: string;
+  #stored: Promise<Map<number, Known>> | undefined;
+
+  constructor(store: TurnStore, session: string) {
+    this.#store = store;
+    this.#session = session;
+  }
+
+  /** Durable when it resolves. One batch, and none where there is nothing to write. */
+  async write(records: readonly TurnRecord[], options: WriteTurnsOptions = {}): Promise<void> {
+    if (records.length === 0) return;
+    const stored = await this.#load();
+    const { leftOut, mayBeCut = false } = options;
+    const known = records.map(knownOf);
+    const gone = mayBeCut ? goneTurns(records, known, stored) : 0;
+    const fresh = new Map<TurnRecord, Known>();
+    for (const [i, record] of records.entries()) {
+      // The head of a list that was cut is not the head of the conversation.
+      if (gone > 0 && record.turn === 0) continue;
+      const turn = record.turn + gone;
+      const before = stored.get(turn);
+      const now = known[i] as Known;
+      const isLeftOut = leftOut?.has(record.turn) ?? false;
+      if (before === undefined || (before.version !== now.version && !isLeftOut)) fresh.set({ ...record, turn }, now);
+    }
+    if (fresh.size === 0) return;
+    await this.#store.putTurns([...fresh.keys()]);
+    for (const [{ turn }, now] of fresh) stored.set(turn, now);
+  }
+
+  /** Read once: an earlier process may have stored turns of this session. */
+  #load(): Promise<Map<number, Known>> {
+    this.#stored ??= this.#read().catch((error) => {
+      this.#stored = undefined;
+      throw error;
+    });
+    return this.#stored;
+  }
+
+  async #read(): Promise<Map<number, Known>> {
+    const stored = new Map<number, Known>();
+    for await (const record of this.#store.turns(this.#session)) stored.set(record.turn, knownOf(record));
+    return stored;
+  }
+}
+
+function knownOf({ reasoning, action, observation, user = '', masked, results = [] }: TurnRecord): Known {
+  const identity = `${printOf(reasoning)} ${printOf(action)}`;
+  const shown = `${printOf(observation)} ${printOf(user)} ${masked} ${results.map(({ handle }) => handle).join()}`;
+  return { identity, version: `${identity} ${shown}` };
+}
+
+/** The length of a text and a hash of a sample of it: a hash of all would cost the whole history on each call. */
+function printOf(text: string): string {
+  const step = Math.max(1, text.length / SAMPLES);
+  let hash = 2_166_136_261;
+  for (let at = 0; at < text.length; at += step) hash = Math.imul(hash ^ text.charCodeAt(Math.floor(at)), 16_777_619);
+  return `${text.length}.${hash >>> 0}`;
+}
+
+const SAMPLES = 256;
+
+/** How many turns are gone from the head of a list: its first turns are looked for among those that are stored. */
+function goneTurns(
+  records: readonly TurnRecord[],
+  known: readonly Known[],
+  stored: ReadonlyMap<number, Known>,
+): number {
+  const first = records.findIndex(({ turn }) => turn > 0);
+  const { turn = 0 } = records[first] ?? {};
+  if (first < 0) return 0;
+  const places = [turn, ...[...stored.keys()].filter((at) => at > turn).sort((a, b) => b - a)];
+  const isSame = (i: number, at: number): boolean => known[i]?.identity === stored.get(at)?.identity;
+  const isAt = (at: number): boolean =>
+    isSame(first, at) && (!known[first + 1] || !stored.has(at + 1) || isSame(first + 1, at + 1));
+  const unchanged = places.find((at) => stored.get(at)?.version === known[first]?.version);
+  return (unchanged ?? places.find(isAt) ?? turn) - turn;
+}
