@@ -20,13 +20,35 @@ const LARGEST_SHARE = 60_000;
 const sources = {
   prose: (maxChars) => readTree([...NODE_MODULES, NPM], isProse, { maxChars, map: withoutCode }),
   code: (maxChars) => readTree([...NODE_MODULES, NPM], isCode, { maxChars }),
-  cjk: (maxChars) => readTree(['/usr/share'], isChinese, { maxChars, read: readCatalogue }),
   logs: (maxChars) => [...readTree(LOG_FOLDERS, isLog, { maxChars }), ...commandOutput()],
   json: (maxChars) => readTree([...NODE_MODULES, REPOSITORY, NPM], isJson, { maxChars }),
   base64: (maxChars) => [{ from: process.execPath, text: head(process.execPath, maxChars).toString('base64') }],
 };
 
 export const KINDS = Object.keys(sources);
+
+/** Names of a language in the paths of its translations, and its letters. */
+const LANGUAGES = {
+  Japanese: { names: ['ja', 'jpn'], letters: /[\u3040-\u30ff\u4e00-\u9fff]/g },
+  Korean: { names: ['ko', 'kr', 'kor'], letters: /[\uac00-\ud7af]/g },
+  'Chinese, simplified': { names: ['zh-CN', 'zh_CN', 'zh_cn', 'cmn_hans'], letters: /[\u4e00-\u9fff]/g },
+  'Chinese, traditional': { names: ['zh-TW', 'zh_TW', 'zh_tw', 'cmn_hant'], letters: /[\u4e00-\u9fff]/g },
+  Thai: { names: ['th', 'tha'], letters: /[\u0e00-\u0e7f]/g },
+  Hindi: { names: ['hi', 'hin'], letters: /[\u0900-\u097f]/g },
+  Arabic: { names: ['ar', 'arb'], letters: /[\u0600-\u06ff]/g },
+  Hebrew: { names: ['he', 'heb'], letters: /[\u0590-\u05ff]/g },
+  Russian: { names: ['ru', 'rus'], letters: /[\u0400-\u04ff]/g },
+  Ukrainian: { names: ['uk', 'ukr'], letters: /[\u0400-\u04ff]/g },
+  Greek: { names: ['el', 'ell_monotonic'], letters: /[\u0370-\u03ff]/g },
+};
+
+for (const [language, { names, letters }] of Object.entries(LANGUAGES)) {
+  const read = (path) => translationsIn(path.endsWith('.mo') ? readCatalogue(path) : readText(path), letters);
+  const isWanted = (path) => names.includes(languageOf(path));
+  sources[language] = (maxChars) => readTree([...NODE_MODULES, '/usr/share'], isWanted, { maxChars, read });
+}
+
+export const LANGUAGE_NAMES = Object.keys(LANGUAGES);
 
 /** @returns {Found[]} at most `maxChars` in all; none if this machine has no such text */
 export function readFiles(kind, maxChars = 1e6) {
@@ -44,9 +66,13 @@ const isProse = (path) =>
   /(readme[^/]*|licen[cs]e[^/]*|changelog[^/]*|\.md)$/i.test(path) && !/\.(js|ts|json)$/.test(path);
 const isCode = (path) =>
   /\.(ts|js|mjs|cjs)$/.test(path) && !/\.min\.|gpt-tokenizer|js-tiktoken|bpe|unicode/i.test(path);
-const isChinese = (path) => /\/(zh_CN|zh_TW|ja)(\.UTF-8)?\/LC_MESSAGES\/[^/]+\.mo$/.test(path);
 const isLog = (path) => /\.log(\.\d+)?$/.test(path);
 const isJson = (path) => ['package.json', 'package-lock.json', '.package-lock.json'].includes(basename(path));
+
+/** `ja` in `locales/ja.js`, `README.ja.md`, `tutor.ja.utf-8`, `ja/LC_MESSAGES/vim.mo`. Lists of country names are no text. */
+const languageOf = (path) =>
+  path.match(/\/([^/.]+)(?:\.UTF-8)?\/LC_MESSAGES\/(?!iso_)[^/]+\.mo$/)?.[1] ??
+  path.match(/[/.]([^/.]+)\.(?:js|json|md|html|utf-8)$/)?.[1];
 
 const LOG_FOLDERS = ['/var/log', join(homedir(), '.npm/_logs')];
 
@@ -99,7 +125,7 @@ function readText(path) {
   }
 }
 
-/** The translations in a gettext catalogue that are mostly Han or Kana. */
+/** The translations in a gettext catalogue. */
 function readCatalogue(path) {
   const bytes = readFileSync(path);
   if (bytes.length < 28 || bytes.readUInt32LE(0) !== 0x950412de) return '';
@@ -107,15 +133,16 @@ function readCatalogue(path) {
   const table = bytes.readUInt32LE(16);
   for (let i = 1; i < bytes.readUInt32LE(8); i++) {
     const start = bytes.readUInt32LE(table + i * 8 + 4);
-    const text = bytes.toString('utf8', start, start + bytes.readUInt32LE(table + i * 8)).split('\0', 1)[0] ?? '';
-    if (isMostlyCjk(text)) texts.push(text);
+    texts.push(bytes.toString('utf8', start, start + bytes.readUInt32LE(table + i * 8)).split('\0', 1)[0]);
   }
   return texts.join('\n');
 }
 
-function isMostlyCjk(text) {
-  const found = text.match(/[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]/g)?.length ?? 0;
-  return text.length > 10 && found >= text.length / 2 && !text.includes('\ufffd');
+/** Lines and quoted strings that are mostly in these letters, each once and on a line of its own. */
+function translationsIn(text, letters) {
+  const parts = text.split(/["'`\n]|<[^>]*>/).map((part) => part.trim());
+  const isTranslation = (part) => part.length >= 8 && (part.match(letters)?.length ?? 0) >= part.length / 2;
+  return [...new Set(parts.filter(isTranslation))].filter((part) => !part.includes('\ufffd')).join('\n');
 }
 
 /** What an agent sees of its shell, where the machine keeps few logs. */

@@ -7,7 +7,7 @@ import { createRandom } from './random.js';
 const PIECE_CHARS = 2000;
 const HOSTILE_CHARS = 50_000;
 
-const tasks = { kind: measureKind, hostile: measureHostile };
+const tasks = { kind: measureKind, language: measureLanguage, hostile: measureHostile };
 const request = JSON.parse(process.argv[2]);
 console.log(JSON.stringify(await tasks[request.task](request)));
 
@@ -17,8 +17,7 @@ async function measureKind({ kind, maxChars, rounds }) {
   const pieces = found.flatMap(({ text }) => cut(text));
   if (pieces.length === 0) return { files: 0 };
   const bytes = sum(pieces, (piece) => Buffer.byteLength(piece));
-  const { countTokens: exact } = await import('gpt-tokenizer/encoding/o200k_base');
-  const tokens = sum(pieces, (piece) => exact(piece, { disallowedSpecial: new Set() }));
+  const tokens = sum(pieces, await exactCounter());
   return {
     files: found.length,
     bytes,
@@ -28,6 +27,30 @@ async function measureKind({ kind, maxChars, rounds }) {
     megabytesPerSecond: speedOf(countTokens, pieces, { bytes, rounds }),
     estimateMegabytesPerSecond: speedOf(estimateTokens, pieces, { bytes, rounds }),
   };
+}
+
+/** Total error against o200k in messages of 2,000 characters, and where each line is counted alone. */
+async function measureLanguage({ kind, maxChars }) {
+  const found = readFiles(kind, maxChars);
+  const pieces = found.flatMap(({ text }) => cut(text));
+  if (pieces.length === 0) return { files: 0 };
+  const lines = found.flatMap(({ text }) => text.split('\n'));
+  const exact = await exactCounter();
+  const tokens = sum(pieces, exact);
+  return {
+    files: found.length,
+    bytes: sum(pieces, (piece) => Buffer.byteLength(piece)),
+    tokens,
+    error: sum(pieces, countTokens) / tokens - 1,
+    lines: lines.length,
+    lineError: sum(lines, countTokens) / sum(lines, exact) - 1,
+    estimateError: sum(pieces, estimateTokens) / tokens - 1,
+  };
+}
+
+async function exactCounter() {
+  const { countTokens } = await import('gpt-tokenizer/encoding/o200k_base');
+  return (text) => countTokens(text, { disallowedSpecial: new Set() });
 }
 
 /** Never through a surrogate pair, and each piece a string of its own. */

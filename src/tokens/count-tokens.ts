@@ -10,16 +10,14 @@ export function countTokens(text: string): number {
   let hundredths = 0;
   let row = 0;
   for (let index = 0; index < length; index++) {
-    const code = text.charCodeAt(index);
-    const column = code < 128 ? (asciiClass[code] as number) : (wideClass[code >> 6] as number);
-    const entry = table[row + column] as number;
+    const entry = table[row + (classes[text.charCodeAt(index)] as number)] as number;
     row = entry & ROW_MASK;
     hundredths += entry >> ROW_BITS;
   }
   return Math.max(1, Math.ceil(hundredths / 100));
 }
 
-const ROW_BITS = 14;
+const ROW_BITS = 15;
 const ROW_MASK = (1 << ROW_BITS) - 1;
 
 // Classes of characters.
@@ -36,25 +34,117 @@ const LINE_MARK = 9; // * ~ +
 const CODE_MARK = 10; // { } < > ; | &
 const MARK = 11; // all other ASCII punctuation
 const SYMBOL = 12; // arrows, dashes, CJK punctuation, control characters, ...
-const BOX = 13;
-const ACCENTED = 14;
-const CYRILLIC = 15;
-const ARABIC = 16; // and Devanagari
-const GREEK = 17; // and Hebrew, Georgian, other Indic scripts
-const RARE = 18; // Thai and every other alphabet
-const HANGUL = 19;
-const HAN = 20;
-const KANA = 21;
-const HIGH_SURROGATE = 22;
-const LOW_SURROGATE = 23;
-const CLASS_COUNT = 24;
+const FULLWIDTH = 13; // the commas and brackets of Chinese: common words take one along
+const BOX = 14;
+const COMBINING = 15; // accents, Arabic and Hebrew vowel points
+const ACCENTED = 16;
+const VIETNAMESE = 17;
+const CYRILLIC = 18; // the letters of Russian
+const CYRILLIC_OTHER = 19; // letters that Russian does not have: Ukrainian, Serbian, ...
+const ARABIC = 20; // and Armenian
+const DEVANAGARI = 21;
+const GREEK = 22; // and Georgian, other Indic scripts
+const HEBREW = 23;
+const THAI = 24;
+const KHMER = 25; // and Burmese
+const RARE = 26; // scripts without words in the vocabulary: Lao, Tibetan, Ethiopic, ...: two tokens a letter
+const HANGUL = 27;
+const HAN = 28;
+const HAN_SIMPLIFIED = 29; // forms that traditional Chinese does not have
+const HIRAGANA = 30;
+const KATAKANA = 31;
+const HIGH_SURROGATE = 32;
+const LOW_SURROGATE = 33;
+const CLASS_COUNT = 34;
+
+const ALPHABET = -1; // the script of all letters but Han and kana
 
 type Place =
-  | { readonly kind: 'line' | 'space' | 'spaces' | 'tab' | 'tabs' | 'alphabet' | 'ideograph' | 'symbol' | 'box' }
+  | { readonly kind: 'line' | 'space' | 'spaces' | 'tab' | 'tabs' | 'symbol' | 'fullwidth' | 'box' }
+  | { readonly kind: 'letters'; readonly script: number; readonly letters: number }
   | { readonly kind: 'word'; readonly size: number; readonly consonants: number; readonly style: number }
   | { readonly kind: 'capitals'; readonly letters: number; readonly style: number }
   | { readonly kind: 'digits'; readonly digits: number; readonly style: number }
   | { readonly kind: 'marks'; readonly marks: number; readonly last: number; readonly afterBlank: boolean };
+
+/** First unit of each class; a class lasts until the next one. */
+const CLASS_STARTS: ReadonlyArray<readonly [number, number]> = [
+  [0x0000, SYMBOL],
+  [0x0020, SPACE],
+  [0x0021, MARK],
+  [0x0030, DIGIT],
+  [0x003a, MARK],
+  [0x0041, CAPITAL],
+  [0x005b, MARK],
+  [0x0061, CONSONANT],
+  [0x007b, MARK],
+  [0x0080, SYMBOL],
+  [0x00c0, ACCENTED],
+  [0x0300, COMBINING],
+  [0x0370, GREEK],
+  [0x0400, CYRILLIC_OTHER],
+  [0x0410, CYRILLIC],
+  [0x0450, CYRILLIC_OTHER],
+  [0x0530, ARABIC],
+  [0x0591, COMBINING],
+  [0x05d0, HEBREW],
+  [0x0600, ARABIC],
+  [0x064b, COMBINING],
+  [0x0653, ARABIC],
+  [0x0700, RARE],
+  [0x0750, ARABIC],
+  [0x0780, RARE],
+  [0x0900, DEVANAGARI],
+  [0x0980, GREEK],
+  [0x0e00, THAI],
+  [0x0e80, RARE],
+  [0x1000, KHMER],
+  [0x10a0, GREEK],
+  [0x1100, RARE],
+  [0x1780, KHMER],
+  [0x1800, RARE],
+  [0x1e00, ACCENTED],
+  [0x1ea0, VIETNAMESE],
+  [0x1f00, GREEK],
+  [0x2000, SYMBOL],
+  [0x2500, BOX],
+  [0x25c0, SYMBOL],
+  [0x2c00, RARE],
+  [0x2e80, HAN],
+  [0x3000, SYMBOL],
+  [0x3040, HIRAGANA],
+  [0x30a0, KATAKANA],
+  [0x3100, RARE],
+  [0x4e00, HAN],
+  [0xa000, RARE],
+  [0xac00, HANGUL],
+  [0xd800, HIGH_SURROGATE],
+  [0xdc00, LOW_SURROGATE],
+  [0xe000, SYMBOL],
+  [0xf900, HAN],
+  [0xfb00, ARABIC],
+  [0xfe00, SYMBOL],
+  [0xfe40, ARABIC],
+  [0xff00, FULLWIDTH],
+  [0xff20, SYMBOL],
+];
+
+/** Unicode orders Han by radical. These radicals have a form that only simplified Chinese uses: 纟见讠贝车钅门页饣马鱼鸟. */
+const SIMPLIFIED_RADICALS: ReadonlyArray<readonly [number, number]> = [
+  [0x7e9f, 0x7f35],
+  [0x89c1, 0x89d1],
+  [0x8ba0, 0x8c36],
+  [0x8d1d, 0x8d5c],
+  [0x8f66, 0x8f9a],
+  [0x9485, 0x9576],
+  [0x957f, 0x957f],
+  [0x95e8, 0x961b],
+  [0x9875, 0x9893],
+  [0x9963, 0x9995],
+  [0x9a6c, 0x9aa7],
+  [0x9c7c, 0x9ce4],
+  [0x9e1f, 0x9e74],
+];
 
 const START: Place = { kind: 'line' };
 
@@ -71,24 +161,51 @@ const RANDOM = 3; // two signs: letters cost as in base64
 
 const LONGEST_WORD = 9; // about 18 letters; a longer unbroken run is no word
 
-const asciiClass = buildAsciiClasses();
-const wideClass = buildWideClasses();
+/** Weights of the first, second, third and every later letter of a run, read off the texts named in docs/sizes.md. */
+const LETTER_WEIGHTS: Readonly<Record<number, readonly [number, number, number, number]>> = {
+  [CYRILLIC]: [100, 12, 8, 17],
+  [ARABIC]: [100, 12, 21, 23],
+  [DEVANAGARI]: [100, 12, 17, 28],
+  [GREEK]: [100, 30, 25, 34],
+  [HEBREW]: [100, 27, 46, 26],
+  [THAI]: [100, 26, 27, 41],
+  [KHMER]: [105, 75, 35, 56],
+  [RARE]: [200, 200, 200, 200],
+  [HANGUL]: [103, 54, 76, 37],
+  [HAN]: [104, 77, 94, 90],
+  [HIRAGANA]: [100, 48, 58, 51],
+  [KATAKANA]: [100, 58, 55, 46],
+};
+const CYRILLIC_FOREIGN = [100, 23, 12, 28];
+const CYRILLIC_OTHER_WEIGHTS = [100, 34, 45, 56];
+const HAN_FAMILIAR = [101, 60, 84, 72];
+
+// Modes: signs in the text so far of how its words are split.
+const ORDINARY = 0;
+const FOREIGN = 1; // after an accented or Ukrainian letter, until a mark of code or a blank line: words are split more often
+const FAMILIAR = 2; // after kana or simplified Han: Han is split less often than in traditional Chinese
+const MODE_COUNT = 3;
+// All other weights are the same in each mode.
+const WEIGHED_BY_MODE = new Set([VOWEL, CONSONANT, ACCENTED, VIETNAMESE, CYRILLIC, HAN]);
+
+const classes = buildClasses();
 const table = buildTable();
 
-function buildAsciiClasses(): Uint8Array {
-  const classes = new Uint8Array(128).fill(MARK);
-  classes.fill(SYMBOL, 0, 32);
-  classes.fill(DIGIT, 48, 58);
-  classes.fill(CAPITAL, 65, 91);
-  classes.fill(CONSONANT, 97, 123);
+/** One class per UTF-16 unit. */
+function buildClasses(): Uint8Array {
+  const classes = new Uint8Array(65536);
+  for (const [start, value] of CLASS_STARTS) classes.fill(value, start);
   assign(classes, 'aeiouy', VOWEL);
-  assign(classes, ' ', SPACE);
   assign(classes, '\t', TAB);
   assign(classes, '\r\n', NEWLINE);
   assign(classes, '-_.=#', LINE_JOINER);
   assign(classes, "(/'$[,\\", JOINER);
   assign(classes, '*~+', LINE_MARK);
   assign(classes, '{}<>;|&', CODE_MARK);
+  assign(classes, 'ăđơưĂĐƠƯ', VIETNAMESE);
+  assign(classes, 'ёЁ', CYRILLIC);
+  for (const [first, last] of SIMPLIFIED_RADICALS) classes.fill(HAN_SIMPLIFIED, first, last + 1);
+  assign(classes, '个们这为来时对会国发过动开关无务变数选应处当现从进点图标显条号机权类单写', HAN_SIMPLIFIED);
   return classes;
 }
 
@@ -96,88 +213,61 @@ function assign(classes: Uint8Array, characters: string, value: number): void {
   for (const character of characters) classes[character.charCodeAt(0)] = value;
 }
 
-/** One class per block of 64 code units. */
-function buildWideClasses(): Uint8Array {
-  const starts: ReadonlyArray<readonly [number, number]> = [
-    [0x0080, SYMBOL],
-    [0x00c0, ACCENTED],
-    [0x0380, GREEK],
-    [0x0400, CYRILLIC],
-    [0x0540, RARE],
-    [0x0580, GREEK],
-    [0x0600, ARABIC],
-    [0x0780, RARE],
-    [0x0900, ARABIC],
-    [0x0980, GREEK],
-    [0x0e00, RARE],
-    [0x1080, GREEK],
-    [0x1100, HANGUL],
-    [0x1200, RARE],
-    [0x1e00, ACCENTED],
-    [0x1f00, GREEK],
-    [0x2000, SYMBOL],
-    [0x2500, BOX],
-    [0x25c0, SYMBOL],
-    [0x2e80, HAN],
-    [0x3000, SYMBOL],
-    [0x3040, KANA],
-    [0x3100, HAN],
-    [0xa000, RARE],
-    [0xac00, HANGUL],
-    [0xd800, HIGH_SURROGATE],
-    [0xdc00, LOW_SURROGATE],
-    [0xe000, SYMBOL],
-    [0xf900, HAN],
-    [0xfb00, ARABIC],
-    [0xfe00, SYMBOL],
-    [0xfe40, ARABIC],
-    [0xff00, SYMBOL],
-  ];
-  const classes = new Uint8Array(1024);
-  for (const [start, value] of starts) classes.fill(value, start >> 6);
-  return classes;
-}
-
-/** Two rows per place: one for ordinary text, one for foreign text (see `isForeign`). */
+/** A row per place and mode. The next place is the same in each mode. */
 function buildTable(): Int32Array {
   const places: Place[] = [START];
-  const numbers = new Map<string, number>([[keyOf(START), 0]]);
-  const entries: number[] = [];
+  const numbers = new Map([[keyOf(START), 0]]);
+  const entries = new Int32Array(1 << ROW_BITS);
   for (let number = 0; number < places.length; number++) {
+    const place = places[number] as Place;
     for (let column = 0; column < CLASS_COUNT; column++) {
-      const place = places[number] as Place;
-      const ordinary = step(place, column, false);
+      const ordinary = step(place, column, ORDINARY);
       const key = keyOf(ordinary.next);
-      const next = 2 * (numbers.get(key) ?? places.push(ordinary.next) - 1);
-      numbers.set(key, next / 2);
-      const cell = 2 * number * CLASS_COUNT + column;
-      entries[cell] = pack(ordinary.weight, column === ACCENTED ? next + 1 : next);
-      entries[cell + CLASS_COUNT] = pack(step(place, column, true).weight, isForeign(place, column) ? next + 1 : next);
+      const nextNumber = numbers.get(key) ?? places.push(ordinary.next) - 1;
+      numbers.set(key, nextNumber);
+      for (let mode = ORDINARY; mode < MODE_COUNT; mode++) {
+        const nextRow = nextNumber * MODE_COUNT + modeAfter(place, column, mode);
+        const { weight } = WEIGHED_BY_MODE.has(column) ? step(place, column, mode) : ordinary;
+        entries[(number * MODE_COUNT + mode) * CLASS_COUNT + column] = (weight << ROW_BITS) | (nextRow * CLASS_COUNT);
+      }
     }
   }
-  return Int32Array.from(entries);
+  return entries;
 }
 
 function keyOf(place: Place): string {
   return Object.values(place).join();
 }
 
-function pack(weight: number, row: number): number {
-  return (weight << ROW_BITS) | (row * CLASS_COUNT);
+function modeAfter(place: Place, column: number, mode: number): number {
+  switch (column) {
+    case ACCENTED:
+    case CYRILLIC_OTHER:
+      return FOREIGN;
+    case HIRAGANA:
+    case KATAKANA:
+    case HAN_SIMPLIFIED:
+      return FAMILIAR;
+    case VIETNAMESE:
+      return ORDINARY;
+    case CODE_MARK:
+      return mode === FOREIGN ? ORDINARY : mode;
+    case NEWLINE:
+      return mode === FOREIGN && place.kind === 'line' ? ORDINARY : mode;
+    default:
+      return mode;
+  }
 }
 
-/** Foreign text begins at an accented letter and lasts until a mark of code or a blank line; its words are split more often. */
-function isForeign(place: Place, column: number): boolean {
-  return column !== CODE_MARK && !(column === NEWLINE && place.kind === 'line');
-}
-
-function step(place: Place, column: number, foreign: boolean): Step {
-  if (column <= CONSONANT || column === ACCENTED) return stepLowerCase(place, column, foreign);
+function step(place: Place, column: number, mode: number): Step {
+  if (column <= CONSONANT || column === ACCENTED || column === VIETNAMESE) {
+    return stepLowerCase(place, column, mode === FOREIGN);
+  }
   if (column === CAPITAL) return stepCapital(place);
   if (column === DIGIT) return stepDigit(place);
   if (column <= NEWLINE) return stepBlank(place, column);
   if (column <= MARK) return stepMark(place, column);
-  return stepWide(place, column);
+  return stepWide(place, column, mode);
 }
 
 function stepLowerCase(place: Place, column: number, foreign: boolean): Step {
@@ -185,7 +275,7 @@ function stepLowerCase(place: Place, column: number, foreign: boolean): Step {
   if (place.kind === 'word') {
     const consonants = consonant * (place.consonants + 1);
     const next = longerWord(place.size + (place.size < 3 || column === VOWEL ? 1 : 0), consonants, place.style);
-    return { weight: column === ACCENTED ? 40 : letterWeight(place.style, consonants, foreign), next };
+    return { weight: accentWeight(column) ?? letterWeight(place.style, consonants, foreign), next };
   }
   if (place.kind === 'capitals') {
     const hump = place.letters === 1;
@@ -193,6 +283,11 @@ function stepLowerCase(place: Place, column: number, foreign: boolean): Step {
     return { weight: afterCapitalsWeight(hump, place.style, foreign), next };
   }
   return { weight: wordStartWeight(place), next: word(1, consonant, styleAfter(place)) };
+}
+
+function accentWeight(column: number): number | undefined {
+  if (column === ACCENTED) return 40;
+  return column === VIETNAMESE ? 18 : undefined;
 }
 
 /** Words are mostly whole tokens; clusters of consonants (abbreviations, ids) are split. */
@@ -256,6 +351,7 @@ function newlineWeight(place: Place): number {
       return 3;
     case 'marks':
     case 'symbol':
+    case 'fullwidth':
     case 'box':
     case 'spaces':
     case 'tab':
@@ -282,42 +378,53 @@ function mixedMarkWeight(marksBefore: number): number {
   return marksBefore < 6 ? 20 : 50;
 }
 
-function stepWide(place: Place, column: number): Step {
+function stepWide(place: Place, column: number, mode: number): Step {
   switch (column) {
-    case HAN:
-    case KANA:
-      return { weight: ideographWeight(place, column), next: { kind: 'ideograph' } };
+    case COMBINING:
+      return { weight: 100, next: place };
     case BOX:
       return { weight: place.kind === 'box' ? 25 : 100, next: { kind: 'box' } };
+    case FULLWIDTH:
+      return { weight: 100, next: { kind: 'fullwidth' } };
     case SYMBOL:
     case HIGH_SURROGATE:
       return { weight: 100, next: { kind: 'symbol' } };
     case LOW_SURROGATE:
       return { weight: 110, next: { kind: 'symbol' } }; // a pair costs 2.1: common emoji one token, rare ones two or three
     default:
-      return { weight: place.kind === 'alphabet' ? alphabetWeight(column) : 100, next: { kind: 'alphabet' } };
+      return stepLetter(place, column, mode);
   }
 }
 
-/** Common words of two or three characters are one token. */
-function ideographWeight(place: Place, column: number): number {
-  if (place.kind !== 'ideograph' && place.kind !== 'symbol') return 105;
-  return column === HAN ? 75 : 60;
+function stepLetter(place: Place, column: number, mode: number): Step {
+  const script = scriptOf(column);
+  const before = place.kind === 'letters' && place.script === script ? place.letters : 0;
+  const weights = letterWeights(column, mode);
+  const weight = before === 0 ? firstLetterWeight(place, script, weights) : weights[before];
+  return { weight: weight as number, next: { kind: 'letters', script, letters: Math.min(before + 1, 3) } };
 }
 
-function alphabetWeight(column: number): number {
-  switch (column) {
-    case CYRILLIC:
-      return 16;
-    case ARABIC:
-      return 22;
-    case GREEK:
-      return 30;
-    case HANGUL:
-      return 55;
-    default:
-      return 40;
-  }
+/** Han and kana follow each other without a blank; a token ends where the script changes. */
+function scriptOf(column: number): number {
+  if (column < HAN) return ALPHABET;
+  return column === HAN_SIMPLIFIED ? HAN : column;
+}
+
+function letterWeights(column: number, mode: number): readonly number[] {
+  if (column === CYRILLIC_OTHER) return CYRILLIC_OTHER_WEIGHTS;
+  if (column === HAN_SIMPLIFIED) return HAN_FAMILIAR;
+  if (column === CYRILLIC && mode === FOREIGN) return CYRILLIC_FOREIGN;
+  if (column === HAN && mode === FAMILIAR) return HAN_FAMILIAR;
+  return LETTER_WEIGHTS[column] as readonly number[];
+}
+
+/** Few words of Chinese and Japanese take a space along, but many take a fullwidth mark. */
+function firstLetterWeight(place: Place, script: number, weights: readonly number[]): number {
+  const first = weights[0] as number;
+  if (script === ALPHABET) return first;
+  if (place.kind === 'space' || place.kind === 'spaces') return first + 28;
+  if (place.kind === 'fullwidth') return 60;
+  return place.kind === 'symbol' ? 93 : first;
 }
 
 /** A word takes one mark before it along, unless the mark already belongs to a blank or to other marks. */
