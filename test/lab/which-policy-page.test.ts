@@ -83,6 +83,20 @@ describe('the advice of docs/which-policy.md follows from its tables', () => {
     }
   });
 
+  it('a larger sliding window costs more on long runs', () => {
+    const rows = rowsOf('windows').filter(({ policy }) => policy?.startsWith('`sliding-window'));
+    const costsOfLong = rows.map((row) => figure(row['over 50 turns']?.split('; ')[0]));
+    expect(costsOfLong).toEqual([...costsOfLong].sort((a, b) => a - b));
+  });
+
+  it('at a window of 10, Claude Code, pi and Codex have the most misses; a window of 20 about halves those of Claude Code', () => {
+    const missesAt = (row: Readonly<Record<string, string>> | undefined, window: string): number =>
+      figure(row?.[window]?.split('; ')[1]);
+    const rows = rowsOf('agents').sort((a, b) => missesAt(b, 'window 10') - missesAt(a, 'window 10'));
+    expect(rows.slice(0, 3).map(({ agent }) => agent)).toEqual(['claude-code', 'pi', 'codex']);
+    expect(missesAt(rows[0], 'window 20') / missesAt(rows[0], 'window 10')).toBeCloseTo(0.5, 1);
+  });
+
   it('hybrid sends the smallest requests and costs more than break-even where cached tokens are cheap', () => {
     const rows = rowsOf('growth');
     const of = (policy: string, column: string): number =>
