@@ -6,6 +6,21 @@ import { ensureBuilt, importsOf, ROOT, scratchFolder, typeCheck } from './suppor
 
 const examples = readdirSync(join(ROOT, 'examples')).filter((name) => name.endsWith('.ts'));
 
+/** Outputs of examples that the docs show. A marker without a block after it makes its test fail. */
+const shown = readdirSync(join(ROOT, 'docs'))
+  .filter((page) => page.endsWith('.md'))
+  .flatMap((page) =>
+    [
+      ...readFileSync(join(ROOT, 'docs', page), 'utf8').matchAll(
+        /<!-- output of example: (\S+) -->(?:\s*```text\n([\s\S]*?)\n```)?/g,
+      ),
+    ].map(([, name, output]) => ({
+      page,
+      name: name ?? '',
+      output,
+    })),
+  );
+
 describe('the examples', () => {
   let folder: string;
   let compiled: ReturnType<typeof typeCheck>;
@@ -36,11 +51,17 @@ describe('the examples', () => {
     expect(compiled).toEqual({ status: 0, output: '' });
   });
 
+  const run = (name: string) =>
+    spawnSync(process.execPath, [name.replace(/\.ts$/, '.js')], { cwd: folder, encoding: 'utf8' });
+
   it.each(examples)('%s runs, and prints something', (name) => {
-    const args = [name.replace(/\.ts$/, '.js')];
-    const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' });
+    const { status, stdout, stderr } = run(name);
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout.trim().split('\n').length).toBeGreaterThanOrEqual(2);
+  });
+
+  it.each(shown)('$name prints what docs/$page shows', ({ name, output }) => {
+    expect(run(name).stdout.trimEnd()).toBe(output);
   });
 
   it.each(examples)('%s has two sentences on top, checks itself, and knows only the package', (name) => {
