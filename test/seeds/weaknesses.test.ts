@@ -22,7 +22,6 @@ import {
   maskDispatchObservation,
   maskObservations,
   never,
-  ObservationMaskingContextManager,
   oldestBatch,
   PalimpsestError,
   type Policy,
@@ -693,90 +692,6 @@ describe('3.6 ouro', () => {
     const run = frozen(history(8, 600));
     const { messages } = fitChat(run, { policy: slidingWindow({ turns: 1 }) });
     for (const [i, message] of run.entries()) if (message.role === 'assistant') expect(messages[i]).toBe(message);
-  });
-});
-
-describe('4.1 the masking document', () => {
-  it('4.1 turn i is masked if and only if i <= t - M, for all small t and M', () => {
-    for (const t of range(0, 15))
-      for (const m of range(0, 16)) {
-        const run = history(t, 400);
-        const { messages } = fitChat(run, { policy: slidingWindow({ turns: m }) });
-        expect({ t, m, found: changedTurns(run, messages) }).toEqual({
-          t,
-          m,
-          found: range(1, t).filter((i) => i <= t - m),
-        });
-      }
-  });
-
-  it('4.1 the manager in its own shape follows the same formula, with exactly M turns visible', () => {
-    for (const t of range(1, 8))
-      for (const m of range(0, 9)) {
-        const manager = new ObservationMaskingContextManager({ windowSize: m });
-        for (const i of range(1, t)) manager.addTurn(`reason ${i}`, `act ${i}`, prose(300, `seen ${i} `));
-        const context = manager.getMaskedContext('SYSTEM', 'TASK');
-        expect(range(1, t).filter((i) => !context.includes(`seen ${i} `))).toEqual(
-          range(1, t).filter((i) => i <= t - m),
-        );
-        expect(manager.estimateTokenSavings()).toMatchObject({
-          maskedTurns: Math.max(0, t - m),
-          visibleTurns: Math.min(t, m),
-        });
-        for (const i of range(1, t))
-          expect(context).toContain(`Turn ${i}:\nReasoning: reason ${i}\nAction: act ${i}\n`);
-      }
-  });
-
-  it('4.1 masking starts at turn M + 1, and the first two turns have no privilege', () => {
-    const masksAt = (t: number) =>
-      changedTurns(history(t, 400), fitChat(history(t, 400), { policy: slidingWindow() }).messages);
-    expect([masksAt(10), masksAt(11), masksAt(12), masksAt(15)]).toEqual([[], [1], [1, 2], range(1, 5)]);
-  });
-
-  it('4.1 what stays visible comes back untouched when the manager is asked again', () => {
-    const manager = new ObservationMaskingContextManager({ windowSize: 1, placeholder: '[gone]' });
-    manager.addTurn('r1', 'a1', 'first observation with some text');
-    expect(manager.getMaskedContext('S', 'U')).toBe(
-      'S\nU\n\nTurn 1:\nReasoning: r1\nAction: a1\nObservation: first observation with some text\n',
-    );
-    manager.addTurn('r2', 'a2', 'second');
-    expect(manager.getMaskedContext('S', 'U')).toBe(
-      'S\nU\n\nTurn 1:\nReasoning: r1\nAction: a1\nObservation: [gone]\n\n\nTurn 2:\nReasoning: r2\nAction: a2\nObservation: second\n',
-    );
-  });
-
-  it('4.1 savings are counted in tokens, not in words, and never assumed', () => {
-    const manager = new ObservationMaskingContextManager({ windowSize: 1 });
-    const output = 'a,b;c.d:'.repeat(100);
-    for (const i of range(1, 3)) manager.addTurn('r', 'a', `${i}${output}`);
-    const savings = manager.estimateTokenSavings();
-    const sizes = range(1, 3).map((i) => countTokens(`${i}${output}`));
-    const total = sizes.reduce((sum, size) => sum + size, 0);
-    const saved = (sizes[0] ?? 0) + (sizes[1] ?? 0) - 2 * countTokens('[Observation omitted for brevity]');
-    expect(savings.totalObservationTokens).toBeGreaterThanOrEqual(total);
-    expect(savings.estimatedSavedTokens).toBe(saved);
-    expect(savings.reductionPercent).toBeCloseTo((saved / savings.totalObservationTokens) * 100, 6);
-    expect(new ObservationMaskingContextManager().estimateTokenSavings()).toMatchObject({
-      totalObservationTokens: 0,
-      estimatedSavedTokens: 0,
-      reductionPercent: 0,
-    });
-  });
-
-  it('4.1 the placeholder is one, and a user may write any of the others, turn included', () => {
-    const placeholder = ({ turn }: { readonly turn: number }): string =>
-      `[Turn ${turn} observation omitted for brevity]`;
-    const run = history(4, 600);
-    expect(results(fitChat(run, { policy: slidingWindow({ turns: 2, placeholder }) }).messages).slice(0, 2)).toEqual([
-      '[Turn 1 observation omitted for brevity]',
-      '[Turn 2 observation omitted for brevity]',
-    ]);
-    expect(
-      results(
-        fitChat(run, { policy: slidingWindow({ turns: 3, placeholder: '[Tool output truncated]' }) }).messages,
-      )[0],
-    ).toBe('[Tool output truncated]');
   });
 });
 
