@@ -15,6 +15,7 @@ import {
 import {
   call,
   chars,
+  codeOf,
   contents,
   frozen,
   history,
@@ -592,6 +593,40 @@ describe('000 buildSummary: the summary', () => {
     expect(summaries[0]).toContain('The flaky test is still red.');
     expect(summaries[0]).toContain('Do not touch the lock file.');
     expect(summaries[0]).toContain('(attempt 3) × 3');
+  });
+
+  it('tells the outcome of a call in the seed format, however much the agent said beside the call', () => {
+    const said = prose(400, 'I will read the file now, because ');
+    const old = range(1, 3).flatMap((n) => [
+      call(`t${n}`, said),
+      result(`t${n}`, `outcome ${n} is green\n${prose(900)}`),
+    ]);
+    const { messages, reductionStage } = reduce([SYSTEM, TASK, ...old, ...pair('last', prose(100))], {
+      maxInputChars: 1100,
+      ...window,
+    });
+    expect(reductionStage).toBe('summarization');
+    const outcomes = messages[1]?.content.split('\n').find((line) => line.startsWith('- Key tool outcomes: '));
+    for (const n of range(1, 3)) expect(outcomes).toContain(`outcome ${n} is green`);
+    expect(outcomes).not.toContain('I will read the file');
+  });
+
+  it('refuses a summarize that answers a promise, since reduce cannot wait', () => {
+    const summarize = (async () => 'later') as unknown as () => string;
+    expect(codeOf(() => reduce(run, { ...options, summarize }))).toBe('BAD_OPTION');
+  });
+
+  it.each<[string, () => string]>([
+    ['undefined', () => undefined as unknown as string],
+    ['an empty text', () => ''],
+    [
+      'an exception',
+      () => {
+        throw new Error('the model is down');
+      },
+    ],
+  ])('is the deterministic one where summarize answers %s', (_, summarize) => {
+    expect(summaryOf({ summarize })).toBe(summaryOf());
   });
 
   it('tells a tagged result in the words of the original', () => {

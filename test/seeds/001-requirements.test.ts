@@ -9,6 +9,7 @@ import {
   type HistoryReductionResult,
   maskDispatchObservation,
   maskObservations,
+  openaiChat,
 } from '../../src/index.ts';
 import {
   call,
@@ -55,6 +56,21 @@ const SIZE_MASKED = SIZE - 2 * (1000 - masked(ONE).length);
 const OLD_MESSAGES = 6;
 const window = { preserveRecentRawTurns: 1 };
 
+/** A run as OpenAI's Chat Completions write it: `tool_calls` and `tool_call_id`. */
+const openAi = (turns: number): ChatMessage[] =>
+  [
+    SYSTEM,
+    TASK,
+    ...range(1, turns).flatMap((n) => [
+      {
+        role: 'assistant',
+        content: `step ${n}`,
+        tool_calls: [{ id: `c${n}`, type: 'function', function: { name: 'bash', arguments: '{}' } }],
+      },
+      { role: 'tool', tool_call_id: `c${n}`, content: prose(1000) },
+    ]),
+  ] as ChatMessage[];
+
 const block = (id: string): string => `BEGIN_DISPATCH_RESULT\n{"task_id":"${id}"}\nEND_DISPATCH_RESULT`;
 
 describe('R1 observation-only masking', () => {
@@ -81,6 +97,12 @@ describe('R1 observation-only masking', () => {
     expect(atBudget).toMatchObject({ reduced: false, maskedCount: 0, maskedChars: 0, droppedCount: 0 });
     expect(atBudget).not.toHaveProperty('reductionStage');
     expect(reduce(RUN, { maxInputChars: SIZE - 1, ...window })).toMatchObject({ reduced: true, maskedCount: 2 });
+  });
+
+  it("R1.1 masks results in OpenAI's own messages too", () => {
+    const { messages, maskedCount, reductionStage } = reduce(openAi(6), { maxInputChars: 4000, ...window });
+    expect({ maskedCount, reductionStage }).toEqual({ maskedCount: 5, reductionStage: 'masking' });
+    expect(results(messages).slice(0, 5)).toEqual(range(1, 5).map(() => masked(prose(1000))));
   });
 
   it('R1.2 replaces the full content by the placeholder with the original length and keeps the envelope', () => {
@@ -231,6 +253,17 @@ describe('R3 configuration', () => {
     expect(outcome.maskedCount).toBe(1);
     expect(outcome.messages.slice(3)).toEqual(run.slice(3));
   });
+
+  it('R3.5 parallel calls that are written as one message each are one turn', () => {
+    const parallel = (...ids: string[]): ChatMessage[] => [
+      ...ids.map((id) => call(id)),
+      ...ids.map((id) => result(id, prose(300, id))),
+    ];
+    const run = [TASK, ...pair('old', ONE), ...parallel('a', 'b', 'c'), ...parallel('d', 'e', 'f')];
+    const outcome = reduce(run, { maxInputChars: chars(run) - 1, preserveRecentRawTurns: 2 });
+    expect(outcome.maskedCount).toBe(1);
+    expect(outcome.messages.slice(3)).toEqual(run.slice(3));
+  });
 });
 
 describe('R4 pair invariants', () => {
@@ -246,6 +279,11 @@ describe('R4 pair invariants', () => {
     for (let maxInputChars = 1; maxInputChars < SIZE; maxInputChars += 7)
       for (const preserveRecentRawTurns of [0, 1, 3])
         expect(unpaired(reduce(RUN, { maxInputChars, preserveRecentRawTurns }).messages)).toEqual([]);
+  });
+
+  it("R4.2 no budget leaves a result of OpenAI's own messages without its call", () => {
+    for (let maxInputChars = 60; maxInputChars < 6000; maxInputChars += 60)
+      expect(openaiChat.check(reduce(openAi(6), { maxInputChars, ...window }).messages as never[])).toEqual([]);
   });
 
   it('R4.3 a violation that came in is not the fault of a stage: masking is kept', () => {

@@ -4,6 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { palimpsest } from '../../src/cli/memory-io.test-data.ts';
 import {
   type ChatMessage,
   chat,
@@ -11,6 +12,7 @@ import {
   type FitOptions,
   fit,
   fitAndStore,
+  type HybridOptions,
   handleOf,
   hybrid,
   ObservationMaskingContextManager,
@@ -18,8 +20,8 @@ import {
   slidingWindow,
   sweAgent,
 } from '../../src/index.ts';
-import { createMemorySession } from '../../src/manager/index.ts';
-import { createMemoryStore, openStore, recall } from '../../src/store/index.ts';
+import { createMemorySession, openSession } from '../../src/manager/index.ts';
+import { createMemoryStore, openStore, recall, type Store, type TurnRecord } from '../../src/store/index.ts';
 import {
   changedTurns,
   contents,
@@ -114,6 +116,26 @@ describe('002 How it works', () => {
 
   it('002 What gets preserved: an observation is masked if it is old', () => {
     expect(maskedTurns(trajectory(20), 3)).toEqual(range(1, 17));
+  });
+
+  it('002 What gets preserved: under a budget too, every action and every thought stays while a result can be masked', () => {
+    const run = [
+      system('You fix issues.'),
+      user('Fix this issue.'),
+      ...range(1, 60).flatMap((n) =>
+        toolTurn({
+          id: `c${n}`,
+          tool: 'read_file',
+          args: `{"path":"src/part-${n}.ts"}`,
+          text: `Decision ${n}`,
+          output: prose(60_000, `output ${n}: `),
+        }),
+      ),
+    ];
+    const { messages, report } = fitChat(run, { maxTokens: 100_000 });
+    expect(messages.filter(({ role }) => role === 'assistant')).toEqual(run.filter(({ role }) => role === 'assistant'));
+    expect(report.tokens.after).toBeLessThanOrEqual(100_000);
+    expect(messages.slice(-2)).toEqual(run.slice(-2));
   });
 });
 
@@ -235,6 +257,53 @@ describe('002 Integration with linear hashing', () => {
     expect(Math.max(...counts)).toBeLessThanOrEqual(254);
     expect(Math.max(...next)).toBeLessThanOrEqual(pages.length);
   });
+
+  /** All turns of a session, in the order of their numbers. */
+  const turnsOf = async (store: Store, session: string): Promise<TurnRecord[]> => {
+    const turns: TurnRecord[] = [];
+    const { turns: list } = store as Store & { turns(session: string): AsyncIterable<TurnRecord> };
+    for await (const turn of await list.call(store, session)) turns.push(turn);
+    return turns;
+  };
+
+  it('002 Records: a session stores its turns, recent ones whole and old ones with placeholder and handle', async () => {
+    const store = createMemoryStore();
+    const options = { directory: join(folder, 'sessions'), id: 's', store, policy: window(2) };
+    const session = await openSession<ChatMessage>(options);
+    const run = history(5, 800);
+    await session.add(...run);
+    await session.render();
+    await session.close();
+    const turns = await turnsOf(store, 's');
+    expect(turns.map(({ turn, masked }) => [turn, masked])).toEqual(range(1, 5).map((turn) => [turn, turn <= 3]));
+    expect(turns.map(({ reasoning }) => reasoning)).toEqual(range(1, 5).map((n) => `step ${n}`));
+    for (const { turn, masked, observation, results: hidden = [] } of turns) {
+      const output = results(run)[turn - 1] ?? '';
+      if (!masked) expect(observation).toBe(output);
+      else expect((await recall(store, hidden[0]?.handle ?? '')).text).toBe(output);
+    }
+  });
+
+  it('002 Records: fitAndStore stores the turns of its session', async () => {
+    const store = createMemoryStore();
+    await fitAndStore(history(5, 800), { format: chat, store, session: 's', policy: window(2) });
+    const turns = await turnsOf(store, 's');
+    expect(turns.map(({ turn, masked }) => [turn, masked])).toEqual(range(1, 5).map((turn) => [turn, turn <= 3]));
+  });
+
+  it('002 Records: palimpsest recall --session shows the turns, and --turn one of them', async () => {
+    const path = join(folder, 'shown');
+    const store = await openStore({ path });
+    await fitAndStore(history(5, 800), { format: chat, store, session: 's', policy: window(2) });
+    await store.close();
+    const all = await palimpsest(['recall', '--session', 's', '--store', path]);
+    expect(all.code).toBe(0);
+    for (const n of range(1, 5)) expect(all.stdout).toContain(`step ${n}`);
+    const one = await palimpsest(['recall', '--session', 's', '--turn', '5', '--store', path]);
+    expect(one.code).toBe(0);
+    expect(one.stdout).toContain('output 5: lorem');
+    expect(one.stdout).not.toContain('step 4');
+  });
 });
 
 describe('002 Advantages', () => {
@@ -288,6 +357,26 @@ describe('002 Limitations', () => {
     const { messages } = fitChat(trajectory(60), { policy: hybrid() });
     expect(contents(messages).filter((text) => text.startsWith('Conversation summary'))).toHaveLength(1);
     expect(results(messages)).toHaveLength(17);
+  });
+
+  it('002 Limitation 2, no semantic compression: a caller may write the summary of hybrid', () => {
+    const summarize = (): string => 'The agent read forty files and found nothing.';
+    const { messages } = fitChat(trajectory(60), { policy: hybrid({ summarize } as HybridOptions) });
+    expect(contents(messages).join('\n')).toContain('The agent read forty files and found nothing.');
+  });
+
+  it('002 Limitation 2, no semantic compression: the summary of hybrid tells outcomes, not placeholders', () => {
+    const run = [
+      system('You fix issues.'),
+      user('Fix this issue.'),
+      ...range(1, 12).flatMap((n) =>
+        toolTurn({ id: `c${n}`, text: prose(300, `Step ${n} `), output: `test ${n} is green\n${prose(2000)}` }),
+      ),
+    ];
+    const { messages } = fitChat(run, { policy: hybrid({ window: 2, summarizeEvery: 5 }) });
+    const summary = contents(messages).find((text) => text.startsWith('Conversation summary')) ?? '';
+    expect(summary).toMatch(/Key tool outcomes: .*test \d+ is green/);
+    expect(summary).not.toContain('omitted for brevity');
   });
 
   it('002 Limitation 3, potential context loss: what is masked is recalled by the handle in its placeholder', async () => {

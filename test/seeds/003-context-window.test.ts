@@ -158,6 +158,26 @@ describe('003 Model-level configuration', () => {
     expect(agentOptionsOf(config)).toMatchObject({ maxInputTokens: 150_000, maxOutputTokens: 8192 });
   });
 
+  it('003 Model-level configuration: max_input_tokens is the limit for thresholds, gauge and log', async () => {
+    const { config } = readConfig('model: { name: claude-sonnet-4-20250514, max_input_tokens: 10000 }');
+    const directory = scratchFolder('seed-003');
+    const session = await openSession<ChatMessage>({ ...sessionOptionsOf(config), directory, id: 'limit' });
+    await session.add(user('hi'), reply('hello'));
+    session.manager.recordUsage({ promptTokens: 7900, completionTokens: 10 });
+    expect(session.manager.usagePct).toBe(79);
+    expect(session.manager.preflight([user(prose(60_000))]).fits).toBe(false);
+    await session.close();
+    const logged: number[] = [];
+    for await (const event of readSessionEvents<ChatMessage>({ directory, id: 'limit' }))
+      if (event.type === 'token_usage') logged.push(event.context_used_pct);
+    expect(logged).toEqual([0.79]);
+  });
+
+  it('003 Model-level configuration: with the YAML of the document the soft threshold is below the budget of the loop', () => {
+    const { manager } = createMemorySession<ChatMessage>(sessionOptionsOf(readConfig(yaml).config));
+    expect(manager.softThreshold * manager.contextLimit).toBeLessThan(loopBudget(150_000, 8192));
+  });
+
   it('003 Model-level configuration: max_input_tokens caps what a run sends', async () => {
     const { requests } = await runLoop({
       iterations: 12,
@@ -270,6 +290,24 @@ describe('003 Layer 2: render-time budget', () => {
     expect(notice).toBe(`[conversation truncated — ${left} older messages omitted]`);
     expect(messages.filter(({ content }) => content === notice)).toEqual([system(omitted(left))]);
     expect(messages.findIndex(({ content }) => content === notice)).toBeGreaterThan(0);
+  });
+
+  it('003 Truncation notice: system prompt, task, notice, then a question with its own answer', () => {
+    const run = talk(60);
+    for (const maxHistoryTokens of range(5, 20).map((n) => 100 * n)) {
+      const { messages, omitted: left } = render(run, { maxHistoryTokens });
+      expect(messages.slice(0, 3)).toEqual([run[0], run[1], system(omitted(left))]);
+      const [question, own] = messages.slice(3, 5);
+      expect(question?.content).toMatch(/^question \d+: /);
+      expect(own?.content.split(':')[0]).toBe(question?.content.split(':')[0]?.replace('question', 'answer'));
+    }
+  });
+
+  it('003 Truncation notice: the same where fit or dropOldestTurns leaves messages out', () => {
+    const run = talk(60);
+    const { messages, droppedCount } = dropOldestTurns(run, { format: chat, counter, maxTokens: 1500 });
+    expect(messages.slice(0, 3)).toEqual([run[0], run[1], system(omitted(droppedCount))]);
+    expect(messages[3]?.content).toMatch(/^question \d+: /);
   });
 
   it('003 Truncation notice: there is none where nothing is omitted', () => {
@@ -721,6 +759,20 @@ session:
     expect(stdout).toContain(`line 3: session.context.${field}: `);
   });
 
+  it('003 Configuration: max_output_tokens above max_input_tokens is refused', async () => {
+    const text = 'model:\n  max_input_tokens: 4000\n  max_output_tokens: 8192\n';
+    const { code, stdout } = await palimpsest(['config', 'check', 'agent.yaml'], { readFile: async () => text });
+    expect(code).toBe(1);
+    expect(stdout).toContain('model.max_output_tokens');
+  });
+
+  it('003 Configuration, defaults: the schema does not say that 2 and 5 are kept where no policy is named', () => {
+    const schema = JSON.parse(readFileSync(new URL('../../palimpsest.schema.json', import.meta.url), 'utf8'));
+    const { tool_result_keep_first: first, tool_result_keep_last: last } =
+      schema.properties.session.properties.context.properties;
+    expect([first, last].map((field) => Object.hasOwn(field, 'default'))).toEqual([false, false]);
+  });
+
   it('003 Configuration, defaults: 20,000 of history, 8,000 per result from the head', async () => {
     expect(render([user('hi')]).report.historyBudgetTokens).toBe(20_000);
     const context = createMemorySession<ChatMessage>({ counter });
@@ -899,6 +951,27 @@ describe('003 Acceptance, agentic loop', () => {
       if (i > 0) expect(request.filter(({ role }) => role === 'assistant').at(-1)?.content).toBe(text(i));
     }
     expect(contents(requests.at(-1) ?? []).join()).toMatch(/\[conversation truncated — \d+ older messages omitted\]/);
+  });
+
+  it('003 Acceptance, loop 9: the conversation before the loop is always preserved, the oldest iterations go', async () => {
+    const options = { maxInputTokens: 4000, maxOutputTokens: 500, maxHistoryTokens: 0, autoRestart: false };
+    const context = memory({ policy: firstAndLast(), ...layer3(4000) });
+    const conversation = [...talk(4), user('Deploy only on Fridays.'), reply('I will.')];
+    await context.add(...conversation);
+    const text = (n: number): string => prose(300, `step ${n} `);
+    const { requests } = await runLoop({
+      iterations: 60,
+      output: () => 'ok',
+      text,
+      context,
+      count: sizeOf,
+      ...options,
+    });
+    const last = requests.at(-1) ?? [];
+    for (const request of requests) expect(contents(request)).toEqual(expect.arrayContaining(contents(conversation)));
+    expect(contents(last)).not.toContain(text(1));
+    expect(contents(last)).toContain(text(60));
+    expect(unpaired(last)).toEqual([]);
   });
 
   it('003 Acceptance, loop 10: an agent with 200 iterations never exceeds its budget and every request is legal', async () => {

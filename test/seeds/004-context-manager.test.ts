@@ -1,7 +1,16 @@
 // The document on a ContextManager, heading by heading: what it requires and provides, its patterns, decisions and
 // accomplishments, each counted from 1 under its own heading.
 import { describe, expect, it } from 'vitest';
-import { type ChatMessage, chat, describeResult, isPlaceholder, slidingWindow } from '../../src/index.ts';
+import {
+  type ChatMessage,
+  chat,
+  describeResult,
+  isPlaceholder,
+  never,
+  PalimpsestError,
+  polling,
+  slidingWindow,
+} from '../../src/index.ts';
 import {
   ContextManager,
   compressedNotice,
@@ -101,6 +110,23 @@ describe('004 provides', () => {
     expect(results(messages)[0]).toBe(describeResult('bash', results(run)[0] ?? ''));
   });
 
+  it('004 provides 3: a manager that was given no messages says so, and never answers an empty conversation', () => {
+    const watched = manager();
+    expect(at(75, watched)).toEqual({ type: 'mask', count: 3 });
+    expect(() => watched.maskOldest(3)).toThrow(PalimpsestError);
+    expect(() => watched.restart()).toThrow(PalimpsestError);
+    expect(watched.sessionNumber).toBe(1);
+  });
+
+  it('004 provides 3: a session whose policy is never masks nothing at the soft threshold', async () => {
+    const context = createMemorySession<ChatMessage>({ contextLimit: 10_000, policy: never() });
+    await context.add(...history(20, 1600));
+    context.manager.recordUsage({ promptTokens: 7500, completionTokens: 0 });
+    expect(context.manager.evaluate()).toEqual({ type: 'continue', because: 'nothing-to-mask' });
+    expect((await context.mask(3)).masked).toBe(0);
+    expect(context.view()).toEqual(context.messages());
+  });
+
   it('004 provides 4: the outcome says how many were masked, now and so far, and what that reclaimed', () => {
     const watched = manager({ contextLimit: 10_000 });
     watched.setMessages(history(20, 800));
@@ -109,6 +135,15 @@ describe('004 provides', () => {
     expect([masked, total]).toEqual([3, 5]);
     expect(reclaimedPct).toBeGreaterThan(3);
     expect(notice).toBe(compressedNotice({ masked, total, reclaimedPct }));
+  });
+
+  it('004 provides 4: the total counts what the policy masked before', async () => {
+    const context = createMemorySession<ChatMessage>({ contextLimit: 10_000, policy: polling({ turns: 2, every: 4 }) });
+    await context.add(...history(11, 800));
+    const before = results(context.view()).filter((text) => isPlaceholder(text)).length;
+    expect(before).toBeGreaterThan(0);
+    const { masked, total } = await context.mask(1);
+    expect([masked, total]).toEqual([1, before + 1]);
   });
 
   it('004 provides 5: the notification has the wording of the document', () => {
@@ -223,6 +258,15 @@ describe('004 patterns established', () => {
       '[file_write result masked -- 310 bytes]',
       '[search result masked -- 500 bytes of output]',
     ]);
+  });
+
+  it.each([
+    ['bash', JSON.stringify({ exit_code: 1, stdout: prose(900) }), 'exit_code=1, stdout=900 bytes'],
+    ['run_shell_command', JSON.stringify({ exit_code: 0, stdout: prose(900) }), 'exit_code=0, stdout=900 bytes'],
+    ['read_file', `# Title\n${'a line of the file\n'.repeat(40)}`, '41 lines, starts with: # Title'],
+    ['Read', `# Title\n${'a line of the file\n'.repeat(40)}`, '41 lines, starts with: # Title'],
+  ])('004 established 3: the placeholder of %s is as informative', (tool, output, about) => {
+    expect(describeResult(tool, output)).toBe(`[${tool} result masked -- ${about}]`);
   });
 });
 
