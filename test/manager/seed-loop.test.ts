@@ -189,7 +189,7 @@ describe('builder.rs: what a request is built from', () => {
   });
 
   it('prime_directives_always_present, prime_directives_rendered_before_soul: the system prompt comes first, with every request, also after a restart', async () => {
-    const context = createMemorySession<ChatMessage>({ format: 'chat', contextLimit: 9000 });
+    const context = createMemorySession<ChatMessage>({ contextLimit: 9000 });
     const before = await requestsOf({ context, system: 'You deploy.' });
     await context.restart('test');
     const after = await requestsOf({ context, system: 'You deploy.' });

@@ -23,6 +23,7 @@ import {
   sweAgent,
   truncateResult,
 } from '../../src/index.ts';
+import { type Rendered, type RenderOptions, renderWithBudget } from '../../src/manager/index.ts';
 import {
   answer,
   call,
@@ -33,6 +34,7 @@ import {
   frozen,
   history,
   masked,
+  omitted,
   pair,
   parallelCalls,
   prose,
@@ -40,7 +42,9 @@ import {
   reply,
   result,
   results,
+  runLoop,
   system,
+  talk,
   toolTurn,
   unpaired,
   user,
@@ -646,6 +650,86 @@ describe('duragent: context/mod.rs, budget', () => {
     expect(messages[0]).toBe(run[0]);
     expect(messages[1]?.content).toMatch(/^\[conversation truncated — \d+ older messages omitted\]$/);
     expect(messages[2]).toBe(run[1]);
+  });
+});
+
+describe('duragent: context/mod.rs, render', () => {
+  const counter = estimateTokens;
+  const render = (messages: readonly ChatMessage[], options: RenderOptions<ChatMessage> = {}): Rendered<ChatMessage> =>
+    renderWithBudget(messages, { format: chat, counter, ...options });
+
+  it('context: empty_context_renders_none', () => {
+    expect(render([])).toMatchObject({ messages: [], omitted: 0, cut: undefined });
+  });
+
+  it('context: single_block_renders, directives_appended, blocks_sorted_by_priority: blocks are the caller’s, and sized', () => {
+    const blocks = [{ type: 'text', text: prose(400) }];
+    const sized = (options: RenderOptions<ChatMessage>): number => render([user('hi')], options).report.systemTokens;
+    expect(sized({ system: blocks })).toBe(counter(JSON.stringify(blocks)));
+    expect(sized({ system: blocks, directives: prose(400) })).toBe(counter(JSON.stringify(blocks)) + 100);
+  });
+
+  it('context: summary_counts_correctly', () => {
+    const { report } = render([system(prose(396)), ...talk(60).slice(1)], {
+      tools: [{ name: 'bash' }],
+      maxHistoryTokens: 1500,
+    });
+    expect(report.systemTokens).toBe(99 + 4);
+    expect(report.requestTokens).toBe(report.systemTokens + report.toolTokens + report.historyTokens.after);
+    expect(report.omitted).toBeGreaterThan(0);
+  });
+
+  it('context: render_with_tools_includes_them and render_with_empty_tools_sets_none', () => {
+    expect(render([user('hi')], { tools: [{ name: 'bash' }] }).report.toolTokens).toBeGreaterThan(0);
+    expect(render([user('hi')]).report.toolTokens).toBe(0);
+  });
+
+  it('context: render_with_budget_no_truncation', () => {
+    const run = talk(3);
+    expect(render(run).messages).toEqual(run);
+  });
+
+  it('context: render_with_budget_truncates_old_messages: 20 messages that nobody answered, 100 tokens, the notice first', () => {
+    const run = range(1, 20).map((n) => user(`message number ${n} with some padding`));
+    const { messages, omitted: left } = render(run, { maxHistoryTokens: 100 });
+    expect(messages.slice(0, 2)).toContainEqual(system(omitted(left)));
+    expect(messages.at(-1)).toBe(run[19]);
+    expect(messages).toContain(run[0]);
+  });
+
+  it('context: render_with_budget_max_history_tokens_caps', () => {
+    const run = talk(30);
+    expect(render(run, { window: 100_000, maxHistoryTokens: 500 }).omitted).toBeGreaterThan(0);
+    expect(render(run, { window: 100_000, maxHistoryTokens: 0 }).omitted).toBe(0);
+  });
+
+  it('context: render_with_budget_skips_orphaned_tool_messages: there are none', () => {
+    const run = [
+      user('go'),
+      ...range(1, 30).flatMap((n) => toolTurn({ id: `c${n}`, output: prose(300) })),
+      user('and?'),
+    ];
+    for (const maxHistoryTokens of range(2, 30).map((n) => 100 * n))
+      expect(unpaired(render(run, { maxHistoryTokens }).messages)).toEqual([]);
+  });
+
+  it('context: render_with_budget_includes_system_message', () => {
+    const run = talk(60);
+    expect(render(run, { maxHistoryTokens: 1000 }).messages[0]).toBe(run[0]);
+  });
+});
+
+describe('duragent: agentic_loop.rs', () => {
+  it('agentic_loop: accumulate_usage_both_some: the usage of a run is the sum over its requests', async () => {
+    const count = (messages: readonly ChatMessage[]): number => 100 * messages.length;
+    const { requests, result } = await runLoop({ iterations: 2, output: () => 'ok', count });
+    expect(requests.map((request) => request.length)).toEqual([1, 3, 5]);
+    expect(result.usage).toMatchObject({ promptTokens: 900, completionTokens: 0 });
+  });
+
+  it('agentic_loop: accumulate_usage_one_none: a provider that tells nothing adds nothing', async () => {
+    const { result } = await runLoop({ iterations: 2, output: () => 'ok' });
+    expect(result).not.toHaveProperty('usage');
   });
 });
 

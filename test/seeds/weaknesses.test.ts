@@ -22,7 +22,6 @@ import {
   maskDispatchObservation,
   maskObservations,
   never,
-  ObservationMaskingContextManager,
   oldestBatch,
   PalimpsestError,
   type Policy,
@@ -31,6 +30,21 @@ import {
   slidingWindow,
   truncateResult,
 } from '../../src/index.ts';
+import {
+  ContextManager,
+  compressedNotice,
+  createMemorySession,
+  defineTool,
+  extractCarryover,
+  isManagerNotice,
+  type Model,
+  type Rendered,
+  type RenderOptions,
+  renderWithBudget,
+  resumeAgent,
+  runAgent,
+  trimMessages,
+} from '../../src/manager/index.ts';
 import {
   answer,
   call,
@@ -47,7 +61,9 @@ import {
   reply,
   result,
   results,
+  runLoop,
   system,
+  talk,
   toolTurn,
   unpaired,
   user,
@@ -616,6 +632,121 @@ describe('2.5 duragent', () => {
   });
 });
 
+describe('2.5 duragent, budgets and loop', () => {
+  const counter = estimateTokens;
+  const render = (messages: readonly ChatMessage[], options: RenderOptions<ChatMessage> = {}): Rendered<ChatMessage> =>
+    renderWithBudget(messages, { format: chat, counter, ...options });
+
+  it('2.5#1 masked once, a result says its own size on every later iteration', async () => {
+    const context = createMemorySession<ChatMessage>({ counter, policy: firstAndLast({ keepFirst: 0, keepLast: 1 }) });
+    const { requests } = await runLoop({ iterations: 6, output: () => prose(4000), context });
+    for (const request of requests) {
+      const masks = results(request).slice(0, -1);
+      expect(masks).toEqual(masks.map(() => '[result masked — ~1000 tokens removed]'));
+    }
+    expect(results(requests.at(-1) ?? [])).toHaveLength(6);
+  });
+
+  it('2.5#3 a cut waits for its budget, and then holds: the prefix changes only where history overflows', () => {
+    const run = talk(300);
+    let [last, cuts]: [Rendered<ChatMessage> | undefined, number] = [undefined, 0];
+    const renders = range(2, 300);
+    for (const turns of renders) {
+      const rendered: Rendered<ChatMessage> = render(run.slice(0, 2 * turns + 1), {
+        maxHistoryTokens: 5000,
+        cut: last?.cut,
+      });
+      if (rendered.report.decision === 'cut') cuts += 1;
+      else expect(rendered.messages.slice(0, last?.messages.length ?? 0)).toEqual(last?.messages ?? []);
+      last = rendered;
+    }
+    expect(cuts).toBeLessThan(renders.length / 8);
+  });
+
+  it('2.5#4 all that a render omits is answered whole, to be stored', () => {
+    const run = [...talk(5), ...toolTurn({ id: 'a', output: prose(60_000, 'the build log: ') }), ...talk(20).slice(1)];
+    const { hidden, messages } = render(run, { maxHistoryTokens: 1500 });
+    const kept = new Set(messages);
+    const texts = hidden.map(({ text }) => text).join('\n');
+    for (const message of run) if (!kept.has(message)) expect(texts).toContain(JSON.stringify(message));
+  });
+
+  it('2.5#5 a result that came after an approval is cut like any other, and earlier results can still be masked', async () => {
+    const policy = firstAndLast({ keepFirst: 0, keepLast: 1 });
+    const context = createMemorySession<ChatMessage>({ counter, policy, maxToolResultTokens: 1000 });
+    const asked: (readonly ChatMessage[])[] = [];
+    const model: Model<ChatMessage> = async ({ messages }) => {
+      asked.push(messages);
+      const id = `c${asked.length}`;
+      if (asked.length === 4) return { messages: [reply('Done.')], calls: [], text: 'Done.' };
+      const toolCalls = [{ id, name: asked.length === 3 ? 'guarded' : 'free', arguments: '{}' }];
+      const calls = toolCalls.map((made) => ({ ...made, arguments: {} }));
+      return { messages: [{ role: 'assistant', content: '', toolCalls }], calls, text: '' };
+    };
+    const tools = [
+      defineTool({ name: 'free', run: () => prose(2000) }),
+      defineTool({ name: 'guarded', needsApproval: true, run: () => prose(100_000) }),
+    ];
+    const waiting = await runAgent({ model, tools, context, task: 'Go.' });
+    expect(waiting.status).toBe('awaiting-approval');
+    await resumeAgent({ model, tools, context, decisions: { c3: true } });
+    const [first, second, third = ''] = results(asked[3] ?? []);
+    expect([first, second]).toEqual(range(1, 2).map(() => '[result masked — ~500 tokens removed]'));
+    expect(third).toContain('[truncated: kept first ~1000 of ~25000 tokens (head)]');
+  });
+
+  it('2.5#6 a newest message larger than the budget is cut, never dropped, and the question before it stays', () => {
+    const run = [...talk(4), user('Read this.'), reply('Send it.'), user(prose(100_000, 'Here: '))];
+    const { messages } = render(run, { maxHistoryTokens: 1000 });
+    expect(messages.at(-1)?.content).toMatch(/^Here: .*\[truncated: kept/s);
+    expect(contents(messages)).toContain(run[1]?.content);
+  });
+
+  it('2.5#7 steering between parallel results never leaves one without its call, on render and in memory', () => {
+    const run = [
+      user('go'),
+      ...range(1, 20).flatMap((n) => [
+        parallelCalls(`a${n}`, `b${n}`),
+        answer(`a${n}`, prose(500)),
+        user(`[steering] ${n}`),
+        answer(`b${n}`, prose(500)),
+      ]),
+    ];
+    for (const n of range(3, 30)) {
+      expect(unpaired(render(run, { maxHistoryTokens: 100 * n }).messages)).toEqual([]);
+      expect(unpaired(fitChat(run, { policy: never(), maxTokens: 100 * n }).messages)).toEqual([]);
+      expect(unpaired(trimMessages(run, { maxMessages: 2 * n, format: chat }).messages)).toEqual([]);
+    }
+  });
+
+  it('2.5#8 what is left out is announced, and nothing above the budget is ever sent', () => {
+    const run = [user('go'), ...range(1, 60).flatMap((n) => toolTurn({ id: `c${n}`, text: prose(200), output: 'ok' }))];
+    const { messages, report } = fitChat(run, { policy: never(), maxTokens: 1000 });
+    expect(report.edits.drop + (report.reductionStage === 'summarization' ? 1 : 0)).toBeGreaterThan(0);
+    expect(
+      contents(messages).some((text) => text.startsWith('[conversation truncated') || text.includes('summary')),
+    ).toBe(true);
+    expect(errorOf(() => fitChat([user(prose(4000)), reply('ok')], { maxTokens: 100 }))?.code).toBe(
+      'BUDGET_IMPOSSIBLE',
+    );
+  });
+
+  it('2.5#10 estimates are corrected by what the provider counted', () => {
+    const manager = new ContextManager<ChatMessage>({ contextLimit: 100_000, format: chat, model: 'm' });
+    const run = [user('漢字かな混じり文。'.repeat(500))];
+    const { tokens } = manager.preflight(run);
+    manager.recordUsage({ usage: { prompt_tokens: Math.round(1.7 * tokens), completion_tokens: 4 } });
+    expect(manager.preflight(run).tokens).toBeCloseTo(1.7 * tokens, -1);
+  });
+
+  it('2.5#11 the report says what was omitted and shortened, and where the tokens went', () => {
+    const run = [...talk(40), user(prose(20_000))];
+    const { report, omitted: left } = render(run, { maxHistoryTokens: 1000, system: prose(400) });
+    expect(report).toMatchObject({ omitted: left, clipped: 1, systemTokens: 108, decision: 'cut' });
+    expect(report.historyTokens.before).toBeGreaterThan(report.historyTokens.after);
+  });
+});
+
 describe('3.6 ouro', () => {
   it('3.6#3 the newest results are never masked, and where nothing is left nothing is said', () => {
     const policy = oldestBatch({ count: 3, window: 4 });
@@ -696,87 +827,125 @@ describe('3.6 ouro', () => {
   });
 });
 
-describe('4.1 the masking document', () => {
-  it('4.1 turn i is masked if and only if i <= t - M, for all small t and M', () => {
-    for (const t of range(0, 15))
-      for (const m of range(0, 16)) {
-        const run = history(t, 400);
-        const { messages } = fitChat(run, { policy: slidingWindow({ turns: m }) });
-        expect({ t, m, found: changedTurns(run, messages) }).toEqual({
-          t,
-          m,
-          found: range(1, t).filter((i) => i <= t - m),
-        });
-      }
+describe('3.6 ouro, thresholds', () => {
+  const manager = (options: ConstructorParameters<typeof ContextManager<ChatMessage>>[0] = {}) =>
+    new ContextManager<ChatMessage>({ contextLimit: 1000, format: chat, ...options });
+  const at = (pct: number, watched = manager()) => {
+    watched.recordUsage({ promptTokens: (pct / 100) * watched.contextLimit, completionTokens: 10 });
+    return watched.evaluate();
+  };
+
+  it('3.6#1 what a mask reclaims is measured, and the notice says it', () => {
+    const run = history(20, 4000);
+    const watched = manager({ contextLimit: 20_000 });
+    watched.setMessages(run);
+    watched.recordUsage({ promptTokens: 15_000, completionTokens: 0 });
+    const { messages, reclaimedPct, notice } = watched.maskOldest(4);
+    const saved = results(run).join('').length - results(messages).join('').length;
+    expect(reclaimedPct).toBeGreaterThan((80 * saved) / 6 / 20_000);
+    expect(notice).toContain(`~${Math.round(reclaimedPct)}% context reclaimed`);
+    expect(watched.usagePct).toBeCloseTo(75 - reclaimedPct, 5);
   });
 
-  it('4.1 the manager in its own shape follows the same formula, with exactly M turns visible', () => {
-    for (const t of range(1, 8))
-      for (const m of range(0, 9)) {
-        const manager = new ObservationMaskingContextManager({ windowSize: m });
-        for (const i of range(1, t)) manager.addTurn(`reason ${i}`, `act ${i}`, prose(300, `seen ${i} `));
-        const context = manager.getMaskedContext('SYSTEM', 'TASK');
-        expect(range(1, t).filter((i) => !context.includes(`seen ${i} `))).toEqual(
-          range(1, t).filter((i) => i <= t - m),
-        );
-        expect(manager.estimateTokenSavings()).toMatchObject({
-          maskedTurns: Math.max(0, t - m),
-          visibleTurns: Math.min(t, m),
-        });
-        for (const i of range(1, t))
-          expect(context).toContain(`Turn ${i}:\nReasoning: reason ${i}\nAction: act ${i}\n`);
-      }
+  it('3.6#2 without usage from the provider masking lowers the estimate, and nothing winds down', () => {
+    const watched = manager({ contextLimit: 20_000 });
+    let run = history(1, 4000);
+    const seen = new Set<string>();
+    for (const n of range(2, 80)) {
+      run = [...run, ...toolTurn({ id: `c${n}`, output: prose(4000, `${n} `) })];
+      watched.setMessages(run);
+      const action = watched.evaluate();
+      if (action.type === 'mask') run = watched.maskOldest(action.count).messages;
+      expect(watched.usagePct).toBeLessThan(90);
+      seen.add(action.type);
+    }
+    expect([...seen].sort()).toEqual(['continue', 'mask']);
   });
 
-  it('4.1 masking starts at turn M + 1, and the first two turns have no privilege', () => {
-    const masksAt = (t: number) =>
-      changedTurns(history(t, 400), fitChat(history(t, 400), { policy: slidingWindow() }).messages);
-    expect([masksAt(10), masksAt(11), masksAt(12), masksAt(15)]).toEqual([[], [1], [1, 2], range(1, 5)]);
+  it('3.6#3 the newest turns are never masked, and where nothing is left nothing is said', () => {
+    const run = history(8, 4000);
+    const watched = manager({ contextLimit: 10_000 });
+    watched.setMessages(run);
+    expect(changedTurns(run, watched.maskOldest(100).messages)).toEqual([1, 2, 3]);
+    expect(watched.maskOldest(100).notice).toBeUndefined();
+    for (const _ of range(1, 5)) expect(at(80, watched)).toEqual({ type: 'continue', because: 'nothing-to-mask' });
   });
 
-  it('4.1 what stays visible comes back untouched when the manager is asked again', () => {
-    const manager = new ObservationMaskingContextManager({ windowSize: 1, placeholder: '[gone]' });
-    manager.addTurn('r1', 'a1', 'first observation with some text');
-    expect(manager.getMaskedContext('S', 'U')).toBe(
-      'S\nU\n\nTurn 1:\nReasoning: r1\nAction: a1\nObservation: first observation with some text\n',
-    );
-    manager.addTurn('r2', 'a2', 'second');
-    expect(manager.getMaskedContext('S', 'U')).toBe(
-      'S\nU\n\nTurn 1:\nReasoning: r1\nAction: a1\nObservation: [gone]\n\n\nTurn 2:\nReasoning: r2\nAction: a2\nObservation: second\n',
-    );
+  it('3.6#4 output that only looks masked is output, and is masked', () => {
+    const run = [
+      user('go'),
+      ...toolTurn({ id: 'a', output: `["masked", "and more"] ${prose(400)}` }),
+      ...history(6).slice(2),
+    ];
+    const watched = manager({ contextLimit: 10_000 });
+    watched.setMessages(run);
+    const [first = ''] = results(watched.maskOldest(1).messages);
+    expect(isPlaceholder(first)).toBe(true);
   });
 
-  it('4.1 savings are counted in tokens, not in words, and never assumed', () => {
-    const manager = new ObservationMaskingContextManager({ windowSize: 1 });
-    const output = 'a,b;c.d:'.repeat(100);
-    for (const i of range(1, 3)) manager.addTurn('r', 'a', `${i}${output}`);
-    const savings = manager.estimateTokenSavings();
-    const sizes = range(1, 3).map((i) => countTokens(`${i}${output}`));
-    const total = sizes.reduce((sum, size) => sum + size, 0);
-    const saved = (sizes[0] ?? 0) + (sizes[1] ?? 0) - 2 * countTokens('[Observation omitted for brevity]');
-    expect(savings.totalObservationTokens).toBeGreaterThanOrEqual(total);
-    expect(savings.estimatedSavedTokens).toBe(saved);
-    expect(savings.reductionPercent).toBeCloseTo((saved / savings.totalObservationTokens) * 100, 6);
-    expect(new ObservationMaskingContextManager().estimateTokenSavings()).toMatchObject({
-      totalObservationTokens: 0,
-      estimatedSavedTokens: 0,
-      reductionPercent: 0,
-    });
+  it('3.6#5 no notice, placeholder or carryover halves a character', () => {
+    const run = [user('🎉'.repeat(4000)), ...toolTurn({ id: 'a', tool: '👩‍👩‍👧', output: '漢字🎉'.repeat(2000) })];
+    for (const maxTokens of range(150, 190))
+      expect(contents(extractCarryover(run, { maxTokens, format: chat })).every(isWhole)).toBe(true);
   });
 
-  it('4.1 the placeholder is one, and a user may write any of the others, turn included', () => {
-    const placeholder = ({ turn }: { readonly turn: number }): string =>
-      `[Turn ${turn} observation omitted for brevity]`;
-    const run = history(4, 600);
-    expect(results(fitChat(run, { policy: slidingWindow({ turns: 2, placeholder }) }).messages).slice(0, 2)).toEqual([
-      '[Turn 1 observation omitted for brevity]',
-      '[Turn 2 observation omitted for brevity]',
-    ]);
-    expect(
-      results(
-        fitChat(run, { policy: slidingWindow({ turns: 3, placeholder: '[Tool output truncated]' }) }).messages,
-      )[0],
-    ).toBe('[Tool output truncated]');
+  it('3.6#7 carryover has a budget, holds the task, and carries no notices and no masks', () => {
+    const run = [
+      ...history(12, 4000),
+      system(compressedNotice({ masked: 3, total: 3, reclaimedPct: 4 })),
+      ...toolTurn({ id: 'm', output: describeResult('bash', prose(4000)) }),
+      ...toolTurn({ id: 'z', output: prose(4000) }),
+    ];
+    const carried = extractCarryover(run, { turns: 5, maxTokens: 1000, format: chat });
+    expect(carried[1]).toEqual(user('Fix the build.'));
+    expect(contents(carried).some((text) => isManagerNotice(text) || isPlaceholder(text))).toBe(false);
+    expect(unpaired(carried)).toEqual([]);
+    expect(countTokens(contents(carried).join('\n'))).toBeLessThanOrEqual(1050);
+  });
+
+  it('3.6#7 restarts end: a carryover is always below the soft threshold, and there is a last restart', () => {
+    const watched = manager({ contextLimit: 5000, maxRestarts: 3 });
+    const types: string[] = [];
+    let run = history(1, 8000);
+    for (const n of range(2, 200)) {
+      run = [...run, ...toolTurn({ id: `c${n}`, text: prose(3000), output: prose(8000) })];
+      watched.setMessages(run);
+      const action = watched.evaluate();
+      types.push(action.type);
+      if (action.type === 'mask') run = watched.maskOldest(action.count).messages;
+      if (action.type === 'context-full') break;
+      if (action.type !== 'restart') continue;
+      const { carryover } = watched.restart();
+      run = [...carryover];
+      expect(watched.usagePct).toBeLessThan(70);
+    }
+    expect(types.filter((type) => type === 'restart')).toHaveLength(3);
+    expect(types.at(-1)).toBe('context-full');
+  });
+
+  it('3.6#8 hysteresis: a spike that went away winds down anew, it does not restart at once', () => {
+    const watched = manager();
+    at(75, watched);
+    expect(at(92, watched).type).toBe('wind-down');
+    expect(at(60, watched).type).toBe('continue');
+    at(75, watched);
+    expect(at(92, watched).type).toBe('wind-down');
+  });
+
+  it('3.6#8 a jump over the hard threshold masks first', () => {
+    const watched = manager({ contextLimit: 20_000, policy: oldestBatch({ window: 4 }) });
+    watched.setMessages(history(20, 4000));
+    at(50, watched);
+    const action = at(97, watched);
+    expect(action.type).toBe('mask');
+    if (action.type === 'mask') watched.maskOldest(action.count);
+    expect(watched.evaluate()).toEqual({ type: 'continue' });
+  });
+
+  it('3.6#8 a prompt that is too long is known before it is sent', () => {
+    const watched = manager();
+    at(20, watched);
+    expect(watched.preflight([user(prose(20_000))]).fits).toBe(false);
   });
 });
 
