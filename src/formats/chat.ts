@@ -16,14 +16,31 @@ export const chat: Format<ChatMessage> = createFormat<ChatMessage>({
   check,
 });
 
-class ChatViewer implements Viewer<ChatMessage> {
+/** Counts turns. Parallel calls may be written as one message each: those that follow each other are one reply. */
+class TurnCount {
   turn = 0;
+  #endsInCall = false;
+
+  add(message: ChatMessage, calls: number): void {
+    const isCall = message.role === 'assistant' && calls > 0;
+    if (message.role === 'assistant' && !(isCall && this.#endsInCall)) this.turn += 1;
+    this.#endsInCall = isCall;
+  }
+}
+
+class ChatViewer implements Viewer<ChatMessage> {
+  readonly #count = new TurnCount();
   #index = 0;
   readonly #calls = new Calls();
+
+  get turn(): number {
+    return this.#count.turn;
+  }
 
   add(message: ChatMessage, into: Segment[]): void {
     const index = this.#index++;
     if (!isRecord(message)) return;
+    if (message.role !== 'assistant') this.#count.add(message, 0);
     const text = typeof message.content === 'string' ? message.content : '';
     if (message.role === 'assistant') this.#addReply(message, index, text, into);
     else if (message.role === 'tool') into.push(this.#result(message, index, text));
@@ -34,10 +51,11 @@ class ChatViewer implements Viewer<ChatMessage> {
   }
 
   #addReply(message: ChatMessage, index: number, text: string, into: Segment[]): void {
-    const turn = ++this.turn;
     const tags = tagsOf(message);
     const calls = callsOf(message);
     const pair = pairCall(message, calls);
+    this.#count.add(message, calls.length + (pair === undefined ? 0 : 1));
+    const { turn } = this;
     if (pair !== undefined) {
       this.#calls.made(pair, asString(message.name));
       into.push(newSegment('action', this.#at(index), { text }, { callId: pair, tool: asString(message.name), tags }));
@@ -97,11 +115,13 @@ function callIds(message: ChatMessage): string[] {
 }
 
 function check(messages: readonly ChatMessage[]): Violation[] {
-  let turn = 0;
+  const count = new TurnCount();
   const steps = messages.map((message): PairStep => {
-    if (message?.role === 'assistant') return { turn: ++turn, calls: callIds(message) };
+    const calls = message?.role === 'assistant' ? callIds(message) : [];
+    if (isRecord(message)) count.add(message, calls.length);
+    const { turn } = count;
     const id = message?.role === 'tool' ? answerId(message) : undefined;
-    return id === undefined ? { turn } : { turn, results: [id] };
+    return id === undefined ? { turn, calls } : { turn, results: [id] };
   });
   return checkPairs(steps, chatPairWords);
 }

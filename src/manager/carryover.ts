@@ -1,5 +1,5 @@
 import { PalimpsestError } from '../errors.ts';
-import { isNote, isPlaceholder, readNotice } from '../laws/idempotent.ts';
+import { isPlaceholder, readNotice, summaryHeader } from '../laws/idempotent.ts';
 import type { AnyFormat, Format, FormatName, Segment } from '../message.ts';
 import { checkOptions, count, func, positive } from '../options.ts';
 import { checkedCounter, formatRule, resolveFormat } from '../plan/fit.ts';
@@ -7,9 +7,9 @@ import { Ledger } from '../plan/ledger.ts';
 import { reduce } from '../plan/reduce.ts';
 import type { TurnRow } from '../plan/rows.ts';
 import { removable } from '../plan/stages/drop.ts';
-import { readSummary } from '../plan/summary.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
+import type { ContextSource } from './context-manager-options.ts';
 import { isManagerNotice } from './notices.ts';
 import { impossible, RENDER_STAGES } from './render-with-budget.ts';
 import { leadingSystem, sizeOfMessages } from './sizes.ts';
@@ -25,8 +25,8 @@ export interface CarryoverOptions<M = unknown> {
 }
 
 /**
- * What a new session begins with: system prompt and task, always, and the last turns, whole, as far as the budget goes.
- * Pairs stay together. Notices of ours and turns whose results are masked stay behind.
+ * The messages with which a new session begins: system prompt and task, always, a summary of earlier turns, and the last
+ * turns, whole, as far as the budget goes. Pairs stay together. Notices and turns whose results are masked are not carried over.
  */
 export function extractCarryover<M>(messages: readonly M[], options: CarryoverOptions<M> = {}): M[] {
   checkOptions('extractCarryover', options, { turns: count, maxTokens: positive, format: formatRule, counter: func });
@@ -69,16 +69,23 @@ function essentials<M>(messages: readonly M[], format: Format<M>): M[] {
   return messages.filter((_, i) => i < head || kept.has(i));
 }
 
-/** Messages that say nothing but a notice or a summary of ours. */
+/** The conversation of a session, with the summary that stands for its older turns in the place where the view has it. */
+export function withSummaryOf<M>(session: Pick<ContextSource<M>, 'format' | 'messages' | 'view'>): readonly M[] {
+  const { format } = session;
+  const isSummary = (message: M): boolean => format.view([message]).some(({ text }) => text.startsWith(summaryHeader));
+  const view = session.view();
+  const at = view.findIndex(isSummary);
+  const messages = session.messages();
+  if (at < 0) return messages;
+  const others = messages.filter((message) => !isSummary(message));
+  return [...others.slice(0, at), view[at] as M, ...others.slice(at)];
+}
+
+/** Leaves out messages that say nothing but a notice of ours. */
 function withoutNotices<M>(messages: readonly M[], format: Format<M>): M[] {
   const segments = format.view(messages);
-  const first = segments.find(({ kind }) => kind === 'user');
-  const isOurs = (segment: Segment): boolean => {
-    if (segment.kind !== 'system' && segment.kind !== 'user') return false;
-    // A task may begin with the words of a summary: then it is one only if it can be read as one.
-    const isTask = segment === first && readNotice(segment.text) === undefined && !readSummary(segment.text);
-    return isManagerNotice(segment.text) || (isNote(segment.text) && !isTask);
-  };
+  const isOurs = ({ kind, text }: Segment): boolean =>
+    (kind === 'system' || kind === 'user') && (isManagerNotice(text) || readNotice(text) !== undefined);
   const [said, own] = [new Set<number>(), new Set<number>()];
   for (const segment of segments) (isOurs(segment) ? said : own).add(segment.message);
   return messages.filter((_, i) => own.has(i) || !said.has(i));

@@ -7,8 +7,8 @@ export type ContextAction<M> =
   | { readonly type: 'mask'; readonly count: number }
   /** Tell the model to save its state. */
   | { readonly type: 'wind-down'; readonly notice: string }
-  /** Begin anew with these messages: `restart()`. */
-  | { readonly type: 'restart'; readonly carryover: readonly M[] }
+  /** Start the next session with these messages: `restart()`. Undefined where the manager was given no messages. */
+  | { readonly type: 'restart'; readonly carryover: readonly M[] | undefined }
   /** The window is full, and `maxRestarts` is reached. */
   | { readonly type: 'context-full'; readonly because: 'max-restarts' };
 

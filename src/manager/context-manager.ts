@@ -9,7 +9,7 @@ import { handleOf } from '../store/handle.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
 import { Calibration } from './calibration.ts';
-import { extractCarryover } from './carryover.ts';
+import { extractCarryover, withSummaryOf } from './carryover.ts';
 import type { ContextAction, MaskResult, Preflight, Restart } from './context-action.ts';
 import {
   type Beside,
@@ -183,27 +183,29 @@ export class ContextManager<M = ChatMessage> {
   maskOldest(results?: number): MaskResult<M> {
     if (results !== undefined && !count.check(results))
       throw badOption('maskOldest argument results', count.expected, results);
+    this.#checkKnown('maskOldest');
     const before = this.promptTokens;
     const goal = results === undefined ? this.#goal(before) : { count: results };
     const { session } = this.#options;
     const forced = session?.force?.(goal) ?? forceEpoch(this.#view(), goal, this.#fitOptions());
-    const { messages, masked, tokens, hidden } = forced;
+    const { messages, masked, tokens, hidden, total } = forced;
     if (this.#messages && !session) this.#messages = messages;
     const savedTokens = tokens.before - tokens.after;
-    const { notice, reclaimedPct } = this.recordMask({ masked, savedTokens });
+    const { notice, reclaimedPct } = this.recordMask({ masked, savedTokens, total });
     const left = before - this.calibration.toReal(this.#model, savedTokens);
     if (this.#isBelow(left, this.softThreshold)) this.#update(CALM);
     return { messages, masked, total: this.maskedTotal, notice, reclaimedPct, hidden };
   }
 
-  /** Takes note of results that were masked elsewhere, with the tokens that this saved by estimate. */
-  recordMask({ masked, savedTokens }: { readonly masked: number; readonly savedTokens: number }): {
+  /** Records results that were masked elsewhere: how many, the estimated saving, and how many are masked now in all. */
+  recordMask(mask: { readonly masked: number; readonly savedTokens: number; readonly total?: number | undefined }): {
     readonly notice: string | undefined;
     readonly reclaimedPct: number;
   } {
+    const { masked, savedTokens } = mask;
     const saved = this.calibration.toReal(this.#model, savedTokens);
     const reclaimedPct = this.#pctOf(saved);
-    const total = this.maskedTotal + masked;
+    const total = Math.max(this.maskedTotal + masked, mask.total ?? 0);
     this.#update({ maskedTotal: total });
     const { promptTokens } = this.#state;
     if (promptTokens !== undefined) this.#setPrompt(Math.max(1, promptTokens - saved));
@@ -219,7 +221,9 @@ export class ContextManager<M = ChatMessage> {
 
   /** What a restart would carry over: the task and the last turns, within their budget. */
   carryover(): readonly M[] {
-    const messages = this.#options.session?.messages() ?? this.#messages ?? [];
+    this.#checkKnown('carryover');
+    const { session } = this.#options;
+    const messages = session ? withSummaryOf(session) : (this.#messages ?? []);
     const realTokens = this.#options.carryoverTokens ?? Math.ceil(this.#limit.soft.tokens / 2);
     const maxTokens = Math.max(1, Math.floor(realTokens / this.calibration.ratio(this.#model)));
     return extractCarryover(messages, {
@@ -267,7 +271,7 @@ export class ContextManager<M = ChatMessage> {
 
   #fullAction(): ContextAction<M> {
     return this.#mayRestart
-      ? { type: 'restart', carryover: this.carryover() }
+      ? { type: 'restart', carryover: this.#isKnown ? this.carryover() : undefined }
       : { type: 'context-full', because: 'max-restarts' };
   }
 
@@ -285,6 +289,15 @@ export class ContextManager<M = ChatMessage> {
   #goal(tokens: number): { readonly least: number; readonly saveTokens: number } {
     const excess = (tokens - this.#limit.soft.tokens) / this.calibration.ratio(this.#model);
     return { least: this.#maskBatch, saveTokens: excess };
+  }
+
+  /** Without messages there would be nothing to answer, and code that goes on with an empty list loses the conversation. */
+  #checkKnown(method: string): void {
+    if (this.#isKnown) return;
+    throw new PalimpsestError(
+      'BAD_INPUT',
+      `Expected the messages of the context before ${method} but found none; call setMessages(messages), or give the manager a session`,
+    );
   }
 
   get #isKnown(): boolean {

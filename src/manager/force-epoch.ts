@@ -12,6 +12,8 @@ export interface ForcedEpoch<M> {
   readonly messages: M[];
   /** How many results it masked. */
   readonly masked: number;
+  /** How many are masked now, those of the policy included. */
+  readonly total?: number;
   /** Estimated, before and after. */
   readonly tokens: { readonly before: number; readonly after: number };
   /** All that the messages hide, this epoch's results last. */
@@ -53,11 +55,12 @@ function plan<M>(messages: readonly M[], format: Format<M>, options: FitOptions)
   return planner;
 }
 
-function resultOf<M>(before: Planner<M>, after: Planner<M>): Pick<ForcedEpoch<M>, 'messages' | 'tokens' | 'hidden'> {
+function resultOf<M>(before: Planner<M>, after: Planner<M>): Omit<ForcedEpoch<M>, 'masked' | 'record'> {
   return {
     messages: after.messages(),
     tokens: { before: before.tokens, after: after.tokens },
     hidden: after.hidden.slice(),
+    total: after.ledger.observations.filter((result) => result.masked).length,
   };
 }
 

@@ -78,6 +78,7 @@ class MemorySession<M> implements AgentContext<M> {
     const rendered = renderWithBudget(this.view(), {
       ...renderLimits(this.manager, budget),
       counter: this.#counter,
+      conversationMessages: this.#conversation.conversationMessages(),
       ...budget,
       format: this.format,
       cut: this.#conversation.cut as Cut | undefined,

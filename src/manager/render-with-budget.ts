@@ -35,7 +35,7 @@ export interface RenderOptions<M = unknown> {
    * How many of the first messages are the conversation before the agent's loop. They stay while an iteration of the loop
    * could go. Without it, the oldest turns go first, whatever they are.
    */
-  readonly conversationMessages?: number;
+  readonly conversationMessages?: number | undefined;
   /** Shows the handle of what was omitted in the notice: where what is hidden is stored. */
   readonly recall?: boolean;
 }

@@ -94,6 +94,7 @@ export async function runAgent<M>(options: AgentOptions<M>): Promise<AgentResult
     await run.begin();
     await run.skipOpenCalls();
     await context.add(...said);
+    if (said.length > 0) await context.log({ type: 'run_start' });
     return run.toEnd({ isResumed: options.task === undefined });
   });
 }

@@ -1,5 +1,5 @@
 import type { AnyFormat, Format, FormatName } from '../message.ts';
-import { badOption, checkOptions, func, oneOf, positive } from '../options.ts';
+import { badOption, checkOptions, count, func, oneOf, positive } from '../options.ts';
 import { formatRule, resolveFormat } from '../plan/fit.ts';
 import type { HandleOptions } from '../plan/handles.ts';
 import { type Hidden, Ledger } from '../plan/ledger.ts';
@@ -10,6 +10,8 @@ export interface TrimOptions<M = unknown> extends HandleOptions {
   /** How many messages may stay, such as `actorMessageLimit` says. */
   readonly maxMessages: number;
   readonly format?: Format<M> | AnyFormat | FormatName;
+  /** How many of the first messages are the conversation before the agent's loop: they go after its iterations. */
+  readonly conversationMessages?: number | undefined;
 }
 
 /** What `trimMessages` answers. */
@@ -23,28 +25,30 @@ export interface Trimmed<M> {
 /** A trim goes down to this share, so that it does not move with every message that comes. */
 const ROOM = 0.75;
 
-/** Whole turns go; where there are none, since nothing was ever answered, the oldest messages behind the task. */
+/** Whole turns go, of the loop first; where nothing was ever answered, the oldest messages behind the task. */
 const STAGES: readonly Stage[] = [
   { kind: 'drop', what: 'turns' },
+  { kind: 'drop', what: 'conversation' },
   { kind: 'drop', what: 'unanswered' },
 ];
 
 /** Leaves the oldest turns out of a list that is too long: whole turns, never the task, with a notice that counts them. */
 export function trimMessages<M>(messages: readonly M[], options: TrimOptions<M>): Trimmed<M> {
   checkOptions('trimMessages', options, RULES);
-  const { maxMessages: max, format, handleOf, show } = options;
+  const { maxMessages: max, format, handleOf, show, conversationMessages: keepMessages = 0 } = options;
   if (max === undefined) throw badOption('trimMessages option maxMessages', positive.expected, max);
   if (messages.length <= max) return { messages: messages.slice(), dropped: 0, hidden: [] };
   // Messages are counted, not their sizes.
   const counter = (): number => 0;
   const ledger = Ledger.of(messages, resolveFormat<M>(messages, format), { counter, handleOf, show });
-  reduce(ledger, { max, measure: 'messages', target: Math.floor(ROOM * max), stages: STAGES, window: 0 });
+  reduce(ledger, { max, measure: 'messages', target: Math.floor(ROOM * max), stages: STAGES, window: 0, keepMessages });
   return { messages: ledger.sent(), dropped: ledger.removedMessages, hidden: ledger.hidden };
 }
 
 const RULES = {
   maxMessages: positive,
   format: formatRule,
+  conversationMessages: count,
   handleOf: func,
   show: oneOf('nothing', 'handle', 'recall'),
 };

@@ -13,6 +13,7 @@ import { plannerFor } from './memory.ts';
 import { Planner } from './planner.ts';
 import { type EpochRecord, isSamePolicy, type Policy } from './policy.ts';
 import type { Report } from './report.ts';
+import type { Summarize } from './summary.ts';
 
 /** Options of `fit` and `createPlanner`. */
 export interface FitOptions {
@@ -114,7 +115,7 @@ export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitRes
     format,
     beside: [options.system, options.tools, options.contextWindows],
     sameAs: () => sameAs(options, format),
-    create: () => newPlanner(format, options),
+    create: () => newPlanner(format, options, { of: 'fit' }),
     isCold: isCold(options),
   });
   const budget = budgetOf(options);
@@ -131,16 +132,23 @@ export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitRes
 }
 
 /** A planner for one conversation, with the same options as `fit`. */
-export function createPlanner<M>(format: Format<M>, options: FitOptions = {}): Planner<M> {
-  checkOptions('fit', options, RULES);
-  return newPlanner(format, options);
+export function createPlanner<M>(format: Format<M>, options: FitOptions = {}, summarize?: Summarize): Planner<M> {
+  checkOptions('createPlanner', options, RULES);
+  return newPlanner(format, options, { of: 'createPlanner', summarize });
 }
 
-function newPlanner<M>(format: Format<M>, options: FitOptions): Planner<M> {
+interface PlannerMaking {
+  /** The function that the caller called. */
+  readonly of: string;
+  /** Finds summaries, in place of the policy's own function. */
+  readonly summarize?: Summarize | undefined;
+}
+
+function newPlanner<M>(format: Format<M>, options: FitOptions, { of, summarize }: PlannerMaking): Planner<M> {
   const { handleOf, recall = false, model } = options;
   const policy = policyOf(options);
   const counter = options.counter ? checkedCounter(options.counter) : countTokens;
-  if (recall && !handleOf) throw badOption('fit option handleOf', 'a function where recall is on', handleOf);
+  if (recall && !handleOf) throw badOption(`${of} option handleOf`, 'a function where recall is on', handleOf);
   return new Planner(format, {
     policy,
     counter,
@@ -150,7 +158,8 @@ function newPlanner<M>(format: Format<M>, options: FitOptions): Planner<M> {
     epochs: options.facts?.epochs,
     show: recall ? (hasRecallTool(options.tools) ? 'recall' : 'handle') : 'nothing',
     keepSigned: options.boundThinking === 'keep',
-    besideTokens: sizeBeside('system', options.system, counter) + sizeBeside('tools', options.tools, counter),
+    besideTokens: sizeBeside(of, 'system', options.system, counter) + sizeBeside(of, 'tools', options.tools, counter),
+    summarize,
   });
 }
 
@@ -226,16 +235,16 @@ function likelyFormat(messages: readonly unknown[]): FormatName | undefined {
   return roles.includes('system') || roles.includes('developer') ? name : 'anthropic';
 }
 
-function sizeBeside(name: 'system' | 'tools', value: unknown, counter: Counter): number {
+function sizeBeside(of: string, name: 'system' | 'tools', value: unknown, counter: Counter): number {
   if (value === undefined || value === null) return 0;
-  return counter(typeof value === 'string' ? value : writeBeside(name, value));
+  return counter(typeof value === 'string' ? value : writeBeside(of, name, value));
 }
 
-function writeBeside(name: 'system' | 'tools', value: unknown): string {
+function writeBeside(of: string, name: 'system' | 'tools', value: unknown): string {
   try {
     return JSON.stringify(value) ?? '';
   } catch {
-    throw badOption(`fit option ${name}`, 'a text or what can be written as JSON', value);
+    throw badOption(`${of} option ${name}`, 'a text or what can be written as JSON', value);
   }
 }
 

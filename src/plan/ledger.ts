@@ -144,6 +144,9 @@ export class Ledger<M> implements RequestView {
   readonly #reads = new Map<string, Result[]>();
   /** The text before each turn, as far as it is known. */
   readonly #textBefore: number[] = [0];
+  #leadingSystem = 0;
+  /** The place of the notice, once turns were taken apart and turn 0 is one of many messages. */
+  #splitSlot: number | undefined;
   #changes: Change[] = [];
   /** Turns and notes before this request, once it changed them. */
   #shape: Shape | undefined;
@@ -273,7 +276,8 @@ export class Ledger<M> implements RequestView {
   }
 
   #takeCall(segment: Segment, row: TurnRow): void {
-    this.#openCalls.made(segment.callId ?? '', { row, message: segment.message, args: segment.text });
+    const isProse = !isArguments(segment);
+    this.#openCalls.made(segment.callId ?? '', { row, message: segment.message, args: segment.text, isProse });
     row.openCalls += 1;
     row.hasCalls = true;
   }
@@ -315,13 +319,15 @@ export class Ledger<M> implements RequestView {
     return !masked && tokens > LEAST_SHOWN && tokens <= most && !isTruncated(text);
   }
 
-  /** Turn 0: notes of ours that came back to us. */
+  /** Turn 0: where the system prompt ends, and notes of ours that came back to us. */
   #takeHead(index: number): void {
     const [only, more] = this.segments.slice(this.#firstSegment[index]);
     const note = only && more === undefined ? this.#readNote(only.kind, only.text) : undefined;
-    if (!note) return;
-    this.notes = { ...this.notes, ...note };
-    this.#noteMessages.push(index);
+    if (note) {
+      this.notes = { ...this.notes, ...note };
+      this.#noteMessages.push(index);
+    } else if (only?.kind === 'system' && this.#leadingSystem === index - this.#noteMessages.length)
+      this.#leadingSystem += 1;
   }
 
   /** In the role in which we write them; words of another role, or a user's first, only where they are ours to the letter. */
@@ -604,7 +610,9 @@ export class Ledger<M> implements RequestView {
   /** The part of a turn that goes: all of it, or all but the question that the next turn answers. */
   removal(row: TurnRow, { keepsQuestion }: { readonly keepsQuestion: boolean }): Removal {
     const next = this.rows[row.number + 1];
-    const isAnswered = keepsQuestion && next?.from === row.to && this.#isReply(next.from);
+    // Words behind tool results steer a loop, and go with its iteration.
+    const mayStay = keepsQuestion && !row.hasCalls && !this.isSplit;
+    const isAnswered = mayStay && next?.from === row.to && this.#isReply(next.from);
     const to = isAnswered ? this.#questionOf(row) : row.to;
     const kept = this.#sizeBetween(to, row.to);
     return { row, to, messages: to - row.from, tokens: row.tokens - kept.tokens, chars: row.chars - kept.chars };
@@ -734,6 +742,8 @@ export class Ledger<M> implements RequestView {
   /** Takes all turns apart into their messages, so that one can go without the others. Not taken back by `undoRequest`. */
   splitTurns(): void {
     this.isSplit = true;
+    const isTaskFirst = this.#taskMessage < (this.rows[0]?.to ?? 0);
+    this.#splitSlot ??= isTaskFirst ? this.#taskMessage + 1 : this.#leadingSystem;
     const head = new TurnRow(0, 0);
     const rows = [head];
     const rowOf = new Map<number, TurnRow>();
@@ -921,7 +931,7 @@ export class Ledger<M> implements RequestView {
 
   /** The first message that this request carries differently from the one before, if any. */
   firstChange(): number | undefined {
-    let first = this.#shape ? this.#noteSlot() : Number.POSITIVE_INFINITY;
+    let first = this.#shape ? this.#changedSlot(this.#shape) : Number.POSITIVE_INFINITY;
     // What stands in the last turn goes out for the first time.
     for (const { result } of this.#changes)
       if (result.row !== this.lastRow) first = Math.min(first, result.original.message);
@@ -944,13 +954,11 @@ export class Ledger<M> implements RequestView {
     if (!this.#notesChanged()) return tokens;
     // Notes that came back to us are left out with the messages, and stand anew at their place.
     for (const index of this.#noteMessages) if (index >= message) tokens -= this.#messageTokens[index] ?? 0;
-    return message <= this.#noteSlot() ? tokens + this.#sizeOf(this.notes).tokens - this.#keptSummary() : tokens;
-  }
-
-  /** The size of a summary that this request left as it was, though it changed the notice behind it. */
-  #keptSummary(): number {
-    const summary = this.#shape?.notes.summary;
-    return summary !== undefined && summary === this.notes.summary ? MESSAGE_TOKENS + this.counter(summary) : 0;
+    const { summary, notice } = this.notes;
+    const isKept = summary === this.#shape?.notes.summary && message === this.#slotOf('summary');
+    if (message <= this.#slotOf('summary') && summary !== undefined && !isKept)
+      tokens += this.#sizeOf({ summary }).tokens;
+    return message <= this.#slotOf('notice') && notice ? tokens + this.#sizeOf({ notice }).tokens : tokens;
   }
 
   sent(): M[] {
@@ -969,13 +977,21 @@ export class Ledger<M> implements RequestView {
   #inserts(): InsertEdit[] {
     if (!this.#notesChanged()) return [];
     const role = this.format.noteRole;
-    const before = this.#noteSlot();
-    return noteTexts(this.notes).map((text) => Object.freeze({ kind: 'insert', before, role, text }));
+    return (['summary', 'notice'] as const).flatMap((note) => {
+      const [text] = noteTexts({ [note]: this.notes[note] });
+      return text === undefined ? [] : Object.freeze({ kind: 'insert', before: this.#slotOf(note), role, text });
+    });
   }
 
-  /** Notes go where the gap is: behind the task. */
-  #noteSlot(): number {
-    return this.rows[0]?.to ?? 0;
+  /** A summary follows the system prompt, where its role is that of one; a notice is where the gap is, behind the task. */
+  #slotOf(note: keyof Notes): number {
+    const isPrompt = note === 'summary' && this.format.noteRole === 'system' && this.#leadingSystem > 0;
+    return isPrompt ? this.#leadingSystem : (this.#splitSlot ?? this.rows[0]?.to ?? 0);
+  }
+
+  /** The place of the first note that changed since the request before. */
+  #changedSlot({ notes }: Shape): number {
+    return this.#slotOf(notes.summary === this.notes.summary ? 'notice' : 'summary');
   }
 
   #notesChanged(): boolean {

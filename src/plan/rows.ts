@@ -48,6 +48,8 @@ export interface Call {
   readonly row: TurnRow;
   readonly message: number;
   readonly args: string;
+  /** The arguments are the agent's own words: a call without any that can be read. */
+  readonly isProse: boolean;
 }
 
 /** A placeholder, its size, and what its handle stands for. */

@@ -3,6 +3,7 @@ import type { LoggedEvent } from './session-event.ts';
 
 const LOGGED = [
   'token_usage',
+  'run_start',
   'session_end',
   'status_change',
   'approval_required',

@@ -36,6 +36,8 @@ export interface ConversationState<M> {
   readonly winding_down: boolean;
   readonly usage?: KnownUsage;
   readonly cut?: unknown;
+  /** The event with which the last run began. */
+  readonly run_start?: number;
   readonly approvals: Readonly<Record<string, Approval>>;
   readonly skipped: Readonly<Record<string, string>>;
   readonly messages: readonly string[];
@@ -72,6 +74,7 @@ export class Conversation<M> {
   usage: KnownUsage | undefined;
   isWindingDown = false;
   cut: unknown;
+  #runStart: number | undefined;
 
   constructor(options: ConversationOptions<M>) {
     this.#options = options;
@@ -125,13 +128,16 @@ export class Conversation<M> {
       this.usage = { prompt_tokens, view_tokens, completion_tokens: before + completion_tokens };
       this.isWindingDown = winding_down;
     },
-    context_mask: ({ masks, observations_masked, prompt_tokens, view_tokens }) => {
+    context_mask: ({ masks, observations_masked, total_masked, prompt_tokens, view_tokens }) => {
       this.#view.mask(masks);
-      this.totalMasked += observations_masked;
+      this.totalMasked = total_masked ?? this.totalMasked + observations_masked;
       if (this.usage && prompt_tokens !== undefined) this.usage = { ...this.usage, prompt_tokens, view_tokens };
     },
     context_cut: ({ cut, first }) => {
       if (first === undefined || first === (this.keyAt(0) ?? null)) this.cut = cut ?? undefined;
+    },
+    run_start: ({ seq }) => {
+      this.#runStart = seq;
     },
     wind_down: () => {
       this.isWindingDown = true;
@@ -177,6 +183,14 @@ export class Conversation<M> {
     return view_tokens === undefined ? prompt_tokens : Math.max(1, prompt_tokens + this.viewTokens() - view_tokens);
   }
 
+  /** How many of the messages that go out came before the loop of the last run; undefined where it has not begun. */
+  conversationMessages(): number | undefined {
+    const start = this.#runStart;
+    if (start === undefined) return undefined;
+    const length = this.#view.items().findIndex(({ key }) => key !== undefined && Number.parseInt(key, 10) > start);
+    return length < 0 ? undefined : length;
+  }
+
   /** The key of the message with that index. */
   keyAt(index: number): string | undefined {
     return this.#entries[index]?.key;
@@ -210,6 +224,7 @@ export class Conversation<M> {
       winding_down: this.isWindingDown,
       ...(this.usage === undefined ? {} : { usage: this.usage }),
       ...(this.cut === undefined ? {} : { cut: this.cut }),
+      ...(this.#runStart === undefined ? {} : { run_start: this.#runStart }),
       approvals: Object.fromEntries(this.approvals()),
       skipped: Object.fromEntries(this.skipped()),
       messages,
@@ -240,6 +255,7 @@ export class Conversation<M> {
     this.isWindingDown = state.winding_down;
     this.usage = state.usage;
     this.cut = state.cut;
+    this.#runStart = state.run_start;
     this.#approvals = new Map(Object.entries(state.approvals));
     this.#skipped = new Map(Object.entries(state.skipped));
     return state.messages.filter((key) => !byKey.has(key));
@@ -280,7 +296,10 @@ export class Conversation<M> {
   #trim(): void {
     const { limit, format } = this.#options;
     if (this.#entries.length <= limit) return;
-    const kept = new Set(trimMessages(this.messages(), { maxMessages: limit, format }).messages);
+    const start = this.#runStart ?? 0;
+    const conversationMessages = this.#entries.filter(({ key }) => Number.parseInt(key, 10) < start).length;
+    const options = { maxMessages: limit, format, conversationMessages };
+    const kept = new Set(trimMessages(this.messages(), options).messages);
     const dropped = this.#entries.filter(({ message }) => !kept.has(message));
     if (dropped.length === 0) return;
     this.#entries = this.#entries.filter(({ message }) => kept.has(message));
@@ -307,5 +326,6 @@ export class Conversation<M> {
     this.isWindingDown = false;
     this.usage = undefined;
     this.cut = undefined;
+    this.#runStart = undefined;
   }
 }

@@ -144,6 +144,7 @@ export class DurableSession<M> implements Session<M> {
       ...renderLimits(this.#manager, budget),
       counter: conversation.counter,
       recall: store !== undefined,
+      conversationMessages: this.#conversation.conversationMessages(),
       ...budget,
       format: this.format,
       cut: before,

@@ -87,6 +87,11 @@ export interface ContextCut {
   readonly first?: string | null;
 }
 
+/** An agent's loop begins: the messages before it are the conversation, which stays while an iteration could go. */
+export interface RunStart {
+  readonly type: 'run_start';
+}
+
 /** The session is over. It goes on if a message is added. */
 export interface SessionEnd {
   readonly type: 'session_end';
@@ -143,6 +148,7 @@ export interface Checkpoint {
 /** What `session.log` takes. */
 export type LoggedEvent =
   | TokenUsage
+  | RunStart
   | SessionEnd
   | StatusChange
   | ApprovalRequired

@@ -47,7 +47,7 @@ function summariseRows<M>(
   rows: readonly TurnRow[],
   { fromOriginals = false }: Range,
 ): boolean {
-  const removed = ledger.removalOf(rows);
+  const removed = rows.map((row) => ledger.removal(row, { keepsQuestion: false }));
   const text = ledger.write(removed);
   if (text === undefined) return false;
   const earlier = ledger.notes.summary;
@@ -100,8 +100,10 @@ function tell<M>(ledger: Ledger<M>, removed: readonly Removal[], fromOriginals: 
 /** The longest subject of a call: the outcome itself needs the room. */
 const MAX_SUBJECT = 40;
 
-function outcomeOf({ tool = 'result', args, isError }: Result, text: string): Outcome {
-  const about = `${tool} ${quote(subjectOf(args), MAX_SUBJECT)}`.trim();
+function outcomeOf({ tool = 'result', call, args, isError }: Result, text: string): Outcome {
+  // The agent's own words about a call are no outcome of it.
+  const subject = call?.isProse ? '' : quote(subjectOf(args), MAX_SUBJECT);
+  const about = `${tool} ${subject}`.trim();
   if (isPlaceholder(text)) {
     const said = /^\[(.+ (?:failed|\d+ lines?)[^·]*?) ?(?:·.*)?\]$/.exec(text)?.[1];
     return { line: said ?? about, failed: isError || / failed\b/.test(said ?? '') };
