@@ -205,7 +205,7 @@ export class ContextManager<M = ChatMessage> {
     const { masked, savedTokens } = mask;
     const saved = this.calibration.toReal(this.#model, savedTokens);
     const reclaimedPct = this.#pctOf(saved);
-    const total = Math.max(this.maskedTotal + masked, mask.total ?? 0);
+    const total = masked > 0 ? Math.max(this.maskedTotal + masked, mask.total ?? 0) : this.maskedTotal;
     this.#update({ maskedTotal: total });
     const { promptTokens } = this.#state;
     if (promptTokens !== undefined) this.#setPrompt(Math.max(1, promptTokens - saved));

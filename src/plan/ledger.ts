@@ -439,8 +439,8 @@ export class Ledger<M> implements RequestView {
     return true;
   }
 
-  /** Shortens a result that stays visible. */
-  clip(result: Result, write: (handle: string) => string): boolean {
+  /** Shortens a result that stays visible: when it arrives (`truncate`), or later. */
+  clip(result: Result, write: (handle: string) => string, why: 'clip' | 'truncate' = 'clip'): boolean {
     const isOutput = this.isFree(result) && !result.masked && !this.#mayBeCustom(result.text);
     const stored = isOutput ? this.#stored(result) : undefined;
     const handle = stored === undefined ? undefined : this.#shownHandle(stored);
@@ -450,7 +450,7 @@ export class Ledger<M> implements RequestView {
     // Else an image would go without a word.
     if (text === result.text) return false;
     if (result.row !== this.lastRow) this.revision += 1;
-    this.#replace(result, 'clip', { stored, text, tokens, handle });
+    this.#replace(result, why, { stored, text, tokens, handle });
     return true;
   }
 
@@ -709,7 +709,7 @@ export class Ledger<M> implements RequestView {
   #hasCutReads(): boolean {
     const most = this.#options.maxResultTokens ?? Number.POSITIVE_INFINITY;
     for (const { result, tokens } of this.#changes)
-      if (result.why === 'clip' && result.use?.range && tokens <= most) return true;
+      if (result.why !== 'mask' && result.use?.range && tokens <= most) return true;
     return false;
   }
 

@@ -4,11 +4,12 @@ import type { Edit, Format, Plan, Violation } from '../message.ts';
 import { Copies } from './copies.ts';
 import { type Hidden, Ledger, type LedgerOptions } from './ledger.ts';
 import { houseStyle } from './placeholder.ts';
-import type { EpochRecord, Observation, Policy, Reason, Step } from './policy.ts';
+import type { EpochRecord, Policy, Reason, Step } from './policy.ts';
 import { type Budget, type ReductionStage, reduce, type Stage, sizeOf } from './reduce.ts';
 import { createReport, type Decision, type Report, type Requirement } from './report.ts';
+import type { Result } from './rows.ts';
 import type { Snapshot } from './snapshot.ts';
-import { clipResult } from './stages/clip.ts';
+import { truncateArrival } from './stages/clip.ts';
 import { maskAll, outsideWindow, segmentsOf } from './stages/mask.ts';
 import { type SummaryBudget, summariseTurns } from './stages/summarise.ts';
 import { type Summarize, summarizeNow } from './summary.ts';
@@ -306,10 +307,8 @@ export class Planner<M> {
     const { maxResultTokens, truncation } = this.#policy;
     const { observations, lastRow } = this.#ledger;
     if (maxResultTokens === undefined) return;
-    for (let i = observations.length - 1; i >= 0 && observations[i]?.row === lastRow; i--) {
-      const { tokens, segment } = observations[i] as Observation;
-      if (tokens > maxResultTokens) clipResult(this.#ledger, segment, maxResultTokens, truncation);
-    }
+    for (let i = observations.length - 1; i >= 0 && observations[i]?.row === lastRow; i--)
+      truncateArrival(this.#ledger, observations[i] as Result, maxResultTokens, truncation);
   }
 
   /** Brings the history below every limit. Answers what the last one that it exceeded made it do. */

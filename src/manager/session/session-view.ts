@@ -5,8 +5,8 @@ import { showHandle } from '../../plan/handles.ts';
 import type { Hidden } from '../../plan/ledger.ts';
 import { writeNotice } from '../../plan/notes.ts';
 import type { Planner } from '../../plan/planner.ts';
-import type { Policy } from '../../plan/policy.ts';
-import { type TruncateOptions, truncateResult } from '../../plan/truncate-result.ts';
+import type { Policy, Truncation } from '../../plan/policy.ts';
+import type { Summarize } from '../../plan/summary.ts';
 import { handleOf } from '../../store/handle.ts';
 import type { Counter } from '../../tokens/counter.ts';
 import { encodeValue } from './encode-value.ts';
@@ -19,18 +19,24 @@ export interface ViewOptions<M> {
   /** Handles are shown where there is a store, and named `recall` where the model has that tool. */
   readonly show: 'nothing' | 'handle' | 'recall';
   readonly maxResultTokens: number;
-  readonly truncation: NonNullable<TruncateOptions['strategy']>;
+  readonly truncation: Truncation;
+  /** Finds the summaries that were written, in place of the policy's own function. */
+  readonly summarize?: Summarize | undefined;
 }
 
 /** A message as it goes out; a note of ours has no key. */
 export interface Item<M> {
   readonly key?: string;
-  /** As it stood when it arrived: large results cut. */
-  readonly arrived: M;
+  /** As it was added. */
+  readonly original: M;
   readonly message: M;
+  /** The segments of the message that are masked. Large results that were only cut on arrival are not among them. */
+  readonly masked: ReadonlySet<number>;
 }
 
-/** How what goes out differs from what arrived, as data. */
+const NOTHING: ReadonlySet<number> = new Set();
+
+/** How what goes out differs from what was added, as data. Results that are cut on arrival are cut again when it is loaded. */
 export interface SentState<M> {
   /** The messages that go out. */
   readonly keys: readonly string[];
@@ -39,7 +45,7 @@ export interface SentState<M> {
   readonly notes: readonly { readonly before?: string; readonly note: M }[];
 }
 
-/** What would be sent now: results cut when they arrive, then masked by the policy, or because somebody said so. */
+/** What would be sent now: results cut when they arrive, then masked by the policy or by force. */
 export class SessionView<M> {
   readonly #options: ViewOptions<M>;
   #items: Item<M>[] = [];
@@ -59,8 +65,8 @@ export class SessionView<M> {
   /** Answers whether the message begins a reply. */
   add(message: M, key?: string): boolean {
     const { turn } = this.#viewer;
-    const arrived = this.#arrive(message, this.#viewer);
-    this.#take({ ...(key === undefined ? {} : { key }), arrived, message: arrived });
+    this.#viewer.add(message, []);
+    this.#take({ ...(key === undefined ? {} : { key }), original: message, message, masked: NOTHING });
     return this.#viewer.turn > turn;
   }
 
@@ -69,10 +75,8 @@ export class SessionView<M> {
     const items = this.items();
     const found = items.findIndex((item) => item.key !== undefined && next.includes(item.key));
     const index = found < 0 ? items.length : found;
-    const viewer = this.#options.format.viewer();
-    for (const item of items.slice(0, index)) viewer.add(item.message, []);
-    const arrived = this.#arrive(message, viewer);
-    this.#rebase([...items.slice(0, index), { key, arrived, message: arrived }, ...items.slice(index)]);
+    const item = { key, original: message, message, masked: NOTHING };
+    this.#rebase([...items.slice(0, index), item, ...items.slice(index)]);
     return index;
   }
 
@@ -87,14 +91,16 @@ export class SessionView<M> {
     return this.#messages;
   }
 
-  /** From now on these stand there. */
+  /** Applies the masks to all later requests. */
   mask(masks: readonly Mask[]): void {
     const masksOf = groupMasks(masks);
     const hidden: Hidden[] = [];
     const items = this.items().map((item) => {
       const own = this.#newMasks(item.message, masksOf.get(item.key ?? ''));
       for (const { segment } of own) hidden.push(...this.#hide(item.message, segment));
-      return own.length === 0 ? item : { ...item, message: this.#applyMasks(item.message, own) };
+      if (own.length === 0) return item;
+      const masked = new Set([...item.masked, ...own.map(({ segment }) => segment)]);
+      return { ...item, message: this.#applyMasks(item.message, own), masked };
     });
     if (hidden.length === 0) return;
     this.#rebase(items);
@@ -113,17 +119,19 @@ export class SessionView<M> {
     return [{ handle: handleOf(text), text, why: 'mask', turn: segment.turn, tool: segment.tool }];
   }
 
-  /** Leaves messages out and says so, behind what came before the first reply. */
+  /** Leaves messages out and says so in their place. */
   drop(keys: ReadonlySet<string>, dropped: readonly M[]): void {
     const earlier = this.items().filter((item) => this.#omitted(item) !== undefined);
     const notices = earlier.flatMap((item) => this.#segments(item.message).map(({ text }) => text));
     const text = [...notices, ...dropped.map(encodeValue)].join('\n');
     const handle = handleOf(text);
     const omitted = dropped.length + earlier.reduce((sum, item) => sum + (this.#omitted(item) ?? 0), 0);
-    const left = this.items().filter((item) => !earlier.includes(item) && !keys.has(item.key ?? ''));
+    const isLeft = (item: Item<M>): boolean => !earlier.includes(item) && !keys.has(item.key ?? '');
     const note = this.#note(writeNotice({ omitted, handle: showHandle(handle, this.#options) }));
-    const head = this.#headLength(left);
-    this.#rebase([...left.slice(0, head), { arrived: note, message: note }, ...left.slice(head)]);
+    const items = this.items();
+    const gap = items.findIndex(({ key }) => keys.has(key ?? ''));
+    const at = gap < 0 ? items.length : gap;
+    this.#rebase([...items.slice(0, at).filter(isLeft), noteItem(note), ...items.slice(at).filter(isLeft)]);
     this.#hidden.push({ handle, text, why: 'drop', turn: 1 });
   }
 
@@ -133,9 +141,11 @@ export class SessionView<M> {
     const nextKey = (i: number): string | undefined => items.slice(i).find(({ key }) => key !== undefined)?.key;
     return {
       keys: items.flatMap(({ key }) => key ?? []),
-      masks: items.flatMap(({ key, arrived, message }) =>
-        key === undefined ? [] : this.#masksOf(key, arrived, message),
-      ),
+      masks: items.flatMap(({ key, message, masked }) => {
+        if (key === undefined || masked.size === 0) return [];
+        const segments = this.#segments(message);
+        return [...masked].map((segment) => ({ message: key, segment, text: segments[segment]?.text ?? '' }));
+      }),
       notes: items.flatMap(({ key, message }, i) => {
         const before = key === undefined ? nextKey(i) : undefined;
         return key === undefined ? [{ ...(before === undefined ? {} : { before }), note: message }] : [];
@@ -144,17 +154,17 @@ export class SessionView<M> {
   }
 
   load({ keys, masks, notes }: SentState<M>, messageOf: (key: string) => M | undefined): void {
-    const viewer = this.#options.format.viewer();
     const notesBefore = (key: string | undefined): Item<M>[] =>
-      notes.filter(({ before }) => before === key).map(({ note }) => ({ arrived: note, message: note }));
+      notes.filter(({ before }) => before === key).map(({ note }) => noteItem(note));
     const masksOf = groupMasks(masks);
     const items = keys.flatMap((key): Item<M>[] => {
       const message = messageOf(key);
       if (message === undefined) return notesBefore(key);
-      const arrived = this.#arrive(message, viewer);
-      return [...notesBefore(key), { key, arrived, message: this.#applyMasks(arrived, masksOf.get(key)) }];
+      const own = masksOf.get(key);
+      const masked = new Set(own?.map(({ segment }) => segment));
+      return [...notesBefore(key), { key, original: message, message: this.#applyMasks(message, own), masked }];
     });
-    // Masks that were written down were stored before. What is cut is to be stored again: there may have been no store then.
+    // Masks that were written down were stored before. Results that are cut are stored again: there may have been no store.
     this.#rebase([...items, ...notesBefore(undefined)]);
   }
 
@@ -202,27 +212,6 @@ export class SessionView<M> {
     return this.#options.format.view([message]);
   }
 
-  /** Large results are cut before they are ever sent. */
-  #arrive(message: M, viewer: Viewer<M>): M {
-    const segments: Segment[] = [];
-    viewer.add(message, segments);
-    return segments.reduce((edited, segment) => this.#cut(edited, segment, message), message);
-  }
-
-  #cut(edited: M, segment: Segment, message: M): M {
-    const { format, counter, maxResultTokens, truncation } = this.#options;
-    const { kind, turn, tool, callId, text } = segment;
-    const isFree = kind === 'observation' && callId !== undefined && !segment.bound;
-    if (!isFree || counter(text) <= maxResultTokens) return edited;
-    const original = format.original(message, segment);
-    if (original === undefined) return edited;
-    const handle = handleOf(original);
-    this.#hidden.push({ handle, text: original, why: 'truncate', turn, tool, callId });
-    const shown = showHandle(handle, this.#options);
-    const cut = truncateResult(text, { maxTokens: maxResultTokens, strategy: truncation, counter, handle: shown });
-    return format.edit(edited, segment, cut);
-  }
-
   #take(item: Item<M>): void {
     this.#items.push(item);
     this.#planner.take([item.message]);
@@ -245,19 +234,38 @@ export class SessionView<M> {
   }
 
   #newPlanner(): Planner<M> {
-    const { format, policy, counter, show } = this.#options;
+    const { format, counter, show, policy: own, truncation, summarize } = this.#options;
+    const maxResultTokens = Math.min(this.#options.maxResultTokens, own.maxResultTokens ?? Number.POSITIVE_INFINITY);
+    const policy = { ...own, maxResultTokens, truncation };
     const tools = show === 'recall' ? { tools: { recall: {} } } : {};
-    return createPlanner(format, { policy, counter, handleOf, recall: show !== 'nothing', ...tools });
+    const options = { policy, counter, handleOf, recall: show !== 'nothing', ...tools };
+    return createPlanner(format, options, summarize);
   }
 
   #align(): Item<M>[] {
     const { edits } = this.#planner.plan();
     const messages = this.#planner.messages();
-    const items = align(this.#items, edits);
+    const items = align(this.#withMasks(edits), edits);
     return messages.map((message, i) => {
       const item = items[i];
-      return item ? { ...item, message } : { arrived: message, message };
+      return item ? { ...item, message } : noteItem(message);
     });
+  }
+
+  /** The items, with the results that the planner has masked since. */
+  #withMasks(edits: readonly Edit[]): Item<M>[] {
+    const items = [...this.#items];
+    const { segments } = this.#planner.ledger;
+    for (const edit of edits) {
+      if (edit.kind !== 'replace' || edit.why === 'truncate') continue;
+      const index = segments[edit.segment]?.message ?? -1;
+      const item = items[index];
+      if (!item) continue;
+      let first = edit.segment;
+      while (segments[first - 1]?.message === index) first -= 1;
+      items[index] = { ...item, masked: new Set([...item.masked, edit.segment - first]) };
+    }
+    return items;
   }
 
   #note(text: string): M {
@@ -265,7 +273,7 @@ export class SessionView<M> {
     return format.note(
       format.noteRole,
       text,
-      this.#items.map(({ arrived }) => arrived),
+      this.#items.map(({ message }) => message),
     );
   }
 
@@ -274,17 +282,9 @@ export class SessionView<M> {
     const [segment] = this.#segments(message);
     return segment && readNotice(segment.text)?.omitted;
   }
-
-  /** How many stand before the first reply. */
-  #headLength(items: readonly Item<M>[]): number {
-    const viewer = this.#options.format.viewer();
-    const length = items.findIndex(({ message }) => {
-      viewer.add(message, []);
-      return viewer.turn > 0;
-    });
-    return length < 0 ? items.length : length;
-  }
 }
+
+const noteItem = <M>(note: M): Item<M> => ({ original: note, message: note, masked: NOTHING });
 
 function groupMasks(masks: readonly Mask[]): Map<string, Mask[]> {
   const groups = new Map<string, Mask[]>();

@@ -5,6 +5,7 @@ import { commonCap } from '../common-cap.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Truncation } from '../policy.ts';
 import { type Budget, sizeOf } from '../reduce.ts';
+import type { Result } from '../rows.ts';
 import { truncateResult } from '../truncate-result.ts';
 import { leastSize } from './drop.ts';
 
@@ -42,20 +43,30 @@ function clipResults<M>(ledger: Ledger<M>, budget: Budget, goal: number, least?:
   }
 }
 
+/** Cuts a result when it arrives: before it is ever cached, that costs nothing. */
+export function truncateArrival<M>(ledger: Ledger<M>, result: Result, maxTokens: number, strategy?: Truncation): void {
+  if (result.tokens > maxTokens) cut(ledger, result, { maxTokens, strategy, why: 'truncate' });
+}
+
 /** Cuts one result to so many tokens. */
-export function clipResult<M>(
-  ledger: Ledger<M>,
-  segment: number,
-  maxTokens: number,
-  strategy: Truncation = 'both',
-): void {
+export function clipResult<M>(ledger: Ledger<M>, segment: number, maxTokens: number): void {
   const result = ledger.resultAt(segment);
   if (!result) return;
-  const { counter } = ledger;
   ledger.clipSizes.set(segment, maxTokens);
+  cut(ledger, result, { maxTokens, why: 'clip' });
+}
+
+interface CutOptions {
+  readonly maxTokens: number;
+  readonly strategy?: Truncation | undefined;
+  readonly why: 'clip' | 'truncate';
+}
+
+function cut<M>(ledger: Ledger<M>, result: Result, { maxTokens, strategy = 'both', why }: CutOptions): void {
+  const { counter } = ledger;
   // The text is short, so it is an image that is large.
-  if (counter(result.text) <= maxTokens) ledger.mask(segment);
-  else ledger.clip(result, (handle) => truncateResult(result.text, { maxTokens, strategy, counter, handle }));
+  if (counter(result.text) <= maxTokens) ledger.mask(result.segment);
+  else ledger.clip(result, (handle) => truncateResult(result.text, { maxTokens, strategy, counter, handle }), why);
 }
 
 /** No user's text is cut to less. */
