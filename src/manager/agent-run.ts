@@ -6,6 +6,7 @@ import type { Requirement } from '../plan/report.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { AgentEvent } from './agent-event.ts';
 import { type Approve, type Decision, deniedResult, type JudgedCall, judge } from './approvals.ts';
+import { DEFAULT_HISTORY_TOKENS } from './effective-limit.ts';
 import { messageWriter } from './message-writer.ts';
 import { checkReply, type ModelRequest, type Reply, type Stop, type ToolDefinition } from './model.ts';
 import { openCallsOf, resultsForOpen } from './open-calls.ts';
@@ -82,7 +83,7 @@ export class AgentRun<M> {
 
   /** Asks and answers until there is a reason to stop. */
   async toEnd({ isResumed }: { readonly isResumed: boolean }): Promise<AgentResult<M>> {
-    this.#maxHistoryTokens = isResumed ? 0 : (this.#options.maxHistoryTokens ?? 20_000);
+    this.#maxHistoryTokens = isResumed ? 0 : (this.#options.maxHistoryTokens ?? DEFAULT_HISTORY_TOKENS);
     for (;;) {
       const stop = this.#reasonToStop();
       if (stop) return this.#end(stop);

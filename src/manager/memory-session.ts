@@ -12,6 +12,7 @@ import { resultEvents } from './session/result-events.ts';
 import type { MaskReport } from './session/session.ts';
 import type { EventBody, LoggedEvent, SessionStatus } from './session/session-event.ts';
 import { SessionManager } from './session/session-manager.ts';
+import { type SummaryWriting, withAuthor, writeSummaries } from './session/write-summaries.ts';
 import { partsOf, renderLimits, SETTINGS_RULES, type SessionSettings } from './session-settings.ts';
 import type { ToolResult } from './tool-call.ts';
 
@@ -33,10 +34,12 @@ class MemorySession<M> implements AgentContext<M> {
   readonly #options: MemorySessionOptions<M>;
   readonly #conversation: Conversation<M>;
   readonly #counter: Counter;
+  readonly #summaries: SummaryWriting<M> | undefined;
   #seq = 0;
 
   constructor(options: MemorySessionOptions<M>) {
-    const { writer, conversation, manager } = partsOf(options, { hasStore: false });
+    const { writer, conversation, manager, summaries } = partsOf(options, { hasStore: false });
+    this.#summaries = summaries;
     this.#options = options;
     this.#writer = writer;
     this.#conversation = new Conversation(conversation);
@@ -75,6 +78,7 @@ class MemorySession<M> implements AgentContext<M> {
   }
 
   async render(budget: RenderOptions<M>): Promise<Rendered<M>> {
+    await writeSummaries(this.#conversation, this.#summaries, (event) => this.#apply(event));
     const rendered = renderWithBudget(this.view(), {
       ...renderLimits(this.manager, budget),
       counter: this.#counter,
@@ -85,7 +89,7 @@ class MemorySession<M> implements AgentContext<M> {
     });
     this.#conversation.view.forgetHidden(() => true);
     this.#apply({ type: 'context_cut', cut: rendered.cut, omitted: rendered.omitted });
-    return rendered;
+    return withAuthor(rendered, this.#conversation.view);
   }
 
   async mask(count?: number): Promise<MaskReport<M>> {

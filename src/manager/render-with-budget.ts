@@ -6,6 +6,7 @@ import { type Cut, isCut, reduceHeld } from '../plan/held-cut.ts';
 import type { Hidden, Ledger } from '../plan/ledger.ts';
 import { writeNotice } from '../plan/notes.ts';
 import type { Stage } from '../plan/reduce.ts';
+import type { SummaryAuthor } from '../plan/summary.ts';
 import { handleOf } from '../store/handle.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
@@ -51,6 +52,8 @@ export interface Rendered<M> {
   readonly cut: Cut | undefined;
   /** What was taken out, each with its handle. */
   readonly hidden: readonly Hidden[];
+  /** Who wrote the summary among the messages, where a session had one written; and why it was not the caller's function. */
+  readonly summary?: SummaryAuthor;
   readonly report: RenderReport;
 }
 

@@ -1,6 +1,8 @@
 import { PalimpsestError } from '../errors.ts';
 import { isRecord } from '../formats/lens.ts';
 import { badOption, checkOptions, count, flag, func, oneOf, positive, rule, text } from '../options.ts';
+import type { Policy } from '../plan/policy.ts';
+import type { AsyncSummaryWriter } from '../store/summary-log.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { AgentEvent } from './agent-event.ts';
 import { AgentRun } from './agent-run.ts';
@@ -31,6 +33,10 @@ export interface AgentOptions<M> {
   readonly maxOutputTokens?: number;
   /** How much of a request the conversation before this run may take; 20,000 if not given, 0 for no cap. */
   readonly maxHistoryTokens?: number;
+  /** Masks old results where no session is given: a session has its own. `breakEven` if not given. */
+  readonly policy?: Policy;
+  /** Writes the summaries that the policy asks for, where no session is given: a session has its own. */
+  readonly summarize?: AsyncSummaryWriter<M>;
   /** How long a tool may take; 120,000 if not given, 0 for no limit. */
   readonly toolTimeoutMs?: number;
   /** Asked about calls of tools that need approval. Without it the run stops at such a call. */
@@ -148,6 +154,8 @@ const RULES = {
   maxOutputTokens: positive,
   maxHistoryTokens: count,
   toolTimeoutMs: count,
+  policy: rule('a policy, such as hybrid()', (v) => typeof (v as Policy | null)?.step === 'function'),
+  summarize: func,
   approve: func,
   steering: rule('a queue, such as createSteering()', (v) => typeof (v as Steering | null)?.drain === 'function'),
   signal: rule('an AbortSignal', (v) => v instanceof AbortSignal),
@@ -163,6 +171,13 @@ function prepare<M>(options: AgentOptions<M>) {
   if (typeof model !== 'function') throw badOption('runAgent option model', 'a function', model);
   const toolbox = createToolbox(options.tools ?? []);
   const spoken = messageWriter(model.format ?? options.context?.format, 'the format of the model').format.name;
+  for (const name of ['policy', 'summarize'] as const)
+    if (options.context && options[name] !== undefined)
+      throw badOption(
+        `runAgent option ${name}`,
+        'left out where a session is given: give it to the session',
+        options[name],
+      );
   const context = options.context ?? createMemorySession<M>(memoryOptions(options));
   const writer = messageWriter(context.format);
   const { name } = writer.format;
@@ -171,11 +186,13 @@ function prepare<M>(options: AgentOptions<M>) {
   return { run: new AgentRun({ ...options, context, toolbox }), context, writer };
 }
 
-function memoryOptions<M>({ model, maxInputTokens }: AgentOptions<M>) {
+function memoryOptions<M>({ model, maxInputTokens, policy, summarize }: AgentOptions<M>) {
   return {
     format: model.format ?? 'chat',
     ...(model.model === undefined ? {} : { model: model.model }),
-    ...(maxInputTokens === undefined ? {} : { contextLimit: maxInputTokens, maxInputTokens }),
+    ...(maxInputTokens === undefined ? {} : { maxInputTokens }),
+    ...(policy === undefined ? {} : { policy }),
+    ...(summarize === undefined ? {} : { summarize }),
   };
 }
 

@@ -1,8 +1,9 @@
 import type { Format, FormatName } from '../message.ts';
-import { oneOf, positive } from '../options.ts';
+import { func, oneOf, positive } from '../options.ts';
 import { defaultPolicy } from '../plan/default-policy.ts';
 import { formatRule, hasRecallTool } from '../plan/fit.ts';
 import type { Policy, Truncation } from '../plan/policy.ts';
+import { type AsyncSummaryWriter, SUMMARY_TIMEOUT_MS, SummaryLog } from '../store/summary-log.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import { actorMessageLimit } from './actor-message-limit.ts';
 import type { ContextManager } from './context-manager.ts';
@@ -12,6 +13,7 @@ import { type MessageWriter, messageWriter } from './message-writer.ts';
 import { rememberingCounter } from './remembering-counter.ts';
 import type { RenderOptions } from './render-with-budget.ts';
 import type { ConversationOptions } from './session/conversation.ts';
+import type { SummaryWriting } from './session/write-summaries.ts';
 
 /** What a session can be told, whether it is on disk or in memory. */
 export interface SessionSettings<M>
@@ -26,6 +28,13 @@ export interface SessionSettings<M>
   /** Results are cut to this size in the view when they arrive; 8,000 if not given. The conversation has them whole. */
   readonly maxToolResultTokens?: number;
   readonly toolResultTruncation?: Truncation;
+  /**
+   * Writes the summaries that the policy asks for, such as with a model; `render` waits for it. On failure the rules write
+   * them. The policy's own `summarize` if not given.
+   */
+  readonly summarize?: AsyncSummaryWriter<M>;
+  /** How long one summary may take; 60,000 if not given. */
+  readonly summarizeTimeoutMs?: number;
 }
 
 const {
@@ -43,6 +52,8 @@ export const SETTINGS_RULES = {
   format: formatRule,
   maxToolResultTokens: positive,
   toolResultTruncation: oneOf('head', 'tail', 'both'),
+  summarize: func,
+  summarizeTimeoutMs: positive,
 };
 
 /** What the parts of a session are made of. */
@@ -50,6 +61,8 @@ export interface SessionParts<M> {
   readonly writer: MessageWriter<M>;
   readonly conversation: ConversationOptions<M>;
   readonly manager: Omit<ContextManagerOptions<M>, 'session' | 'state'>;
+  /** How summaries are written, where the caller writes them. */
+  readonly summaries: SummaryWriting<M> | undefined;
 }
 
 /** Makes of the settings what each part of a session needs. */
@@ -59,6 +72,12 @@ export function partsOf<M>(
 ): SessionParts<M> {
   const { policy = defaultPolicy(settings.model) } = settings;
   const writer = messageWriter<M>(settings.format);
+  const summarize = (settings.summarize ?? policy.summarize) as AsyncSummaryWriter<M> | undefined;
+  const summaries = summarize && {
+    writer: summarize,
+    timeoutMs: settings.summarizeTimeoutMs ?? SUMMARY_TIMEOUT_MS,
+    log: new SummaryLog(),
+  };
   // The same texts are sized again for every view.
   const counter = rememberingCounter(settings.counter ?? countTokens);
   const conversation: ConversationOptions<M> = {
@@ -69,8 +88,9 @@ export function partsOf<M>(
     maxResultTokens: settings.maxToolResultTokens ?? 8000,
     truncation: settings.toolResultTruncation ?? 'head',
     limit: messageLimit(settings),
+    summaries: summaries?.log,
   };
-  return { writer, conversation, manager: { ...thresholdsOf(settings), policy, counter, recall: hasStore } };
+  return { writer, conversation, summaries, manager: { ...thresholdsOf(settings), policy, counter, recall: hasStore } };
 }
 
 function thresholdsOf<M>(settings: SessionSettings<M>): Partial<SessionSettings<M>> {

@@ -118,6 +118,19 @@ export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitRes
     create: () => newPlanner(format, options, { of: 'fit' }),
     isCold: isCold(options),
   });
+  return fittedBy(planner, messages, options);
+}
+
+/** Like `fit`, with summaries that come from elsewhere. Without memory: what was missing before may be there now. */
+export function fitWith<M>(messages: readonly M[], options: FitOptions, summarize: Summarize): FitResult<M> {
+  checkOptions('fitAndStore', options, RULES);
+  const format = resolveFormat<M>(messages, options.format);
+  const planner = newPlanner(format, options, { of: 'fitAndStore', summarize });
+  planner.take(messages, { isCold: isCold(options) });
+  return fittedBy(planner, messages, options);
+}
+
+function fittedBy<M>(planner: Planner<M>, messages: readonly M[], options: FitOptions): FitResult<M> {
   const budget = budgetOf(options);
   if (budget !== undefined && planner.tokens > budget) throw impossible(planner, budget);
   const { plan, messages: fitted, hidden } = planner.result();

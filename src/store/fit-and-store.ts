@@ -1,18 +1,27 @@
 import type { Plan, Segment } from '../message.ts';
-import { badOption } from '../options.ts';
+import { badOption, func, positive } from '../options.ts';
 import { type FitOptions, type FitResult, fit, resolveFormat } from '../plan/fit.ts';
 import type { Hidden } from '../plan/ledger.ts';
+import { fitWithSummaries, isNoteStore, type NoteStore } from './fit-with-summaries.ts';
 import { handleOf } from './handle.ts';
 import { checkSession, type Store } from './store.ts';
+import { type AsyncSummaryWriter, SUMMARY_TIMEOUT_MS, SummaryLog } from './summary-log.ts';
 import { type Shown, turnRecords } from './turn-records.ts';
 import { isTurnStore, type TurnStore, TurnWriter } from './turn-writer.ts';
 
 /** Options of `fitAndStore`: those of `fit`, and where to keep what is hidden. */
 export interface FitAndStoreOptions extends Omit<FitOptions, 'handleOf' | 'recall'> {
   /** Turns are recorded where it has `putTurns` and `turns`, as every store of ours does. */
-  readonly store: Pick<Store, 'putMany'> & Partial<TurnStore>;
+  readonly store: Pick<Store, 'putMany'> & Partial<TurnStore & NoteStore>;
   /** The conversation, so that its texts can be listed, searched and deleted together. */
   readonly session?: string;
+  /**
+   * Writes the summaries that the policy or the budget asks for, such as with a model. Awaited; on failure the rules write
+   * them, and `report.summary` says why. The policy's own `summarize` if not given.
+   */
+  readonly summarize?: AsyncSummaryWriter<never>;
+  /** How long one summary may take; 60,000 if not given. */
+  readonly summarizeTimeoutMs?: number;
   /** Stores the turns of the session too: recent ones whole, masked ones with a placeholder. True if not given. */
   readonly recordTurns?: boolean;
 }
@@ -22,12 +31,23 @@ export interface FitAndStoreOptions extends Omit<FitOptions, 'handleOf' | 'recal
  * after a crash, and the turns of the session are stored. If the store fails, so does this, and nothing was sent.
  */
 export async function fitAndStore<M>(messages: readonly M[], options: FitAndStoreOptions): Promise<FitResult<M>> {
-  const { store, session, recordTurns: _, ...rest } = options ?? {};
+  const { store, session, recordTurns: _, summarize, summarizeTimeoutMs, ...rest } = options ?? {};
   if (typeof store?.putMany !== 'function') throw badOption('fitAndStore option store', 'a store', store);
   if (session !== undefined) checkSession(session);
   const recorded = recordedOf(options);
-  const fitted = fit(messages, { ...rest, handleOf, recall: true });
+  checkSummaryOptions(options);
   const known = knownTo(store, session ?? '');
+  const fitOptions = { ...rest, handleOf, recall: true };
+  const writer = (summarize ?? rest.policy?.summarize) as AsyncSummaryWriter<M> | undefined;
+  const fitted = writer
+    ? await fitWithSummaries(messages, fitOptions, {
+        writer,
+        timeoutMs: summarizeTimeoutMs ?? SUMMARY_TIMEOUT_MS,
+        log: known.summaries,
+        store: isNoteStore(store) ? store : undefined,
+        session: session ?? NO_SESSION,
+      })
+    : fit(messages, fitOptions);
   const fresh = fitted.hidden.filter(({ handle }) => !known.handles.has(handle));
   if (fresh.length > 0)
     await store.putMany(fresh.map((hidden) => ({ text: hidden.text, about: aboutOf(hidden, session) })));
@@ -41,6 +61,16 @@ export async function fitAndStore<M>(messages: readonly M[], options: FitAndStor
     await known.turns.write(records, { leftOut: droppedBy(plan, segments), mayBeCut: true });
   }
   return fitted;
+}
+
+/** Summaries of conversations without an id are recorded under this one. */
+const NO_SESSION = '_';
+
+function checkSummaryOptions({ summarize, summarizeTimeoutMs }: FitAndStoreOptions): void {
+  if (summarize !== undefined && !func.check(summarize))
+    throw badOption('fitAndStore option summarize', func.expected, summarize);
+  if (summarizeTimeoutMs !== undefined && !positive.check(summarizeTimeoutMs))
+    throw badOption('fitAndStore option summarizeTimeoutMs', positive.expected, summarizeTimeoutMs);
 }
 
 /** Where turns are recorded; undefined where they are not. */
@@ -72,6 +102,7 @@ function aboutOf({ turn, tool }: Hidden, session: string | undefined) {
 /** A conversation hides the same texts on every call: what a store has acknowledged is not put again. */
 interface Known {
   readonly handles: Set<string>;
+  readonly summaries: SummaryLog;
   turns?: TurnWriter;
 }
 
@@ -82,7 +113,7 @@ function knownTo(store: object, session: string): Known {
   const sessions = acknowledged.get(store) ?? new Map<string, Known>();
   acknowledged.set(store, sessions);
   if (sessions.size > MOST_SESSIONS) sessions.clear();
-  const known = sessions.get(session) ?? { handles: new Set<string>() };
+  const known = sessions.get(session) ?? { handles: new Set<string>(), summaries: new SummaryLog() };
   sessions.set(session, known);
   return known;
 }

@@ -59,6 +59,7 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, Rule>>>> = {
   token_usage: { prompt_tokens: amount, completion_tokens: amount },
   context_mask: { observations_masked: count, masks: listOf('a list of masks', isMask) },
   context_cut: { cut: rule('a cut, or null', (v) => v === null || isCut(v)) },
+  context_summary: { replaced: text },
   session_restart: { session_number: positive, messages: listOf('a list of messages', something.check) },
   status_change: { to: status },
   approval_required: { call_id: text, tool: text },

@@ -1,4 +1,6 @@
 import type { Cut } from '../../plan/held-cut.ts';
+import type { SummaryRequest } from '../../plan/summary.ts';
+import type { SummaryLog } from '../../store/summary-log.ts';
 import { openCallsOf } from '../open-calls.ts';
 import { sizeOfMessages } from '../sizes.ts';
 import type { ToolCall } from '../tool-call.ts';
@@ -38,6 +40,8 @@ export interface ConversationState<M> {
   readonly cut?: unknown;
   /** The event with which the last run began. */
   readonly run_start?: number;
+  /** How often in a row no summary could be written. */
+  readonly summary_failures?: number;
   readonly approvals: Readonly<Record<string, Approval>>;
   readonly skipped: Readonly<Record<string, string>>;
   readonly messages: readonly string[];
@@ -47,7 +51,9 @@ export interface ConversationState<M> {
   readonly notes: readonly { readonly before?: string; readonly note: M }[];
 }
 
-export interface ConversationOptions<M> extends ViewOptions<M> {
+export interface ConversationOptions<M> extends Omit<ViewOptions<M>, 'summarize'> {
+  /** The summaries of this conversation, where the caller writes them. */
+  readonly summaries?: SummaryLog | undefined;
   /** The most messages in memory. */
   readonly limit: number;
 }
@@ -78,7 +84,7 @@ export class Conversation<M> {
 
   constructor(options: ConversationOptions<M>) {
     this.#options = options;
-    this.#view = new SessionView(options);
+    this.#view = new SessionView({ ...options, summarize: options.summaries?.find });
   }
 
   get view(): SessionView<M> {
@@ -136,6 +142,10 @@ export class Conversation<M> {
     context_cut: ({ cut, first }) => {
       if (first === undefined || first === (this.keyAt(0) ?? null)) this.cut = cut ?? undefined;
     },
+    context_summary: ({ replaced, text, failed }) => {
+      this.#options.summaries?.record(replaced, text ?? { failed: failed ?? 'summarize failed' });
+      this.#view.planAgain();
+    },
     run_start: ({ seq }) => {
       this.#runStart = seq;
     },
@@ -183,6 +193,16 @@ export class Conversation<M> {
     return view_tokens === undefined ? prompt_tokens : Math.max(1, prompt_tokens + this.viewTokens() - view_tokens);
   }
 
+  /** A summary that the view needs and that was not written yet. */
+  missingSummary(): SummaryRequest | undefined {
+    const { summaries } = this.#options;
+    if (!summaries?.takeMissing()) return undefined;
+    // It may have been for a request that more messages have changed since.
+    this.#view.planAgain();
+    const missing = summaries.takeMissing();
+    return missing && { ...missing, messages: this.#view.originalsOf(missing.messages as readonly M[]) };
+  }
+
   /** How many of the messages that go out came before the loop of the last run; undefined where it has not begun. */
   conversationMessages(): number | undefined {
     const start = this.#runStart;
@@ -225,6 +245,7 @@ export class Conversation<M> {
       ...(this.usage === undefined ? {} : { usage: this.usage }),
       ...(this.cut === undefined ? {} : { cut: this.cut }),
       ...(this.#runStart === undefined ? {} : { run_start: this.#runStart }),
+      ...(this.#options.summaries ? { summary_failures: this.#options.summaries.failures } : {}),
       approvals: Object.fromEntries(this.approvals()),
       skipped: Object.fromEntries(this.skipped()),
       messages,
@@ -256,6 +277,7 @@ export class Conversation<M> {
     this.usage = state.usage;
     this.cut = state.cut;
     this.#runStart = state.run_start;
+    if (this.#options.summaries) this.#options.summaries.failures = state.summary_failures ?? 0;
     this.#approvals = new Map(Object.entries(state.approvals));
     this.#skipped = new Map(Object.entries(state.skipped));
     return state.messages.filter((key) => !byKey.has(key));

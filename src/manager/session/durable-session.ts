@@ -24,6 +24,7 @@ import { SessionManager } from './session-manager.ts';
 import { type HiddenStore, storeHidden } from './store-hidden.ts';
 import { TurnRecorder } from './turn-recorder.ts';
 import { Upkeep, type UpkeepOptions } from './upkeep.ts';
+import { withAuthor, writeSummaries } from './write-summaries.ts';
 
 /** What `openSession` makes of its options. */
 export interface DurableOptions<M> extends HiddenStore, UpkeepOptions, SessionParts<M> {
@@ -137,7 +138,8 @@ export class DurableSession<M> implements Session<M> {
   }
 
   async render(budget: RenderOptions<M> = {}): Promise<Rendered<M>> {
-    const { conversation, store } = this.#options;
+    const { conversation, store, summaries } = this.#options;
+    await writeSummaries(this.#conversation, summaries, (event) => this.#log.append([event]));
     const before = this.#conversation.cut as Cut | undefined;
     const first = this.#conversation.keyAt(0) ?? null;
     const rendered = renderWithBudget(this.view(), {
@@ -152,7 +154,7 @@ export class DurableSession<M> implements Session<M> {
     await this.#storeHidden(rendered.hidden);
     const { cut = null, omitted } = rendered;
     if (isOtherCut(before, rendered.cut)) await this.#log.append([{ type: 'context_cut', cut, omitted, first }]);
-    return rendered;
+    return withAuthor(rendered, this.#conversation.view);
   }
 
   async mask(count?: number): Promise<MaskReport<M>> {

@@ -87,6 +87,15 @@ export interface ContextCut {
   readonly first?: string | null;
 }
 
+/** A summary that the caller's function wrote, or why it did not: recorded by what it replaced, and never written twice. */
+export interface ContextSummary {
+  readonly type: 'context_summary';
+  /** The handle of the text that the summary replaced. */
+  readonly replaced: string;
+  readonly text?: string;
+  readonly failed?: string;
+}
+
 /** An agent's loop begins: the messages before it are the conversation, which stays while an iteration could go. */
 export interface RunStart {
   readonly type: 'run_start';
@@ -169,6 +178,7 @@ export type EventBody<M> =
   | MessageEvent<M>
   | ContextMask
   | ContextCut
+  | ContextSummary
   | WindDown
   | SessionRestart<M>
   | Reset

@@ -6,7 +6,7 @@ import type { Hidden } from '../../plan/ledger.ts';
 import { writeNotice } from '../../plan/notes.ts';
 import type { Planner } from '../../plan/planner.ts';
 import type { Policy, Truncation } from '../../plan/policy.ts';
-import type { Summarize } from '../../plan/summary.ts';
+import type { Summarize, SummaryAuthor } from '../../plan/summary.ts';
 import { handleOf } from '../../store/handle.ts';
 import type { Counter } from '../../tokens/counter.ts';
 import { encodeValue } from './encode-value.ts';
@@ -166,6 +166,25 @@ export class SessionView<M> {
     });
     // Masks that were written down were stored before. Results that are cut are stored again: there may have been no store.
     this.#rebase([...items, ...notesBefore(undefined)]);
+  }
+
+  /** Who wrote the summary that goes out, where this planner had it written. */
+  get summaryAuthor(): SummaryAuthor | undefined {
+    return this.#planner.report().summary;
+  }
+
+  /** Plans what is there once more, since a summary that was missing was written. */
+  planAgain(): void {
+    this.#planner = this.#newPlanner();
+    this.#sent = undefined;
+    this.#messages = undefined;
+    this.#planner.take(this.#items.map(({ message }) => message));
+  }
+
+  /** The messages as they were added, of some that the planner was given. */
+  originalsOf(messages: readonly M[]): M[] {
+    const originals = new Map(this.#items.map(({ message, original }) => [message, original]));
+    return messages.map((message) => originals.get(message) ?? message);
   }
 
   /** What was hidden: by this planner, and before it as far as it is not stored. */

@@ -1,0 +1,33 @@
+import { type AsyncSummaryWriter, askForSummary, type SummaryLog } from '../../store/summary-log.ts';
+import type { Rendered } from '../render-with-budget.ts';
+import type { Conversation } from './conversation.ts';
+import type { ContextSummary } from './session-event.ts';
+import type { SessionView } from './session-view.ts';
+
+/** How the summaries of a session are written. */
+export interface SummaryWriting<M> {
+  readonly writer: AsyncSummaryWriter<M>;
+  readonly timeoutMs: number;
+  readonly log: SummaryLog;
+}
+
+/** Has the summaries written that the view of a session needs, and records each before the next is asked for. */
+export async function writeSummaries<M>(
+  conversation: Conversation<M>,
+  writing: SummaryWriting<M> | undefined,
+  record: (event: ContextSummary) => Promise<void> | void,
+): Promise<void> {
+  if (!writing) return;
+  const { writer, timeoutMs } = writing;
+  for (let next = conversation.missingSummary(); next; next = conversation.missingSummary()) {
+    const { replaced, earlier } = next;
+    const written = await askForSummary(writer, { messages: next.messages as readonly M[], earlier, timeoutMs });
+    const answer = typeof written === 'string' ? { text: written } : written;
+    await record({ type: 'context_summary', replaced, ...answer });
+  }
+}
+
+/** What was rendered, and who wrote the summary in it. */
+export function withAuthor<M>(rendered: Rendered<M>, { summaryAuthor }: SessionView<M>): Rendered<M> {
+  return summaryAuthor ? { ...rendered, summary: summaryAuthor } : rendered;
+}

@@ -1,0 +1,97 @@
+import { isPlaceholder } from '../laws/idempotent.ts';
+import type { Format } from '../message.ts';
+import { type FitOptions, type FitResult, fitWith, resolveFormat } from '../plan/fit.ts';
+import type { Failed, SummaryRequest } from '../plan/summary.ts';
+import { isTruncated } from '../plan/truncate-result.ts';
+import type { Store } from './store.ts';
+import { type AsyncSummaryWriter, askForSummary, type SummaryLog } from './summary-log.ts';
+
+/** What a store must have so that other processes find a summary again. */
+export type NoteStore = Pick<Store, 'getMany' | 'note' | 'putNote'>;
+
+export const isNoteStore = (store: object): store is NoteStore =>
+  ['getMany', 'note', 'putNote'].every((name) => typeof (store as Record<string, unknown>)[name] === 'function');
+
+export interface SummaryOptions<M> {
+  readonly writer: AsyncSummaryWriter<M>;
+  readonly timeoutMs: number;
+  readonly log: SummaryLog;
+  /** Where summaries are recorded; undefined for a store that keeps no notes. */
+  readonly store: NoteStore | undefined;
+  /** The conversation under which they are recorded. */
+  readonly session: string;
+}
+
+/** Fits a history whose summaries a model writes: each range once, for all later calls and processes. */
+export async function fitWithSummaries<M>(
+  messages: readonly M[],
+  options: FitOptions,
+  summaries: SummaryOptions<M>,
+): Promise<FitResult<M>> {
+  const { log } = summaries;
+  const format = resolveFormat<M>(messages, options.format);
+  for (;;) {
+    const fitted = fitWith(messages, options, log.find);
+    const request = log.takeMissing();
+    if (!request) return fitted;
+    await writeMissing(request, format, summaries);
+  }
+}
+
+const FAILURES = 'summary-failures';
+const nameOf = ({ replaced }: SummaryRequest): string => `summary.${replaced}`;
+
+async function writeMissing<M>(request: SummaryRequest, format: Format<M>, options: SummaryOptions<M>): Promise<void> {
+  const { writer, timeoutMs, log, store, session } = options;
+  const recorded = await readNote(store, session, nameOf(request));
+  if (recorded !== undefined) return log.remember(request.replaced, recorded);
+  const failures = Number(await store?.note(session, FAILURES)) || 0;
+  log.failures = Math.max(log.failures, failures);
+  // The planner finds out by itself.
+  if (log.isOff) return;
+  const originals = await restoreOriginals(request.messages as readonly M[], format, store);
+  const written = await askForSummary(writer, { messages: originals, earlier: request.earlier, timeoutMs });
+  // Another process may have been quicker: all must send the same.
+  const other = await readNote(store, session, nameOf(request));
+  if (other !== undefined) return log.remember(request.replaced, other);
+  log.record(request.replaced, written);
+  const text = JSON.stringify(typeof written === 'string' ? { text: written } : written);
+  await store?.putNote({ session, name: nameOf(request), text });
+  await store?.putNote({ session, name: FAILURES, text: String(log.failures) });
+}
+
+async function readNote(
+  store: NoteStore | undefined,
+  session: string,
+  name: string,
+): Promise<string | Failed | undefined> {
+  const note = await store?.note(session, name);
+  if (note === undefined) return undefined;
+  const { text, failed } = JSON.parse(note) as { readonly text?: string; readonly failed?: string };
+  return text ?? { failed: failed ?? 'summarize failed before' };
+}
+
+const HANDLE = /p_[a-z2-7]{26}/;
+
+/** Puts the whole texts back in the place of placeholders and cut results, as far as the store has them. */
+async function restoreOriginals<M>(
+  messages: readonly M[],
+  format: Format<M>,
+  store: NoteStore | undefined,
+): Promise<readonly M[]> {
+  const hidden = messages.flatMap((message, index) =>
+    format.view([message]).flatMap((segment) => {
+      const isHidden = segment.kind === 'observation' && (isPlaceholder(segment.text) || isTruncated(segment.text));
+      const [handle] = isHidden ? (HANDLE.exec(segment.text) ?? []) : [];
+      return handle === undefined ? [] : [{ index, segment, handle }];
+    }),
+  );
+  if (hidden.length === 0 || !store) return messages;
+  const found = await store.getMany(hidden.map(({ handle }) => handle));
+  const restored = [...messages];
+  for (const [i, { index, segment }] of hidden.entries()) {
+    const text = found[i]?.text;
+    if (text !== undefined) restored[index] = format.edit(restored[index] as M, segment, text);
+  }
+  return restored;
+}

@@ -1,0 +1,88 @@
+import type { Failed, Summarize, SummaryRequest } from '../plan/summary.ts';
+import { checkSummary } from '../plan/summary.ts';
+
+/** A caller's own function that writes a summary, now or later. */
+export type AsyncSummaryWriter<M> = (
+  messages: readonly M[],
+  earlier: string | undefined,
+  signal: AbortSignal,
+) => string | Promise<string>;
+
+/** How long a summary may take if the caller does not say. */
+export const SUMMARY_TIMEOUT_MS = 60_000;
+
+/** After so many failures in a row a conversation does without the caller's function. */
+export const MOST_FAILURES = 3;
+
+/**
+ * The summaries of one conversation, by what they replaced. A planner cannot wait: it looks here, uses the rules for a
+ * summary that is not here yet, and the caller of the planner has it written and plans again.
+ */
+export class SummaryLog {
+  readonly #written = new Map<string, string | Failed>();
+  #missing: SummaryRequest | undefined;
+  /** In a row. */
+  failures = 0;
+
+  get isOff(): boolean {
+    return this.failures >= MOST_FAILURES;
+  }
+
+  /** Given to a planner. */
+  readonly find: Summarize = (request) => {
+    const known = this.#written.get(request.replaced);
+    if (known === undefined && this.isOff) return SWITCHED_OFF;
+    if (known === undefined) this.#missing ??= request;
+    return known;
+  };
+
+  /** The first summary that a planner did not find since this was asked last. */
+  takeMissing(): SummaryRequest | undefined {
+    const missing = this.#missing;
+    this.#missing = undefined;
+    return missing;
+  }
+
+  /** A summary that was recorded before: it says nothing about failures in a row. */
+  remember(replaced: string, written: string | Failed): void {
+    this.#written.set(replaced, written);
+  }
+
+  /** A summary, or the failure to write one. */
+  record(replaced: string, written: string | Failed): void {
+    this.remember(replaced, written);
+    this.failures = typeof written === 'string' ? 0 : this.failures + 1;
+  }
+}
+
+const SWITCHED_OFF: Failed = { failed: `summarize was switched off after ${MOST_FAILURES} failures in a row` };
+
+interface Asking<M> {
+  readonly messages: readonly M[];
+  readonly earlier: string | undefined;
+  readonly timeoutMs: number;
+}
+
+/** Asks the caller's function for a summary. Everything that can go wrong is an answer. */
+export async function askForSummary<M>(
+  writer: AsyncSummaryWriter<M>,
+  { messages, earlier, timeoutMs }: Asking<M>,
+): Promise<string | Failed> {
+  const controller = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<Failed>((resolve) => {
+    timer = setTimeout(() => {
+      controller.abort();
+      resolve({ failed: `summarize took longer than ${timeoutMs} ms` });
+    }, timeoutMs);
+  });
+  const answer = Promise.resolve().then(() => writer(messages, earlier, controller.signal));
+  const checked = answer.then(checkSummary, (error: unknown): Failed => {
+    return { failed: `summarize failed: ${error instanceof Error ? error.message : String(error)}` };
+  });
+  try {
+    return await Promise.race([checked, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
