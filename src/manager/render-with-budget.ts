@@ -5,7 +5,7 @@ import { checkedCounter, formatRule, hasRecallTool, resolveFormat, windowsRule }
 import { type Cut, isCut, reduceHeld } from '../plan/held-cut.ts';
 import type { Hidden, Ledger } from '../plan/ledger.ts';
 import { writeNotice } from '../plan/notes.ts';
-import type { Stage } from '../plan/reduce.ts';
+import type { Stage } from '../plan/stages/stage.ts';
 import type { SummaryAuthor } from '../plan/summary.ts';
 import { handleOf } from '../store/handle.ts';
 import { countTokens } from '../tokens/count-tokens.ts';

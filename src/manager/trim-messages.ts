@@ -3,7 +3,8 @@ import { badOption, checkOptions, count, func, oneOf, positive } from '../option
 import { formatRule, resolveFormat } from '../plan/fit.ts';
 import type { HandleOptions } from '../plan/handles.ts';
 import { type Hidden, Ledger } from '../plan/ledger.ts';
-import { reduce, type Stage } from '../plan/reduce.ts';
+import { reduce } from '../plan/reduce.ts';
+import type { Stage } from '../plan/stages/stage.ts';
 
 /** Options of `trimMessages`. */
 export interface TrimOptions<M = unknown> extends HandleOptions {

@@ -1,9 +1,10 @@
 import type { Format } from '../message.ts';
 import { count, positive } from '../options.ts';
 import { Ledger, type LedgerOptions } from './ledger.ts';
-import { type Budget, reduce, sizeOf } from './reduce.ts';
+import { reduce } from './reduce.ts';
 import { clipResult } from './stages/clip.ts';
 import { leaveOut } from './stages/drop.ts';
+import { type Budget, sizeOf } from './stages/stage.ts';
 
 /** What was left out of a history and shortened in it: plain data, so that the next request can carry the same. */
 export interface Cut {

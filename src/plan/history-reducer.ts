@@ -5,8 +5,9 @@ import { badOption, checkOptions, flag } from '../options.ts';
 import { formatRule, resolveFormat } from './fit.ts';
 import { Ledger } from './ledger.ts';
 import { GRADUATED_RULES, graduatedBudget, graduatedStyle, MASK_OUTSIDE } from './policies/graduated.ts';
-import { type ReductionStage, reduce, type Stage, sizeOf } from './reduce.ts';
+import { reduce } from './reduce.ts';
 import { maskAll, outsideWindow, segmentsOf } from './stages/mask.ts';
+import { type ReductionStage, type Stage, sizeOf } from './stages/stage.ts';
 import { summarizeNow } from './summary.ts';
 
 /** Options of `HistoryReducer.reduce`. */

@@ -5,12 +5,13 @@ import { Copies } from './copies.ts';
 import { type Hidden, Ledger, type LedgerOptions } from './ledger.ts';
 import { houseStyle } from './placeholder.ts';
 import type { EpochRecord, Policy, Reason, Step } from './policy.ts';
-import { type Budget, type ReductionStage, reduce, type Stage, sizeOf } from './reduce.ts';
+import { reduce } from './reduce.ts';
 import { createReport, type Decision, type Report, type Requirement } from './report.ts';
 import type { Result } from './rows.ts';
 import type { Snapshot } from './snapshot.ts';
 import { truncateArrival } from './stages/clip.ts';
 import { maskAll, outsideWindow, segmentsOf } from './stages/mask.ts';
+import { type Budget, type ReductionStage, type Stage, sizeOf } from './stages/stage.ts';
 import { type SummaryBudget, summariseTurns } from './stages/summarise.ts';
 import { type Summarize, summarizeNow } from './summary.ts';
 

@@ -2,8 +2,8 @@ import { MAX_PLACEHOLDER } from '../laws/idempotent.ts';
 import { anything, badOption, checkOptions, count, flag, func, names, positive, rule } from '../options.ts';
 import { customStyle, houseStyle, type Placeholder, type PlaceholderStyle } from './placeholder.ts';
 import type { Prices } from './prices.ts';
-import type { Budget } from './reduce.ts';
 import { type Ages, agesOf, isRipe, type KindShares, noRipe, type Ripe, ripen } from './ripening.ts';
+import type { Budget } from './stages/stage.ts';
 import type { SummaryWriter } from './summary.ts';
 import { KINDS, readToolUse, type ToolKind, type ToolUse } from './tool-kind.ts';
 

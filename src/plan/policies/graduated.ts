@@ -3,7 +3,7 @@ import { badOption, count, flag, func, given, positive } from '../../options.ts'
 import { maskDispatchObservation } from '../dispatch.ts';
 import type { PlaceholderStyle } from '../placeholder.ts';
 import { type CommonOptions, createPolicy, type Policy, type Reason } from '../policy.ts';
-import type { Budget, Stage } from '../reduce.ts';
+import type { Budget, Stage } from '../stages/stage.ts';
 import type { SummaryWriter } from '../summary.ts';
 
 /** The options of `HistoryReducer`, as they are for the policy. */

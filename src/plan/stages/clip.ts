@@ -4,21 +4,10 @@ import { clipText } from '../../text.ts';
 import { commonCap } from '../common-cap.ts';
 import type { Ledger } from '../ledger.ts';
 import type { Truncation } from '../policy.ts';
-import { type Budget, sizeOf } from '../reduce.ts';
 import type { Result } from '../rows.ts';
 import { truncateResult } from '../truncate-result.ts';
 import { leastSize } from './drop.ts';
-
-/** Shortens the largest results to one common size, or, where nothing else is left, the users' own words. */
-export interface ClipStage {
-  readonly kind: 'clip';
-  readonly what: 'results' | 'words';
-  readonly to: 'target' | 'max';
-  /** The shortest that a result becomes. */
-  readonly least?: number;
-  /** Only where the newest turn alone is too large: dropping all others would not help then. */
-  readonly ifNewestIsTooLarge?: true;
-}
+import { type Budget, type ClipStage, sizeOf } from './stage.ts';
 
 export function clip<M>(ledger: Ledger<M>, stage: ClipStage, budget: Budget): void {
   if (stage.ifNewestIsTooLarge && leastSize(ledger, budget) <= budget.max) return;

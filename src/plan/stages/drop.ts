@@ -2,18 +2,9 @@ import { closedGroups } from '../../laws/pairs.ts';
 import { userTurns } from '../../laws/task.ts';
 import type { Ledger, Removal } from '../ledger.ts';
 import { noteTexts, writeNotice } from '../notes.ts';
-import { type Budget, type Measure, sizeOf } from '../reduce.ts';
 import { MESSAGE_TOKENS, type TurnRow } from '../rows.ts';
 import { readSummary } from '../summary.ts';
-
-/**
- * Leaves messages out, oldest first, behind a notice that counts them: whole turns of the loop; turns of the conversation
- * before it; turns taken apart into their messages, or only words that were never answered; the summary, or every note.
- */
-export interface DropStage {
-  readonly kind: 'drop';
-  readonly what: 'turns' | 'conversation' | 'messages' | 'unanswered' | 'summary' | 'notes';
-}
+import { type Budget, type DropStage, type Measure, sizeOf } from './stage.ts';
 
 export function drop<M>(ledger: Ledger<M>, { what }: DropStage, budget: Budget): void {
   if (what === 'summary') dropSummary(ledger);

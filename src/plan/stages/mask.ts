@@ -1,15 +1,6 @@
 import type { Ledger } from '../ledger.ts';
-import { type Budget, sizeOf, type Yielding } from '../reduce.ts';
 import type { Result } from '../rows.ts';
-
-/**
- * Masks results: all that are outside the policy's window; then those inside it, oldest first, but never the newest turn's;
- * or, as a last resort, every result whatever the policy protects.
- */
-export interface MaskStage {
-  readonly kind: 'mask';
-  readonly which: 'outside' | 'inside' | 'all';
-}
+import { type Budget, type MaskStage, sizeOf, type Yielding } from './stage.ts';
 
 export function mask<M>(ledger: Ledger<M>, { which }: MaskStage, budget: Budget, yielding: Yielding): void {
   if (which === 'outside') maskAll(ledger, yielding.outside());

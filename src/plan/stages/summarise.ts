@@ -2,17 +2,10 @@ import { isPlaceholder } from '../../laws/idempotent.ts';
 import { quote } from '../../text.ts';
 import type { Ledger, Removal } from '../ledger.ts';
 import { failureOf, subjectOf } from '../placeholder.ts';
-import type { Budget } from '../reduce.ts';
 import { MESSAGE_TOKENS, type Result, type TurnRow } from '../rows.ts';
 import { type Outcome, type Told, writeNextSummary } from '../summary.ts';
 import { removable } from './drop.ts';
-
-/** Replaces the turns outside the window by one summary, where that is smaller. */
-export interface SummariseStage {
-  readonly kind: 'summarise';
-  /** Taken back where the history is still too large. */
-  readonly onlyIfEnough?: true;
-}
+import type { Budget } from './stage.ts';
 
 export function summarise<M>(ledger: Ledger<M>, budget: Budget): void {
   summariseTurns(ledger, budget, { upTo: ledger.turns - budget.window });

@@ -1,0 +1,143 @@
+import { describe, expect, it } from 'vitest';
+import {
+  breakEven,
+  type ChatMessage,
+  createPlanner,
+  dropOldestTurns,
+  type FitOptions,
+  firstAndLast,
+  fit,
+  formatByName,
+  never,
+  type Policy,
+  slidingWindow,
+} from '../src/index.ts';
+import { codeOf, contents, prose, range, reply, system, talk, toolTurn, user } from './seeds/support.ts';
+
+/** An agent that reads and runs by turns; each result has about a quarter as many tokens as characters. */
+const agentRun = (turns: number, chars: number): ChatMessage[] => [
+  system('You are a careful engineer.'),
+  user('Fix the build.'),
+  ...range(1, turns).flatMap((n) =>
+    toolTurn({
+      id: `c${n}`,
+      text: `decision ${n}`,
+      output: prose(chars, `result ${n} `),
+      ...(n % 2 === 0
+        ? { tool: 'bash', args: `{"command":"npm test ${n}"}` }
+        : { tool: 'read_file', args: `{"path":"src/${n}.ts"}` }),
+    }),
+  ),
+];
+const decisions = (messages: readonly ChatMessage[]): string[] =>
+  contents(messages).filter((text) => text.startsWith('decision '));
+const whole = (messages: readonly ChatMessage[]): string[] =>
+  contents(messages).filter((text) => text.startsWith('result '));
+
+const policies: readonly [string, Policy | undefined][] = [
+  ['the default', undefined],
+  ['breakEven for OpenAI', breakEven({ prices: 'gpt-5' })],
+  ['slidingWindow', slidingWindow()],
+  ['firstAndLast', firstAndLast()],
+  ['never', never()],
+];
+
+describe.each(policies)('a budget that the window alone exceeds: %s', (_, policy) => {
+  const options: FitOptions = { maxTokens: 100_000, ...(policy ? { policy } : {}) };
+  const run = agentRun(60, 60_000);
+  const { messages, report } = fit(run, options);
+
+  it('keeps every decision: results inside the window are masked, the oldest first', () => {
+    expect(decisions(messages)).toEqual(decisions(run));
+    expect(report).toMatchObject({ reductionStage: 'masking', edits: { drop: 0, clip: 0, insert: 0 } });
+    expect(report.tokens.after).toBeLessThanOrEqual(100_000);
+    const shown = whole(messages);
+    expect(shown).toEqual(whole(run).slice(-shown.length));
+  });
+
+  it('never masks the newest turn', () => {
+    expect(messages.at(-1)).toBe(run.at(-1));
+  });
+
+  it('cuts to 80 % or less, so that the next turn does not cut again', () => {
+    const planner = createPlanner<ChatMessage>({ format: 'chat', ...options });
+    for (const message of run) {
+      const before = planner.report().epoch;
+      const { report: next } = planner.add(message);
+      if (next.decision.act === 'over-limit' && next.epoch > before)
+        expect(next.tokens.after).toBeLessThanOrEqual(80_000);
+    }
+  });
+});
+
+/** How many of the requests of a run changed what an earlier one had sent. */
+function rewrites(policy: Policy, maxTokens: number): number {
+  const planner = createPlanner<ChatMessage>({ format: 'chat', policy, maxTokens });
+  const run = agentRun(100, 8000);
+  planner.add(...run.slice(0, 2));
+  for (const n of range(1, 100)) planner.add(...run.slice(2 * n, 2 * n + 2));
+  expect(decisions(planner.messages())).toHaveLength(100);
+  return planner.report().epoch;
+}
+
+describe('a small budget', () => {
+  it('rewrites the prefix at most every third request, and less often where the prices say that a deeper cut pays', () => {
+    const priced = rewrites(breakEven(), 20_000);
+    expect(priced).toBeLessThanOrEqual(33);
+    expect(priced).toBeLessThan(rewrites(breakEven({ prices: { read: 1, write: 1 } }), 20_000));
+  });
+
+  it('drops the oldest decisions only where no old result is left to mask, and keeps the newest turn whole', () => {
+    const run = agentRun(200, 400);
+    const { messages, report } = fit(run, { maxTokens: 2000 });
+    expect(report.reductionStage).not.toBe('masking');
+    expect(decisions(messages).at(-1)).toBe('decision 200');
+    expect(whole(messages)).toEqual([run.at(-1)?.content]);
+  });
+});
+
+describe('what is left reads right', () => {
+  it.each(['chat', 'openai-chat'] as const)(
+    '%s: system, task, notice, then a question with its own answer',
+    (format) => {
+      const run = [...talk(40), user('and now?')] as ChatMessage[];
+      const { messages } = fit(run, { format, maxTokens: 1500 });
+      const [first, task, notice, question, answer] = contents(messages as ChatMessage[]);
+      expect([first, task]).toEqual(contents(run.slice(0, 2)));
+      expect(notice).toMatch(/^\[conversation truncated — \d+ older messages omitted\]$/);
+      const [, number] = /^question (\d+): /.exec(question ?? '') ?? [];
+      expect(answer).toMatch(new RegExp(`^answer ${number}: `));
+      expect(formatByName(format).check(messages)).toEqual([]);
+    },
+  );
+
+  it('a later cut leaves no question without its answer behind', () => {
+    const planner = createPlanner<ChatMessage>({ format: 'chat', maxTokens: 1500 });
+    for (const message of talk(120)) planner.add(message);
+    const left = contents(planner.messages()).flatMap((text) => /^(question|answer) (\d+): /.exec(text)?.[0] ?? []);
+    const behind = left.slice(1);
+    for (const [i, said] of behind.entries())
+      if (said.startsWith('question') && i + 1 < behind.length)
+        expect(behind[i + 1]).toBe(said.replace('question', 'answer'));
+  });
+});
+
+describe('dropOldestTurns', () => {
+  it('says that it could not meet the budget', () => {
+    const run = agentRun(5, 4000);
+    const cut = dropOldestTurns(run, { maxTokens: 100 });
+    expect(cut.withinBudget).toBe(false);
+    expect(cut.tokens.after).toBeGreaterThan(100);
+    expect(dropOldestTurns(run, { maxTokens: 1_000_000 })).toMatchObject({ withinBudget: true, droppedCount: 0 });
+  });
+});
+
+describe('createPlanner', () => {
+  it('names itself, not fit, where an option is wrong', () => {
+    const wrong = { format: 'chat', maxTokenz: 5 } as never;
+    expect(codeOf(() => createPlanner(wrong))).toBe('BAD_OPTION');
+    expect(() => createPlanner(wrong)).toThrow(/an option of createPlanner but found maxTokenz/);
+    expect(() => createPlanner({ format: 'chat', maxTokens: -1 })).toThrow(/createPlanner option maxTokens/);
+    expect(() => fit([reply('x')], { maxTokens: -1 })).toThrow(/fit option maxTokens/);
+  });
+});
