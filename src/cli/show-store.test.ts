@@ -1,16 +1,31 @@
 import { describe, expect, it } from 'vitest';
-import { showBytes, showGc, showProblems, showStats } from './show-store.ts';
+import { showBytes, showGc, showProblems, showStats, sumOf } from './show-store.ts';
 
 describe('showStats', () => {
   it('leaves out what the store does not know', () => {
-    const stats = { kind: 'postgres', texts: 1, turns: 0, sessions: 1200, textBytes: 0 } as const;
+    const stats = { kind: 'postgres', texts: 1, turns: 0, notes: 0, sessions: 1200, textBytes: 0 } as const;
     expect(showStats(stats, { where: 'db', tenant: 'default' })).toBe(
       'store    db (postgres)\nholds    1 text of 1,200 sessions, 0 turns\ntext     0 bytes\n',
     );
   });
 
+  it('counts notes where there are any', () => {
+    const stats = { kind: 'postgres', texts: 1, turns: 0, notes: 1, sessions: 1, textBytes: 0 } as const;
+    expect(showStats(stats, { where: 'db', tenant: 'default' })).toContain('1 text of 1 session, 0 turns, 1 note\n');
+    const sum = sumOf([stats, { ...stats, notes: 2 }]);
+    expect(sum?.notes).toBe(3);
+  });
+
   it('tells what can be freed, and how', () => {
-    const stats = { kind: 'embedded', texts: 2, turns: 0, sessions: 1, textBytes: 1e6, diskBytes: 2e6 } as const;
+    const stats = {
+      kind: 'embedded',
+      texts: 2,
+      turns: 0,
+      notes: 0,
+      sessions: 1,
+      textBytes: 1e6,
+      diskBytes: 2e6,
+    } as const;
     expect(showStats({ ...stats, deadBytes: 5e5 }, { where: 'x', tenant: 'default' })).toContain(
       'on disk  2.0 MB, 2.00 times the text\nto free  500.0 KB (25 %); palimpsest store gc\n',
     );

@@ -10,10 +10,13 @@ export interface Shown {
 
 /** What a store holds, at a glance. */
 export function showStats(stats: StoreStats, { where, tenant }: Shown): string {
-  const { kind, texts, sessions, turns, textBytes, diskBytes, deadBytes } = stats;
+  const { kind, texts, sessions, turns, notes, textBytes, diskBytes, deadBytes } = stats;
   const rows = [
     ['store', `${where} (${kind})`],
-    ['holds', `${count(texts, 'text')} of ${count(sessions, 'session')}, ${count(turns, 'turn')}`],
+    [
+      'holds',
+      `${count(texts, 'text')} of ${count(sessions, 'session')}, ${count(turns, 'turn')}${notes > 0 ? `, ${count(notes, 'note')}` : ''}`,
+    ],
     ['text', showBytes(textBytes)],
     ...(diskBytes === undefined ? [] : [['on disk', showBytes(diskBytes) + ratio(diskBytes, textBytes)]]),
     ...(deadBytes === undefined ? [] : [['to free', showDead(deadBytes, diskBytes ?? 0, tenant)]]),
@@ -40,6 +43,7 @@ function added(a: StoreStats, b: StoreStats): StoreStats {
     kind: a.kind,
     texts: a.texts + b.texts,
     turns: a.turns + b.turns,
+    notes: a.notes + b.notes,
     sessions: a.sessions + b.sessions,
     textBytes: a.textBytes + b.textBytes,
     ...(a.diskBytes === undefined ? {} : { diskBytes: a.diskBytes + (b.diskBytes ?? 0) }),

@@ -12,7 +12,7 @@ Usage: palimpsest store <stats | verify | gc | export> [options]
   stats    how much there is, and how much space it takes
   verify   reads everything and checks it; tells what is damaged
   gc       frees the space of what was deleted (nothing else may write)
-  export   every text and turn to standard output, one JSON object a line
+  export   every text, turn and note to standard output, one JSON object a line
 
 Options:
   --repair         with gc: gives up what verify reports as damaged

@@ -109,6 +109,8 @@ function remoteStore(ask: Ask, tenant: string): Store {
     putTurns: (records) => call('putTurns', records),
     turn: (session, turn) => call('turn', session, turn),
     turns: (session) => each('turns', session),
+    putNote: (note) => call('putNote', note),
+    note: (session, name) => call('note', session, name),
     list: (session) => each<Stored>('list', session),
     search: (query, options) => each('search', query, options),
     delete: (session, options) => call('delete', session, options),

@@ -1,6 +1,6 @@
 import { PalimpsestError } from '../errors.ts';
 import { badOption } from '../options.ts';
-import { checkSession, type Reference, type TurnRecord } from './store.ts';
+import { checkSession, type Reference, type SessionNote, type TurnRecord } from './store.ts';
 
 /** What every store refuses before it writes: a text that is none, a session that is none, a turn that is none. */
 export function checkItem({ text, about }: { readonly text: string; readonly about: Reference }): void {
@@ -17,6 +17,26 @@ export function checkRecord(record: TurnRecord): void {
   checkTurn(record.turn);
   for (const part of ['reasoning', 'action', 'observation'] as const) checkText(`the ${part} of a turn`, record[part]);
   if (record.user !== undefined) checkText('the words of the user in a turn', record.user);
+}
+
+export function checkNote(note: SessionNote): void {
+  if (typeof note !== 'object' || note === null) throw badOption('the note', 'an object', note);
+  checkSession(note.session);
+  checkNoteName(note.name);
+  checkText('the text of a note', note.text);
+  const bytes = Buffer.byteLength(note.text);
+  if (bytes <= NOTE_BYTES) return;
+  throw new PalimpsestError(
+    'BAD_OPTION',
+    `Expected the text of a note to have at most ${NOTE_BYTES} bytes of UTF-8 but found ${bytes}; store a larger one with put`,
+  );
+}
+
+const NOTE_BYTES = 1 << 16;
+
+export function checkNoteName(name: string): void {
+  if (typeof name === 'string' && /^[A-Za-z0-9_.:-]{1,128}$/.test(name)) return;
+  throw badOption('the name of a note', '1 to 128 letters, digits, _, ., : and -', name);
 }
 
 export function checkTurn(turn: number): void {

@@ -10,6 +10,7 @@ export type {
   Problem,
   Reference,
   SearchOptions,
+  SessionNote,
   Store,
   Stored,
   StoreStats,

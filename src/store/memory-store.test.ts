@@ -17,6 +17,7 @@ describe('createMemoryStore', () => {
       kind: 'memory',
       texts: 0,
       turns: 0,
+      notes: 0,
       sessions: 0,
       textBytes: 0,
     });

@@ -1,5 +1,15 @@
 import { given } from '../options.ts';
-import { checkItem, checkRecord, checkTenant, checkTurn, clashError, closedError, toReference } from './check-input.ts';
+import {
+  checkItem,
+  checkNote,
+  checkNoteName,
+  checkRecord,
+  checkTenant,
+  checkTurn,
+  clashError,
+  closedError,
+  toReference,
+} from './check-input.ts';
 import { handleOf } from './handle.ts';
 import { searchTexts } from './search-texts.ts';
 import {
@@ -10,6 +20,7 @@ import {
   type Problem,
   type Reference,
   type SearchOptions,
+  type SessionNote,
   type Store,
   type Stored,
   type StoreStats,
@@ -40,6 +51,7 @@ interface Session {
   /** Oldest first. */
   readonly texts: Set<Handle>;
   readonly turns: Map<number, TurnRecord>;
+  readonly notes: Map<string, string>;
 }
 
 class MemoryStore implements Store {
@@ -108,6 +120,19 @@ class MemoryStore implements Store {
     }
   }
 
+  async putNote(note: SessionNote): Promise<void> {
+    this.#checkOpen();
+    checkNote(note);
+    this.#session(note.session).notes.set(note.name, note.text);
+  }
+
+  async note(session: string, name: string): Promise<string | undefined> {
+    this.#checkOpen();
+    checkSession(session);
+    checkNoteName(name);
+    return this.#sessions.get(session)?.notes.get(name);
+  }
+
   async *list(session: string): AsyncGenerator<Stored> {
     this.#checkOpen();
     checkSession(session);
@@ -140,6 +165,7 @@ class MemoryStore implements Store {
       kind: 'memory',
       texts: this.#texts.size,
       turns: sessions.reduce((sum, { turns }) => sum + turns.size, 0),
+      notes: sessions.reduce((sum, { notes }) => sum + notes.size, 0),
       sessions: sessions.length,
       textBytes: [...this.#texts.values()].reduce((sum, { bytes }) => sum + bytes, 0),
     };
@@ -160,6 +186,8 @@ class MemoryStore implements Store {
     for (const stored of this.#storedOf()) yield { type: 'text', ...stored };
     for (const { turns } of this.#sessions.values())
       for (const record of turns.values()) yield { type: 'turn', ...structuredClone(record) };
+    for (const [session, { notes }] of this.#sessions)
+      for (const [name, text] of notes) yield { type: 'note', session, name, text };
   }
 
   async close(): Promise<void> {
@@ -178,7 +206,7 @@ class MemoryStore implements Store {
   }
 
   #session(name: string): Session {
-    const session = this.#sessions.get(name) ?? { texts: new Set(), turns: new Map() };
+    const session = this.#sessions.get(name) ?? { texts: new Set(), turns: new Map(), notes: new Map() };
     this.#sessions.set(name, session);
     return session;
   }

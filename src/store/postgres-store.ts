@@ -1,9 +1,18 @@
 import { PalimpsestError } from '../errors.ts';
 import { badOption, checkOptions, rule, text } from '../options.ts';
-import { checkItem, checkRecord, checkTenant, checkTurn, closedError } from './check-input.ts';
+import {
+  checkItem,
+  checkNote,
+  checkNoteName,
+  checkRecord,
+  checkTenant,
+  checkTurn,
+  closedError,
+} from './check-input.ts';
 import { handleOf, handleOfDigest } from './handle.ts';
 import { inTransaction, type PostgresPool, type Query, type Row, withConnection } from './postgres/connection.ts';
 import { migrate } from './postgres/migrate.ts';
+import { damagedNote, NOTE_COLUMNS, noteDamage, toNote, writeNote } from './postgres/notes.ts';
 import { fromRows } from './postgres/references.ts';
 import { type Item, ownLock, type Place, writeBatch } from './postgres/write-batch.ts';
 import { WriteQueue } from './postgres/write-queue.ts';
@@ -19,6 +28,7 @@ import {
   type Problem,
   type Reference,
   type SearchOptions,
+  type SessionNote,
   type Store,
   type Stored,
   type StoreStats,
@@ -137,6 +147,27 @@ class PostgresStore implements Store {
     }
   }
 
+  async putNote(note: SessionNote): Promise<void> {
+    checkNote(note);
+    const own = { ...note };
+    await this.#ready();
+    await writeNote(this.#place, own);
+  }
+
+  async note(session: string, name: string): Promise<string | undefined> {
+    checkSession(session);
+    checkNoteName(name);
+    const [row] = await this.#query(
+      `SELECT ${NOTE_COLUMNS} FROM "${this.#place.schema}".notes WHERE tenant = $1 AND session = $2 AND name = $3`,
+      session,
+      name,
+    );
+    if (!row) return undefined;
+    const found = toNote(row);
+    if (!found) throw damagedNote(row);
+    return found.text;
+  }
+
   async *list(session: string): AsyncGenerator<Stored> {
     checkSession(session);
     yield* this.#texts({ session });
@@ -173,6 +204,7 @@ class PostgresStore implements Store {
         session,
       );
       await query(`DELETE FROM "${schema}".turns WHERE tenant = $1 AND session = $2`, tenant, session);
+      await query(`DELETE FROM "${schema}".notes WHERE tenant = $1 AND session = $2`, tenant, session);
     });
     if (purge) await this.#vacuum();
   }
@@ -182,14 +214,17 @@ class PostgresStore implements Store {
     const [row] = await this.#query(
       `SELECT count(*) AS texts, coalesce(sum(bytes), 0) AS text_bytes, coalesce(sum(pg_column_size(body)), 0) AS disk_bytes,
          (SELECT count(*) FROM "${schema}".turns WHERE tenant = $1) AS turns,
+         (SELECT count(*) FROM "${schema}".notes WHERE tenant = $1) AS notes,
          (SELECT count(*) FROM (SELECT session FROM "${schema}".refs WHERE tenant = $1 AND session <> ''
-           UNION SELECT session FROM "${schema}".turns WHERE tenant = $1) AS every) AS sessions
+           UNION SELECT session FROM "${schema}".turns WHERE tenant = $1
+           UNION SELECT session FROM "${schema}".notes WHERE tenant = $1) AS every) AS sessions
        FROM "${schema}".texts WHERE tenant = $1`,
     );
     return {
       kind: 'postgres',
       texts: Number(row?.texts),
       turns: Number(row?.turns),
+      notes: Number(row?.notes),
       sessions: Number(row?.sessions),
       textBytes: Number(row?.text_bytes),
       diskBytes: Number(row?.disk_bytes),
@@ -217,7 +252,10 @@ class PostgresStore implements Store {
       `SELECT DISTINCT handle FROM "${schema}".refs WHERE tenant = $1
          AND NOT EXISTS (SELECT FROM "${schema}".texts WHERE texts.tenant = $1 AND texts.handle = refs.handle)`,
     );
-    return [...problems, ...lost.map(({ handle }) => loss(handle ?? ''))];
+    const notes = await this.#query(
+      `SELECT session, name FROM "${schema}".notes WHERE tenant = $1 AND digest <> sha256(body)`,
+    );
+    return [...problems, ...lost.map(({ handle }) => loss(handle ?? '')), ...notes.map(noteDamage)];
   }
 
   async gc({ repair = false, force = false }: GcOptions = {}): Promise<GcReport> {
@@ -225,7 +263,7 @@ class PostgresStore implements Store {
     await this.#ready();
     const { pool, schema, tenant } = this.#place;
     const removed = await inTransaction(pool, ownLock(this.#place), async (query) => {
-      await this.#giveUp(query, problems);
+      if (repair) await this.#giveUp(query, problems);
       const { rows } = await query(
         `WITH gone AS (DELETE FROM "${schema}".texts WHERE tenant = $1
            AND NOT EXISTS (SELECT FROM "${schema}".refs WHERE refs.tenant = $1 AND refs.handle = texts.handle)
@@ -248,11 +286,13 @@ class PostgresStore implements Store {
     const { schema, tenant } = this.#place;
     const handles = problems.flatMap(({ handle }) => handle ?? []);
     await query(`DELETE FROM "${schema}".refs WHERE tenant = $1 AND handle = ANY ($2::text[])`, tenant, handles);
+    await query(`DELETE FROM "${schema}".notes WHERE tenant = $1 AND digest <> sha256(body)`, tenant);
   }
 
   async *export(): AsyncGenerator<object> {
     for await (const stored of this.#texts({})) yield { type: 'text', ...stored };
     yield* this.#allTurns();
+    yield* this.#allNotes();
   }
 
   async *#allTurns(): AsyncGenerator<object> {
@@ -269,6 +309,27 @@ class PostgresStore implements Store {
       }
       if (rows.length < TURNS) return;
     }
+  }
+
+  /** Damaged ones are told when all others have been given. */
+  async *#allNotes(): AsyncGenerator<object> {
+    let damaged: Row | undefined;
+    for (let [session, name] = ['', '']; ; ) {
+      const rows = await this.#query(
+        `SELECT ${NOTE_COLUMNS} FROM "${this.#place.schema}".notes
+         WHERE tenant = $1 AND (session, name) > ($2, $3) ORDER BY session, name LIMIT ${NOTES}`,
+        session,
+        name,
+      );
+      for (const row of rows) {
+        const found = toNote(row);
+        if (found) yield { type: 'note', ...found };
+        else damaged ??= row;
+        [session, name] = [row.session ?? '', row.name ?? ''];
+      }
+      if (rows.length < NOTES) break;
+    }
+    if (damaged) throw damagedNote(damaged);
   }
 
   async close(): Promise<void> {
@@ -343,7 +404,7 @@ class PostgresStore implements Store {
 
   async #vacuum(): Promise<void> {
     const { pool, schema } = this.#place;
-    const tables = ['texts', 'refs', 'turns'].map((table) => `"${schema}".${table}`);
+    const tables = ['texts', 'refs', 'turns', 'notes'].map((table) => `"${schema}".${table}`);
     await withConnection(pool, (query) => query(`VACUUM ${tables.join(', ')}`));
   }
 
@@ -358,10 +419,11 @@ class PostgresStore implements Store {
   }
 }
 
-/** Handles asked for at once, and, since a text may be large, texts and turns fetched at once. */
+/** Handles asked for at once, and, since a text may be large, texts, turns and notes fetched at once. */
 const PAGE = 1000;
 const BATCH = 256;
 const TURNS = 64;
+const NOTES = 64;
 const BATCH_BYTES = 4_000_000;
 
 interface Sized {

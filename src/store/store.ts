@@ -38,6 +38,15 @@ export interface TurnRecord {
   readonly results?: readonly { readonly callId: string; readonly tool: string; readonly handle: Handle }[];
 }
 
+/** A small text of a session under a name: a summary, a count. */
+export interface SessionNote {
+  readonly session: string;
+  /** 1 to 128 letters, digits, `_`, `.`, `:` and `-`. */
+  readonly name: string;
+  /** Up to 64 KiB of UTF-8. */
+  readonly text: string;
+}
+
 /** Where and how to search. */
 export interface SearchOptions {
   /** Only texts that this session refers to. */
@@ -63,6 +72,7 @@ export interface StoreStats {
   readonly kind: 'memory' | 'embedded' | 'postgres';
   readonly texts: number;
   readonly turns: number;
+  readonly notes: number;
   readonly sessions: number;
   /** Of all texts, in UTF-8. */
   readonly textBytes: number;
@@ -112,15 +122,19 @@ export interface Store {
   turn(session: string, turn: number): Promise<TurnRecord | undefined>;
   /** The turns of a session, in the order of their numbers. */
   turns(session: string): AsyncIterable<TurnRecord>;
+  /** Keeps a small text of a session under a name, replacing the one before. Durable when it resolves. */
+  putNote(note: SessionNote): Promise<void>;
+  /** The text kept under that name; undefined if there is none. */
+  note(session: string, name: string): Promise<string | undefined>;
   /** The texts of a session, oldest first. */
   list(session: string): AsyncIterable<Stored>;
   search(query: string, options?: SearchOptions): AsyncIterable<Match>;
-  /** Removes a session's references and turns. Texts with none left are gone when it resolves. */
+  /** Removes a session's references, turns and notes. Texts with none left are gone when it resolves. */
   delete(session: string, options?: { readonly purge?: boolean }): Promise<void>;
   stats(): Promise<StoreStats>;
   verify(): Promise<Problem[]>;
   gc(options?: GcOptions): Promise<GcReport>;
-  /** Every text and turn as one object a line. */
+  /** Every text, turn and note as one object a line. */
   export(): AsyncIterable<object>;
   close(): Promise<void>;
 }

@@ -1,5 +1,5 @@
 import { handleOf } from '../store/handle.ts';
-import type { Match, Reference, Store, Stored, TurnRecord } from '../store/store.ts';
+import type { Match, Reference, SessionNote, Store, Stored, TurnRecord } from '../store/store.ts';
 
 /** What the suite needs of an assertion library: vitest's and Jest's `expect` have it. */
 export type Expect = (actual: unknown) => {
@@ -175,6 +175,8 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
         await expectCode(() => store.putTurn(turnOf(session, 1)), 'BAD_OPTION');
         await expectCode(() => store.turn(session, 1), 'BAD_OPTION');
         await expectCode(() => collect(store.turns(session)), 'BAD_OPTION');
+        await expectCode(() => store.putNote({ session, name: 'n', text: '' }), 'BAD_OPTION');
+        await expectCode(() => store.note(session, 'n'), 'BAD_OPTION');
         await expectCode(() => collect(store.list(session)), 'BAD_OPTION');
         await expectCode(() => collect(store.search('x', { session })), 'BAD_OPTION');
         await expectCode(() => store.delete(session), 'BAD_OPTION');
@@ -207,6 +209,18 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
       expect((await store.stats()).turns).toBe(0);
     });
 
+    test('a note with a name that is none, with no text, or with too much of it', async (store) => {
+      for (const name of BAD_NAMES) {
+        await expectCode(() => store.putNote({ session: 's', name, text: '' }), 'BAD_OPTION');
+        await expectCode(() => store.note('s', name), 'BAD_OPTION');
+      }
+      for (const text of ['x'.repeat(65_537), 'ü'.repeat(32_769), '\ud800'.repeat(21_846)])
+        await expectCode(() => store.putNote({ session: 's', name: 'n', text }), 'BAD_OPTION');
+      for (const text of [undefined, null, 5, {}])
+        await expectCode(() => store.putNote({ session: 's', name: 'n', text: text as string }), 'BAD_INPUT');
+      expect((await store.stats()).notes).toBe(0);
+    });
+
     test('work after it was closed, and closing twice is fine', async (store) => {
       await store.put('text', { session: 's' });
       await store.close();
@@ -216,6 +230,8 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
       await expectCode(() => collect(store.list('s')), 'STORE_CLOSED');
       await expectCode(() => store.putTurns([turnOf('s', 1)]), 'STORE_CLOSED');
       await expectCode(() => collect(store.turns('s')), 'STORE_CLOSED');
+      await expectCode(() => store.putNote({ session: 's', name: 'n', text: '' }), 'STORE_CLOSED');
+      await expectCode(() => store.note('s', 'n'), 'STORE_CLOSED');
     });
   });
 
@@ -288,6 +304,90 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
       const numbers = Array.from({ length: 40 }, (_, turn) => turn);
       await Promise.all(numbers.map((turn) => store.putTurns([turnOf('s', turn), turnOf('s', 39 - turn)])));
       expect((await collect(store.turns('s'))).map(({ turn }) => turn)).toEqual(numbers);
+    });
+  });
+
+  describe(`${name}: notes`, () => {
+    test('a note comes back by session and name, whatever it holds', async (store) => {
+      const texts = [...ODD_TEXTS, 'x'.repeat(65_536), 'ü'.repeat(32_768), `\ud800${textOf(60_000)}`];
+      for (const [i, text] of texts.entries()) await store.putNote({ session: 's', name: `n${i}`, text });
+      const found = await Promise.all(texts.map((_, i) => store.note('s', `n${i}`)));
+      expect(found.every((text, i) => text === texts[i])).toBe(true);
+      expect((await store.stats()).notes).toBe(texts.length);
+    });
+
+    test('any name of letters, digits, _, ., : and - is a note of its own', async (store) => {
+      const names = ['n', 'N', 'summary:p_abc.1-2', '..', '__proto__', 'constructor', '0', 'x'.repeat(128)];
+      for (const note of names) await store.putNote({ session: 's', name: note, text: `of ${note}` });
+      for (const note of names) expect(await store.note('s', note)).toBe(`of ${note}`);
+      expect(await store.note('s', 'toString')).toBe(undefined);
+    });
+
+    test('the last text of a note wins', async (store) => {
+      for (const text of ['long '.repeat(500), '', 'last']) {
+        await store.putNote({ session: 's', name: 'n', text });
+        expect(await store.note('s', 'n')).toBe(text);
+      }
+      expect((await store.stats()).notes).toBe(1);
+    });
+
+    test('a note is of one session, and no text or turn', async (store) => {
+      await store.putNote({ session: 'a', name: 'n', text: 'same' });
+      await store.putNote({ session: 'b', name: 'n', text: 'other' });
+      expect(await store.note('a', 'n')).toBe('same');
+      expect(await store.note('b', 'n')).toBe('other');
+      expect(await store.note('c', 'n')).toBe(undefined);
+      expect(await store.note('a', 'm')).toBe(undefined);
+      expect(await store.get(handleOf('same'))).toBe(undefined);
+      expect(await collect(store.list('a'))).toEqual([]);
+      expect(await collect(store.turns('a'))).toEqual([]);
+      expect(await collect(store.search('same'))).toEqual([]);
+      const { texts, turns, notes, sessions, textBytes } = await store.stats();
+      expect([texts, turns, notes, sessions, textBytes]).toEqual([0, 0, 2, 2, 0]);
+    });
+
+    test('notes between texts and turns leave those as they are', async (store) => {
+      for (let i = 0; i < 5; i++) {
+        await store.put(`text ${i}`, { session: 's', turn: i });
+        await store.putNote({ session: 's', name: `n${i % 2}`, text: `text ${i}` });
+        await store.putTurn(turnOf('s', i));
+      }
+      expect((await collect(store.list('s'))).map(({ text }) => text)).toEqual([0, 1, 2, 3, 4].map((i) => `text ${i}`));
+      expect(await collect(store.turns('s'))).toEqual([0, 1, 2, 3, 4].map((i) => turnOf('s', i)));
+      expect([await store.note('s', 'n0'), await store.note('s', 'n1')]).toEqual(['text 4', 'text 3']);
+    });
+
+    for (const purge of [false, true])
+      test(`${purge ? 'purge' : 'delete'} removes the notes of a session, and of no other`, async (store) => {
+        for (const session of ['a', 'b']) await store.putNote({ session, name: 'n', text: `of ${session}` });
+        await store.put('of a', { session: 'b' });
+        await store.delete('a', { purge });
+        expect(await store.note('a', 'n')).toBe(undefined);
+        expect(await store.note('b', 'n')).toBe('of b');
+        expect((await store.get(handleOf('of a')))?.refs).toEqual([{ session: 'b' }]);
+        const { notes, sessions } = await store.stats();
+        expect([notes, sessions]).toEqual([1, 1]);
+        await store.putNote({ session: 'a', name: 'm', text: 'after' });
+        expect([await store.note('a', 'n'), await store.note('a', 'm')]).toEqual([undefined, 'after']);
+        expect(await store.verify()).toEqual([]);
+      });
+
+    test('notes that are put at once are all stored, and one of those with the same name', async (store) => {
+      const numbers = Array.from({ length: 40 }, (_, i) => i);
+      const put = (note: string, i: number) => store.putNote({ session: 's', name: note, text: `${i} `.repeat(1000) });
+      await Promise.all(numbers.flatMap((i) => [put('same', i), put(`own${i}`, i)]));
+      for (const i of numbers) expect(await store.note('s', `own${i}`)).toBe(`${i} `.repeat(1000));
+      const same = await store.note('s', 'same');
+      expect(numbers.some((i) => same === `${i} `.repeat(1000))).toBe(true);
+      expect((await store.stats()).notes).toBe(41);
+    });
+
+    test('a note is taken as it was when it was put', async (store) => {
+      const note = { session: 's', name: 'n', text: 'first' };
+      const work = store.putNote(note);
+      Object.assign(note, { session: '../s', name: 'm', text: 'second' });
+      await work;
+      expect(await store.note('s', 'n')).toBe('first');
     });
   });
 
@@ -462,6 +562,8 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
       try {
         const handle = await mine.put('secret', { session: 's', turn: 1 });
         await mine.putTurn(turnOf('s', 1));
+        await mine.putNote({ session: 's', name: 'n', text: 'secret' });
+        expect(await theirs.note('s', 'n')).toBe(undefined);
         expect(await theirs.get(handle)).toBe(undefined);
         expect(await theirs.getMany([handle])).toEqual([undefined]);
         expect(await theirs.turn('s', 1)).toBe(undefined);
@@ -470,6 +572,19 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
         expect(await collect(theirs.search('s.cret', { regex: true, session: 's' }))).toEqual([]);
         expect(await collect(theirs.export())).toEqual([]);
         expect((await theirs.stats()).texts).toBe(0);
+      } finally {
+        await theirs.close();
+      }
+    });
+
+    test('tenants who have a note of the same name overwrite and delete only their own', async (mine, tenant) => {
+      const theirs = await open(`${tenant}-other`);
+      try {
+        for (const store of [mine, theirs]) await store.putNote({ session: 's', name: 'n', text: 'first' });
+        await theirs.putNote({ session: 's', name: 'n', text: 'second' });
+        expect([await mine.note('s', 'n'), await theirs.note('s', 'n')]).toEqual(['first', 'second']);
+        await theirs.delete('s', { purge: true });
+        expect([await mine.note('s', 'n'), await theirs.note('s', 'n')]).toEqual(['first', undefined]);
       } finally {
         await theirs.close();
       }
@@ -535,15 +650,20 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
       await store.put('about nothing', {});
       await store.putTurn(turnOf('s0', 1));
       await store.putTurn({ ...turnOf('s1', 2), masked: true, results: [{ callId: 'c', tool: 't', handle: 'p_x' }] });
+      await store.putNote({ session: 's1', name: 'n', text: 'before' });
+      for (const [i, text] of ODD_TEXTS.entries())
+        await store.putNote({ session: `s${i % 3}`, name: i % 2 ? 'n' : 'm', text });
+      await store.putNote({ session: 'only', name: 'n', text: 'alone' });
     };
 
-    test('stats count texts, turns, sessions and bytes', async (store) => {
+    test('stats count texts, turns, notes, sessions and bytes', async (store) => {
       await store.put('1234', { session: 'a' });
       await store.put('1234', { session: 'b' });
       await store.put('ü', { session: 'b' });
       await store.putTurn(turnOf('c', 1));
-      const { texts, turns, sessions, textBytes } = await store.stats();
-      expect([texts, turns, sessions, textBytes]).toEqual([2, 1, 3, 6]);
+      await store.putNote({ session: 'd', name: 'n', text: 'not a text' });
+      const { texts, turns, notes, sessions, textBytes } = await store.stats();
+      expect([texts, turns, notes, sessions, textBytes]).toEqual([2, 1, 1, 4, 6]);
     });
 
     test('a sound store verifies clean, and gc frees only what is dead', async (store) => {
@@ -564,6 +684,7 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
       try {
         for (const line of exported.map((json) => JSON.parse(json) as ExportedLine)) {
           if (line.type === 'turn') await copy.putTurn(withoutType(line));
+          else if (line.type === 'note') await copy.putNote(line);
           else for (const about of line.refs) await copy.put(line.text, about);
         }
         expect((await exportOf(copy)).sort()).toEqual(exported.sort());
@@ -571,6 +692,13 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
       } finally {
         await copy.close();
       }
+    });
+
+    test('exported notes are those that are kept', async (store) => {
+      for (const text of ['first', 'last']) await store.putNote({ session: 's', name: 'n', text });
+      await store.putNote({ session: 'gone', name: 'n', text: 'gone' });
+      await store.delete('gone');
+      expect(await collect(store.export())).toEqual([{ type: 'note', session: 's', name: 'n', text: 'last' }]);
     });
 
     test('exported texts say what get says', async (store) => {
@@ -584,21 +712,28 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
     testReopened('everything is there', async (store, again) => {
       await store.putMany(ODD_TEXTS.map((text, turn) => ({ text, about: { session: 's', turn } })));
       await store.putTurn(turnOf('s', 1));
+      for (const text of ['first', '\ud800 last']) await store.putNote({ session: 's', name: 'n', text });
       const before = await exportOf(store);
       const opened = await again();
       expect(await exportOf(opened)).toEqual(before);
       expect((await collect(opened.list('s'))).map(({ text }) => text)).toEqual(ODD_TEXTS);
       expect(await collect(opened.turns('s'))).toEqual([turnOf('s', 1)]);
+      expect(await opened.note('s', 'n')).toBe('\ud800 last');
+      await opened.putNote({ session: 's', name: 'n', text: 'later' });
+      expect(await opened.note('s', 'n')).toBe('later');
+      expect((await opened.stats()).notes).toBe(1);
       expect(await opened.verify()).toEqual([]);
     });
 
     testReopened('what was deleted is still gone', async (store, again) => {
       await store.putMany(['a', 'b'].map((session) => ({ text: `of ${session}`, about: { session } })));
       await store.putTurn(turnOf('a', 1));
+      await store.putNote({ session: 'a', name: 'n', text: 'gone' });
       await store.delete('a');
       const opened = await again();
       expect(await opened.get(handleOf('of a'))).toBe(undefined);
       expect(await collect(opened.turns('a'))).toEqual([]);
+      expect(await opened.note('a', 'n')).toBe(undefined);
       expect((await opened.get(handleOf('of b')))?.text).toBe('of b');
       expect((await opened.stats()).sessions).toBe(1);
     });
@@ -614,7 +749,10 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
 }
 
 /** What `export` gives, one object a line. */
-type ExportedLine = (Stored & { readonly type: 'text' }) | (TurnRecord & { readonly type: 'turn' });
+type ExportedLine =
+  | (Stored & { readonly type: 'text' })
+  | (TurnRecord & { readonly type: 'turn' })
+  | (SessionNote & { readonly type: 'note' });
 
 function withoutType({ type: _, ...record }: TurnRecord & { readonly type: 'turn' }): TurnRecord {
   return record;
@@ -649,6 +787,8 @@ const ODD_TEXTS: readonly string[] = [
 ];
 
 const BAD_SESSIONS = ['', '../s', 'a/b', 'a b', 'ä', 'a\0', 'a\n', 'x'.repeat(129), 5 as unknown as string];
+
+const BAD_NAMES = ['', 'a/b', 'a b', 'ä', 'a\0', 'a\n', '\ud800', 'x'.repeat(129), 5 as unknown as string];
 
 const strangeHandles = (handle: string): string[] => [
   '',

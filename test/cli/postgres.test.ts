@@ -22,8 +22,8 @@ afterAll(async () => {
   await server.stop();
 });
 
-async function sql(text: string): Promise<void> {
-  const client = new Client({ connectionString: server.url });
+async function sql(text: string, connectionString = server.url): Promise<void> {
+  const client = new Client({ connectionString });
   await client.connect();
   await client.query(text);
   await client.end();
@@ -79,6 +79,16 @@ describe('a store in PostgreSQL, on the command line', () => {
 
     const stdin = (async function* () {})();
     expect(await palimpsest(['mcp', '--store', url], { stdin })).toEqual({ code: 0, stdout: '', stderr: '' });
+  });
+
+  it('has tenants with notes alone, and is read where an older version made its tables', async () => {
+    const stats = async () => JSON.parse((await palimpsest(['store', 'stats', '--json', '--store', url])).stdout);
+    const stores = await createStores(url);
+    await (await stores.open('notes-alone')).putNote({ session: 's', name: 'n', text: 'note' });
+    await stores.close();
+    expect((await stats()).tenants['notes-alone']).toMatchObject({ texts: 0, notes: 1 });
+    await sql('DROP TABLE palimpsest.notes; DELETE FROM palimpsest.migrations WHERE version = 2', url);
+    expect(Object.keys((await stats()).tenants)).toEqual(['acme', 'default']);
   });
 
   it('that does not answer is told in a line, without the password of its address', async () => {

@@ -20,13 +20,16 @@ const CALM = { checkpointBytes: 1e9, checkpointPages: 1e9 };
 const TEXTS = Array.from({ length: 40 }, (_, i) => textOf(i, [0, 20, 100, 700, 3000][i % 5] as number));
 const SHARED = TEXTS[7] as string;
 const DELETED = 'of the session that was deleted';
+const NOTE_TEXT = 'the text of a note';
 const turn = { session: 's1', turn: 1, reasoning: 'r', action: 'a', observation: 'o'.repeat(300), masked: false };
 
-/** Three sessions, a text that two of them share, a turn, and one session that was deleted. */
+/** Three sessions, a text that two of them share, a turn, a note, and one session that was deleted. */
 async function fill(store: EmbeddedStore): Promise<void> {
   for (const [i, text] of TEXTS.entries()) await store.put(text, { session: `s${i % 3}`, turn: i });
   await store.put(SHARED, { session: 's0', turn: 99 });
   await store.putTurn(turn);
+  await store.putNote({ session: 's1', name: 'n', text: NOTE_TEXT });
+  await store.putNote({ session: 'gone', name: 'n', text: DELETED });
   await store.put(DELETED, { session: 'gone' });
   await store.delete('gone');
 }
@@ -74,7 +77,13 @@ async function checkTexts(store: EmbeddedStore, mayBeLost: (text: string) => boo
   const exported = (await collect(store.export())) as { type: string; text?: string }[];
   expect(sound.filter((text) => !exported.some((line) => line.text === text))).toEqual([]);
   expect(await outcome(() => store.get(handleOf(DELETED)))).toBe(undefined);
+  const found = await noteOf(store, 's1');
+  if (found !== NOTE_TEXT) expect([mayBeLost(NOTE_TEXT), found ?? 'STORE_DAMAGED']).toEqual([true, 'STORE_DAMAGED']);
+  expect(await noteOf(store, 'gone')).toBe(undefined);
 }
+
+const noteOf = (store: EmbeddedStore, session: string): Promise<unknown> =>
+  store.note(session, 'n').catch((error) => error.code);
 
 /** Damage is found by a reader and by the writer, stays reported over reopening and compaction, and ends with a repair. */
 async function checkDamage(files: Files, mayBeLost: (text: string) => boolean, isTail = false): Promise<void> {
@@ -163,6 +172,7 @@ describe.each(['closed', 'crashed'] as const)('in a store that was %s', (state) 
       }
       expect((await store.verify()).length).toBeGreaterThan(0);
       for (const text of TEXTS) await store.put(text, { session: 's0' });
+      await store.putNote({ session: 's1', name: 'n', text: NOTE_TEXT });
       await checkTexts(store, () => false);
       expect((await store.verify()).length).toBeGreaterThan(0);
       await store.gc({ repair: true });

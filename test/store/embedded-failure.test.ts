@@ -32,6 +32,7 @@ describe('a sync that fails', () => {
     const { length } = disk.operations;
     expect(await code(store.put('four', {}))).toBe('STORE_FAILED');
     expect(await code(store.putTurn(turn))).toBe('STORE_FAILED');
+    expect(await code(store.putNote({ session: 's', name: 'n', text: '' }))).toBe('STORE_FAILED');
     expect(await code(store.delete('s'))).toBe('STORE_FAILED');
     expect(await code(store.gc({ force: true }))).toBe('STORE_FAILED');
     await store.close();

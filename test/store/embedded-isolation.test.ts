@@ -176,15 +176,17 @@ describe('delete', () => {
       observation: secret,
       masked: false,
     });
+    await store.putNote({ session: 'gone', name: 'a-note-of-gone', text: `${secret} \udc00` });
     for (let i = 0; i < 10; i++) await store.put(textOf(i, 500), { session: 'stays' });
     const holds = (text: string): boolean =>
       allIn(path).some((name) => {
         const bytes = lstatSync(name).isFile() ? readFileSync(name) : Buffer.alloc(0);
         return bytes.includes(text) || bytes.includes(Buffer.from(text, 'utf16le'));
       });
-    expect(holds(secret)).toBe(true);
+    expect([holds(secret), holds('a-note-of-gone')]).toEqual([true, true]);
     await store.delete('gone', { purge: true });
-    expect([holds(secret), holds('a tool of gone'), holds(textOf(3, 500))]).toEqual([false, false, true]);
+    expect([holds(secret), holds('a tool of gone'), holds('a-note-of-gone')]).toEqual([false, false, false]);
+    expect(holds(textOf(3, 500))).toBe(true);
     await store.close();
     expect(holds(secret)).toBe(false);
   });

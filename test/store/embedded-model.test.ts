@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { EmbeddedStore } from '../../src/store/embedded/embedded-store.ts';
 import { handleOf } from '../../src/store/handle.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
-import type { Reference, Store, TurnRecord } from '../../src/store/store.ts';
+import type { Reference, SessionNote, Store, TurnRecord } from '../../src/store/store.ts';
 import { RecordingDisk } from './support/recording-disk.ts';
 import { collect, openOn, textOf } from './support/stores.ts';
 
@@ -43,9 +43,17 @@ const anyTurn: fc.Arbitrary<TurnRecord> = fc.record({
   masked: fc.boolean(),
 });
 
+const NAMES = ['n', 'N', '__proto__'];
+const anyNote: fc.Arbitrary<SessionNote> = fc.record({
+  session: anySession,
+  name: fc.constantFrom(...NAMES),
+  text: fc.constantFrom(...TEXTS.filter((text) => text.length < 65_536)),
+});
+
 type Step =
   | { readonly kind: 'putMany' | 'puts at once'; readonly items: readonly { text: string; about: Reference }[] }
   | { readonly kind: 'putTurn'; readonly record: TurnRecord }
+  | { readonly kind: 'notes at once'; readonly notes: readonly SessionNote[] }
   | { readonly kind: 'delete' | 'purge'; readonly session: string }
   | { readonly kind: 'gc' | 'reopen' | 'crash' | 'new reader' };
 
@@ -58,6 +66,10 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('putTurn' as const), record: anyTurn }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ kind: fc.constant('notes at once' as const), notes: fc.array(anyNote, { maxLength: 3 }) }),
+  },
   { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('delete' as const, 'purge'), session: anySession }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('gc' as const, 'reopen', 'crash', 'new reader') }) },
 );
@@ -109,6 +121,7 @@ async function change(store: Store, step: Step): Promise<unknown> {
   if (step.kind === 'putMany') return store.putMany(step.items);
   if (step.kind === 'puts at once') return Promise.all(step.items.map(({ text, about }) => store.put(text, about)));
   if (step.kind === 'putTurn') return store.putTurn(step.record);
+  if (step.kind === 'notes at once') return Promise.all(step.notes.map((note) => store.putNote(note)));
   if (step.kind === 'delete' || step.kind === 'purge')
     return store.delete(step.session, { purge: step.kind === 'purge' });
   return undefined;
@@ -116,17 +129,18 @@ async function change(store: Store, step: Step): Promise<unknown> {
 
 /** All that can be asked of a store. */
 async function contentOf(store: Store): Promise<object> {
-  const { texts, turns, sessions, textBytes } = await store.stats();
+  const { texts, turns, notes, sessions, textBytes } = await store.stats();
   const lists: Record<string, unknown> = {};
   for (const session of SESSIONS) lists[`${session} `] = (await collect(store.list(session))).map(({ text }) => text);
   return {
-    stats: { texts, turns, sessions, textBytes },
+    stats: { texts, turns, notes, sessions, textBytes },
     lists,
     texts: (await store.getMany(TEXTS.map(handleOf))).map(
       (stored) => stored && { ...stored, refs: sorted(stored.refs) },
     ),
     turns: await Promise.all(SESSIONS.flatMap((session) => [0, 1, 2, 3].map((turn) => store.turn(session, turn)))),
     trajectories: await Promise.all(SESSIONS.map((session) => collect(store.turns(session)))),
+    notes: await Promise.all(SESSIONS.flatMap((session) => NAMES.map((name) => store.note(session, name)))),
     exported: (await collect(store.export())).length,
   };
 }

@@ -13,6 +13,8 @@ interface Promised {
   readonly at: number;
   readonly text?: string;
   readonly turn?: { readonly session: string; readonly turn: number };
+  /** How often the note of a session was written, and how often that was acknowledged. */
+  readonly note?: { readonly begun: number } | { readonly done: number };
   readonly session: string;
   /** `begun`: from here on it may be gone; `done`: from here on it must be. */
   readonly deletion?: 'begun' | 'done';
@@ -25,6 +27,7 @@ class Diary {
   readonly #store: EmbeddedStore;
   readonly #first: number;
   #number: number;
+  #notes = 0;
 
   constructor(disk: RecordingDisk, store: EmbeddedStore, first: number) {
     this.disk = disk;
@@ -75,6 +78,14 @@ class Diary {
     this.#note({ session, turn: { session, turn } });
   }
 
+  async putNote(name: string): Promise<void> {
+    const session = this.#own(name);
+    const count = ++this.#notes;
+    this.#note({ session, note: { begun: count } });
+    await this.#store.putNote({ session, name: 'count', text: `${count} `.repeat(200) });
+    this.#note({ session, note: { done: count } });
+  }
+
   async delete(name: string, purge = false): Promise<void> {
     const session = this.#own(name);
     this.#note({ session, deletion: 'begun' });
@@ -87,13 +98,17 @@ class Diary {
     await Promise.all(Array.from({ length: 10 }, (_, i) => this.put('many', 50 + 130 * i)));
     await Promise.all([this.putBatch('batch', 9), this.put('s0', 200), this.putBatch('s1', 6)]);
     for (let turn = 0; turn < 3; turn++) await this.putTurn('s1', this.#first + turn);
+    for (let n = 0; n < 3; n++) await this.putNote('s1');
+    await Promise.all([this.putNote('s1'), this.put('s1', 70), this.putNote('s1'), this.putNote('gone')]);
     await this.share('s1', 'gone');
     await this.put('gone', 300);
     await this.delete('gone');
     await this.put('large', 20_000);
     await this.#store.gc({ force: true });
     await Promise.all([this.put('s0', 400), this.put('purged', 800), this.put('s1', 0)]);
+    await this.putNote('purged');
     await this.delete('purged', true);
+    await this.putNote('s1');
     await this.put('s0', 333);
   }
 
@@ -114,10 +129,26 @@ async function check(files: Files, promised: readonly Promised[], length: number
     if (text === undefined || (isMaybeDeleted && !isDeleted)) continue;
     expect((await store.get(handleOf(text)))?.text).toBe(isDeleted ? undefined : text);
   }
+  for (const session of new Set(known.flatMap(({ note, session }) => (note ? [session] : []))))
+    await checkNote(store, known, session);
   // Gaps in the log are what was never acknowledged. Nothing else may be wrong.
   const problems = await store.verify();
   expect(problems.filter(({ what }) => !/^\d+ unreadable bytes at \d+ of \d+\.log$/.test(what))).toEqual([]);
   return disk;
+}
+
+/** The note that was acknowledged last, or one that was begun since. */
+async function checkNote(store: EmbeddedStore, known: readonly Promised[], session: string): Promise<void> {
+  const own = known.filter((one) => one.session === session);
+  const text = await store.note(session, 'count');
+  if (own.some(({ deletion }) => deletion === 'done')) expect(text).toBe(undefined);
+  if (own.some(({ deletion }) => deletion !== undefined)) return;
+  const counts = own.flatMap(({ note }) => note ?? []);
+  const done = Math.max(0, ...counts.map((note) => ('done' in note ? note.done : 0)));
+  const begun = Math.max(0, ...counts.map((note) => ('begun' in note ? note.begun : 0)));
+  const found = Number.parseInt(text ?? '0', 10);
+  expect(text ?? '').toBe(`${found} `.repeat(found > 0 ? 200 : 0));
+  expect([found >= done, found <= begun]).toEqual([true, true]);
 }
 
 describe('after a power loss', () => {

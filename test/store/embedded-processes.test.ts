@@ -57,12 +57,18 @@ describe('writer and readers', () => {
       const session = `s${i % 4}`;
       const text = textOf(i, (i * 37) % 3000);
       await writer.call('put', text, { session });
-      for (const reader of readers)
+      await writer.call('putNote', { session, name: 'count', text: `${i}` });
+      for (const reader of readers) {
         expect((await reader.call('get', handleOf(text))).answer).toMatchObject({ text, refs: [{ session }] });
+        expect((await reader.call('note', session, 'count')).answer).toBe(`${i}`);
+      }
       if (i % 10 === 9) await writer.call('gc', { force: true });
       if (i % 15 !== 14) continue;
       await writer.call('delete', session);
-      for (const reader of readers) expect((await reader.call('get', handleOf(text))).answer).toBe(null);
+      for (const reader of readers) {
+        expect((await reader.call('get', handleOf(text))).answer).toBe(null);
+        expect((await reader.call('note', session, 'count')).answer).toBe(null);
+      }
     }
     for (const one of [...readers, writer]) expect((await one.call('verify')).answer).toEqual([]);
     const counts = await Promise.all([...readers, writer].map(async (one) => (await one.call('stats')).answer));
@@ -136,6 +142,8 @@ describe('writer and readers', () => {
       () => reader.delete('s'),
       () => reader.gc(),
       () => reader.putMany([]),
+      () => reader.putTurns([]),
+      () => reader.putNote({ session: 's', name: 'n', text: '' }),
     ])
       await expect(work()).rejects.toMatchObject({ code: 'BAD_OPTION' });
     await reader.close();

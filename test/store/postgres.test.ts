@@ -143,17 +143,18 @@ describe('createPostgresStore', () => {
     expect(index).toBe(30);
   });
 
-  it('pages through more texts and turns than a page holds', async () => {
+  it('pages through more texts, turns and notes than a page holds', async () => {
     const store = open('pages');
     await store.putMany(
       Array.from({ length: 2500 }, (_, i) => ({ text: `text ${i}`, about: { session: 's', turn: i } })),
     );
     for (let turn = 0; turn < 300; turn++)
       await store.putTurn({ session: `s${turn % 3}`, turn, reasoning: '', action: '', observation: '', masked: false });
+    for (let n = 0; n < 200; n++) await store.putNote({ session: `s${n % 3}`, name: `n${n}`, text: '' });
     const lines: object[] = [];
     for await (const line of store.export()) lines.push(line);
-    expect(lines.length).toBe(2800);
-    expect(new Set(lines.map((line) => JSON.stringify(line))).size).toBe(2800);
+    expect(lines.length).toBe(3000);
+    expect(new Set(lines.map((line) => JSON.stringify(line))).size).toBe(3000);
     const found: number[] = [];
     for await (const { refs } of store.search('9', { session: 's' })) found.push(refs[0]?.turn ?? -1);
     expect(found).toEqual(Array.from({ length: 2500 }, (_, i) => i).filter((i) => `${i}`.includes('9')));
@@ -175,7 +176,8 @@ describe('createPostgresStore', () => {
     const store = open('relaxed', relaxed);
     await store.put('text', { session: 's' });
     await store.putTurn({ session: 's', turn: 1, reasoning: '', action: '', observation: '', masked: false });
-    expect(seen).toEqual(['on', 'on']);
+    await store.putNote({ session: 's', name: 'n', text: '' });
+    expect(seen).toEqual(['on', 'on', 'on']);
   });
 });
 
@@ -188,7 +190,7 @@ describe('migrations', () => {
       createPostgresStore({ pool: openPool({ max: 1 }), tenant: 'default', schema: name }),
     );
     await Promise.all(stores.map((store, i) => store.put(`text ${i}`, { session: 's' })));
-    expect(await versions(name)).toEqual([{ version: 1 }]);
+    expect(await versions(name)).toEqual([{ version: 1 }, { version: 2 }]);
     expect((await stores[0]?.stats())?.texts).toBe(8);
   });
 
@@ -220,6 +222,19 @@ describe('migrations', () => {
     await pool.query(`DROP ROLE "${role}"`);
   });
 
+  it('add the notes to a schema of the version before, and keep all that is in it', async () => {
+    const name = newSchema();
+    await createPostgresStore({ pool, schema: name }).put('kept', { session: 's' });
+    await pool.query(`DROP TABLE "${name}".notes`);
+    await pool.query(`DELETE FROM "${name}".migrations WHERE version = 2`);
+    const store = createPostgresStore({ pool, schema: name });
+    expect(await store.note('s', 'n')).toBe(undefined);
+    await store.putNote({ session: 's', name: 'n', text: 'new' });
+    expect(await store.note('s', 'n')).toBe('new');
+    expect((await store.get(handleOf('kept')))?.text).toBe('kept');
+    expect(await versions(name)).toEqual([{ version: 1 }, { version: 2 }]);
+  });
+
   it('refuse a schema from the future', async () => {
     const name = newSchema();
     await createPostgresStore({ pool, schema: name }).stats();
@@ -229,6 +244,16 @@ describe('migrations', () => {
 });
 
 describe('two pools', () => {
+  it('see each other’s notes, and the last one of a name', async () => {
+    const [a, b] = [open('shared-notes'), open('shared-notes', openPool())];
+    for (let count = 0; count < 10; count++) {
+      const [writer, reader] = count % 2 ? [a, b] : [b, a];
+      await writer.putNote({ session: 's', name: 'count', text: `${count}` });
+      expect(await reader.note('s', 'count')).toBe(`${count}`);
+    }
+    expect((await a.stats()).notes).toBe(1);
+  });
+
   it('write the same and other texts at once', async () => {
     const stores = [open('shared-tenant'), open('shared-tenant', openPool())];
     const batch = (first: number, step: number) =>
@@ -369,6 +394,33 @@ describe('damage', () => {
     expect(await store.verify()).toEqual([]);
   });
 
+  it('of a note is found, never given as good, hides no other, and ends with a put or a repair', async () => {
+    const store = open('damaged-notes');
+    const exported = async (seen: unknown[]) => {
+      for await (const line of store.export()) seen.push(line);
+    };
+    const change = () =>
+      pool.query(`UPDATE "${schema}".notes SET body = 'changed' WHERE tenant = 'damaged-notes' AND name = 'b'`);
+    for (const name of ['a', 'b', 'c']) await store.putNote({ session: 's', name, text: name });
+    await change();
+    await expect(store.note('s', 'b')).rejects.toMatchObject({ code: 'STORE_DAMAGED' });
+    expect(await store.note('s', 'c')).toBe('c');
+    const seen: unknown[] = [];
+    await expect(exported(seen)).rejects.toMatchObject({ code: 'STORE_DAMAGED' });
+    expect(seen).toEqual(['a', 'c'].map((name) => ({ type: 'note', session: 's', name, text: name })));
+    expect((await store.verify()).map(({ what }) => what)).toEqual([expect.stringContaining('note b of session s')]);
+    await store.putNote({ session: 's', name: 'b', text: 'again' });
+    expect(await store.note('s', 'b')).toBe('again');
+    expect(await store.verify()).toEqual([]);
+    await change();
+    await store.gc();
+    expect((await store.verify()).length).toBe(1);
+    expect((await store.gc({ repair: true })).repaired).toBe(1);
+    expect(await store.verify()).toEqual([]);
+    expect(await store.note('s', 'b')).toBe(undefined);
+    expect((await store.stats()).notes).toBe(2);
+  });
+
   it('a handle that names another text is HANDLE_CLASH, and others in the queue are stored', async () => {
     const store = open('clash');
     const handle = await store.put('text', { session: 's' });
@@ -387,8 +439,9 @@ describe('deleting', () => {
     await store.putMany(
       Array.from({ length: 100 }, (_, i) => ({ text: `secret ${i}`, about: { session: 's', turn: i } })),
     );
+    await store.putNote({ session: 's', name: 'n', text: 'secret' });
     await store.delete('s', { purge: true });
-    for (const table of ['texts', 'refs', 'turns']) {
+    for (const table of ['texts', 'refs', 'turns', 'notes']) {
       const { rows } = await pool.query(
         `SELECT count(*)::int AS left FROM "${schema}"."${table}" WHERE tenant = 'deleted'`,
       );

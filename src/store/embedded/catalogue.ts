@@ -1,8 +1,8 @@
 import { PalimpsestError } from '../../errors.ts';
 import { type Digest, digestOf } from '../handle.ts';
-import type { Reference, Stored, TurnRecord } from '../store.ts';
+import type { Reference, SessionNote, Stored, TurnRecord } from '../store.ts';
 import type { Entry, Key, LinearHash } from './linear-hash.ts';
-import { type Body, DELETION, type Glimpse, type LogRecord, MOVED, REFERENCE, TEXT, TURN } from './log.ts';
+import { type Body, DELETION, type Glimpse, type LogRecord, MOVED, NOTE, REFERENCE, TEXT, TURN } from './log.ts';
 import type { LogFile, Spot } from './log-file.ts';
 import {
   beforeOf,
@@ -14,8 +14,11 @@ import {
   keyOf,
   keyOfDigest,
   keyOfHandle,
+  noteBody,
   readAbout,
   readDeletion,
+  readNote,
+  readNoteKey,
   readReference,
   readText,
   readTurn,
@@ -32,6 +35,7 @@ import {
 export interface Counts {
   texts: number;
   turns: number;
+  notes: number;
   sessions: number;
   textBytes: number;
   /** In records that nothing leads to any more. */
@@ -73,10 +77,11 @@ export class Catalogue {
   readonly #unwritten = new Set<number>();
   #isTogether = false;
 
-  constructor(log: LogFile, index: LinearHash, counts: Counts = noCounts()) {
+  /** Counts of a store of format 4 have no notes. */
+  constructor(log: LogFile, index: LinearHash, counts: Partial<Counts> = {}) {
     this.#log = log;
     this.#index = index;
-    this.counts = { ...counts };
+    this.counts = { ...noCounts(), ...counts };
   }
 
   // Writing. What is put goes into the log, and into the index once the log has it.
@@ -97,6 +102,13 @@ export class Catalogue {
         const head = this.#headOf(record.session);
         this.#append(TURN, turnBody(head.position, record), (spot) => this.#addTurn(record, spot), head);
       }
+    });
+  }
+
+  putNote(note: SessionNote): void {
+    this.together(() => {
+      const head = this.#headOf(note.session);
+      this.#append(NOTE, noteBody(head.position, note), (spot) => this.#addNote(note, spot), head);
     });
   }
 
@@ -193,6 +205,7 @@ export class Catalogue {
     if (type === TEXT) this.#applyText(record);
     else if (type === REFERENCE) this.#addReference(digestIn(body), readReference(body).older, record);
     else if (type === TURN) this.#addTurn(readTurn(body).record, record);
+    else if (type === NOTE) this.#addNote(readNoteKey(body), record);
     else if (type === DELETION) this.#addDeletion(readDeletion(body), record);
     const session = type === DELETION ? undefined : sessionOf(record);
     if (session === undefined) return;
@@ -221,21 +234,31 @@ export class Catalogue {
   }
 
   #addTurn({ session, turn }: TurnRecord, spot: Spot): void {
-    const key = turnKey(session, turn);
-    const old = this.#index.find(key, ({ position, bytes }) => {
-      const found = this.#log.read(position, bytes);
-      return !found || turnOf(found, session, turn) !== undefined;
-    });
-    if (old) {
-      this.counts.deadBytes += old.bytes;
-      this.#index.move(key, old.position, entryOf(spot));
-    } else {
-      this.#index.add(key, entryOf(spot));
-      this.counts.turns += 1;
-    }
+    const isNew = this.#replace(turnKey(session, turn), spot, (old) => turnOf(old, session, turn) !== undefined);
+    if (isNew) this.counts.turns += 1;
   }
 
-  /** Removes the turns of a session, and every text that nobody else refers to. */
+  #addNote({ session, name }: Omit<SessionNote, 'text'>, spot: Spot): void {
+    const isNew = this.#replace(noteKey(session, name), spot, (old) => isNoteOf(old, session, name));
+    if (isNew) this.counts.notes += 1;
+  }
+
+  /** Leads to a record in place of the one before. Answers whether there was none. */
+  #replace(key: Key, spot: Spot, isSame: (old: LogRecord) => boolean): boolean {
+    const old = this.#index.find(key, ({ position, bytes }) => {
+      const found = this.#log.read(position, bytes);
+      return !found || isSame(found);
+    });
+    if (!old) {
+      this.#index.add(key, entryOf(spot));
+      return true;
+    }
+    this.counts.deadBytes += old.bytes;
+    this.#index.move(key, old.position, entryOf(spot));
+    return false;
+  }
+
+  /** Removes the turns and notes of a session, and every text that nobody else refers to. */
   #addDeletion(session: string, spot: Spot): void {
     const positions = this.positionsOf(session);
     const { key, position: head } = this.#headOf(session);
@@ -256,6 +279,7 @@ export class Catalogue {
     for (const position of positions) {
       const record = this.#log.read(position, SMALL);
       if (record?.type === TURN) this.#forgetTurn(record);
+      else if (record?.type === NOTE) this.#forgetNote(record);
       else if (record) digests.add(digestIn(record.body));
       if (record?.type === REFERENCE) this.counts.deadBytes += record.bytes;
     }
@@ -266,6 +290,13 @@ export class Catalogue {
     const { session, turn } = readTurn(body).record;
     if (!this.#index.remove(turnKey(session, turn), position)) return;
     this.counts.turns -= 1;
+    this.counts.deadBytes += bytes;
+  }
+
+  #forgetNote({ body, position, bytes }: LogRecord): void {
+    const { session, name } = readNoteKey(body);
+    if (!this.#index.remove(noteKey(session, name), position)) return;
+    this.counts.notes -= 1;
     this.counts.deadBytes += bytes;
   }
 
@@ -382,19 +413,29 @@ export class Catalogue {
     return this.#index.find(referenceKey(digest), isOf)?.position ?? 0;
   }
 
-  // Sessions and turns.
+  // Sessions, turns and notes.
 
   /** The record of a turn. Throws where it is damaged. */
   findTurn(session: string, turn: number): TurnRecord | undefined {
-    let found: TurnRecord | undefined;
+    return this.#findOf(session, turnKey(session, turn), (record) => turnOf(record, session, turn));
+  }
+
+  /** The text of a note. Throws where it is damaged. */
+  findNote(session: string, name: string): string | undefined {
+    const read = (record: LogRecord) => (isNoteOf(record, session, name) ? readNote(record.body).text : undefined);
+    return this.#findOf(session, noteKey(session, name), read);
+  }
+
+  #findOf<T>(session: string, key: Key, read: (record: LogRecord) => T | undefined): T | undefined {
+    let found: T | undefined;
     let damagedAt = 0;
-    this.#index.find(turnKey(session, turn), ({ position, bytes }) => {
+    this.#index.find(key, ({ position, bytes }) => {
       const record = this.#log.read(position, bytes);
       if (!record) damagedAt = position;
-      found = record && turnOf(record, session, turn);
+      found = record && read(record);
       return found !== undefined;
     });
-    if (!found && damagedAt > 0) throw this.#damaged(damagedAt);
+    if (found === undefined && damagedAt > this.#deletionOf(session)) throw this.#damaged(damagedAt);
     return found;
   }
 
@@ -497,7 +538,7 @@ export class Catalogue {
 
   // The whole.
 
-  /** Whether this very record still leads to its text or turn. */
+  /** Whether this very record still leads to its text, turn or note. */
   isAlive(record: LogRecord): boolean {
     if (record.type === TEXT) {
       const { digest, about } = readText(record.body);
@@ -505,11 +546,19 @@ export class Catalogue {
     }
     if (record.type === TURN) {
       const { session, turn } = readTurn(record.body).record;
-      return this.#index.find(turnKey(session, turn), ({ position }) => position === record.position) !== undefined;
+      return this.#leadsTo(turnKey(session, turn), record);
+    }
+    if (record.type === NOTE) {
+      const { session, name } = readNoteKey(record.body);
+      return this.#leadsTo(noteKey(session, name), record);
     }
     if (record.type !== REFERENCE) return false;
     const { about, digest } = readReference(record.body);
     return !this.#isDeleted(about, record.position) && this.textOf(digest) !== undefined;
+  }
+
+  #leadsTo(key: Key, record: LogRecord): boolean {
+    return this.#index.find(key, ({ position }) => position === record.position) !== undefined;
   }
 
   /** Throws `DamagedPage` if any page of the index is damaged. */
@@ -540,6 +589,7 @@ const MOST_LOOKED = 256;
 const noCounts = (): Counts => ({
   texts: 0,
   turns: 0,
+  notes: 0,
   sessions: 0,
   textBytes: 0,
   deadBytes: 0,
@@ -551,11 +601,12 @@ const entryOf = ({ position, bytes }: Spot, isMarked = false): Entry => ({ posit
 
 const sessionKey = (session: string): Key => keyOf('session', session);
 const turnKey = (session: string, turn: number): Key => keyOf('turn', `${session}\0${turn}`);
+const noteKey = (session: string, name: string): Key => keyOf('note', `${session}\0${name}`);
 const deletionKey = (session: string): Key => keyOf('deletion', session);
 
 /** The session that a record belongs to. */
 function sessionOf({ type, body }: LogRecord): string | undefined {
-  if (type === TEXT || type === REFERENCE) return sessionIn(body);
+  if (type === TEXT || type === REFERENCE || type === NOTE) return sessionIn(body);
   if (type === TURN) return readTurn(body).record.session;
   return type === DELETION ? readDeletion(body) : undefined;
 }
@@ -564,6 +615,12 @@ function turnOf({ type, body }: LogRecord, session: string, turn: number): TurnR
   if (type !== TURN) return undefined;
   const { record } = readTurn(body);
   return record.session === session && record.turn === turn ? record : undefined;
+}
+
+function isNoteOf({ type, body }: LogRecord, session: string, name: string): boolean {
+  if (type !== NOTE) return false;
+  const found = readNoteKey(body);
+  return found.session === session && found.name === name;
 }
 
 /** As far as a handle tells them apart, or a little less. */

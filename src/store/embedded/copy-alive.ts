@@ -1,8 +1,8 @@
 import { handleOfDigest } from '../handle.ts';
 import type { Problem, Reference } from '../store.ts';
 import { type Generation, gapProblem } from './generation.ts';
-import { isGap, type LogRecord, REFERENCE, TEXT, TURN } from './log.ts';
-import { decodeText, readAbout, readReference, readTurn } from './records.ts';
+import { isGap, type LogRecord, NOTE, REFERENCE, TEXT, TURN } from './log.ts';
+import { decodeText, readAbout, readNote, readReference, readTurn } from './records.ts';
 
 /** Writes all that is alive, in its order. Answers what could not be read, and how many texts there were. */
 export function copyAlive(from: Generation, to: Generation): { readonly problems: Problem[]; readonly texts: number } {
@@ -20,7 +20,7 @@ export function copyAlive(from: Generation, to: Generation): { readonly problems
   return { problems: [...problems.values()], texts };
 }
 
-/** Texts go in batches; a turn comes behind those before it. */
+/** Texts go in batches; a turn or note comes behind those before it. */
 class Copy {
   readonly #from: Generation;
   readonly #to: Generation;
@@ -41,6 +41,9 @@ class Copy {
     } else if (type === TURN) {
       this.flush();
       this.#to.catalogue.putTurns([readTurn(body).record]);
+    } else if (type === NOTE) {
+      this.flush();
+      this.#to.catalogue.putNote(readNote(body));
     }
   }
 

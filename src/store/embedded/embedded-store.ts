@@ -1,5 +1,5 @@
 import { PalimpsestError } from '../../errors.ts';
-import { checkItem, checkRecord, checkTurn, closedError } from '../check-input.ts';
+import { checkItem, checkNote, checkNoteName, checkRecord, checkTurn, closedError } from '../check-input.ts';
 import { handleOfDigest } from '../handle.ts';
 import { searchTexts } from '../search-texts.ts';
 import {
@@ -11,6 +11,7 @@ import {
   type Problem,
   type Reference,
   type SearchOptions,
+  type SessionNote,
   type Store,
   type Stored,
   type StoreStats,
@@ -21,11 +22,11 @@ import { copyAlive } from './copy-alive.ts';
 import { prepareCurrent, removeOthers, switchCurrent } from './current.ts';
 import type { Disk } from './disk.ts';
 import { Generation, type Limits } from './generation.ts';
-import { isGap, type LogRecord, TEXT, TURN } from './log.ts';
+import { isGap, type LogRecord, NOTE, TEXT, TURN } from './log.ts';
 import { openToRead, openToWrite, PATIENCE } from './open-generation.ts';
 import { DamagedPage } from './pages.ts';
 import { problemsOf } from './problems-of.ts';
-import { decodeText, digestIn, readTurn } from './records.ts';
+import { decodeText, digestIn, readNote, readTurn } from './records.ts';
 
 export interface EmbeddedOptions {
   readonly disk: Disk;
@@ -102,14 +103,25 @@ export class EmbeddedStore implements Store {
     await this.putTurns([record]);
   }
 
-  /** A whole turn that is replaced by a placeholder leaves dead bytes, so the log is compacted here too. */
   async putTurns(records: readonly TurnRecord[]): Promise<void> {
     this.#check();
     for (const record of records) checkRecord(record);
     // The caller may change the list before it is written.
     const own = [...records];
+    await this.#replace(({ catalogue }) => catalogue.putTurns(own));
+  }
+
+  async putNote(note: SessionNote): Promise<void> {
+    this.#check();
+    checkNote(note);
+    const own = { ...note };
+    await this.#replace(({ catalogue }) => catalogue.putNote(own));
+  }
+
+  /** A turn or note that is replaced leaves dead bytes, so the log is compacted here too. */
+  async #replace(change: Change<void>): Promise<void> {
     await this.#during(async () => {
-      if (own.length > 0) await this.#write(({ catalogue }) => catalogue.putTurns(own));
+      await this.#write(change);
       if (this.#isWorthCompacting()) await this.#tryCompact();
     });
   }
@@ -168,6 +180,13 @@ export class EmbeddedStore implements Store {
     }
   }
 
+  async note(session: string, name: string): Promise<string | undefined> {
+    this.#check();
+    checkSession(session);
+    checkNoteName(name);
+    return this.#read(({ catalogue }) => catalogue.findNote(session, name));
+  }
+
   async *list(session: string): AsyncGenerator<Stored> {
     this.#check();
     checkSession(session);
@@ -185,8 +204,8 @@ export class EmbeddedStore implements Store {
   async stats(): Promise<StoreStats> {
     this.#check();
     return this.#read((generation): StoreStats => {
-      const { texts, turns, sessions, textBytes, deadBytes } = generation.catalogue.counts;
-      return { kind: 'embedded', texts, turns, sessions, textBytes, deadBytes, diskBytes: generation.diskBytes };
+      const { texts, turns, notes, sessions, textBytes, deadBytes } = generation.catalogue.counts;
+      return { kind: 'embedded', texts, turns, notes, sessions, textBytes, deadBytes, diskBytes: generation.diskBytes };
     });
   }
 
@@ -576,6 +595,7 @@ function handlesOf(catalogue: Catalogue, session: string): Set<string> {
 function exportOf({ catalogue }: Generation, record: LogRecord): object | undefined {
   if (record.type === TURN)
     return catalogue.isAlive(record) ? { type: 'turn', ...readTurn(record.body).record } : undefined;
+  if (record.type === NOTE) return catalogue.isAlive(record) ? { type: 'note', ...readNote(record.body) } : undefined;
   if (record.type !== TEXT) return undefined;
   const found = catalogue.textOf(digestIn(record.body));
   if (found?.position !== record.position) return undefined;

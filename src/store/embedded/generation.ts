@@ -12,15 +12,16 @@ import {
   findId,
   type Gap,
   isGap,
+  isKnownFormat,
   type LogRecord,
   MOVED,
+  OLDEST_FORMAT,
   readRecord,
   readStart,
   recordBytes,
   START,
   usedSize,
   writeRecord,
-  writeStart,
 } from './log.ts';
 import { LogFile } from './log-file.ts';
 import { type ChangedPages, copyPages, DamagedPage } from './pages.ts';
@@ -77,7 +78,7 @@ export class Generation {
     const generation = new Generation(place, 'write', log);
     generation.#log.id = randomInt(1, 2 ** 32);
     try {
-      log.write(writeStart(generation.#log.id), 0);
+      generation.#log.writeStart();
       await generation.checkpoint();
     } catch (error) {
       generation.close();
@@ -98,6 +99,7 @@ export class Generation {
     const generation = new Generation(place, 'write', place.disk.open(path, isThere ? 'write' : 'create'));
     try {
       generation.#checkFormat();
+      await generation.#raiseFormat();
       // What the index holds must be durable before it counts on it: after a truncation old positions are used again.
       if (!generation.#load(await generation.#finishCheckpoint())) await generation.checkpoint();
       // So must be what a killed process wrote, a deletion above all.
@@ -344,11 +346,20 @@ export class Generation {
   /** Before anything else: what another version left is not to be repaired. */
   #checkFormat(): void {
     const format = this.#log.readStart()?.format ?? FORMAT;
-    if (format === FORMAT) return;
+    if (isKnownFormat(format)) return;
     throw new PalimpsestError(
       'BAD_INPUT',
-      `Expected a store of format ${FORMAT} but found ${format}; open it with the version that made it`,
+      `Expected a store of format ${OLDEST_FORMAT} or ${FORMAT} but found ${format}; open it with the version that made it`,
     );
+  }
+
+  /** Durable before the first note: a program that knows no notes would lose them in a compaction, so it must refuse the log. */
+  async #raiseFormat(): Promise<void> {
+    const start = this.#log.readStart();
+    if (!start || start.format === FORMAT) return;
+    this.#log.id = start.id;
+    this.#log.writeStart();
+    await this.#log.sync();
   }
 
   /** The log's own id, wherever it can be had. */

@@ -3,7 +3,7 @@ import type { Problem } from '../store.ts';
 import type { Counts } from './catalogue.ts';
 import type { DiskFile } from './disk.ts';
 import type { HashShape } from './linear-hash.ts';
-import { FORMAT } from './log.ts';
+import { isKnownFormat } from './log.ts';
 import { AT_ONCE, type ChangedPages, PAGE, type Page } from './pages.ts';
 
 /** What must be known to use an index. */
@@ -34,7 +34,7 @@ export const writeMeta = (meta: Meta): Buffer => seal(Buffer.from(JSON.stringify
 export function readMeta(sealed: Buffer | undefined): Meta | undefined {
   const bytes = sealed && unseal(sealed);
   const meta = bytes && (JSON.parse(bytes.toString()) as Meta);
-  return meta?.version === FORMAT ? meta : undefined;
+  return meta && isKnownFormat(meta.version) ? meta : undefined;
 }
 
 /** A few pages at a time, since they are many. */
@@ -67,7 +67,7 @@ export function readJournal(sealed: Buffer | undefined): (Journal & ChangedPages
   if (!sealed || !bytes || bytes.length < 8) return undefined;
   const numbers = 12 + sealed.readUInt32LE(4);
   const meta = JSON.parse(sealed.toString('utf8', 12, numbers)) as Meta;
-  if (meta.version !== FORMAT) return undefined;
+  if (!isKnownFormat(meta.version)) return undefined;
   const ids = Array.from({ length: sealed.readUInt32LE(8) }, (_, n) => sealed.readUInt32LE(numbers + 4 * n));
   const start = numbers + 4 * ids.length;
   return { meta, ids, start, pages: sealed.subarray(start) };

@@ -16,6 +16,7 @@ import {
   scanLog,
   usedSize,
   writeRecord,
+  writeStart,
   ZEROS,
 } from './log.ts';
 
@@ -186,6 +187,11 @@ export class LogFile {
 
   readStart(): ReturnType<typeof readStart> {
     return readStart(this.#file);
+  }
+
+  /** In the format of this program. */
+  writeStart(): void {
+    this.#file.write(writeStart(this.id), 0);
   }
 
   findId(): number | undefined {

@@ -9,6 +9,7 @@ export const TURN = 3;
 export const DELETION = 4;
 /** The store goes on in the next generation. */
 export const MOVED = 5;
+export const NOTE = 6;
 
 export interface LogRecord {
   readonly position: number;
@@ -43,7 +44,12 @@ export interface Body {
   fill(into: Buffer, at: number): void;
 }
 
-export const FORMAT = 4;
+export const FORMAT = 5;
+/** The same without notes. It is raised when the store is opened for writing. */
+export const OLDEST_FORMAT = 4;
+
+export const isKnownFormat = (format: number): boolean => format >= OLDEST_FORMAT && format <= FORMAT;
+
 /** A log begins with `PLMP`, the format, its id and a checksum, so that no record stands at position 0. */
 export const START = 16;
 const START_MAGIC = 0x504d4c50;

@@ -1,8 +1,8 @@
 import { handleOfDigest } from '../handle.ts';
 import type { Problem } from '../store.ts';
 import { type Generation, gapProblem } from './generation.ts';
-import { isGap, type LogRecord, TEXT } from './log.ts';
-import { isIntact, readText } from './records.ts';
+import { isGap, type LogRecord, NOTE, TEXT } from './log.ts';
+import { isIntact, readNoteKey, readText } from './records.ts';
 
 /** Reads everything, and tells what is wrong. Throws `DamagedPage` where it is the index. */
 export function problemsOf(generation: Generation): Problem[] {
@@ -18,10 +18,14 @@ export function problemsOf(generation: Generation): Problem[] {
 }
 
 function problemOf(generation: Generation, record: LogRecord): Problem | undefined {
+  const at = record.position;
+  if (record.type === NOTE && !isIntact(readText(record.body))) {
+    const { session, name } = readNoteKey(record.body);
+    return { what: `note ${name} of session ${session} holds another text`, remedy: REPAIR, at };
+  }
   if (record.type !== TEXT) return undefined;
   const text = readText(record.body);
   const handle = handleOfDigest(text.digest);
-  const at = record.position;
   if (!isIntact(text)) return { what: `${handle} holds another text`, remedy: REPAIR, handle, at };
   if (!generation.catalogue.mustLeadTo(record)) return undefined;
   return { what: `the index does not lead to ${handle}`, remedy: REPAIR, handle, at };

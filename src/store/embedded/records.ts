@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { type Digest, digestOf } from '../handle.ts';
-import type { Reference, TurnRecord } from '../store.ts';
+import type { Reference, SessionNote, TurnRecord } from '../store.ts';
 import type { Key } from './linear-hash.ts';
 import type { Body } from './log.ts';
 
@@ -171,6 +171,21 @@ export const beforeTurn = (body: Buffer): number => body.readDoubleLE(0);
 export function readTurn(body: Buffer): { readonly before: number; readonly record: TurnRecord } {
   return { before: beforeTurn(body), record: JSON.parse(body.toString('utf8', 8)) };
 }
+
+/** A note is laid out like a text, with its name in place of the tool. */
+export const noteBody = (before: number, { session, name, text }: SessionNote): Body =>
+  textBody(text, { digest: digestOf(text), before, about: { session, tool: name } });
+
+/** Whose note it is, and its name. */
+export function readNoteKey(body: Buffer): Omit<SessionNote, 'text'> {
+  const { session = '', tool: name = '' } = readAbout(body);
+  return { session, name };
+}
+
+export const readNote = (body: Buffer): SessionNote => ({
+  ...readNoteKey(body),
+  text: decodeText(body, body.length).text,
+});
 
 export function deletionBody(session: string): Body {
   return { length: session.length, fill: (into, at) => void into.write(session, at, 'latin1') };

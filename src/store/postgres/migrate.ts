@@ -43,7 +43,7 @@ export function lockKey(...names: readonly string[]): bigint {
 }
 
 /**
- * Never changed once published; the next one is appended. Texts and turns are bytes, since PostgreSQL's text can hold
+ * Never changed once published; the next one is appended. Texts, turns and notes are bytes, since PostgreSQL's text can hold
  * neither NUL nor lone surrogates. `seq` is the order in which things came: the batch, and the place in it.
  * A reference has '' for no session, -1 for no turn and '' for no tool (a tool is written as JSON, which is never '').
  */
@@ -77,5 +77,14 @@ const MIGRATIONS: readonly ((prefix: string) => string)[] = [
       turn bigint NOT NULL,
       body bytea NOT NULL,
       PRIMARY KEY (tenant, session, turn)
+    );`,
+  (prefix) => `
+    CREATE TABLE ${prefix}notes (
+      tenant text COLLATE "C" NOT NULL,
+      session text COLLATE "C" NOT NULL,
+      name text COLLATE "C" NOT NULL,
+      digest bytea NOT NULL,
+      body bytea NOT NULL,
+      PRIMARY KEY (tenant, session, name)
     );`,
 ];

@@ -3,9 +3,13 @@ import { type PostgresPool, withConnection } from './connection.ts';
 /** The tenants that have anything in a database. Undefined where the tables are missing: whoever writes first makes them. */
 export const tenantsOf = (pool: PostgresPool): Promise<string[] | undefined> =>
   withConnection(pool, async (query) => {
-    const { rows: tables } = await query(`SELECT to_regclass('palimpsest.texts') AS found`);
-    if (!tables[0]?.found) return undefined;
-    const { rows } = await query(`${eachTenantIn('texts')} UNION ${eachTenantIn('turns')}`);
+    const { rows: found } = await query(
+      `SELECT to_regclass('palimpsest.texts') AS texts, to_regclass('palimpsest.notes') AS notes`,
+    );
+    if (!found[0]?.texts) return undefined;
+    // An older version made the tables without notes, and no store of this one was opened yet.
+    const tables = found[0].notes ? ['texts', 'turns', 'notes'] : ['texts', 'turns'];
+    const { rows } = await query(tables.map(eachTenantIn).join(' UNION '));
     return rows.map(({ tenant }) => String(tenant));
   });
 

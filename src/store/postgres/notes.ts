@@ -1,0 +1,42 @@
+import { PalimpsestError } from '../../errors.ts';
+import type { Problem, SessionNote } from '../store.ts';
+import { fromBytes, hexDigestOf, toBytes } from '../text-bytes.ts';
+import { inTransaction, type Row } from './connection.ts';
+import type { Place } from './write-batch.ts';
+
+/** Stores a note in place of the one before. */
+export async function writeNote({ pool, schema, tenant }: Place, note: SessionNote): Promise<void> {
+  const { session, name } = note;
+  const body = toBytes(note.text);
+  await inTransaction(pool, 'SELECT 1', (query) =>
+    query(
+      `INSERT INTO "${schema}".notes (tenant, session, name, digest, body) VALUES ($1, $2, $3, decode($4, 'hex'), $5)
+       ON CONFLICT (tenant, session, name) DO UPDATE SET digest = EXCLUDED.digest, body = EXCLUDED.body`,
+      tenant,
+      session,
+      name,
+      hexDigestOf(body),
+      body,
+    ),
+  );
+}
+
+export const NOTE_COLUMNS = `session, name, encode(digest, 'hex') AS digest, encode(body, 'hex') AS body`;
+
+/** Undefined where the row was changed behind the store's back. */
+export function toNote({ session, name, digest, body }: Row): SessionNote | undefined {
+  const bytes = Buffer.from(body ?? '', 'hex');
+  if (hexDigestOf(bytes) !== digest) return undefined;
+  return { session: session ?? '', name: name ?? '', text: fromBytes(bytes) };
+}
+
+export const noteDamage = ({ session, name }: Row): Problem => ({
+  what: `the note ${name} of session ${session} is not what was stored: its hash differs`,
+  remedy: 'put the note again, or give it up with gc --repair',
+});
+
+export const damagedNote = ({ session, name }: Row): PalimpsestError =>
+  new PalimpsestError(
+    'STORE_DAMAGED',
+    `Expected the note ${name} of session ${session} as it was stored but found it changed; put it again, or see verify`,
+  );
