@@ -1,3 +1,4 @@
+import { PalimpsestError } from '../errors.ts';
 import { isPlaceholder } from '../laws/idempotent.ts';
 import type { Format } from '../message.ts';
 import { type FitOptions, type FitResult, fitWith, resolveFormat } from '../plan/fit.ts';
@@ -65,10 +66,17 @@ async function readNote(
   session: string,
   name: string,
 ): Promise<string | Failed | undefined> {
-  const note = await store?.note(session, name);
-  if (note === undefined) return undefined;
-  const { text, failed } = JSON.parse(note) as { readonly text?: string; readonly failed?: string };
-  return text ?? { failed: failed ?? 'summarize failed before' };
+  try {
+    const note = await store?.note(session, name);
+    if (note === undefined) return undefined;
+    const { text, failed } = JSON.parse(note) as { readonly text?: string; readonly failed?: string };
+    return text ?? { failed: failed ?? 'summarize failed before' };
+  } catch (error) {
+    // A summary that cannot be read is written again.
+    if (error instanceof SyntaxError || (error instanceof PalimpsestError && error.code === 'STORE_DAMAGED'))
+      return undefined;
+    throw error;
+  }
 }
 
 const HANDLE = /p_[a-z2-7]{26}/;
