@@ -61,6 +61,8 @@ interface Shape {
   readonly rows: TurnRow[];
   readonly observations: Result[];
   readonly notes: Notes;
+  /** The place of the summary. */
+  readonly summarySlot: number;
   /** Questions that moved from a turn to the next: where each began before. */
   readonly moved: { readonly row: TurnRow; readonly next: TurnRow; readonly from: number }[];
 }
@@ -801,7 +803,8 @@ export class Ledger<M> implements RequestView {
 
   #keepShape(): void {
     this.#isReshaped = true;
-    this.#shape ??= { rows: this.rows, observations: this.observations, notes: this.notes, moved: [] };
+    const { rows, observations, notes } = this;
+    this.#shape ??= { rows, observations, notes, summarySlot: this.#slotOf('summary'), moved: [] };
   }
 
   // Reading what stands here.
@@ -822,9 +825,9 @@ export class Ledger<M> implements RequestView {
   textBeforeChange(): number | undefined {
     const message = this.firstChange();
     if (message === undefined) return undefined;
-    // A notice stands behind the summary, which may have stayed.
-    const summary = this.#shape?.notes.summary;
-    const isKept = summary !== undefined && summary === this.notes.summary;
+    // The notice comes behind the summary, which may have stayed.
+    const { summary } = this.notes;
+    const isKept = summary !== undefined && this.#isSummaryKept;
     return this.#textBeforeMessage(message) + (isKept ? this.counter(summary) : 0);
   }
 
@@ -955,7 +958,7 @@ export class Ledger<M> implements RequestView {
     // Notes that came back to us are left out with the messages, and stand anew at their place.
     for (const index of this.#noteMessages) if (index >= message) tokens -= this.#messageTokens[index] ?? 0;
     const { summary, notice } = this.notes;
-    const isKept = summary === this.#shape?.notes.summary && message === this.#slotOf('summary');
+    const isKept = this.#isSummaryKept && message === this.#slotOf('summary');
     if (message <= this.#slotOf('summary') && summary !== undefined && !isKept)
       tokens += this.#sizeOf({ summary }).tokens;
     return message <= this.#slotOf('notice') && notice ? tokens + this.#sizeOf({ notice }).tokens : tokens;
@@ -983,15 +986,26 @@ export class Ledger<M> implements RequestView {
     });
   }
 
-  /** A summary follows the system prompt, where its role is that of one; a notice is where the gap is, behind the task. */
+  /**
+   * A notice is where the gap is, behind the task. A summary follows the system prompt, where its role is that of one; but
+   * where a question was kept with its answer, the gap must show, or it would read like a second task.
+   */
   #slotOf(note: keyof Notes): number {
     const isPrompt = note === 'summary' && this.format.noteRole === 'system' && this.#leadingSystem > 0;
-    return isPrompt ? this.#leadingSystem : (this.#splitSlot ?? this.rows[0]?.to ?? 0);
+    const first = this.rows[1];
+    const isMarked = first !== undefined && this.#isQuestion(first.from);
+    return isPrompt && !isMarked ? this.#leadingSystem : (this.#splitSlot ?? this.rows[0]?.to ?? 0);
   }
 
   /** The place of the first note that changed since the request before. */
-  #changedSlot({ notes }: Shape): number {
-    return this.#slotOf(notes.summary === this.notes.summary ? 'notice' : 'summary');
+  #changedSlot({ summarySlot }: Shape): number {
+    return this.#isSummaryKept ? this.#slotOf('notice') : Math.min(summarySlot, this.#slotOf('summary'));
+  }
+
+  /** Whether this request left the summary as it was, though it changed the notice behind it. */
+  get #isSummaryKept(): boolean {
+    const before = this.#shape;
+    return before?.notes.summary === this.notes.summary && before?.summarySlot === this.#slotOf('summary');
   }
 
   #notesChanged(): boolean {

@@ -40,7 +40,7 @@ function summariseRows<M>(
   rows: readonly TurnRow[],
   { fromOriginals = false }: Range,
 ): boolean {
-  const removed = rows.map((row) => ledger.removal(row, { keepsQuestion: false }));
+  const removed = ledger.removalOf(rows);
   const text = ledger.write(removed);
   if (text === undefined) return false;
   const earlier = ledger.notes.summary;
