@@ -1,7 +1,7 @@
 import { breakEven } from '../plan/policies/break-even.ts';
 import { never } from '../plan/policies/never.ts';
 import type { EpochRecord, Policy } from '../plan/policy.ts';
-import type { Prices } from '../plan/prices.ts';
+import { type Prices, priceLists } from '../plan/prices.ts';
 import type { Facts } from './decide.ts';
 import type { GatewayEvent, SettingsEvent, SettledPrices } from './events.ts';
 import type { Found } from './find-events.ts';
@@ -33,7 +33,9 @@ export interface Settings {
  * comes later, another system prompt or another price changes no byte that was sent.
  */
 export function settle(request: ReadRequest, facts: Facts, given: Given): Settings {
-  const recorded = given.replayed.flatMap((found) => (found.event.kind === 'settings' ? [found as FoundSettings] : []));
+  const recorded = given.replayed.flatMap((found) =>
+    found.event.kind === 'settings' ? [withLookup(found as FoundSettings)] : [],
+  );
   const first = recorded[0]?.event;
   const recall = first?.recall ?? request.beside.hasRecall;
   const besideTokens = first?.besideTokens ?? nearly(request.beside.tokens, request.branch?.besideTokens);
@@ -68,6 +70,15 @@ export type Stamp = Pick<SettingsEvent, 'prefix' | 'order' | 'model' | 'past'>;
 
 interface FoundSettings extends Found {
   readonly event: SettingsEvent;
+}
+
+/** Events of the first version did not record the lookup: lists that need markers had it by their name, others had none. */
+function withLookup(found: FoundSettings): FoundSettings {
+  const { prices } = found.event as { prices: Partial<SettledPrices> };
+  if (prices.lookup) return found;
+  const named = Object.values(priceLists).find(({ name }) => name === prices.name)?.lookup;
+  const lookup = named?.kind === 'markers' ? named : priceLists.none.lookup;
+  return { ...found, event: { ...found.event, prices: { ...found.event.prices, lookup } } };
 }
 
 /** A system prompt with the time of day in it is not another one: all would be planned anew for each request. */

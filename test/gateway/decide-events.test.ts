@@ -59,6 +59,16 @@ describe('a cold cache', () => {
     expect(count(new Desk().ask(body))).toBe(0);
   });
 
+  it('is replayed from events of the first version, which did not record how the cache finds a prefix', () => {
+    const body = anthropicBody(anthropicMessages(16));
+    const old = cold.events.map((event) => {
+      if (event.kind !== 'settings') return event;
+      const { lookup: _lookup, ...prices } = event.prices;
+      return { ...event, prices } as GatewayEvent;
+    });
+    expect(successor(cold, old).ask(body).out.equals(next.out)).toBe(true);
+  });
+
   it('a retry changes nothing', () => {
     const again = desk.ask(anthropicBody(anthropicMessages(16)));
     expect(again.out.equals(next.out)).toBe(true);
