@@ -11,7 +11,15 @@ import type { Result } from './rows.ts';
 import type { Snapshot } from './snapshot.ts';
 import { truncateArrival } from './stages/clip.ts';
 import { maskAll, outsideWindow, segmentsOf } from './stages/mask.ts';
-import { type Budget, type ReductionStage, type Stage, sizeOf } from './stages/stage.ts';
+import {
+  type Budget,
+  CLIP_NEWEST,
+  LAST_RESORTS,
+  type ReductionStage,
+  ROOM,
+  type Stage,
+  sizeOf,
+} from './stages/stage.ts';
 import { type SummaryBudget, summariseTurns } from './stages/summarise.ts';
 import { type Summarize, summarizeNow } from './summary.ts';
 
@@ -21,17 +29,10 @@ const DEFAULT_WINDOW = 10;
 const STAGES: readonly Stage[] = [
   { kind: 'mask', which: 'outside' },
   { kind: 'mask', which: 'inside' },
-  { kind: 'clip', what: 'results', to: 'target', ifNewestIsTooLarge: true },
+  CLIP_NEWEST,
   { kind: 'summarise' },
-  { kind: 'drop', what: 'turns' },
-  { kind: 'clip', what: 'results', to: 'target' },
-  { kind: 'clip', what: 'results', to: 'max' },
-  { kind: 'mask', which: 'all' },
-  { kind: 'drop', what: 'summary' },
+  ...LAST_RESORTS,
 ];
-
-/** A cut goes down to this share of the budget, so that the next turn does not cut again. */
-const ROOM = 0.8;
 
 export interface PlannerOptions extends Omit<LedgerOptions, 'style'> {
   readonly policy: Policy;

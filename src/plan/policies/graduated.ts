@@ -3,7 +3,7 @@ import { badOption, count, flag, func, given, positive } from '../../options.ts'
 import { maskDispatchObservation } from '../dispatch.ts';
 import type { PlaceholderStyle } from '../placeholder.ts';
 import { type CommonOptions, createPolicy, type Policy, type Reason } from '../policy.ts';
-import type { Budget, Stage } from '../stages/stage.ts';
+import { type Budget, CLIP_NEWEST, LAST_RESORTS, ROOM, type Stage } from '../stages/stage.ts';
 import type { SummaryWriter } from '../summary.ts';
 
 /** The options of `HistoryReducer`, as they are for the policy. */
@@ -49,19 +49,7 @@ const WITHIN: Reason = { act: 'wait', because: 'within its own budget' };
 
 export const MASK_OUTSIDE: Stage = { kind: 'mask', which: 'outside' };
 
-const STAGES: readonly Stage[] = [
-  MASK_OUTSIDE,
-  { kind: 'summarise' },
-  { kind: 'clip', what: 'results', to: 'target', ifNewestIsTooLarge: true },
-  { kind: 'drop', what: 'turns' },
-  { kind: 'clip', what: 'results', to: 'target' },
-  { kind: 'clip', what: 'results', to: 'max' },
-  { kind: 'mask', which: 'all' },
-  { kind: 'drop', what: 'summary' },
-];
-
-/** A cut goes down to this share of the budget, so that the next turn does not cut again. */
-const ROOM = 0.8;
+const STAGES: readonly Stage[] = [MASK_OUTSIDE, { kind: 'summarise' }, CLIP_NEWEST, ...LAST_RESORTS];
 
 /** The budget that these options describe. */
 export function graduatedBudget(options: GraduatedOptions, stages = STAGES): Budget {

@@ -40,6 +40,21 @@ export interface ClipStage {
 /** One step of a reduction, as data. A door is a list of these, run in order until the history fits. */
 export type Stage = MaskStage | SummariseStage | DropStage | ClipStage;
 
+/** Dropping the other turns would not help where the newest alone is too large: it is clipped before any of them goes. */
+export const CLIP_NEWEST: Stage = { kind: 'clip', what: 'results', to: 'target', ifNewestIsTooLarge: true };
+
+/** Where masks and a summary are not enough. */
+export const LAST_RESORTS: readonly Stage[] = [
+  { kind: 'drop', what: 'turns' },
+  { kind: 'clip', what: 'results', to: 'target' },
+  { kind: 'clip', what: 'results', to: 'max' },
+  { kind: 'mask', which: 'all' },
+  { kind: 'drop', what: 'summary' },
+];
+
+/** A cut goes down to this share of a budget, so that the next turn does not cut again. */
+export const ROOM = 0.8;
+
 /** How far a reduction had to go. */
 export type ReductionStage = 'masking' | 'summarization' | 'fallback';
 
