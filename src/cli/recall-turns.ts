@@ -8,7 +8,7 @@ export interface TurnsRequest {
   readonly json?: boolean | undefined;
 }
 
-/** What `recall --session` prints: the turns of a session, or one of them. */
+/** Prints the turns of a session, or one of them, for `recall --session`. */
 export async function recallTurns(store: Store, { session, turn, json = false }: TurnsRequest): Promise<string> {
   if (turn !== undefined) {
     const record = (await store.turn(session, turn)) ?? (await noTurn(store, session, turn));

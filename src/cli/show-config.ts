@@ -21,7 +21,7 @@ export interface ConfigWindow {
   readonly hardThreshold?: WindowLayer;
 }
 
-/** What a run with this limit does at which size. */
+/** The sizes at which a run with this limit acts. */
 export function windowOf(limit: EffectiveLimit): ConfigWindow {
   const { limitTokens, source, budgetTokens, historyTokens, outputTokens, marginTokens, soft, hard } = limit;
   const part = (name: string, tokens: number): WindowLayer => ({ name, tokens, share: tokens / limitTokens });

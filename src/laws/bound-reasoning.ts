@@ -1,6 +1,6 @@
 import { replacementLaw } from './law.ts';
 
-/** What the request must say when an edit is before thinking that is signed over its prefix. */
+/** The fields that a request needs where an edit comes before thinking that is signed over its prefix. */
 export const OPT_IN = Object.freeze({
   field: 'thinking.block_binding.prefix_mismatch_behavior',
   value: 'drop_block',

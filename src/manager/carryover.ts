@@ -69,7 +69,7 @@ function essentials<M>(messages: readonly M[], format: Format<M>): M[] {
   return messages.filter((_, i) => i < head || kept.has(i));
 }
 
-/** The conversation of a session, with the summary that stands for its older turns in the place where the view has it. */
+/** The conversation of a session, with the summary of its older turns in the place where the view has it. */
 export function withSummaryOf<M>(session: Pick<ContextSource<M>, 'format' | 'messages' | 'view'>): readonly M[] {
   const { format } = session;
   const isSummary = (message: M): boolean => format.view([message]).some(({ text }) => text.startsWith(summaryHeader));

@@ -52,7 +52,7 @@ export interface Rendered<M> {
   readonly cut: Cut | undefined;
   /** What was taken out, each with its handle. */
   readonly hidden: readonly Hidden[];
-  /** Who wrote the summary among the messages, where a session had one written; and why it was not the caller's function. */
+  /** The author of the summary among the messages, where a session had one written, and why the rules wrote it. */
   readonly summary?: SummaryAuthor;
   readonly report: RenderReport;
 }

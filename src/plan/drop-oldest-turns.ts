@@ -13,7 +13,7 @@ export interface DropOptions {
   readonly counter?: Counter;
 }
 
-/** What `dropOldestTurns` answers. */
+/** The result of `dropOldestTurns`. */
 export interface Dropped<M> {
   readonly messages: M[];
   /** How many messages were left out. */

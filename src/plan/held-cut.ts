@@ -6,17 +6,17 @@ import { clipResult } from './stages/clip.ts';
 import { leaveOut } from './stages/drop.ts';
 import { type Budget, sizeOf } from './stages/stage.ts';
 
-/** What was left out of a history and shortened in it: plain data, so that the next request can carry the same. */
+/** The messages left out of a history and the texts shortened in it, as plain data: the next request can repeat them. */
 export interface Cut {
   /** How long the list was. A shorter one is another list, and begins without a cut. */
   readonly messages: number;
   /** How many messages it leaves out. */
   readonly omitted: number;
-  /** What each stage did, the oldest first. */
+  /** The steps of each stage, the oldest first. */
   readonly steps: readonly CutStep[];
 }
 
-/** What one stage did. */
+/** The drops and clips of one stage. */
 export interface CutStep {
   /** Messages left out, from and up to, not including. */
   readonly drops: readonly (readonly [from: number, to: number])[];

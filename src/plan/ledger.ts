@@ -127,7 +127,7 @@ export class Ledger<M> implements RequestView {
   readonly clipSizes = new Map<number, number>();
   /** Turns were taken apart into their messages. */
   isSplit = false;
-  /** Who wrote the last summary, where one was written here. */
+  /** The author of the last summary, where one was written here. */
   summaryAuthor: SummaryAuthor | undefined;
 
   readonly #options: LedgerOptions;
@@ -672,7 +672,7 @@ export class Ledger<M> implements RequestView {
     row.hasWords = users.some(([{ text }]) => !isNote(text));
   }
 
-  /** Leaves turns out; `text` is what their handle stands for. */
+  /** Leaves turns out; their handle recalls `text`. */
   remove(removed: readonly Removal[], why: 'summarize' | 'drop', text: string): void {
     this.#keepShape();
     const rows = new Set(removed.map(({ row }) => row));

@@ -30,7 +30,7 @@ export interface Report {
   readonly maskedCount: number;
   readonly maskedChars: number;
   readonly reductionStage?: ReductionStage;
-  /** Who wrote the summary that is sent, where there is one that this conversation wrote. */
+  /** The author of the summary that is sent, where this conversation wrote one. */
   readonly summary?: SummaryAuthor;
   /** How many requests changed what earlier ones had sent. */
   readonly epoch: number;

@@ -19,7 +19,7 @@ export interface Failed {
   readonly failed: string;
 }
 
-/** Who wrote a summary: the caller's function, or the rules, and why. */
+/** The author of a summary: the caller's function, or the rules, and why. */
 export interface SummaryAuthor {
   readonly by: 'model' | 'rules';
   /** Why the caller's own function did not write it. */
@@ -39,7 +39,7 @@ export function summarizeNow(of: string, writer: SummaryWriter<unknown>): Summar
       return { failed: `summarize failed: ${error instanceof Error ? error.message : String(error)}` };
     }
     if (typeof (answer as PromiseLike<unknown> | null)?.then === 'function') {
-      // It may be rejected, and then nobody would catch it.
+      // It may be rejected, and that must not end the process.
       Promise.resolve(answer).catch(() => {});
       throw badOption(
         `${of} option summarize`,
@@ -61,7 +61,7 @@ interface NextSummary {
   readonly earlier: string | undefined;
   readonly told: Told;
   readonly maxChars: number;
-  /** Of what it stands for: ` · recall p_…`, or nothing. */
+  /** As the summary shows it: ` · recall p_…`, or nothing. */
   readonly handle: string;
   readonly summarize: () => string | Failed | undefined;
 }

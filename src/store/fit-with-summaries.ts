@@ -7,7 +7,7 @@ import { isTruncated } from '../plan/truncate-result.ts';
 import type { Store } from './store.ts';
 import { type AsyncSummaryWriter, askForSummary, type SummaryLog } from './summary-log.ts';
 
-/** What a store must have so that other processes find a summary again. */
+/** The part of a store that lets other processes find a summary again. */
 export type NoteStore = Pick<Store, 'getMany' | 'note' | 'putNote'>;
 
 export const isNoteStore = (store: object): store is NoteStore =>

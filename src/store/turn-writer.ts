@@ -1,6 +1,6 @@
 import type { Store, TurnRecord } from './store.ts';
 
-/** What is asked of a store whose turns are recorded. */
+/** The part of a store that records turns. */
 export type TurnStore = Pick<Store, 'putTurns' | 'turns'>;
 
 export function isTurnStore(store: unknown): store is TurnStore {

@@ -124,7 +124,7 @@ function withoutEmpty(value: unknown, schema: unknown = configSchema): unknown {
   return Object.fromEntries(entries.map(([key, inner]) => [key, withoutEmpty(inner, unwrapped(shape?.[key]))]));
 }
 
-/** What several fields say together. */
+/** Checks that concern several fields. */
 function checkTogether(config: Config): Checked {
   const answer = withAnswer(config);
   const policy = withPolicy(answer.config);

@@ -45,7 +45,7 @@ export interface SentState<M> {
   readonly notes: readonly { readonly before?: string; readonly note: M }[];
 }
 
-/** What would be sent now: results cut when they arrive, then masked by the policy or by force. */
+/** The messages that would be sent now: results cut when they arrive, then masked by the policy or by force. */
 export class SessionView<M> {
   readonly #options: ViewOptions<M>;
   #items: Item<M>[] = [];
@@ -168,7 +168,7 @@ export class SessionView<M> {
     this.#rebase([...items, ...notesBefore(undefined)]);
   }
 
-  /** Who wrote the summary that goes out, where this planner had it written. */
+  /** The author of the summary that goes out, where this planner had it written. */
   get summaryAuthor(): SummaryAuthor | undefined {
     return this.#planner.report().summary;
   }

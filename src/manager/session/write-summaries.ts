@@ -27,7 +27,7 @@ export async function writeSummaries<M>(
   }
 }
 
-/** What was rendered, and who wrote the summary in it. */
+/** Adds the author of the summary to a rendered request. */
 export function withAuthor<M>(rendered: Rendered<M>, { summaryAuthor }: SessionView<M>): Rendered<M> {
   return summaryAuthor ? { ...rendered, summary: summaryAuthor } : rendered;
 }

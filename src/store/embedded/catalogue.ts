@@ -258,7 +258,7 @@ export class Catalogue {
     return false;
   }
 
-  /** Removes the turns and notes of a session, and every text that nobody else refers to. */
+  /** Removes the turns and notes of a session, and every text that no other session refers to. */
   #addDeletion(session: string, spot: Spot): void {
     const positions = this.positionsOf(session);
     const { key, position: head } = this.#headOf(session);
