@@ -150,7 +150,7 @@ function newPlanner<M>(format: Format<M>, options: FitOptions): Planner<M> {
     epochs: options.facts?.epochs,
     show: recall ? (hasRecallTool(options.tools) ? 'recall' : 'handle') : 'nothing',
     keepSigned: options.boundThinking === 'keep',
-    besideTokens: sizeBeside('system', options.system, counter) + sizeBeside('tools', options.tools, counter),
+    overheadTokens: sizeBeside('system', options.system, counter) + sizeBeside('tools', options.tools, counter),
   });
 }
 
@@ -251,11 +251,11 @@ function impossible<M>(planner: Planner<M>, budget: number): PalimpsestError {
   const { system, user, reasoning, action, observation } = ledger.after;
   const kinds = system.tokens + user.tokens + reasoning.tokens + action.tokens + observation.tokens;
   const parts = [
-    `system prompt, tools and notes ${system.tokens + ledger.besideTokens}`,
+    `system prompt, tools and notes ${system.tokens + ledger.overheadTokens}`,
     `user messages ${user.tokens}`,
     `replies and calls ${reasoning.tokens + action.tokens}`,
     `results ${observation.tokens}`,
-    `framing ${ledger.tokens - ledger.besideTokens - kinds}`,
+    `framing ${ledger.tokens - ledger.overheadTokens - kinds}`,
   ];
   return new PalimpsestError(
     'BUDGET_IMPOSSIBLE',

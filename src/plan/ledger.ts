@@ -20,7 +20,7 @@ import {
   MESSAGE_TOKENS,
   nameTokens,
   Result,
-  TurnRow,
+  Turn,
   Use,
   type Why,
 } from './rows.ts';
@@ -45,29 +45,29 @@ export interface LedgerOptions extends HandleOptions {
   /** Edit nothing before the last block that is signed over everything before it. */
   readonly keepSigned?: boolean | undefined;
   /** The size of system prompt and tools, where the provider takes them apart from the messages. */
-  readonly besideTokens?: number | undefined;
+  readonly overheadTokens?: number | undefined;
   /** Recognises calls, where the policy asks what kind of tool a result came from. */
   readonly toolUse?: ((tool: string | undefined, args: string) => ToolUse) | undefined;
   /** Results are cut to this size when they arrive. */
   readonly maxResultTokens?: number | undefined;
 }
 
-type Change = Pick<Result, 'text' | 'tokens' | 'masked' | 'why' | 'handle' | 'settled'> & {
+type Change = Pick<Result, 'text' | 'tokens' | 'masked' | 'why' | 'handle' | 'sentText'> & {
   readonly result: Result;
 };
 
 /** The turns and notes that go out. */
 interface Shape {
-  readonly rows: TurnRow[];
+  readonly rows: Turn[];
   readonly observations: Result[];
   readonly notes: Notes;
   /** Questions that moved from a turn to the next: where each began before. */
-  readonly moved: { readonly row: TurnRow; readonly next: TurnRow; readonly from: number }[];
+  readonly moved: { readonly row: Turn; readonly next: Turn; readonly from: number }[];
 }
 
 /** The part of a turn that can be left out: all of it, or all but the question that the next reply answers. */
 export interface Removal {
-  readonly row: TurnRow;
+  readonly row: Turn;
   /** The first message that stays. */
   readonly to: number;
   readonly messages: number;
@@ -99,10 +99,10 @@ export class Ledger<M> implements RequestView {
   readonly before: ByKind = emptySizes();
   readonly after: ByKind = emptySizes();
   readonly hidden: Hidden[] = [];
-  rows: TurnRow[] = [new TurnRow(0, 0)];
+  rows: Turn[] = [new Turn(0, 0)];
   observations: Result[] = [];
   notes: Notes = NO_NOTES;
-  readonly besideTokens: number;
+  readonly overheadTokens: number;
   /** The whole request. */
   tokens: number;
   tokensBefore: number;
@@ -157,7 +157,7 @@ export class Ledger<M> implements RequestView {
   #hasSigned = false;
   /** The first user message, and its turn. */
   #taskMessage = Number.POSITIVE_INFINITY;
-  #taskRow: TurnRow | undefined;
+  #taskRow: Turn | undefined;
 
   constructor(format: Format<M>, options: LedgerOptions = {}) {
     this.format = format;
@@ -165,16 +165,16 @@ export class Ledger<M> implements RequestView {
     this.#viewer = format.viewer();
     this.counter = options.counter ?? countTokens;
     this.#style = options.style ?? houseStyle;
-    this.besideTokens = options.besideTokens ?? 0;
-    this.tokens = this.besideTokens;
+    this.overheadTokens = options.overheadTokens ?? 0;
+    this.tokens = this.overheadTokens;
     this.tokensBefore = this.tokens;
   }
 
   get turns(): number {
     return this.rows.length - 1;
   }
-  get lastRow(): TurnRow {
-    return this.rows[this.rows.length - 1] as TurnRow;
+  get lastRow(): Turn {
+    return this.rows[this.rows.length - 1] as Turn;
   }
   /** How many messages go out. */
   get sentMessages(): number {
@@ -214,7 +214,7 @@ export class Ledger<M> implements RequestView {
   }
 
   #beginTurn(index: number): void {
-    const row = new TurnRow(this.rows.length, index);
+    const row = new Turn(this.rows.length, index);
     row.to = index;
     const head = this.lastRow;
     this.rows.push(row);
@@ -224,7 +224,7 @@ export class Ledger<M> implements RequestView {
       this.#moveQuestion(head, row, Math.max(note + 1, this.#questionOf(head)));
   }
 
-  #takeSegment(index: number, row: TurnRow): void {
+  #takeSegment(index: number, row: Turn): void {
     const segment = this.segments[index] as Segment;
     const content = contentTokens(segment, this.counter(segment.text));
     this.#segmentTokens[index] = content;
@@ -256,7 +256,7 @@ export class Ledger<M> implements RequestView {
     return tokens;
   }
 
-  #takeUser({ text, message }: Segment, row: TurnRow): void {
+  #takeUser({ text, message }: Segment, row: Turn): void {
     if (row.number === 0 && this.#readNote('user', text)) return;
     row.hasUser = true;
     if (!isNote(text)) row.hasWords = true;
@@ -265,20 +265,20 @@ export class Ledger<M> implements RequestView {
     if (this.task === '' && this.#taskRow === row) this.task = text;
   }
 
-  #takeSigned(index: number, row: TurnRow): void {
+  #takeSigned(index: number, row: Turn): void {
     this.#hasSigned = true;
     this.lastSigned = index;
     row.lastSigned = index;
     if (this.#options.keepSigned) this.revision += 1;
   }
 
-  #takeCall(segment: Segment, row: TurnRow): void {
+  #takeCall(segment: Segment, row: Turn): void {
     this.#openCalls.made(segment.callId ?? '', { row, message: segment.message, args: segment.text });
     row.openCalls += 1;
     row.hasCalls = true;
   }
 
-  #takeResult(index: number, segment: Segment, row: TurnRow, tokens: number): void {
+  #takeResult(index: number, segment: Segment, row: Turn, tokens: number): void {
     const call = segment.callId === undefined ? undefined : this.#openCalls.answered(segment.callId);
     if (call) {
       call.row.openCalls -= 1;
@@ -331,7 +331,7 @@ export class Ledger<M> implements RequestView {
     return isTrusted || !note?.summary || readSummary(note.summary) !== undefined ? note : undefined;
   }
 
-  #resize(message: number, row: TurnRow, tokens: number, chars: number): void {
+  #resize(message: number, row: Turn, tokens: number, chars: number): void {
     this.#messageTokens[message] = (this.#messageTokens[message] ?? 0) + tokens;
     row.tokens += tokens;
     row.chars += chars;
@@ -343,7 +343,7 @@ export class Ledger<M> implements RequestView {
 
   /** Begins the decisions about a request. What the last one decided is settled from here on. */
   beginRequest(): void {
-    this.settle();
+    this.commit();
     // What the last request left out is gone for good.
     if (this.#shape) this.#touched = this.#touched.filter((result) => this.#isSent(result));
     this.#changes = [];
@@ -362,8 +362,8 @@ export class Ledger<M> implements RequestView {
   }
 
   /** From here on, what was decided just now counts as what went out before. */
-  settle(): void {
-    for (const { result } of this.#changes) result.settled = result.text;
+  commit(): void {
+    for (const { result } of this.#changes) result.sentText = result.text;
   }
 
   endRequest(): void {
@@ -486,7 +486,7 @@ export class Ledger<M> implements RequestView {
   #rewrite(index: number, text: string): void {
     const segment = this.segments[index] as Segment;
     if (segment.text === text) return;
-    const row = this.rows.find(({ from, to }) => from <= segment.message && segment.message < to) as TurnRow;
+    const row = this.rows.find(({ from, to }) => from <= segment.message && segment.message < to) as Turn;
     const before = this.#segmentTokens[index] as number;
     const content = contentTokens(segment, this.counter(text));
     const chars = text.length - segment.text.length;
@@ -533,8 +533,8 @@ export class Ledger<M> implements RequestView {
   }
 
   #replace(result: Result, why: Why, { stored, text, tokens: after, handle: shown }: Draft): void {
-    const { tokens, masked, handle, settled } = result;
-    const change = { result, text: result.text, tokens, masked, why: result.why, handle, settled };
+    const { tokens, masked, handle, sentText } = result;
+    const change = { result, text: result.text, tokens, masked, why: result.why, handle, sentText };
     // Most requests change one result or none: a list that begins empty takes room for seventeen.
     if (this.#changes.length === 0) this.#changes = [change];
     else this.#changes.push(change);
@@ -595,14 +595,14 @@ export class Ledger<M> implements RequestView {
   }
 
   /** The messages that go if these turns go. Behind the gap, a question stays with the first answer that stays. */
-  removalOf(rows: Iterable<TurnRow>): Removal[] {
+  removalOf(rows: Iterable<Turn>): Removal[] {
     const going = new Set(rows);
     const first = this.rows.find((row) => row.number > 0 && !going.has(row));
     return [...going].map((row) => this.removal(row, { keepsQuestion: row.number + 1 === first?.number }));
   }
 
   /** The part of a turn that goes: all of it, or all but the question that the next turn answers. */
-  removal(row: TurnRow, { keepsQuestion }: { readonly keepsQuestion: boolean }): Removal {
+  removal(row: Turn, { keepsQuestion }: { readonly keepsQuestion: boolean }): Removal {
     const next = this.rows[row.number + 1];
     const isAnswered = keepsQuestion && next?.from === row.to && this.#isReply(next.from);
     const to = isAnswered ? this.#questionOf(row) : row.to;
@@ -611,7 +611,7 @@ export class Ledger<M> implements RequestView {
   }
 
   /** Where the words at the end of a turn begin that the next reply answers. */
-  #questionOf(row: TurnRow): number {
+  #questionOf(row: Turn): number {
     let from = row.to;
     while (from > row.from && this.#isQuestion(from - 1)) from -= 1;
     return from;
@@ -643,7 +643,7 @@ export class Ledger<M> implements RequestView {
   }
 
   /** Moves the border between two turns, one of which begins with a question. */
-  #moveQuestion(row: TurnRow, next: TurnRow, from: number): void {
+  #moveQuestion(row: Turn, next: Turn, from: number): void {
     const [sign, size] = from < row.to ? [1, this.#sizeBetween(from, row.to)] : [-1, this.#sizeBetween(row.to, from)];
     for (const name of ['tokens', 'text', 'chars'] as const) {
       row[name] -= sign * size[name];
@@ -656,7 +656,7 @@ export class Ledger<M> implements RequestView {
     for (const changed of [row, next]) if (changed !== this.#taskRow) this.#readUsers(changed);
   }
 
-  #readUsers(row: TurnRow): void {
+  #readUsers(row: Turn): void {
     const users = [...this.segmentsOf(row)].filter(([{ kind }]) => kind === 'user');
     row.hasUser = users.length > 0;
     row.hasWords = users.some(([{ text }]) => !isNote(text));
@@ -680,14 +680,14 @@ export class Ledger<M> implements RequestView {
     );
   }
 
-  #keepQuestion(row: TurnRow, from: number): void {
+  #keepQuestion(row: Turn, from: number): void {
     const next = this.rows[row.number + 1];
     if (from === row.to || !next) return;
     this.#shape?.moved.push({ row, next, from: row.to });
     this.#moveQuestion(row, next, from);
   }
 
-  #arrange(rows: TurnRow[], observations: Result[]): void {
+  #arrange(rows: Turn[], observations: Result[]): void {
     this.rows = rows;
     this.#forgetTextAfter(0);
     this.observations = observations;
@@ -718,7 +718,7 @@ export class Ledger<M> implements RequestView {
   }
 
   /** Counts a row in or out. */
-  #count(row: TurnRow, sign: 1 | -1): void {
+  #count(row: Turn, sign: 1 | -1): void {
     this.tokens += sign * row.tokens;
     this.chars += sign * row.chars;
     this.removedMessages -= sign * (row.to - row.from);
@@ -734,9 +734,9 @@ export class Ledger<M> implements RequestView {
   /** Takes all turns apart into their messages, so that one can go without the others. Not taken back by `undoRequest`. */
   splitTurns(): void {
     this.isSplit = true;
-    const head = new TurnRow(0, 0);
+    const head = new Turn(0, 0);
     const rows = [head];
-    const rowOf = new Map<number, TurnRow>();
+    const rowOf = new Map<number, Turn>();
     for (const turn of this.rows) {
       for (let message = turn.from; message < turn.to; message++) {
         const row = this.#rowOfMessage(message, rows.length);
@@ -756,8 +756,8 @@ export class Ledger<M> implements RequestView {
     this.rows = rows;
   }
 
-  #rowOfMessage(message: number, number: number): TurnRow {
-    const row = new TurnRow(number, message);
+  #rowOfMessage(message: number, number: number): Turn {
+    const row = new Turn(number, message);
     row.to = message + 1;
     row.tokens = this.#messageTokens[message] ?? 0;
     for (const [segment, index] of this.segmentsOf(row)) {
@@ -801,11 +801,11 @@ export class Ledger<M> implements RequestView {
   }
 
   textOf(turn: number): number {
-    return (this.rows[turn]?.text ?? 0) + (turn === 0 ? this.besideTokens + this.#noteText() : 0);
+    return (this.rows[turn]?.text ?? 0) + (turn === 0 ? this.overheadTokens + this.#noteText() : 0);
   }
 
   textBefore(observation: Observation): number {
-    return this.#textIn(this.rows[observation.turn] as TurnRow, observation.segment);
+    return this.#textIn(this.rows[observation.turn] as Turn, observation.segment);
   }
 
   /** How much text of the request before this one stands as it was up to the first change; undefined if there is none. */
@@ -821,13 +821,13 @@ export class Ledger<M> implements RequestView {
   /** The text before a message, or before the place where it stood if it is left out. */
   #textBeforeMessage(message: number): number {
     // Of the row before it, where it begins one: notes stand between turns 0 and 1, and are not before themselves.
-    const row = this.rows[lastIndex(this.rows, ({ from }) => from < message)] as TurnRow;
+    const row = this.rows[lastIndex(this.rows, ({ from }) => from < message)] as Turn;
     return this.#textIn(row, this.#firstSegment[Math.min(message, row.to)] ?? this.segments.length);
   }
 
   /** The text before a segment of a turn. */
-  #textIn(row: TurnRow, end: number): number {
-    let text = row.number === 0 ? this.besideTokens : this.#textTo(row.number);
+  #textIn(row: Turn, end: number): number {
+    let text = row.number === 0 ? this.overheadTokens : this.#textTo(row.number);
     for (let i = this.#firstSegment[row.from] ?? end; i < end; i++) text += this.#textAt(i);
     return text;
   }
@@ -863,7 +863,7 @@ export class Ledger<M> implements RequestView {
     return text;
   }
 
-  *segmentsOf(row: TurnRow): Iterable<[Segment, number]> {
+  *segmentsOf(row: Turn): Iterable<[Segment, number]> {
     const end = this.#firstSegment[row.to] ?? this.segments.length;
     for (let i = this.#firstSegment[row.from] ?? end; i < end; i++) yield [this.segments[i] as Segment, i];
   }
@@ -937,7 +937,7 @@ export class Ledger<M> implements RequestView {
   tokensFrom(message: number): number {
     let tokens = 0;
     for (let r = this.rows.length - 1; r >= 0; r--) {
-      const row = this.rows[r] as TurnRow;
+      const row = this.rows[r] as Turn;
       for (let i = row.to - 1; i >= Math.max(row.from, message); i--) tokens += this.#messageTokens[i] ?? 0;
       if (row.from <= message) break;
     }
@@ -1005,7 +1005,7 @@ function lastIndex<T>(list: readonly T[], holds: (item: T) => boolean): number {
 }
 
 /** Leaves out some messages, and all that stand between the rows. */
-function dropsBetween(rows: readonly TurnRow[], messages: readonly number[]): DropEdit[] {
+function dropsBetween(rows: readonly Turn[], messages: readonly number[]): DropEdit[] {
   const drop = (from: number, to: number): DropEdit => Object.freeze({ kind: 'drop', from, to });
   const drops = messages.map((index) => drop(index, index + 1));
   let next = 0;

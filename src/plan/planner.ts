@@ -105,9 +105,9 @@ export class Planner<M> {
   };
 
   constructor(format: Format<M>, options: PlannerOptions) {
-    const { policy, model, epochs, counter, handleOf, show, keepSigned, besideTokens } = options;
+    const { policy, model, epochs, counter, handleOf, show, keepSigned, overheadTokens } = options;
     const { style = houseStyle, toolUse, maxResultTokens } = policy;
-    const ledgerOptions = { counter, handleOf, show, keepSigned, besideTokens, style, toolUse, maxResultTokens };
+    const ledgerOptions = { counter, handleOf, show, keepSigned, overheadTokens, style, toolUse, maxResultTokens };
     this.#ledger = new Ledger(format, ledgerOptions);
     this.#copies = new Copies(this.#ledger);
     this.#epochs = epochs ?? [];
@@ -284,7 +284,7 @@ export class Planner<M> {
     for (let state = start; ; state = this.#policy.init()) {
       const step = this.#policy.step(state, ledger);
       maskAll(ledger, step.mask);
-      ledger.settle();
+      ledger.commit();
       // A policy that asks for a summary knows the results: they are told as they came, though they were masked since.
       const removed =
         step.summarize !== undefined &&

@@ -6,10 +6,10 @@ import type { LineRange, ToolKind } from './tool-kind.ts';
 export type Why = ReplaceEdit['why'];
 
 /** Nearly no turn is linked to another. */
-const NONE: readonly TurnRow[] = [];
+const NONE: readonly Turn[] = [];
 
 /** One turn that goes out. */
-export class TurnRow {
+export class Turn {
   /** Counted among the turns that go out; turn 0 is what came before the first reply. */
   number: number;
   from: number;
@@ -28,7 +28,7 @@ export class TurnRow {
   /** Part of what came before the first reply: never left out. */
   isHead = false;
   /** Turns that answer its calls, or whose calls it answers: they can only go together. */
-  linked: readonly TurnRow[] = NONE;
+  linked: readonly Turn[] = NONE;
 
   constructor(number: number, from: number) {
     this.number = number;
@@ -36,7 +36,7 @@ export class TurnRow {
     this.to = from;
   }
 
-  link(other: TurnRow): void {
+  link(other: Turn): void {
     if (other === this || this.linked.includes(other)) return;
     this.linked = [...this.linked, other];
     other.linked = [...other.linked, this];
@@ -45,7 +45,7 @@ export class TurnRow {
 
 /** A call, as far as its result needs to know it. */
 export interface Call {
-  readonly row: TurnRow;
+  readonly row: Turn;
   readonly message: number;
   readonly args: string;
 }
@@ -84,7 +84,7 @@ const NO_RESULTS: readonly Result[] = [];
 export class Result implements Observation {
   readonly segment: number;
   readonly original: Segment;
-  row: TurnRow;
+  row: Turn;
   readonly call: Call | undefined;
   text: string;
   tokens: number;
@@ -92,7 +92,7 @@ export class Result implements Observation {
   why: Why | undefined = undefined;
   handle: string | undefined = undefined;
   /** Its text as the request before this one carried it. */
-  settled: string;
+  sentText: string;
   edit: ReplaceEdit | undefined = undefined;
   /** Its text in the edit that a planner answered last. */
   reported: string | undefined = undefined;
@@ -101,20 +101,13 @@ export class Result implements Observation {
   /** The placeholder that would hide its present text, once worked out; null where there can be none. */
   draft: Draft | null | undefined = undefined;
 
-  constructor(
-    segment: number,
-    original: Segment,
-    row: TurnRow,
-    call: Call | undefined,
-    tokens: number,
-    masked: boolean,
-  ) {
+  constructor(segment: number, original: Segment, row: Turn, call: Call | undefined, tokens: number, masked: boolean) {
     this.segment = segment;
     this.original = original;
     this.row = row;
     this.call = call;
     this.text = original.text;
-    this.settled = original.text;
+    this.sentText = original.text;
     this.tokens = tokens;
     this.masked = masked;
   }

@@ -3,7 +3,7 @@ import { quote } from '../../text.ts';
 import type { Ledger, Removal } from '../ledger.ts';
 import { failureOf, subjectOf } from '../placeholder.ts';
 import type { Budget } from '../reduce.ts';
-import { MESSAGE_TOKENS, type Result, type TurnRow } from '../rows.ts';
+import { MESSAGE_TOKENS, type Result, type Turn } from '../rows.ts';
 import { type Outcome, type Told, writeNextSummary } from '../summary.ts';
 import { removable } from './drop.ts';
 
@@ -44,7 +44,7 @@ const FRAME_CHARS = 240;
 function summariseRows<M>(
   ledger: Ledger<M>,
   { summaryMaxChars = 1400, summarize }: SummaryBudget,
-  rows: readonly TurnRow[],
+  rows: readonly Turn[],
   { fromOriginals = false }: Range,
 ): boolean {
   const removed = ledger.removalOf(rows);
@@ -87,7 +87,7 @@ function tell<M>(ledger: Ledger<M>, removed: readonly Removal[], fromOriginals: 
     for (const [segment, index] of ledger.segmentsOf(row)) {
       if (segment.message >= to) break;
       const result = ledger.resultAt(index);
-      const text = (fromOriginals ? undefined : result?.settled) ?? segment.text;
+      const text = (fromOriginals ? undefined : result?.sentText) ?? segment.text;
       if (segment.tags?.includes('unresolved')) told.unresolved.push(text);
       if (segment.tags?.includes('constraint')) told.constraints.push(text);
       if (result) told.outcomes.push(outcomeOf(result, text));
