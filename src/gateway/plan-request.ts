@@ -1,5 +1,5 @@
 import type { ReplaceEdit, Segment } from '../message.ts';
-import type { Hidden } from '../plan/ledger.ts';
+import type { Hidden } from '../plan/ledger/hidden.ts';
 import { Planner } from '../plan/planner.ts';
 import type { EpochRecord } from '../plan/policy.ts';
 import type { Report } from '../plan/report.ts';

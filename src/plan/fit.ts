@@ -8,7 +8,7 @@ import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
 import { defaultPolicy } from './default-policy.ts';
 import { keepCompiled } from './keep-compiled.ts';
-import type { Hidden } from './ledger.ts';
+import type { Hidden } from './ledger/hidden.ts';
 import { plannerFor } from './memory.ts';
 import { Planner } from './planner.ts';
 import { type EpochRecord, isSamePolicy, type Policy } from './policy.ts';

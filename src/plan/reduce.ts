@@ -1,4 +1,4 @@
-import type { Ledger } from './ledger.ts';
+import type { Ledger } from './ledger/ledger.ts';
 import type { Prices } from './prices.ts';
 import { type ClipStage, clip } from './stages/clip.ts';
 import { type DropStage, drop } from './stages/drop.ts';

@@ -1,8 +1,8 @@
 import type { Kind } from '../message.ts';
-import type { Ledger } from './ledger.ts';
+import type { Ledger } from './ledger/ledger.ts';
+import type { Sizes } from './ledger/sizes.ts';
 import type { EpochRecord } from './policy.ts';
 import type { ReductionStage } from './reduce.ts';
-import type { Sizes } from './rows.ts';
 import type { SummaryAuthor } from './summary.ts';
 
 /** What was decided about the request, with its numbers and a one-line reason. */

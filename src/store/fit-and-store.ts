@@ -1,7 +1,7 @@
 import type { Plan, Segment } from '../message.ts';
 import { badOption } from '../options.ts';
 import { type FitOptions, type FitResult, fit, resolveFormat } from '../plan/fit.ts';
-import type { Hidden } from '../plan/ledger.ts';
+import type { Hidden } from '../plan/ledger/hidden.ts';
 import { handleOf } from './handle.ts';
 import { checkSession, type Store } from './store.ts';
 import { type Shown, turnRecords } from './turn-records.ts';

@@ -2,7 +2,7 @@ import { isNote } from '../../laws/idempotent.ts';
 import type { Segment } from '../../message.ts';
 import { clipText } from '../../text.ts';
 import { commonCap } from '../common-cap.ts';
-import type { Ledger } from '../ledger.ts';
+import type { Ledger } from '../ledger/ledger.ts';
 import type { Truncation } from '../policy.ts';
 import { type Budget, sizeOf } from '../reduce.ts';
 import { truncateResult } from '../truncate-result.ts';

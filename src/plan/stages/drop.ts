@@ -1,9 +1,11 @@
 import { closedGroups } from '../../laws/pairs.ts';
 import { userTurns } from '../../laws/task.ts';
-import type { Ledger, Removal } from '../ledger.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Removal } from '../ledger/questions.ts';
+import { MESSAGE_TOKENS } from '../ledger/sizes.ts';
+import type { Turn } from '../ledger/turn.ts';
 import { noteTexts, writeNotice } from '../notes.ts';
 import { type Budget, type Measure, sizeOf } from '../reduce.ts';
-import { MESSAGE_TOKENS, type Turn } from '../rows.ts';
 import { readSummary } from '../summary.ts';
 
 /**

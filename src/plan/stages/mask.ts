@@ -1,6 +1,6 @@
-import type { Ledger } from '../ledger.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Result } from '../ledger/result.ts';
 import { type Budget, sizeOf, type Yielding } from '../reduce.ts';
-import type { Result } from '../rows.ts';
 
 /**
  * Masks results: all that are outside the policy's window; then those inside it, oldest first, but never the newest turn's;

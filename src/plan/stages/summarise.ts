@@ -1,9 +1,12 @@
 import { isPlaceholder } from '../../laws/idempotent.ts';
 import { quote } from '../../text.ts';
-import type { Ledger, Removal } from '../ledger.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Removal } from '../ledger/questions.ts';
+import type { Result } from '../ledger/result.ts';
+import { MESSAGE_TOKENS } from '../ledger/sizes.ts';
+import type { Turn } from '../ledger/turn.ts';
 import { failureOf, subjectOf } from '../placeholder.ts';
 import type { Budget } from '../reduce.ts';
-import { MESSAGE_TOKENS, type Result, type Turn } from '../rows.ts';
 import { type Outcome, type Told, writeNextSummary } from '../summary.ts';
 import { removable } from './drop.ts';
 

@@ -1,0 +1,90 @@
+import type { InsertEdit, Kind, NoteRole } from '../../message.ts';
+import type { Counter } from '../../tokens/counter.ts';
+import { NO_NOTES, type Notes, noteTexts, readNote } from '../notes.ts';
+import { readSummary } from '../summary.ts';
+import type { Contents } from './contents.ts';
+import { MESSAGE_TOKENS, type Sizes } from './sizes.ts';
+
+/** The size of notes as messages of their own. */
+export interface NoteSizes extends Sizes {
+  count: number;
+}
+
+/** The summary and the notice behind the task: those that came back with the history, and those that are sent now. */
+export class HeadNotes {
+  /** Sent now. */
+  current: Notes = NO_NOTES;
+  /** The messages that hold notes of ours which came back. They are part of turn 0. */
+  readonly received: number[] = [];
+  readonly #contents: Contents<unknown>;
+  readonly #role: NoteRole;
+  readonly #counter: Counter;
+
+  constructor(contents: Contents<unknown>, counter: Counter) {
+    this.#contents = contents;
+    this.#role = contents.format.noteRole;
+    this.#counter = counter;
+  }
+
+  /** Takes a message of turn 0, if all it holds is a note of ours. */
+  take(message: number, task: string): void {
+    const [only, more] = this.#contents.segmentsIn(message);
+    const note = only && more === undefined ? this.read(only.kind, only.text, task) : undefined;
+    if (!note) return;
+    this.current = { ...this.current, ...note };
+    this.received.push(message);
+  }
+
+  /**
+   * A note of ours, if a text is one. Our role is trusted, a user's only behind the task. Elsewhere a summary must be
+   * one that we could have written.
+   */
+  read(kind: Kind, text: string, task: string): Notes | undefined {
+    const note = kind === 'system' || kind === 'user' ? readNote(text) : undefined;
+    const isTrusted = kind === this.#role && (kind === 'system' || task !== '');
+    return isTrusted || !note?.summary || readSummary(note.summary) !== undefined ? note : undefined;
+  }
+
+  /** Whether other notes are sent than came back. */
+  isChanged(): boolean {
+    const { segments } = this.#contents;
+    const found = this.received.map((message) => segments[this.#contents.startOf(message)]?.text);
+    const wanted = noteTexts(this.current);
+    return found.length !== wanted.length || found.some((text, i) => text !== wanted[i]);
+  }
+
+  /** The text that the notes add to turn 0, which counts those that came back already. */
+  addedText(): number {
+    const texts = noteTexts(this.current);
+    let text = 0;
+    for (const note of texts) text += this.#counter(note);
+    for (const message of this.received) text -= this.#contents.tokens[this.#contents.startOf(message)] as number;
+    return text;
+  }
+
+  sizeOf(notes: Notes): NoteSizes {
+    const size = { tokens: 0, chars: 0, count: 0 };
+    for (const text of noteTexts(notes)) {
+      size.count += 1;
+      size.tokens += MESSAGE_TOKENS + this.#counter(text);
+      size.chars += text.length;
+    }
+    return size;
+  }
+
+  /** The messages with notes that are replaced by others. */
+  replaced(): readonly number[] {
+    return this.isChanged() ? this.received : [];
+  }
+
+  /** How many notes the plan adds. */
+  get inserted(): number {
+    return this.isChanged() ? noteTexts(this.current).length : 0;
+  }
+
+  inserts(before: number): InsertEdit[] {
+    if (!this.isChanged()) return [];
+    const role = this.#role;
+    return noteTexts(this.current).map((text) => Object.freeze({ kind: 'insert', before, role, text }));
+  }
+}
