@@ -1,12 +1,10 @@
 import { isPlaceholder, MAX_PLACEHOLDER } from '../../laws/idempotent.ts';
-import type { Counter } from '../../tokens/counter.ts';
 import { type HandleOptions, handleToShow, recalledText, showHandle } from '../handles.ts';
 import { type HiddenResult, type PlaceholderStyle, writePlaceholder } from '../placeholder.ts';
 import type { Contents } from './contents.ts';
 import type { Draft, Result } from './result.ts';
 
 interface DraftOptions extends HandleOptions {
-  readonly counter: Counter;
   readonly style: PlaceholderStyle;
 }
 
@@ -37,7 +35,7 @@ export class Drafts<M> {
     const handle = handleToShow(stored, this.#options);
     const text = writePlaceholder(this.#style, describe(result), showHandle(handle, this.#options));
     if (!isShorter(text, result)) return null;
-    const tokens = this.#options.counter(text);
+    const tokens = this.#contents.counter(text);
     return tokens < result.tokens ? { stored, text, tokens, handle } : null;
   }
 
@@ -47,21 +45,16 @@ export class Drafts<M> {
     if (stored === undefined) return undefined;
     const handle = handleToShow(stored, this.#options);
     const text = write(showHandle(handle, this.#options));
-    const tokens = this.#options.counter(text);
+    const tokens = this.#contents.counter(text);
     // A text that stays the same would remove an image without a word.
     const isSmaller = isShorter(text, result) && tokens <= result.tokens && text !== result.text;
     return isSmaller ? { stored, text, tokens, handle } : undefined;
   }
 
-  /** Whether a text that came with a message is a placeholder. */
-  isPlaceholder(text: string): boolean {
-    return isPlaceholder(text, this.#style.literal);
-  }
-
   /** Whether a placeholder that was just written would be recognised. The head of a result would not. */
   isRecognised(text: string): boolean {
-    const { known, keep } = this.#style;
-    return known && !keep ? true : this.isPlaceholder(text);
+    const { known, keep, literal } = this.#style;
+    return known && !keep ? true : isPlaceholder(text, literal);
   }
 
   /** A user's own function may write anything: only their length tells its placeholders from output. */

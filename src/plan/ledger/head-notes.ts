@@ -1,5 +1,4 @@
-import type { InsertEdit, Kind, NoteRole } from '../../message.ts';
-import type { Counter } from '../../tokens/counter.ts';
+import type { InsertEdit, Kind } from '../../message.ts';
 import { NO_NOTES, type Notes, noteTexts, readNote } from '../notes.ts';
 import { readSummary } from '../summary.ts';
 import type { Contents } from './contents.ts';
@@ -17,13 +16,9 @@ export class HeadNotes {
   /** The messages that hold notes of ours which came back. They are part of turn 0. */
   readonly received: number[] = [];
   readonly #contents: Contents<unknown>;
-  readonly #role: NoteRole;
-  readonly #counter: Counter;
 
-  constructor(contents: Contents<unknown>, counter: Counter) {
+  constructor(contents: Contents<unknown>) {
     this.#contents = contents;
-    this.#role = contents.format.noteRole;
-    this.#counter = counter;
   }
 
   /** Takes a message of turn 0, if all it holds is a note of ours. */
@@ -41,7 +36,7 @@ export class HeadNotes {
    */
   read(kind: Kind, text: string, task: string): Notes | undefined {
     const note = kind === 'system' || kind === 'user' ? readNote(text) : undefined;
-    const isTrusted = kind === this.#role && (kind === 'system' || task !== '');
+    const isTrusted = kind === this.#contents.format.noteRole && (kind === 'system' || task !== '');
     return isTrusted || !note?.summary || readSummary(note.summary) !== undefined ? note : undefined;
   }
 
@@ -55,9 +50,8 @@ export class HeadNotes {
 
   /** The text that the notes add to turn 0, which counts those that came back already. */
   addedText(): number {
-    const texts = noteTexts(this.current);
     let text = 0;
-    for (const note of texts) text += this.#counter(note);
+    for (const note of noteTexts(this.current)) text += this.#contents.counter(note);
     for (const message of this.received) text -= this.#contents.tokens[this.#contents.startOf(message)] as number;
     return text;
   }
@@ -66,7 +60,7 @@ export class HeadNotes {
     const size = { tokens: 0, chars: 0, count: 0 };
     for (const text of noteTexts(notes)) {
       size.count += 1;
-      size.tokens += MESSAGE_TOKENS + this.#counter(text);
+      size.tokens += MESSAGE_TOKENS + this.#contents.counter(text);
       size.chars += text.length;
     }
     return size;
@@ -84,7 +78,7 @@ export class HeadNotes {
 
   inserts(before: number): InsertEdit[] {
     if (!this.isChanged()) return [];
-    const role = this.#role;
+    const role = this.#contents.format.noteRole;
     return noteTexts(this.current).map((text) => Object.freeze({ kind: 'insert', before, role, text }));
   }
 }

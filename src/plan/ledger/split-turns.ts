@@ -1,39 +1,33 @@
-import type { Contents } from './contents.ts';
+import type { History } from './history.ts';
+import { readUsers } from './sent-turns.ts';
 import { isArguments } from './sizes.ts';
-import type { Totals } from './totals.ts';
 import { Turn } from './turn.ts';
-import { readUsers, type Turns } from './turns.ts';
-
-interface Split {
-  readonly contents: Contents<unknown>;
-  readonly turns: Turns;
-  readonly totals: Totals;
-}
 
 /** Makes a turn of every message, so that one can be left out without the others. */
-export function splitTurns({ contents, turns, totals }: Split): void {
+export function splitTurns<M>(history: History<M>): void {
+  const { sentTurns } = history;
   const rows = [new Turn(0, 0)];
   const rowOf = new Map<number, Turn>();
-  for (const turn of turns.rows) {
+  for (const turn of sentTurns.rows) {
     for (let message = turn.from; message < turn.to; message++) {
-      const row = toTurn(message, rows.length, { contents, totals });
+      const row = toTurn(history, message, rows.length);
       row.isHead = turn.number === 0 && !row.hasUser;
       rows.push(row);
       rowOf.set(message, row);
     }
   }
-  for (const result of turns.observations) {
+  for (const result of sentTurns.observations) {
     result.row = rowOf.get(result.original.message) ?? result.row;
     if (result.call) rowOf.get(result.call.message)?.link(result.row);
   }
-  for (const { message } of turns.openCalls) {
+  for (const { message } of sentTurns.openCalls) {
     const row = rowOf.get(message);
     if (row) row.openCalls += 1;
   }
-  turns.rows = rows;
+  sentTurns.rows = rows;
 }
 
-function toTurn(message: number, number: number, { contents, totals }: Omit<Split, 'turns'>): Turn {
+function toTurn<M>({ contents, totals }: History<M>, message: number, number: number): Turn {
   const row = new Turn(number, message);
   row.to = message + 1;
   row.tokens = totals.ofMessage(message);

@@ -1,5 +1,4 @@
 import type { Segment } from '../../message.ts';
-import type { Counter } from '../../tokens/counter.ts';
 import type { Contents } from './contents.ts';
 import type { NoteSizes } from './head-notes.ts';
 import type { Result, ResultState, Why } from './result.ts';
@@ -15,10 +14,9 @@ import {
 import type { TextSums } from './text-sums.ts';
 import type { Turn } from './turn.ts';
 
-interface TotalsOptions {
+interface Parts {
   readonly contents: Contents<unknown>;
-  readonly text: TextSums;
-  readonly counter: Counter;
+  readonly textSums: TextSums;
   readonly overheadTokens: number;
 }
 
@@ -37,13 +35,11 @@ export class Totals {
   readonly replaced: Record<Why, number> = { mask: 0, truncate: 0, clip: 0 };
   readonly #contents: Contents<unknown>;
   readonly #text: TextSums;
-  readonly #counter: Counter;
   readonly #messageTokens: number[] = [];
 
-  constructor({ contents, text, counter, overheadTokens }: TotalsOptions) {
+  constructor({ contents, textSums, overheadTokens }: Parts) {
     this.#contents = contents;
-    this.#text = text;
-    this.#counter = counter;
+    this.#text = textSums;
     this.tokens = overheadTokens;
     this.tokensBefore = overheadTokens;
   }
@@ -57,7 +53,7 @@ export class Totals {
 
   /** Counts a segment. Answers the size of its content. */
   addSegment(index: number, segment: Segment, row: Turn): number {
-    const content = contentTokens(segment, this.#counter(segment.text));
+    const content = contentTokens(segment, this.#contents.counter(segment.text));
     this.#contents.tokens[index] = content;
     const tokens = content + nameTokens(segment);
     const { length } = segment.text;
@@ -68,7 +64,7 @@ export class Totals {
     after.tokens += tokens;
     after.chars += length;
     this.tokensBefore += tokens;
-    this.#text.resize(row, this.#text.ofSegment(index));
+    this.#text.resize(row, this.#contents.textOf(index));
     this.#resize(segment.message, row, tokens, isArguments(segment) ? 0 : length);
     return content;
   }
@@ -137,7 +133,7 @@ export class Totals {
     for (let i = from; i < to; i++) size.tokens += this.ofMessage(i);
     const end = this.#contents.startOf(to);
     for (let i = this.#contents.startOf(from); i < end; i++) {
-      size.text += this.#text.ofSegment(i);
+      size.text += this.#contents.textOf(i);
       if (!isArguments(this.#contents.segments[i] as Segment)) size.chars += this.#contents.charsOf(i);
     }
     return size;

@@ -6,7 +6,7 @@ import type { Result } from './result.ts';
 import { type Call, Turn } from './turn.ts';
 
 /** The turns that are sent, and the results in them. */
-export class Turns {
+export class SentTurns {
   rows: Turn[] = [new Turn(0, 0)];
   /** Oldest first. */
   observations: Result[] = [];
