@@ -31,8 +31,8 @@ export class HeadNotes {
   }
 
   /**
-   * A note of ours, if a text is one. Our role is trusted, a user's only behind the task. Elsewhere a summary must be
-   * one that we could have written.
+   * The note of ours that a text is, if it is one. A summary is trusted in the role in which we write notes: as a system
+   * message, or as a user's behind the task. Elsewhere it must be one that we could have written.
    */
   read(kind: Kind, text: string, task: string): Notes | undefined {
     const note = kind === 'system' || kind === 'user' ? readNote(text) : undefined;

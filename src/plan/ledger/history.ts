@@ -7,7 +7,7 @@ import { houseStyle, type PlaceholderStyle } from '../placeholder.ts';
 import type { Observation } from '../policy.ts';
 import { Contents } from './contents.ts';
 import { HeadNotes } from './head-notes.ts';
-import { moveQuestion, questionIn, type Removal, removalOf } from './questions.ts';
+import { moveQuestion, questionIn, type Removal, toRemoval } from './questions.ts';
 import { ReadCoverage, type ReadToolUse } from './read-coverage.ts';
 import { Result, type Why } from './result.ts';
 import { SentTurns } from './sent-turns.ts';
@@ -30,8 +30,8 @@ export interface HistoryOptions {
 }
 
 /**
- * The history as it is sent, to be read: messages as they came, turns, results and notes, and the sizes of all of them.
- * Messages are added here; the ledger edits.
+ * The history as it is sent: messages as they came, turns, results and notes, and the sizes of all of them. It grows here;
+ * the ledger edits it. Its parts are for the files of this folder, all others use the getters.
  */
 export class History<M> {
   readonly overheadTokens: number;
@@ -215,7 +215,7 @@ export class History<M> {
     return [...going].map((row) => this.removal(row, { keepsQuestion: row.number + 1 === first?.number }));
   }
   removal(row: Turn, options: { readonly keepsQuestion: boolean }): Removal {
-    return removalOf(this, row, options);
+    return toRemoval(this, row, options);
   }
 
   /** The messages of removals as they are sent, for the store; undefined if they cannot be written down. */

@@ -34,7 +34,7 @@ export class Ledger<M> extends History<M> implements RequestView {
   readonly clipSizes = new Map<number, number>();
   /** Turns were taken apart into their messages. */
   isSplit = false;
-  /** Who wrote the last summary, where one was written here. */
+  /** The author of the last summary that was written here. */
   summaryAuthor: SummaryAuthor | undefined;
   readonly #handles: HandleOptions;
   readonly #drafts: Drafts<M>;

@@ -16,7 +16,7 @@ export interface Removal {
   readonly chars: number;
 }
 
-export function removalOf<M>(
+export function toRemoval<M>(
   { contents, sentTurns, totals }: History<M>,
   row: Turn,
   { keepsQuestion }: { readonly keepsQuestion: boolean },
