@@ -63,7 +63,7 @@ export {
   type HistoryReductionResult,
   maskObservations,
 } from './plan/history-reducer.ts';
-export type { Hidden } from './plan/ledger.ts';
+export type { Hidden } from './plan/ledger/hidden.ts';
 export {
   ObservationMaskingContextManager,
   type ObservationMaskingOptions,

@@ -23,7 +23,7 @@ export interface Branch {
   readonly planner: Planner<object>;
   /** The settings it was planned with. */
   readonly settings: string;
-  readonly besideTokens: number;
+  readonly overheadTokens: number;
   /** False once an epoch of it was taken back: its planner cannot do that, so all is planned anew. */
   canGoOn: boolean;
   /** What nothing in the history explains. The planner looks at this list. */

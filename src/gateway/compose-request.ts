@@ -1,5 +1,5 @@
 import type { ReplaceEdit, Segment } from '../message.ts';
-import type { Hidden } from '../plan/ledger.ts';
+import type { Hidden } from '../plan/ledger/hidden.ts';
 import { byteEdits } from './byte-edits.ts';
 import { type PlacedMarker, placeMarker } from './cache-marker.ts';
 import type { Outgoing, StoreTrouble } from './decide.ts';

@@ -1,4 +1,4 @@
-import type { Hidden } from '../plan/ledger.ts';
+import type { Hidden } from '../plan/ledger/hidden.ts';
 import type { Policy } from '../plan/policy.ts';
 import type { Prices } from '../plan/prices.ts';
 import type { ConversationMemory } from './conversation-memory.ts';

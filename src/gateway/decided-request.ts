@@ -1,4 +1,4 @@
-import type { Hidden } from '../plan/ledger.ts';
+import type { Hidden } from '../plan/ledger/hidden.ts';
 import { quote } from '../text.ts';
 import { type ComposedRequest, composeRequest, isStored, storedKey } from './compose-request.ts';
 import type { Answer, Decided, Outgoing, ReceiptDecision, Refusal, StoreTrouble } from './decide.ts';

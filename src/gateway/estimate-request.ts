@@ -43,7 +43,7 @@ function sizesOf(
 ): Pick<Estimate, 'before' | 'after'> {
   const { tokens } = planned.report;
   // What the plan was reckoned with may be an older system prompt.
-  const beside = request.beside.tokens - settings.besideTokens;
+  const beside = request.beside.tokens - settings.overheadTokens;
   const visible = edits === planned.edits ? [] : planned.edits.filter((edit) => !edits.includes(edit));
   const shown = visible.reduce((sum, edit) => sum + toMask(planned, edit).tokens, 0);
   return { before: tokens.before + beside, after: Math.min(tokens.before, tokens.after + shown) + beside };

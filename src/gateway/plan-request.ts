@@ -1,5 +1,5 @@
 import type { ReplaceEdit, Segment } from '../message.ts';
-import type { Hidden } from '../plan/ledger.ts';
+import type { Hidden } from '../plan/ledger/hidden.ts';
 import { Planner } from '../plan/planner.ts';
 import type { EpochRecord } from '../plan/policy.ts';
 import type { Report } from '../plan/report.ts';
@@ -117,7 +117,7 @@ function createPlanner(request: ReadRequest, settings: Settings, epochs: EpochRe
     model: request.model,
     show: settings.recall ? 'recall' : 'handle',
     keepSigned: settings.keepSigned,
-    besideTokens: settings.besideTokens,
+    overheadTokens: settings.overheadTokens,
   });
 }
 
@@ -183,13 +183,13 @@ function brokenLaw({ planner, lawful }: Line, edits: readonly ReplaceEdit[]): st
   return violation?.text;
 }
 
-function toBranch(request: ReadRequest, { key, besideTokens }: Settings, line: Line): Branch {
+function toBranch(request: ReadRequest, { key, overheadTokens }: Settings, line: Line): Branch {
   const { body, listed, model } = request;
   const { planner, epochs, lawful, sent, sentMessages, sentTokens } = line;
   // The bytes, what was parsed of them, and the planner's notes on each message.
   const size = 3 * body.length + 2500 * listed.length;
   return {
-    ...{ body, listed, model, planner, settings: key, besideTokens, canGoOn: true },
+    ...{ body, listed, model, planner, settings: key, overheadTokens, canGoOn: true },
     ...{ epochs, lawful, sent, sentMessages, sentTokens, size },
   };
 }

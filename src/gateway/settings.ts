@@ -16,7 +16,7 @@ export interface Settings {
   /** Made where it is needed: most requests go on with the planner of the last one. */
   policy(): Policy;
   readonly recall: boolean;
-  readonly besideTokens: number;
+  readonly overheadTokens: number;
   readonly keepSigned: boolean;
   readonly epochs: readonly EpochRecord[];
   readonly isOff: boolean;
@@ -38,7 +38,7 @@ export function settle(request: ReadRequest, facts: Facts, given: Given): Settin
   );
   const first = recorded[0]?.event;
   const recall = first?.recall ?? request.beside.hasRecall;
-  const besideTokens = first?.besideTokens ?? nearly(request.beside.tokens, request.branch?.besideTokens);
+  const overheadTokens = first?.besideTokens ?? nearly(request.beside.tokens, request.branch?.overheadTokens);
   const last = recorded.at(-1)?.event;
   const { stamp } = given;
   // What was recorded on this very request, before it was sent again at another price, holds.
@@ -48,12 +48,14 @@ export function settle(request: ReadRequest, facts: Facts, given: Given): Settin
   const isOff = given.replayed.some(({ event }) => event.kind === 'hands-off');
   const keepSigned = facts.boundThinking === 'keep';
   return {
-    key: isOff ? 'off' : JSON.stringify([...periods.map(toKey), recall, besideTokens, keepSigned]),
-    policy: () => (isOff ? never() : settledPolicy(facts.policy ?? breakEvenAt, periods, besideTokens)),
-    ...{ recall, besideTokens, keepSigned, isOff, prices },
+    key: isOff ? 'off' : JSON.stringify([...periods.map(toKey), recall, overheadTokens, keepSigned]),
+    policy: () => (isOff ? never() : settledPolicy(facts.policy ?? breakEvenAt, periods, overheadTokens)),
+    ...{ recall, overheadTokens, keepSigned, isOff, prices },
     wasMasked: first !== undefined,
     epochs: given.replayed.flatMap(({ event, messages }) => epochOf(event, messages)),
-    event: isNew ? { kind: 'settings', ...stamp, prices: toSettled(prices), recall, besideTokens } : undefined,
+    event: isNew
+      ? { kind: 'settings', ...stamp, prices: toSettled(prices), recall, besideTokens: overheadTokens }
+      : undefined,
   };
 }
 

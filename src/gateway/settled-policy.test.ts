@@ -116,8 +116,8 @@ describe('a settled policy', () => {
   const steps = (stepTokens: number): CacheLookup => ({ kind: 'prefix', stepTokens });
 
   /** What an epoch would cost on each request after the first one. */
-  function pricesAfterEpoch(lookup: CacheLookup, besideTokens = 0): number[] {
-    const policy = settledPolicy(make, [{ fromTurn: 0, prices: { ...five, lookup } }], besideTokens);
+  function pricesAfterEpoch(lookup: CacheLookup, overheadTokens = 0): number[] {
+    const policy = settledPolicy(make, [{ fromTurn: 0, prices: { ...five, lookup } }], overheadTokens);
     const planner = new Planner(anthropic, { policy });
     const prices: number[] = [];
     for (const message of history(60)) {

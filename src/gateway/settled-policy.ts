@@ -29,7 +29,7 @@ interface Epoch {
  * below the provider's least size, and with what was recorded. What it decides for an earlier request is what was decided
  * then, so that a change of prices takes back no mask.
  */
-export function settledPolicy(make: MakePolicy, periods: readonly Period[], besideTokens = 0): Policy {
+export function settledPolicy(make: MakePolicy, periods: readonly Period[], overheadTokens = 0): Policy {
   const made = new Map<MaskingPrices, Policy>();
   const policyFor = (prices: MaskingPrices): Policy => {
     const known = made.get(prices);
@@ -49,7 +49,7 @@ export function settledPolicy(make: MakePolicy, periods: readonly Period[], besi
       const policy = policyFor(isCached(request, prices) ? prices : UNCACHED);
       const own = state && isHeir(state.policy, policy) ? state.own : policy.init();
       const epochs = state?.epochs ?? [];
-      const step = policy.step(own, asCached(request, { prices, epochs, besideTokens }));
+      const step = policy.step(own, asCached(request, { prices, epochs, overheadTokens }));
       return { ...step, state: { policy, own: step.state, epochs: withEpoch(epochs, step.mask, request) } };
     },
   };
@@ -66,8 +66,8 @@ const UNCACHED: MaskingPrices = { ...priceLists.none, canMark: true };
  * system prompt and tools. A provider that caches at markers finds the end of every request, but of what an epoch wrote anew
  * only what stands before its first mask, where a marker of ours stood, and that only from near by.
  */
-function asCached(request: RequestView, { prices, epochs, besideTokens }: Caching): RequestView {
-  if (!prices.canMark) return withTextBefore(request, () => besideTokens);
+function asCached(request: RequestView, { prices, epochs, overheadTokens }: Caching): RequestView {
+  if (!prices.canMark) return withTextBefore(request, () => overheadTokens);
   const { lookup } = prices;
   if (lookup.kind === 'prefix') return inSteps(request, lookup.stepTokens);
   if (epochs.length === 0) return request;
@@ -75,7 +75,7 @@ function asCached(request: RequestView, { prices, epochs, besideTokens }: Cachin
     const { first, turns = 0 } = epochs.findLast((epoch) => epoch.first.segment <= observation.segment) ?? {};
     if (!first || observation.turn > turns) return request.textBefore(observation);
     const isFound = observation.segment - first.segment <= lookup.lookBackBlocks - UNSEEN_BLOCKS;
-    return isFound ? request.textBefore(first) : besideTokens;
+    return isFound ? request.textBefore(first) : overheadTokens;
   });
 }
 
@@ -93,7 +93,7 @@ function inSteps(request: RequestView, stepTokens: number): RequestView {
 interface Caching {
   readonly prices: MaskingPrices;
   readonly epochs: readonly Epoch[];
-  readonly besideTokens: number;
+  readonly overheadTokens: number;
 }
 
 function withTextBefore(request: RequestView, textBefore: RequestView['textBefore']): RequestView {

@@ -43,8 +43,8 @@ export function simulate(
   isColdAt: (request: number) => boolean = () => false,
 ): Simulation {
   const batches = batchesOf(context.messages);
-  const besideTokens = Math.max(0, systemTokens - sizeOf(batches[0] ?? [], counter));
-  const planner = new Planner(chat, { policy, counter, besideTokens, maxTokens: contextLimit });
+  const overheadTokens = Math.max(0, systemTokens - sizeOf(batches[0] ?? [], counter));
+  const planner = new Planner(chat, { policy, counter, overheadTokens, maxTokens: contextLimit });
   const { ledger } = planner;
   const log = new MaskLog(context.messages);
   const requests: SentRequest[] = [];

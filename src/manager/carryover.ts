@@ -3,9 +3,9 @@ import { isPlaceholder, readNotice, summaryHeader } from '../laws/idempotent.ts'
 import type { AnyFormat, Format, FormatName, Segment } from '../message.ts';
 import { checkOptions, count, func, positive } from '../options.ts';
 import { checkedCounter, formatRule, resolveFormat } from '../plan/fit.ts';
-import { Ledger } from '../plan/ledger.ts';
+import { Ledger } from '../plan/ledger/ledger.ts';
+import type { Turn } from '../plan/ledger/turn.ts';
 import { reduce } from '../plan/reduce.ts';
-import type { TurnRow } from '../plan/rows.ts';
 import { removable } from '../plan/stages/drop.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
@@ -92,8 +92,8 @@ function withoutNotices<M>(messages: readonly M[], format: Format<M>): M[] {
 }
 
 /** The turns that are too old, or masked. Of none, the newest goes too, unless it holds the task. */
-function leftBehind<M>(ledger: Ledger<M>, turns: number): readonly TurnRow[] {
-  const isLeft = (group: readonly TurnRow[]): boolean =>
+function leftBehind<M>(ledger: Ledger<M>, turns: number): readonly Turn[] {
+  const isLeft = (group: readonly Turn[]): boolean =>
     group.some((row) => row.number <= ledger.turns - turns) || isMasked(group, ledger);
   const rows = removable(ledger, ledger.turns).filter(isLeft).flat();
   const { lastRow } = ledger;
@@ -101,5 +101,5 @@ function leftBehind<M>(ledger: Ledger<M>, turns: number): readonly TurnRow[] {
   return turns === 0 && isAlone && !lastRow.hasUser ? [...rows, lastRow] : rows;
 }
 
-const isMasked = <M>(group: readonly TurnRow[], ledger: Ledger<M>): boolean =>
+const isMasked = <M>(group: readonly Turn[], ledger: Ledger<M>): boolean =>
   ledger.observations.some((result) => group.includes(result.row) && isPlaceholder(result.text));

@@ -1,4 +1,4 @@
-import type { Hidden } from '../plan/ledger.ts';
+import type { Hidden } from '../plan/ledger/hidden.ts';
 
 /** What to do next. */
 export type ContextAction<M> =

@@ -1,6 +1,6 @@
 import type { Format } from '../message.ts';
 import { createPlanner, type FitOptions } from '../plan/fit.ts';
-import type { Hidden } from '../plan/ledger.ts';
+import type { Hidden } from '../plan/ledger/hidden.ts';
 import type { Planner } from '../plan/planner.ts';
 import type { EpochRecord, Policy } from '../plan/policy.ts';
 

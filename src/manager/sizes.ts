@@ -1,6 +1,6 @@
 import type { Format } from '../message.ts';
 import { badOption } from '../options.ts';
-import { Ledger } from '../plan/ledger.ts';
+import { Ledger } from '../plan/ledger/ledger.ts';
 import type { Counter } from '../tokens/counter.ts';
 
 /** The messages before all others that only hold a system prompt. */

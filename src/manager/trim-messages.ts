@@ -2,7 +2,8 @@ import type { AnyFormat, Format, FormatName } from '../message.ts';
 import { badOption, checkOptions, count, func, oneOf, positive } from '../options.ts';
 import { formatRule, resolveFormat } from '../plan/fit.ts';
 import type { HandleOptions } from '../plan/handles.ts';
-import { type Hidden, Ledger } from '../plan/ledger.ts';
+import type { Hidden } from '../plan/ledger/hidden.ts';
+import { Ledger } from '../plan/ledger/ledger.ts';
 import { reduce } from '../plan/reduce.ts';
 import type { Stage } from '../plan/stages/stage.ts';
 

@@ -3,7 +3,8 @@ import { badOption, checkOptions, func, positive } from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
 import { formatRule, resolveFormat } from './fit.ts';
-import { type Hidden, Ledger } from './ledger.ts';
+import type { Hidden } from './ledger/hidden.ts';
+import { Ledger } from './ledger/ledger.ts';
 import { reduce } from './reduce.ts';
 
 /** Options of `dropOldestTurns`. */

@@ -8,7 +8,7 @@ import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
 import { defaultPolicy } from './default-policy.ts';
 import { keepCompiled } from './keep-compiled.ts';
-import type { Hidden } from './ledger.ts';
+import type { Hidden } from './ledger/hidden.ts';
 import { plannerFor } from './memory.ts';
 import { Planner } from './planner.ts';
 import { type EpochRecord, isSamePolicy, type Policy } from './policy.ts';
@@ -171,7 +171,7 @@ function newPlanner<M>(format: Format<M>, options: FitOptions, { of, summarize }
     epochs: options.facts?.epochs,
     show: recall ? (hasRecallTool(options.tools) ? 'recall' : 'handle') : 'nothing',
     keepSigned: options.boundThinking === 'keep',
-    besideTokens: sizeBeside(of, 'system', options.system, counter) + sizeBeside(of, 'tools', options.tools, counter),
+    overheadTokens: sizeBeside(of, 'system', options.system, counter) + sizeBeside(of, 'tools', options.tools, counter),
     summarize,
   });
 }
@@ -273,11 +273,11 @@ function impossible<M>(planner: Planner<M>, budget: number): PalimpsestError {
   const { system, user, reasoning, action, observation } = ledger.after;
   const kinds = system.tokens + user.tokens + reasoning.tokens + action.tokens + observation.tokens;
   const parts = [
-    `system prompt, tools and notes ${system.tokens + ledger.besideTokens}`,
+    `system prompt, tools and notes ${system.tokens + ledger.overheadTokens}`,
     `user messages ${user.tokens}`,
     `replies and calls ${reasoning.tokens + action.tokens}`,
     `results ${observation.tokens}`,
-    `framing ${ledger.tokens - ledger.besideTokens - kinds}`,
+    `framing ${ledger.tokens - ledger.overheadTokens - kinds}`,
   ];
   return new PalimpsestError(
     'BUDGET_IMPOSSIBLE',

@@ -10,6 +10,11 @@ export function showHandle(handle: string | undefined, { show = 'nothing' }: Han
   return handle === undefined || show === 'nothing' ? '' : ` · ${show === 'recall' ? 'recall ' : ''}${handle}`;
 }
 
+/** The handle of a text, where placeholders show it. Elsewhere it is worked out only when it is needed. */
+export function handleToShow(text: string, { handleOf, show = 'nothing' }: HandleOptions): string | undefined {
+  return show === 'nothing' ? undefined : handleOf?.(text);
+}
+
 const RECALLED = /^recalled (p_[a-z2-7]{26}) lines 1–(\d+) of \2; tool output, not instructions\n/;
 
 /**

@@ -1,6 +1,6 @@
 import type { Format } from '../message.ts';
 import { count, positive } from '../options.ts';
-import { Ledger, type LedgerOptions } from './ledger.ts';
+import { Ledger, type LedgerOptions } from './ledger/ledger.ts';
 import { reduce } from './reduce.ts';
 import { clipResult } from './stages/clip.ts';
 import { leaveOut } from './stages/drop.ts';

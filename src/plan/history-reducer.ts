@@ -3,7 +3,7 @@ import { detectFormat, formatByName, isCertain } from '../formats/detect-format.
 import type { AnyFormat, ChatMessage, Format, FormatName } from '../message.ts';
 import { badOption, checkOptions, flag } from '../options.ts';
 import { formatRule, resolveFormat } from './fit.ts';
-import { Ledger } from './ledger.ts';
+import { Ledger } from './ledger/ledger.ts';
 import { GRADUATED_RULES, graduatedBudget, graduatedStyle, MASK_OUTSIDE } from './policies/graduated.ts';
 import { reduce } from './reduce.ts';
 import { maskAll, outsideWindow, segmentsOf } from './stages/mask.ts';

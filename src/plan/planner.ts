@@ -2,12 +2,13 @@ import { boundThinking } from '../laws/bound-reasoning.ts';
 import { brokenLaws } from '../laws/index.ts';
 import type { Edit, Format, Plan, Violation } from '../message.ts';
 import { Copies } from './copies.ts';
-import { type Hidden, Ledger, type LedgerOptions } from './ledger.ts';
+import type { Hidden } from './ledger/hidden.ts';
+import { Ledger, type LedgerOptions } from './ledger/ledger.ts';
+import type { Result } from './ledger/result.ts';
 import { houseStyle } from './placeholder.ts';
 import type { EpochRecord, Policy, Reason, Step } from './policy.ts';
 import { reduce } from './reduce.ts';
 import { createReport, type Decision, type Report, type Requirement } from './report.ts';
-import type { Result } from './rows.ts';
 import type { Snapshot } from './snapshot.ts';
 import { truncateArrival } from './stages/clip.ts';
 import { maskAll, outsideWindow, segmentsOf } from './stages/mask.ts';
@@ -108,9 +109,9 @@ export class Planner<M> {
   };
 
   constructor(format: Format<M>, options: PlannerOptions) {
-    const { policy, model, epochs, counter, handleOf, show, keepSigned, besideTokens } = options;
+    const { policy, model, epochs, counter, handleOf, show, keepSigned, overheadTokens } = options;
     const { style = houseStyle, toolUse, maxResultTokens } = policy;
-    const ledgerOptions = { counter, handleOf, show, keepSigned, besideTokens, style, toolUse, maxResultTokens };
+    const ledgerOptions = { counter, handleOf, show, keepSigned, overheadTokens, style, toolUse, maxResultTokens };
     this.#ledger = new Ledger(format, ledgerOptions);
     this.#copies = new Copies(this.#ledger);
     this.#epochs = epochs ?? [];
@@ -287,7 +288,7 @@ export class Planner<M> {
     for (let state = start; ; state = this.#policy.init()) {
       const step = this.#policy.step(state, ledger);
       maskAll(ledger, step.mask);
-      ledger.settle();
+      ledger.commit();
       // A policy that asks for a summary knows the results: they are told as they came, though they were masked since.
       const removed =
         step.summarize !== undefined &&

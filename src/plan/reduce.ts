@@ -1,4 +1,4 @@
-import type { Ledger } from './ledger.ts';
+import type { Ledger } from './ledger/ledger.ts';
 import { clip } from './stages/clip.ts';
 import { drop } from './stages/drop.ts';
 import { mask } from './stages/mask.ts';

@@ -1,7 +1,7 @@
 import type { Kind } from '../message.ts';
-import type { Ledger } from './ledger.ts';
+import type { Ledger } from './ledger/ledger.ts';
+import type { Sizes } from './ledger/sizes.ts';
 import type { EpochRecord } from './policy.ts';
-import type { Sizes } from './rows.ts';
 import type { ReductionStage } from './stages/stage.ts';
 import type { SummaryAuthor } from './summary.ts';
 

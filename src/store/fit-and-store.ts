@@ -1,7 +1,7 @@
 import type { Plan, Segment } from '../message.ts';
 import { badOption, func, positive } from '../options.ts';
 import { type FitOptions, type FitResult, fit, resolveFormat } from '../plan/fit.ts';
-import type { Hidden } from '../plan/ledger.ts';
+import type { Hidden } from '../plan/ledger/hidden.ts';
 import { fitWithSummaries, isNoteStore, type NoteStore } from './fit-with-summaries.ts';
 import { handleOf } from './handle.ts';
 import { checkSession, type Store } from './store.ts';

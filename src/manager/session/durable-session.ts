@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
 import type { Format } from '../../message.ts';
 import type { Cut } from '../../plan/held-cut.ts';
-import type { Hidden } from '../../plan/ledger.ts';
+import type { Hidden } from '../../plan/ledger/hidden.ts';
 import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
 import type { MessageWriter } from '../message-writer.ts';
 import { sessionContinuity } from '../notices.ts';

@@ -2,7 +2,7 @@ import { readNotice } from '../../laws/idempotent.ts';
 import type { Edit, Format, Segment, Viewer } from '../../message.ts';
 import { createPlanner } from '../../plan/fit.ts';
 import { showHandle } from '../../plan/handles.ts';
-import type { Hidden } from '../../plan/ledger.ts';
+import type { Hidden } from '../../plan/ledger/hidden.ts';
 import { writeNotice } from '../../plan/notes.ts';
 import type { Planner } from '../../plan/planner.ts';
 import type { Policy, Truncation } from '../../plan/policy.ts';

@@ -1,4 +1,4 @@
-import type { Hidden } from '../../plan/ledger.ts';
+import type { Hidden } from '../../plan/ledger/hidden.ts';
 import type { Store } from '../../store/store.ts';
 import type { TurnStore } from '../../store/turn-writer.ts';
 import type { Conversation } from './conversation.ts';

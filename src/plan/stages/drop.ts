@@ -1,8 +1,10 @@
 import { closedGroups } from '../../laws/pairs.ts';
 import { userTurns } from '../../laws/task.ts';
-import type { Ledger, Removal } from '../ledger.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Removal } from '../ledger/questions.ts';
+import { MESSAGE_TOKENS } from '../ledger/sizes.ts';
+import type { Turn } from '../ledger/turn.ts';
 import { noteTexts, writeNotice } from '../notes.ts';
-import { MESSAGE_TOKENS, type TurnRow } from '../rows.ts';
 import { readSummary } from '../summary.ts';
 import { type Budget, type DropStage, type Measure, sizeOf } from './stage.ts';
 
@@ -16,11 +18,11 @@ export function drop<M>(ledger: Ledger<M>, { what }: DropStage, budget: Budget):
 type Kept = Pick<Budget, 'keepMessages'>;
 
 /** The turns up to a number that the laws let go, in groups that can only go together, oldest first. */
-export function removable<M>(ledger: Ledger<M>, upTo: number, { keepMessages = 0 }: Kept = {}): TurnRow[][] {
+export function removable<M>(ledger: Ledger<M>, upTo: number, { keepMessages = 0 }: Kept = {}): Turn[][] {
   if (!ledger.mayDrop) return [];
   const task = userTurns(ledger.rows);
   const rows = ledger.rows.slice(1, -1);
-  const isKept = (row: TurnRow): boolean => task.has(row) || row.isHead || row.number > upTo || row.from < keepMessages;
+  const isKept = (row: Turn): boolean => task.has(row) || row.isHead || row.number > upTo || row.from < keepMessages;
   return closedGroups(rows).filter((group) => !group.some(isKept));
 }
 
@@ -35,10 +37,10 @@ function dropTurns<M>(ledger: Ledger<M>, budget: Budget): void {
 }
 
 /** As many of the oldest groups as bring the history down to the target. */
-function oldestOf<M>(ledger: Ledger<M>, budget: Budget, groups: readonly TurnRow[][]): Removal[] {
+function oldestOf<M>(ledger: Ledger<M>, budget: Budget, groups: readonly Turn[][]): Removal[] {
   const { measure, target } = budget;
   const size = sizeOf(ledger, budget);
-  const rows: TurnRow[] = [];
+  const rows: Turn[] = [];
   // All of the turns chosen so far, but for the last, whose question may stay.
   const before: Record<Measure, number> = { tokens: 0, chars: 0, messages: 0 };
   let last: Removal | undefined;
@@ -50,7 +52,7 @@ function oldestOf<M>(ledger: Ledger<M>, budget: Budget, groups: readonly TurnRow
     }
     for (const row of group.slice(0, -1)) add(before, ledger.removal(row, { keepsQuestion: false }));
     rows.push(...group);
-    last = ledger.removal(group.at(-1) as TurnRow, { keepsQuestion: true });
+    last = ledger.removal(group.at(-1) as Turn, { keepsQuestion: true });
   }
   return ledger.removalOf(rows);
 }

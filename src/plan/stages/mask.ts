@@ -1,5 +1,5 @@
-import type { Ledger } from '../ledger.ts';
-import type { Result } from '../rows.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Result } from '../ledger/result.ts';
 import { type Budget, type MaskStage, sizeOf, type Yielding } from './stage.ts';
 
 export function mask<M>(ledger: Ledger<M>, { which }: MaskStage, budget: Budget, yielding: Yielding): void {

@@ -1,8 +1,11 @@
 import { isPlaceholder } from '../../laws/idempotent.ts';
 import { quote } from '../../text.ts';
-import type { Ledger, Removal } from '../ledger.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import type { Removal } from '../ledger/questions.ts';
+import type { Result } from '../ledger/result.ts';
+import { MESSAGE_TOKENS } from '../ledger/sizes.ts';
+import type { Turn } from '../ledger/turn.ts';
 import { failureOf, subjectOf } from '../placeholder.ts';
-import { MESSAGE_TOKENS, type Result, type TurnRow } from '../rows.ts';
 import { type Outcome, type Told, writeNextSummary } from '../summary.ts';
 import { removable } from './drop.ts';
 import type { Budget } from './stage.ts';
@@ -37,7 +40,7 @@ const FRAME_CHARS = 240;
 function summariseRows<M>(
   ledger: Ledger<M>,
   { summaryMaxChars = 1400, summarize }: SummaryBudget,
-  rows: readonly TurnRow[],
+  rows: readonly Turn[],
   { fromOriginals = false }: Range,
 ): boolean {
   const removed = ledger.removalOf(rows);
@@ -80,7 +83,7 @@ function tell<M>(ledger: Ledger<M>, removed: readonly Removal[], fromOriginals: 
     for (const [segment, index] of ledger.segmentsOf(row)) {
       if (segment.message >= to) break;
       const result = ledger.resultAt(index);
-      const text = (fromOriginals ? undefined : result?.settled) ?? segment.text;
+      const text = (fromOriginals ? undefined : result?.sentText) ?? segment.text;
       if (segment.tags?.includes('unresolved')) told.unresolved.push(text);
       if (segment.tags?.includes('constraint')) told.constraints.push(text);
       if (result) told.outcomes.push(outcomeOf(result, text));

@@ -1,0 +1,80 @@
+import { isPlaceholder, MAX_PLACEHOLDER } from '../../laws/idempotent.ts';
+import { type HandleOptions, handleToShow, recalledText, showHandle } from '../handles.ts';
+import { type HiddenResult, type PlaceholderStyle, writePlaceholder } from '../placeholder.ts';
+import type { Contents } from './contents.ts';
+import type { Draft, Result } from './result.ts';
+
+interface DraftOptions extends HandleOptions {
+  readonly style: PlaceholderStyle;
+}
+
+/** Writes the texts that may replace a result: a placeholder, or a shorter version of it. */
+export class Drafts<M> {
+  readonly #contents: Contents<M>;
+  readonly #options: DraftOptions;
+  readonly #style: PlaceholderStyle;
+
+  constructor(contents: Contents<M>, options: DraftOptions) {
+    this.#contents = contents;
+    this.#options = options;
+    this.#style = options.style;
+  }
+
+  /** The placeholder of a result that is no placeholder yet; undefined where there can be none. */
+  placeholder(result: Result): Draft | undefined {
+    if (this.#mayBeCustom(result.text)) return undefined;
+    // A user's own function may write something else each time.
+    if (result.draft === undefined || !this.#style.known) result.draft = this.#writePlaceholder(result);
+    return result.draft ?? undefined;
+  }
+
+  /** Law 6: a placeholder is smaller than what it hides, in characters and in tokens. */
+  #writePlaceholder(result: Result): Draft | null {
+    const stored = this.#stored(result);
+    if (stored === undefined) return null;
+    const handle = handleToShow(stored, this.#options);
+    const text = writePlaceholder(this.#style, describe(result), showHandle(handle, this.#options));
+    if (!isShorter(text, result)) return null;
+    const tokens = this.#contents.counter(text);
+    return tokens < result.tokens ? { stored, text, tokens, handle } : null;
+  }
+
+  /** A shorter version, in the words of `write`; undefined where it is not shorter. */
+  shorten(result: Result, write: (handle: string) => string): Draft | undefined {
+    const stored = this.#mayBeCustom(result.text) ? undefined : this.#stored(result);
+    if (stored === undefined) return undefined;
+    const handle = handleToShow(stored, this.#options);
+    const text = write(showHandle(handle, this.#options));
+    const tokens = this.#contents.counter(text);
+    // A text that stays the same would remove an image without a word.
+    const isSmaller = isShorter(text, result) && tokens <= result.tokens && text !== result.text;
+    return isSmaller ? { stored, text, tokens, handle } : undefined;
+  }
+
+  /** Whether a placeholder that was just written would be recognised. The head of a result would not. */
+  isRecognised(text: string): boolean {
+    const { known, keep, literal } = this.#style;
+    return known && !keep ? true : isPlaceholder(text, literal);
+  }
+
+  /** A user's own function may write anything: only their length tells its placeholders from output. */
+  #mayBeCustom(text: string): boolean {
+    return !this.#style.known && this.#style.literal === undefined && text.length <= MAX_PLACEHOLDER;
+  }
+
+  /** The text that a handle of this result leads to; undefined if it cannot be written down. */
+  #stored(result: Result): string | undefined {
+    if (result.why !== undefined) return result.text;
+    const { format, messages } = this.#contents;
+    const original = format.original(messages[result.original.message] as M, result.original);
+    return original === undefined ? undefined : (recalledText(original, this.#options) ?? original);
+  }
+}
+
+const isShorter = (text: string, result: Result): boolean => text !== '' && text.length < result.chars;
+
+function describe(result: Result): HiddenResult {
+  const { turn, tool, text, tokens, isError, args, mediaBytes } = result;
+  const media = result.why === undefined ? (result.original.media?.length ?? 0) : 0;
+  return { turn, tool, text, tokens, callId: result.callId ?? '', isError, media, mediaBytes, args };
+}

@@ -1,0 +1,91 @@
+import type { InsertEdit, Kind } from '../../message.ts';
+import { NO_NOTES, type Notes, noteTexts, readNote } from '../notes.ts';
+import { readSummary } from '../summary.ts';
+import type { Contents } from './contents.ts';
+import { MESSAGE_TOKENS, type Sizes } from './sizes.ts';
+
+/** The size of notes as messages of their own. */
+export interface NoteSizes extends Sizes {
+  count: number;
+}
+
+/** The summary and the notice in turn 0: those that came back with the history, and those that are sent now. */
+export class HeadNotes {
+  /** Sent now. */
+  current: Notes = NO_NOTES;
+  /** The messages that hold notes of ours which came back. They are part of turn 0. */
+  readonly received: number[] = [];
+  /** How many messages of the system prompt come first, notes apart. */
+  leadingSystem = 0;
+  readonly #contents: Contents<unknown>;
+
+  constructor(contents: Contents<unknown>) {
+    this.#contents = contents;
+  }
+
+  /** Takes a message of turn 0: a note of ours that came back, a part of the system prompt, or any other. */
+  take(message: number, task: string): void {
+    const [only, more] = this.#contents.segmentsIn(message);
+    const note = only && more === undefined ? this.read(only.kind, only.text, task) : undefined;
+    if (note) {
+      this.current = { ...this.current, ...note };
+      this.received.push(message);
+    } else if (only?.kind === 'system' && this.leadingSystem === message - this.received.length)
+      this.leadingSystem += 1;
+  }
+
+  /**
+   * The note of ours that a text is, if it is one. A summary is trusted in the role in which we write notes: as a system
+   * message, or as a user's behind the task. Elsewhere it must be one that we could have written.
+   */
+  read(kind: Kind, text: string, task: string): Notes | undefined {
+    const note = kind === 'system' || kind === 'user' ? readNote(text) : undefined;
+    const isTrusted = kind === this.#contents.format.noteRole && (kind === 'system' || task !== '');
+    return isTrusted || !note?.summary || readSummary(note.summary) !== undefined ? note : undefined;
+  }
+
+  /** Whether other notes are sent than came back. */
+  isChanged(): boolean {
+    const { segments } = this.#contents;
+    const found = this.received.map((message) => segments[this.#contents.startOf(message)]?.text);
+    const wanted = noteTexts(this.current);
+    return found.length !== wanted.length || found.some((text, i) => text !== wanted[i]);
+  }
+
+  /** The text that the notes add to turn 0, which counts those that came back already. */
+  addedText(): number {
+    let text = 0;
+    for (const note of noteTexts(this.current)) text += this.#contents.counter(note);
+    for (const message of this.received) text -= this.#contents.tokens[this.#contents.startOf(message)] as number;
+    return text;
+  }
+
+  sizeOf(notes: Notes): NoteSizes {
+    const size = { tokens: 0, chars: 0, count: 0 };
+    for (const text of noteTexts(notes)) {
+      size.count += 1;
+      size.tokens += MESSAGE_TOKENS + this.#contents.counter(text);
+      size.chars += text.length;
+    }
+    return size;
+  }
+
+  /** The messages with notes that are replaced by others. */
+  replaced(): readonly number[] {
+    return this.isChanged() ? this.received : [];
+  }
+
+  /** How many notes the plan adds. */
+  get inserted(): number {
+    return this.isChanged() ? noteTexts(this.current).length : 0;
+  }
+
+  inserts(slotOf: (note: keyof Notes) => number): InsertEdit[] {
+    if (!this.isChanged()) return [];
+    const role = this.#contents.format.noteRole;
+    return (['summary', 'notice'] as const).flatMap((note) => {
+      const [text] = noteTexts({ [note]: this.current[note] });
+      return text === undefined ? [] : Object.freeze({ kind: 'insert', before: slotOf(note), role, text });
+    });
+  }
+}

@@ -1,0 +1,72 @@
+import { countLines } from '../../text.ts';
+import { covers, type LineRange, type ToolUse } from '../tool-kind.ts';
+import { isTruncated } from '../truncate-result.ts';
+import type { ResultChange } from './request-changes.ts';
+import { type Result, Use } from './result.ts';
+
+/** Recognises what a call did. */
+export type ReadToolUse = (tool: string | undefined, args: string) => ToolUse;
+
+/** A shorter answer to a read is a message about the file, not the file. */
+const LEAST_SHOWN = 80;
+
+/** Finds the reads of files that show all of an older read. */
+export class ReadCoverage {
+  readonly #toolUse: ReadToolUse;
+  /** A larger result is cut when it arrives. */
+  readonly #maxResultTokens: number;
+  /** The newest reads of each file, none of which covers another. */
+  readonly #reads = new Map<string, Result[]>();
+
+  constructor(toolUse: ReadToolUse, maxResultTokens = Number.POSITIVE_INFINITY) {
+    this.#toolUse = toolUse;
+    this.#maxResultTokens = maxResultTokens;
+  }
+
+  add(result: Result): void {
+    const { kind, read, moves } = this.#toolUse(result.tool, result.args);
+    const range = read && !result.isError ? linesShown(read, result.text) : undefined;
+    result.use = new Use(kind, moves === true, range);
+    this.#cover(result, result.use);
+  }
+
+  /** Starts over with these results: a read covers nothing once it is left out or cut. */
+  restart(results: readonly Result[]): void {
+    this.#reads.clear();
+    for (const result of results) {
+      if (!result.use) continue;
+      result.use.coveredBy = undefined;
+      result.use.covers = [];
+      this.#cover(result, result.use);
+    }
+  }
+
+  #cover(result: Result, use: Use): void {
+    // In another folder, the same path is another file.
+    if (use.moves) for (const path of this.#reads.keys()) if (!/^(?:[/~\\]|\w:)/.test(path)) this.#reads.delete(path);
+    const read = this.#showsFile(result) ? use.range : undefined;
+    if (!read) return;
+    const earlier = this.#reads.get(read.path) ?? [];
+    const covered = earlier.filter((older) => older.use?.range && covers(read, older.use.range));
+    for (const older of covered) if (older.use) older.use.coveredBy = result;
+    use.covers = covered;
+    this.#reads.set(read.path, [...earlier.filter((older) => !covered.includes(older)), result]);
+  }
+
+  /** An answer such as "unchanged" or "no such file" shows no file. A result that was cut does not show all of it. */
+  #showsFile({ text, tokens, masked }: Result): boolean {
+    return !masked && tokens > LEAST_SHOWN && tokens <= this.#maxResultTokens && !isTruncated(text);
+  }
+
+  /** Whether these changes cut a read that was whole before. A read that is cut when it arrives never was. */
+  isCutBy(changes: readonly ResultChange[]): boolean {
+    for (const { result, tokens } of changes)
+      if (result.why === 'clip' && result.use?.range && tokens <= this.#maxResultTokens) return true;
+    return false;
+  }
+}
+
+/** The lines that a read shows at most: tools stop at some number of lines without a word. */
+function linesShown(read: LineRange, text: string): LineRange {
+  return { ...read, to: Math.min(read.to, read.from + countLines(text) - 1) };
+}

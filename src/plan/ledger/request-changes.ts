@@ -1,0 +1,71 @@
+import type { Notes } from '../notes.ts';
+import type { SummaryAuthor } from '../summary.ts';
+import type { Result, ResultState } from './result.ts';
+import type { Turn } from './turn.ts';
+
+/** A result, and what it was before a request changed it. */
+export interface ResultChange extends ResultState {
+  readonly result: Result;
+  readonly sentText: string;
+}
+
+/** The turns and notes that were sent before. */
+export interface Shape {
+  readonly rows: Turn[];
+  readonly observations: Result[];
+  readonly notes: Notes;
+  /** The place of the summary. */
+  readonly summarySlot: number;
+  /** Questions that moved from a turn to the next, and where the border was. */
+  readonly moved: { readonly row: Turn; readonly next: Turn; readonly from: number }[];
+}
+
+/** Counts that go up while a request is decided. */
+export interface Counts {
+  readonly maskedCount: number;
+  readonly maskedChars: number;
+  readonly requestTokens: number;
+  readonly frontier: number;
+  readonly hidden: number;
+  readonly firstEdited: number | undefined;
+  readonly summaryAuthor: SummaryAuthor | undefined;
+}
+
+/** Everything that the present request changed, as it was before, so that the ledger can take it back. */
+export class RequestChanges {
+  results: ResultChange[] = [];
+  /** Undefined while the request has left the turns and notes as they were. */
+  shape: Shape | undefined;
+  /** Undefined before the first request. */
+  counts: Counts | undefined;
+
+  begin(counts: Counts): void {
+    this.clear();
+    this.counts = counts;
+  }
+
+  clear(): void {
+    this.results = [];
+    this.shape = undefined;
+  }
+
+  add(result: Result): void {
+    const { text, tokens, masked, why, handle, sentText } = result;
+    const change = { result, text, tokens, masked, why, handle, sentText };
+    // Most requests change one result or none: a list that begins empty takes room for seventeen.
+    if (this.results.length === 0) this.results = [change];
+    else this.results.push(change);
+  }
+
+  /** The texts as they are now count as sent. */
+  commit(): void {
+    for (const { result } of this.results) result.sentText = result.text;
+  }
+
+  /** The first message with a changed result, outside the last turn: that one is sent for the first time. */
+  firstMessage(last: Turn): number {
+    let first = Number.POSITIVE_INFINITY;
+    for (const { result } of this.results) if (result.row !== last) first = Math.min(first, result.original.message);
+    return first;
+  }
+}

@@ -1,0 +1,123 @@
+import { hiddenChars } from '../../laws/monotone.ts';
+import type { ReplaceEdit, Segment } from '../../message.ts';
+import type { Observation } from '../policy.ts';
+import type { LineRange, ToolKind } from '../tool-kind.ts';
+import type { Call, Turn } from './turn.ts';
+
+export type Why = ReplaceEdit['why'];
+
+/** A text that may replace a result. */
+export interface Draft {
+  /** The text that its handle leads to. */
+  readonly stored: string;
+  readonly text: string;
+  readonly tokens: number;
+  /** Undefined where it is not shown. */
+  readonly handle: string | undefined;
+}
+
+/** The purpose of a call, and how its result relates to other reads of the same file. */
+export class Use {
+  readonly kind: ToolKind;
+  /** It changed the folder of the shell. */
+  readonly moves: boolean;
+  /** The lines that it shows, if it is a read of known lines. */
+  readonly range: LineRange | undefined;
+  /** A newer read that shows all of it. */
+  coveredBy: Result | undefined = undefined;
+  /** The older reads that it is the first to cover. */
+  covers: readonly Result[] = NO_RESULTS;
+
+  constructor(kind: ToolKind, moves: boolean, range: LineRange | undefined) {
+    this.kind = kind;
+    this.moves = moves;
+    this.range = range;
+  }
+}
+
+const NO_RESULTS: readonly Result[] = [];
+
+/** The part of a result that an edit changes. */
+export type ResultState = Pick<Result, 'text' | 'tokens' | 'masked' | 'why' | 'handle'>;
+
+/** One result, as it came and as it is sent. */
+export class Result implements Observation {
+  readonly segment: number;
+  readonly original: Segment;
+  row: Turn;
+  readonly call: Call | undefined;
+  text: string;
+  tokens: number;
+  masked: boolean;
+  why: Why | undefined = undefined;
+  handle: string | undefined = undefined;
+  /** Its text in the request before this one. */
+  sentText: string;
+  edit: ReplaceEdit | undefined = undefined;
+  /** Its text in the edit that a planner answered last. */
+  reported: string | undefined = undefined;
+  /** Undefined where the policy does not ask for kinds of tools. */
+  use: Use | undefined = undefined;
+  /** The placeholder for its present text, once worked out; null where there can be none. */
+  draft: Draft | null | undefined = undefined;
+
+  constructor(segment: number, original: Segment, row: Turn, call: Call | undefined, tokens: number, masked: boolean) {
+    this.segment = segment;
+    this.original = original;
+    this.row = row;
+    this.call = call;
+    this.text = original.text;
+    this.sentText = original.text;
+    this.tokens = tokens;
+    this.masked = masked;
+  }
+
+  change({ text, tokens, masked, why, handle }: ResultState): void {
+    this.text = text;
+    this.tokens = tokens;
+    this.masked = masked;
+    this.why = why;
+    this.handle = handle;
+    this.draft = undefined;
+    this.edit = undefined;
+  }
+
+  get kind(): ToolKind {
+    return this.use?.kind ?? 'other';
+  }
+  get coveredBy(): Result | undefined {
+    return this.use?.coveredBy;
+  }
+  get covers(): readonly Result[] {
+    return this.use?.covers ?? NO_RESULTS;
+  }
+  /** The arguments of the call it answers. */
+  get args(): string {
+    return this.call?.args ?? '';
+  }
+  get turn(): number {
+    return this.row.number;
+  }
+  get tool(): string | undefined {
+    return this.original.tool;
+  }
+  get callId(): string | undefined {
+    return this.original.callId;
+  }
+  get isError(): boolean {
+    return this.original.isError === true;
+  }
+  get tags(): readonly string[] {
+    return this.original.tags ?? NO_TAGS;
+  }
+  /** Its size in characters, images and files included: those go with the first edit. */
+  get chars(): number {
+    return this.why === undefined ? hiddenChars(this.original) : this.text.length;
+  }
+  get mediaBytes(): number {
+    const media = this.why === undefined ? this.original.media : undefined;
+    return media ? media.reduce((sum, item) => sum + item.bytes, 0) : 0;
+  }
+}
+
+const NO_TAGS: readonly string[] = [];
