@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { pair, prose, system, user } from '../../test/seeds/support.ts';
+import { pair, prose, reply, system, user } from '../../test/seeds/support.ts';
 import { chat } from '../formats/chat.ts';
 import type { Edit, LawName, Plan } from '../message.ts';
 import { laws as allLaws, brokenLaws } from './index.ts';
 
-const before = [system('sys'), user('task'), ...pair('a', prose(400)), ...pair('b', prose(400)), user('next')];
+const pairs = [...pair('a', prose(400)), ...pair('b', prose(400))];
+const before = [system('sys'), user('task'), ...pairs, reply('done'), user('next')];
 const segments = chat.view(before);
 const RESULT = segments.findIndex(({ kind }) => kind === 'observation');
 
@@ -35,7 +36,7 @@ describe('brokenLaws', () => {
     ['pairs', [{ kind: 'drop', from: 3, to: 4 }]],
     ['task', [{ kind: 'drop', from: 0, to: 1 }]],
     ['task', [{ kind: 'drop', from: 1, to: 2 }]],
-    ['task', [{ kind: 'drop', from: 6, to: 7 }]],
+    ['task', [{ kind: 'drop', from: 7, to: 8 }]],
     ['roles', [{ kind: 'insert', before: 0, role: 'system', text: 'n' }]],
     ['roles', [{ kind: 'insert', before: 1, role: 'user', text: 'n' }]],
   ])('names %s where %j breaks it', (law, edits) => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { answer, pair, parallelCalls, user } from '../../test/seeds/support.ts';
+import { answer, pair, parallelCalls, reply, user } from '../../test/seeds/support.ts';
 import { chat } from '../formats/chat.ts';
 import { addedViolations, closedGroups } from './pairs.ts';
 
@@ -54,8 +54,12 @@ describe('addedViolations', () => {
     expect(addedViolations(chat, legal, legal)).toEqual([]);
     const [orphan] = addedViolations(chat, legal, legal.toSpliced(1, 1));
     expect(orphan).toMatchObject({ law: 'pairs', about: 'a' });
-    const [unanswered] = addedViolations(chat, legal, legal.toSpliced(2, 1));
+    const answered = [...legal, reply('done')];
+    const [unanswered] = addedViolations(chat, answered, answered.toSpliced(2, 1));
     expect(unanswered).toMatchObject({ law: 'pairs', about: 'a' });
+  });
+  it('lets a call stay open that is one of the last reply, written as one message each', () => {
+    expect(addedViolations(chat, legal, legal.toSpliced(2, 1))).toEqual([]);
   });
   it('does not hold against an edit what was broken before, wherever it stands now', () => {
     const broken = [user('task'), parallelCalls('x', 'y'), answer('x', '1'), ...pair('a', 'x'), ...pair('b', 'y')];

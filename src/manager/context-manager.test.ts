@@ -60,7 +60,7 @@ describe('ContextManager', () => {
       expect(used(manager, 500).evaluate()).toEqual({ type: 'continue' });
       expect(used(manager, 750).evaluate()).toEqual({ type: 'mask', count: 3 });
       expect(used(manager, 920).evaluate()).toEqual({ type: 'wind-down', notice: windDownNotice(92) });
-      expect(used(manager, 930).evaluate()).toEqual({ type: 'restart', carryover: [] });
+      expect(used(manager, 930).evaluate()).toEqual({ type: 'restart', carryover: undefined });
     });
 
     it('to mask first after a jump over the hard threshold', () => {
@@ -96,10 +96,11 @@ describe('ContextManager', () => {
     });
 
     it('that it is full once the restarts are used up', () => {
-      const manager = blind({ maxRestarts: 1 });
-      expect(types(manager, 750, 920, 920)).toEqual(['mask', 'wind-down', 'restart']);
+      const manager = blind({ maxRestarts: 1, format: chat });
+      manager.setMessages([user('Hello.')]);
+      expect(types(manager, 750, 920, 920)).toEqual(['continue', 'wind-down', 'restart']);
       manager.restart();
-      expect(types(manager, 750, 920)).toEqual(['mask', 'wind-down']);
+      expect(types(manager, 750, 920)).toEqual(['continue', 'wind-down']);
       expect(used(manager, 920).evaluate()).toEqual({ type: 'context-full', because: 'max-restarts' });
       expect(errorOf(() => manager.restart())?.code).toBe('RESTART_LIMIT');
     });
@@ -225,10 +226,19 @@ describe('ContextManager', () => {
       expect(used(manager, 15_000).evaluate()).toEqual({ type: 'continue', because: 'nothing-to-mask' });
     });
 
-    it('nothing where it knows no messages, and knows none afterwards', () => {
-      const manager = used(blind(), 750);
-      expect(manager.maskOldest(3)).toMatchObject({ masked: 0, messages: [] });
+    it('nothing where it knows no messages: it refuses, so that nobody goes on with an empty list', () => {
+      const manager = used(blind(), 950);
+      for (const ask of [() => manager.maskOldest(3), () => manager.carryover(), () => manager.restart()])
+        expect(errorOf(ask)).toMatchObject({ code: 'BAD_INPUT', message: expect.stringContaining('setMessages') });
+      expect(manager.sessionNumber).toBe(1);
       expect(used(manager, 760).evaluate()).toEqual({ type: 'mask', count: 3 });
+    });
+
+    it('nothing in an empty list, which is a list that it knows', () => {
+      const manager = used(blind({ format: chat }), 950);
+      manager.setMessages([]);
+      expect(manager.maskOldest(3)).toMatchObject({ masked: 0, messages: [] });
+      expect(manager.restart()).toMatchObject({ sessionNumber: 2, carryover: [] });
     });
 
     it('with handles where what is hidden is stored', () => {

@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import { history } from '../../test/seeds/support.ts';
 import { chat } from '../formats/chat.ts';
 import type { ChatMessage } from '../message.ts';
+import { graduated } from '../plan/policies/graduated.ts';
+import { countTokens } from '../tokens/count-tokens.ts';
 import { createMemorySession } from './memory-session.ts';
+import { sizeOfMessages } from './sizes.ts';
 
 describe('createMemorySession', () => {
   it.each([
@@ -43,5 +47,16 @@ describe('createMemorySession', () => {
     );
     expect(session.messages().at(-1)?.content).toBe(content);
     expect(session.view().at(-1)?.content).toMatch(/^some words .*\[truncated: kept first ~20 of ~/s);
+  });
+
+  it('stays within the limit of its policy and within that of a request, whichever is smaller', async () => {
+    const session = createMemorySession<ChatMessage>({ policy: graduated({ maxInputTokens: 3000 }) });
+    await session.add(...history(40));
+    const roomy = await session.render({ maxHistoryTokens: 9000 });
+    expect(roomy.report).toMatchObject({ decision: 'fits', omitted: 0 });
+    expect(sizeOfMessages(session.view(), chat, countTokens)).toBeLessThanOrEqual(3000);
+    const tight = await session.render({ maxHistoryTokens: 900 });
+    expect(tight.report.decision).toBe('cut');
+    expect(tight.report.historyTokens.after).toBeLessThanOrEqual(900);
   });
 });

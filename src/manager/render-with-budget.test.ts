@@ -10,6 +10,8 @@ import {
   reply,
   system,
   talk,
+  toolTurn,
+  unpaired,
   user,
 } from '../../test/seeds/support.ts';
 import { anthropic } from '../formats/anthropic.ts';
@@ -78,12 +80,13 @@ describe('renderWithBudget', () => {
     expect(rendered.messages.every((message, i) => message === run[i])).toBe(true);
   });
 
-  it('keeps task and newest turns, whole, and says behind the system prompt how many messages it omitted', () => {
+  it('keeps task and newest turns, whole, and says behind the task how many messages it omitted', () => {
     const run = talk(100);
     const { messages, omitted, notice, report } = render(run, { maxHistoryTokens: 2000 });
     expect(notice).toBe(`[conversation truncated — ${omitted} older messages omitted]`);
-    expect(messages.slice(0, 3)).toEqual([run[0], system(notice ?? ''), run[1]]);
+    expect(messages.slice(0, 3)).toEqual([run[0], run[1], system(notice ?? '')]);
     expect(messages.slice(3)).toEqual(run.slice(2 + omitted));
+    expect(messages[3]?.role).toBe('user');
     expect(report).toMatchObject({ omitted, clipped: 0, decision: 'cut' });
     expect(report.historyTokens.after).toBeLessThanOrEqual(1500);
   });
@@ -222,8 +225,7 @@ describe('renderWithBudget', () => {
   it('leaves out questions that nobody answered, where they are too many', () => {
     const run = [system('You are helpful.'), ...range(1, 20).map((n) => user(prose(80, `message ${n} `)))];
     const { messages, notice, report } = render(run, { maxHistoryTokens: 200 });
-    expect(messages.slice(0, 2)).toEqual([run[0], system(notice ?? '')]);
-    expect(messages).toContain(run[1]);
+    expect(messages.slice(0, 3)).toEqual([run[0], run[1], system(notice ?? '')]);
     expect(messages.at(-1)).toBe(run.at(-1));
     expect(report.historyTokens.after).toBeLessThanOrEqual(200);
   });
@@ -276,9 +278,35 @@ describe('renderWithBudget', () => {
     expect(impossible).toThrow(/5000 tokens but system prompt and directives take 1000, tools 0, the reply 4096/);
   });
 
-  it('says so where even the task and the newest turn cannot be cut to the budget', () => {
-    const run = [user('go'), reply(prose(40_000)), user('and?')];
+  it('says so where even the task and the newest message cannot be cut to the budget', () => {
+    const run = [user('go'), user('and?'), reply(prose(40_000))];
     expect(codeOf(() => render(run, { maxHistoryTokens: 100 }))).toBe('BUDGET_IMPOSSIBLE');
+  });
+
+  it('takes a turn apart as a last resort: a reply that is too large goes, the question behind it stays', () => {
+    const run = [user('go'), reply(prose(40_000)), user('and?')];
+    const { messages, notice, hidden } = render(run, { maxHistoryTokens: 100 });
+    expect(messages).toEqual([run[0], system(notice ?? ''), run[2]]);
+    expect(JSON.parse(hidden[0]?.text ?? '')).toEqual(run[1]);
+  });
+
+  it('drops the oldest iterations of a loop, and never the conversation before it while one could go', () => {
+    const conversation = talk(10);
+    const loop = range(1, 30).flatMap((n) => toolTurn({ id: `c${n}`, text: prose(400, `step ${n} `), output: 'ok' }));
+    const run = [...conversation, user('Now do something.'), ...loop];
+    const options = { maxHistoryTokens: 3000 };
+    const conversationMessages = conversation.length + 1;
+    const { messages, omitted, report } = render(run, { ...options, conversationMessages });
+    expect(report.historyTokens.after).toBeLessThanOrEqual(2250);
+    expect(contents(messages)).toEqual(expect.arrayContaining(contents(run.slice(0, conversationMessages))));
+    expect(messages.slice(-2)).toEqual(run.slice(-2));
+    expect(omitted).toBeGreaterThan(0);
+    expect(unpaired(messages)).toEqual([]);
+    const unprotected = render(run, options).messages;
+    expect(contents(unprotected)).not.toEqual(expect.arrayContaining(contents(conversation)));
+    const tiny = render(run, { maxHistoryTokens: 400, conversationMessages });
+    expect(tiny.report.historyTokens.after).toBeLessThanOrEqual(400);
+    expect(tiny.messages).toContain(run[conversationMessages - 1]);
   });
 
   it.each([

@@ -5,6 +5,7 @@ import {
   history,
   parallelCalls,
   range,
+  reply,
   system,
   toolTurn,
   unpaired,
@@ -33,8 +34,8 @@ describe('trimMessages', () => {
     expect(messages).toHaveLength(75);
     expect(messages.slice(0, 3)).toEqual([
       run[0],
-      system(`[conversation truncated — ${dropped} older messages omitted]`),
       run[1],
+      system(`[conversation truncated — ${dropped} older messages omitted]`),
     ]);
     expect(messages.slice(3)).toEqual(run.slice(-72));
   });
@@ -79,8 +80,32 @@ describe('trimMessages', () => {
   });
 
   it('leaves alone what it cannot trim', () => {
-    const run = range(1, 50).map((n) => user(`message ${n}`));
+    const ids = range(1, 50).map((n) => `c${n}`);
+    const run = [user('go'), parallelCalls(...ids), ...ids.map((id) => answer(id, 'ok'))];
     expect(trim(run, 10)).toMatchObject({ messages: run, dropped: 0 });
+  });
+
+  it('leaves out the oldest messages behind the task where nothing was ever answered', () => {
+    const run = range(1, 50).map((n) => user(`message ${n}`));
+    const { messages, dropped } = trim(run, 10);
+    expect(messages).toEqual([
+      run[0],
+      system('[conversation truncated — 44 older messages omitted]'),
+      ...run.slice(-5),
+    ]);
+    expect(dropped).toBe(44);
+  });
+
+  it('leaves out the iterations of a loop before the conversation', () => {
+    const conversation = range(1, 10).flatMap((n) => [user(`question ${n}`), reply(`answer ${n}`)]);
+    const run = [...conversation, user('Now do it.'), ...history(20).slice(2)];
+    const options = { format: chat, conversationMessages: conversation.length + 1 };
+    const { messages } = trimMessages(run, { ...options, maxMessages: 40 });
+    expect(messages.length).toBeLessThanOrEqual(30);
+    expect(contents(messages)).toEqual(expect.arrayContaining(contents(run.slice(0, options.conversationMessages))));
+    const fewer = trimMessages(run, { ...options, maxMessages: 12 }).messages;
+    expect(fewer.length).toBeLessThanOrEqual(9);
+    expect(contents(fewer)).toEqual(expect.arrayContaining(['question 1', 'Now do it.', 'step 20']));
   });
 
   it('answers what went, under the handle that the notice shows', () => {
@@ -93,7 +118,7 @@ describe('trimMessages', () => {
     });
     expect(hidden).toHaveLength(1);
     expect((hidden[0]?.text ?? '').split('\n').map((line) => JSON.parse(line))).toEqual(run.slice(2, 2 + dropped));
-    expect(messages[1]?.content).toContain(`recall ${hidden[0]?.handle}`);
+    expect(messages[2]?.content).toContain(`recall ${hidden[0]?.handle}`);
   });
 
   it('keeps a turn that cannot be written down, since nobody could have it again', () => {

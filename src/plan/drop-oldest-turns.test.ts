@@ -21,20 +21,23 @@ describe('dropOldestTurns', () => {
   const messages = frozen(history(6));
 
   it('leaves a list that fits as it is, in a new list', () => {
-    const kept = drop(messages, tokensOf(messages));
-    expect(kept).toEqual({ messages, droppedCount: 0, hidden: [] });
+    const size = tokensOf(messages);
+    const kept = drop(messages, size);
+    const tokens = { before: size, after: size };
+    expect(kept).toEqual({ messages, droppedCount: 0, hidden: [], tokens, withinBudget: true });
     expect(kept.messages).not.toBe(messages);
   });
 
   it('leaves out whole turns, oldest first, and says how many messages', () => {
-    const { messages: kept, droppedCount } = drop(messages, tokensOf(messages) - 1);
+    const { messages: kept, droppedCount, tokens, withinBudget } = drop(messages, tokensOf(messages) - 1);
     expect(droppedCount).toBe(2);
     expect(contents(kept).slice(0, 4)).toEqual([
       'You are a careful engineer.',
-      '[conversation truncated — 2 older messages omitted]',
       'Fix the build.',
+      '[conversation truncated — 2 older messages omitted]',
       'step 2',
     ]);
+    expect([tokens, withinBudget]).toEqual([{ before: tokensOf(messages), after: tokensOf(kept) }, true]);
     expect(kept.slice(3)).toEqual(messages.slice(4));
   });
 
@@ -48,15 +51,16 @@ describe('dropOldestTurns', () => {
   });
 
   it('never leaves out the last turn, nor what came before the first reply', () => {
-    const { messages: kept, droppedCount } = drop(messages, 1);
+    const { messages: kept, droppedCount, tokens, withinBudget } = drop(messages, 1);
     expect(droppedCount).toBe(10);
+    expect([tokens.after, withinBudget]).toEqual([tokensOf(kept), false]);
     expect(kept.filter((message) => !message.content.startsWith('[conversation'))).toEqual([
       ...messages.slice(0, 2),
       ...messages.slice(-2),
     ]);
     expect(drop(messages.slice(0, 4), 1).droppedCount).toBe(0);
     expect(drop(messages.slice(0, 2), 1).droppedCount).toBe(0);
-    expect(drop([], 1)).toEqual({ messages: [], droppedCount: 0, hidden: [] });
+    expect(drop([], 1)).toMatchObject({ messages: [], droppedCount: 0, hidden: [], withinBudget: true });
   });
 
   it('keeps the turn in which the user spoke last', () => {
@@ -68,7 +72,7 @@ describe('dropOldestTurns', () => {
     const once = drop(messages, 900);
     const twice = drop(once.messages, 600);
     const omitted = once.droppedCount + twice.droppedCount;
-    expect(contents(twice.messages)[1]).toBe(`[conversation truncated — ${omitted} older messages omitted]`);
+    expect(contents(twice.messages)[2]).toBe(`[conversation truncated — ${omitted} older messages omitted]`);
   });
 
   it('keeps calls with results that came turns later, and keeps open calls', () => {
@@ -90,7 +94,7 @@ describe('dropOldestTurns', () => {
 
   it('says nothing where a notice would be larger than what it stands for', () => {
     const tiny = [user('t'), reply('a'), reply('b')];
-    expect(drop(tiny, 1)).toEqual({ messages: tiny, droppedCount: 0, hidden: [] });
+    expect(drop(tiny, 1)).toMatchObject({ messages: tiny, droppedCount: 0, hidden: [], withinBudget: false });
   });
 
   it.each([null, undefined, 'text', {}, 5])('refuses %s in the place of a list', (wrong) => {

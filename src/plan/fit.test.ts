@@ -9,6 +9,7 @@ import {
   range,
   results,
   system,
+  toolTurn,
   user,
 } from '../../test/seeds/support.ts';
 import {
@@ -51,6 +52,13 @@ function thinking(turns: number, signed: readonly number[] = []): object[] {
   return list;
 }
 
+/** Turns whose decisions are large and whose results are nothing to mask. */
+const decisions = (turns: number): ChatMessage[] => [
+  system('You are a careful engineer.'),
+  user('Fix the build.'),
+  ...range(1, turns).flatMap((n) => toolTurn({ id: `c${n}`, text: prose(1000, `step ${n} `), output: 'ok' })),
+];
+
 describe('the order of stages', () => {
   // 20 turns of about 250 tokens; the window of never() is 10.
   const messages = frozen(history(20));
@@ -77,13 +85,43 @@ describe('the order of stages', () => {
     expect(contents(fitted.messages)[1]).toMatch(/^Conversation summary/);
     expect(contents(fitted.messages).join()).not.toContain('conversation truncated');
   });
-  it('drops the oldest turns down to 80 % where nothing is outside the window', () => {
-    const fitted = at(1500);
+  it('masks inside the window, oldest first, all but the newest turn, before a decision goes', () => {
+    const large = frozen(history(60, 60_000));
+    const fitted = fit(large, { maxTokens: 100_000, policy: never() });
+    expect(kindsOf(fitted)).toEqual(['mask']);
+    const said = contents(fitted.messages);
+    for (const turn of range(1, 60)) expect(said).toContain(`step ${turn}`);
+    const masked = changedTurns(large, fitted.messages);
+    expect(masked).toEqual(range(1, masked.length));
+    expect(masked.length).toBeGreaterThan(50);
+    expect(fitted.messages.at(-1)).toBe(large.at(-1));
+  });
+  it('masks down to 80 % of the budget, so that the next turn does not cut again', () => {
+    const cuts = range(1, 20).flatMap((turns) => {
+      const { report } = fit(messages.slice(0, 2 + 2 * turns), { maxTokens: 2500, policy: never() });
+      return report.decision.act === 'over-limit' ? [report.tokens.after] : [];
+    });
+    expect(cuts.length).toBeGreaterThan(2);
+    expect(cuts.length).toBeLessThan(8);
+    for (const size of cuts) expect(size).toBeLessThanOrEqual(2000);
+  });
+  it('keeps every decision where masks are enough for the budget, though not for 80 % of it', () => {
+    const [prompt, task, ...turns] = decisions(4) as [ChatMessage, ChatMessage, ...ChatMessage[]];
+    const nearly = [prompt, task, ...toolTurn({ id: 'd', output: prose(600) }), ...turns];
+    const maxTokens = fit(nearly, { policy: never() }).report.tokens.before - 50;
+    const fitted = fit(nearly, { maxTokens, policy: never() });
+    expect(fitted.report.tokens.after).toBeGreaterThan(0.8 * maxTokens);
+    expect(kindsOf(fitted)).toEqual(['mask']);
+  });
+  it('drops the oldest turns down to 80 % where there is no result to mask', () => {
+    const large = decisions(20);
+    const fitted = fit(large, { maxTokens: 1500, policy: never() });
     expect(fitted.report.reductionStage).toBe('fallback');
-    expect(contents(fitted.messages)[1]).toMatch(/^\[conversation truncated — \d+ older messages omitted\]$/);
+    expect(contents(fitted.messages).slice(0, 2)).toEqual(contents(large).slice(0, 2));
+    expect(contents(fitted.messages)[2]).toMatch(/^\[conversation truncated — \d+ older messages omitted\]$/);
     const drops = range(1, 20).flatMap((turns) => {
-      const { report } = fit(messages.slice(0, 2 + 2 * turns), { maxTokens: 1500, policy: never() });
-      return report.lastChange === undefined && report.epoch > 0 ? [report.tokens.after] : [];
+      const { report } = fit(large.slice(0, 2 + 2 * turns), { maxTokens: 1500, policy: never() });
+      return report.decision.act === 'over-limit' ? [report.tokens.after] : [];
     });
     expect(drops.length).toBeGreaterThan(2);
     for (const size of drops) expect(size).toBeLessThanOrEqual(1200);
@@ -267,10 +305,12 @@ describe('hidden', () => {
     expect(JSON.parse(hidden[0]?.text ?? '')).toEqual(content);
   });
   it('holds dropped turns as they went out, one message on a line', () => {
-    const { hidden } = fit(messages, { maxTokens: 1500, policy: never() });
+    const large = decisions(20);
+    const { hidden } = fit(large, { maxTokens: 1500, policy: never() });
     const dropped = hidden.filter(({ why }) => why === 'drop');
     const lines = dropped.flatMap(({ text }) => text.split('\n').filter((line) => line.startsWith('{')));
-    expect(lines.map((line) => JSON.parse(line))).toEqual(messages.slice(2, 2 + lines.length));
+    expect(lines.length).toBeGreaterThan(20);
+    expect(lines.map((line) => JSON.parse(line))).toEqual(large.slice(2, 2 + lines.length));
   });
   it('is empty where nothing was hidden, and without handles where texts cannot be named', () => {
     expect(fit(messages, { policy: never() }).hidden).toEqual([]);
@@ -292,8 +332,8 @@ describe('recall', () => {
     expect(shown({ recall: false, tools: [{ name: 'recall' }] })).toBe('[Observation omitted for brevity]');
   });
   it('shows one in the notice and leads from it to the dropped turns', () => {
-    const { messages: fitted, hidden } = fit(history(20), { maxTokens: 1500, recall: true, policy: never() });
-    const handle = /p_[a-z2-7]{26}/.exec(contents(fitted)[1] ?? '')?.[0];
+    const { messages: fitted, hidden } = fit(decisions(20), { maxTokens: 1500, recall: true, policy: never() });
+    const handle = /p_[a-z2-7]{26}/.exec(contents(fitted)[2] ?? '')?.[0];
     expect(hidden.find((item) => item.handle === handle)?.why).toBe('drop');
   });
   it('uses the way to name texts that it is given', () => {
@@ -341,7 +381,8 @@ describe('signed thinking', () => {
   });
   it('does not need it for signed thinking that is dropped itself', () => {
     const list = thinking(30, [3]);
-    const { report, messages } = fit(list, { format: 'anthropic', maxTokens: 2000, policy: never() });
+    const { report, messages } = fit(list, { format: 'anthropic', maxTokens: 400, policy: never() });
+    expect(report.edits.drop).toBeGreaterThan(0);
     expect(JSON.stringify(messages)).not.toContain('signature');
     expect(report.requires).toEqual([]);
   });

@@ -29,6 +29,13 @@ const segments = (edits: readonly Edit[]): number[] =>
   edits.flatMap((edit) => (edit.kind === 'replace' ? [edit.segment] : []));
 const turnOf = (list: readonly ChatMessage[], turn: number): ChatMessage[] => list.slice(2 * turn, 2 * turn + 2);
 
+/** Turns whose decisions are large and whose results are nothing to mask. */
+const decisions = (turns: number): ChatMessage[] => [
+  system('You are a careful engineer.'),
+  user('Fix the build.'),
+  ...range(1, turns).flatMap((n) => toolTurn({ id: `c${n}`, text: prose(1000, `step ${n} `), output: 'ok' })),
+];
+
 describe('planner.add', () => {
   it('answers only the new edits', () => {
     const planner = plannerOf({ policy: slidingWindow({ turns: 1 }) });
@@ -54,7 +61,7 @@ describe('planner.add', () => {
   });
   it('answers drops and notes with the turn that caused them', () => {
     const planner = plannerOf({ maxTokens: 1500, policy: never() });
-    const messages = history(8);
+    const messages = decisions(8);
     planner.add(...messages.slice(0, 2));
     const kinds = range(1, 8).map((turn) => planner.add(...turnOf(messages, turn)).edits.map(({ kind }) => kind));
     const first = kinds.findIndex((list) => list.length > 0);
@@ -92,7 +99,7 @@ describe('a decision that was not sent yet', () => {
   });
   it('is taken back even where it dropped turns', () => {
     const options = { maxTokens: 1500, policy: never() };
-    const messages = history(5);
+    const messages = decisions(5);
     const planner = plannerOf(options);
     planner.add(...messages);
     const dropped = planner.add(user(prose(1600)));

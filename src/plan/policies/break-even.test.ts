@@ -4,7 +4,15 @@ import { changedTurns, history, prose, range, results } from '../../../test/seed
 import { settings } from '../../../test/support/cases.ts';
 import { formatNames, longStory, story, write } from '../../../test/support/histories.ts';
 import { anyBreakEven } from '../../../test/support/policies.ts';
-import { type ChatMessage, createPlanner, type FitOptions, fit, type Policy, slidingWindow } from '../../index.ts';
+import {
+  type ChatMessage,
+  createPlanner,
+  type FitOptions,
+  fit,
+  never,
+  type Policy,
+  slidingWindow,
+} from '../../index.ts';
 import type { RequestView } from '../policy.ts';
 import { type BreakEvenOptions, breakEven } from './break-even.ts';
 
@@ -242,19 +250,22 @@ describe('breakEven', () => {
   });
 
   it('masks under a hard limit whatever the price', () => {
-    // 1000 + 4 · 2000 tokens and their framing do not fit into 9000; with the first result masked they do.
-    const { report, messages } = fitted(talk(4), {}, { maxTokens: 9000 });
+    // 1000 + 4 · 2000 tokens and their framing do not fit into 9000; with two results masked they are below 80 % of it.
+    const cut = (policy: Policy) => fit(talk(4), { format: 'chat', counter, policy, maxTokens: 9000 });
+    const { report, messages } = cut(policyOf());
     expect(report.decision).toMatchObject({ act: 'over-limit', stage: 'masking', limit: 9000 });
-    expect(changedTurns(talk(4), messages)).toEqual([1]);
+    // The cut rewrites the cache from the first result on, so it takes the third along: the next cut comes later.
+    expect(changedTurns(talk(4), messages)).toEqual([1, 2, 3]);
+    expect(changedTurns(talk(4), cut(never()).messages)).toEqual([1, 2]);
   });
 
   it('opens its account anew where the budget has masked for it', () => {
-    // Request 7 is above 15,000 and is cut: the first four results go. Request 8 fits, and the fifth waits alone.
-    const on = (turns: number) => fitted(talk(turns), {}, { maxTokens: 13_500 });
-    expect(on(6).report.decision).toMatchObject({ act: 'wait', gain: 3 * 990 });
+    // Request 7 is above 13,500 and is cut: the first five results go. Request 8 fits, and the sixth waits alone.
+    const on = (turns: number) => fitted(talk(turns), { window: 2 }, { maxTokens: 13_500 });
+    expect(on(6).report.decision).toMatchObject({ act: 'wait', gain: 4 * 990 });
     expect(on(7).report.decision.act).toBe('over-limit');
-    expect(changedTurns(talk(7), on(7).messages)).toEqual(range(1, 4));
-    expect(on(8).report.decision).toMatchObject({ act: 'wait', gain: 990, rent: 247.5, price: 4010 });
+    expect(changedTurns(talk(7), on(7).messages)).toEqual(range(1, 5));
+    expect(on(8).report.decision).toMatchObject({ act: 'wait', gain: 990, rent: 247.5, price: 2010 });
   });
 
   it('is what fit does where no policy is given, at the prices of the model', () => {

@@ -86,13 +86,10 @@ describe('graduated', () => {
 
 describe('graduatedBudget', () => {
   it('has the defaults of HistoryReducer', () => {
-    expect(graduatedBudget({ maxInputChars: 5 })).toEqual({
-      max: 5,
-      measure: 'chars',
-      window: 4,
-      mask: true,
-      summaryMaxChars: 1400,
-    });
+    const { stages, ...budget } = graduatedBudget({ maxInputChars: 5 });
+    expect(budget).toEqual({ max: 5, measure: 'chars', target: 4, window: 4, summaryMaxChars: 1400 });
+    expect(stages.slice(0, 2)).toEqual([{ kind: 'mask', which: 'outside' }, { kind: 'summarise' }]);
+    expect(graduatedBudget({ maxInputChars: 5, observationMasking: false }).stages).toEqual(stages.slice(1));
     expect(graduatedBudget({ maxInputChars: 5, maxInputTokens: 7 })).toMatchObject({ max: 7, measure: 'tokens' });
   });
 });
