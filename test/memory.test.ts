@@ -235,7 +235,10 @@ describe('what fit remembers, after a review that broke it', () => {
   });
 
   it('hands out plans that nobody can change for others', () => {
-    const { plan } = fit(results(6), { policy: never(), maxTokens: 2500 });
+    const talkative = results(6).map((message) =>
+      'tool_calls' in message ? { ...message, content: 'I look. '.repeat(300) } : message,
+    );
+    const { plan } = fit(talkative, { policy: never(), maxTokens: 3000 });
     expect(new Set(plan.edits.map(({ kind }) => kind))).toEqual(new Set(['drop', 'insert']));
     for (const edit of plan.edits) expect(() => Object.assign(edit, { to: 1, before: 1 })).toThrow(TypeError);
   });

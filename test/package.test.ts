@@ -426,7 +426,7 @@ const MISTAKES: readonly (readonly [line: string, code?: string])[] = [
   ['fit(history).messages[0]?.content.toFixed();', 'TS2551'],
   ['createPlanner({ maxTokens: 1000 });', 'TS2741'],
   ['new HistoryReducer().reduce([], {});', 'TS2741'],
-  ["new HistoryReducer().reduce([{ role: 'robot', content: '' }], { maxInputChars: 1 });", 'TS2322'],
+  ["new HistoryReducer().reduce(['a text'], { maxInputChars: 1 });", 'TS2322'],
   ['stateless(() => [1]);', 'TS2322'],
   ['export const policy: Policy = { init: () => 0 };', 'TS2741'],
   ['fit(history).report.tokens.before = 0;', 'TS2540'],

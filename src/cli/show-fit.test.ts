@@ -29,9 +29,12 @@ describe('showFit', () => {
     expect(lines[2]).toMatch(/^ +2 +bash ls +\d+ +short output/);
   });
   it('says what was left out', () => {
-    const long = history(20);
+    const long = history(9, 100).map((message) =>
+      message.role === 'assistant' ? { ...message, content: prose(1000) } : message,
+    );
     const fitted = fit(long, { maxTokens: 1500 });
     const text = showFit(long, fitted, {}, io());
+    expect(fitted.report.edits.drop).toBeGreaterThan(0);
     expect(text.match(/→ 0/g)).toHaveLength(fitted.report.edits.drop / 2);
   });
   it('keeps each line within the width of the terminal', () => {

@@ -599,7 +599,7 @@ describe('the lab’s figures where turns are not all alike', () => {
       '- Covers: 4 earlier messages',
       '- Objective: Run.',
       '- Unresolved tasks: None captured.',
-      '- Key tool outcomes: work: 1 line, 400 chars masked',
+      `- Key tool outcomes: ${`work: ${textOf(100)}`.slice(0, 117)}...`,
       '- Current constraints: No constraints captured.',
     ].join('\n');
     const note = summary.length / 4;
@@ -620,28 +620,52 @@ describe('the lab’s figures where turns are not all alike', () => {
     const context = contextOf(100, 100, 100, 100, 100);
     const limited = { contextLimit: 600 };
 
-    it('a policy masks outside its window, whatever the price', () => {
+    it('a policy masks outside its window and then inside it, whatever the price', () => {
       expect(sent(context, 'break-even:prices=deepseek,window=2,window-by-kind=false', limited)).toEqual([
         [200, 0],
         [310, 200],
         [420, 310],
         [530, 420],
-        [456, 210], // 692 − 2 · 92 = 508
-        [474, 246], // 508 + 121 − 92
+        [364, 210], // 692 − 3 · 92 = 416: below 480, which is 80 % of the limit
+        [474, 364],
       ]);
     });
 
-    it('sending everything drops the oldest turns, with a notice behind the system prompt', () => {
-      // Down to 480: two turns go, and 51 characters, 12.75 tokens, stand for them: 692 − 242 + 12.75 + 4 = 466.75.
+    it('sending everything masks the oldest results', () => {
       expect(sent(context, 'none', limited)).toEqual([
         [200, 0],
         [310, 200],
         [420, 310],
         [530, 420],
-        [432.75, 100], // 640 − 220 + 12.75
-        [542.75, 432.75], // 587.75 with framing
+        [364, 210],
+        [474, 364],
       ]);
       const { maskedAt } = simulate(context, never(), { ...SETTING, ...limited });
+      expect(maskedAt).toEqual([5, 5, 5, ...new Array(2).fill(Number.POSITIVE_INFINITY)]);
+    });
+
+    it('sending everything drops the oldest turns where results are too small to mask, with a notice behind the task', () => {
+      // Turns are as large as before, but 104 tokens are the reply and 4 the result.
+      const step = (id: string): ChatMessage[] => {
+        const [reply, result] = turn(id, 4) as [ChatMessage, ChatMessage];
+        return [{ ...reply, content: textOf(104) }, result];
+      };
+      const talkative = contextFrom([
+        system(100),
+        user(100),
+        ...['a', 'b', 'c', 'd', 'e'].flatMap(step),
+        ...turn('end'),
+      ]);
+      // Down to 480: two turns go, and 51 characters, 12.75 tokens, stand for them: 692 − 242 + 12.75 + 4 = 466.75.
+      expect(sent(talkative, 'none', limited)).toEqual([
+        [200, 0],
+        [310, 200],
+        [420, 310],
+        [530, 420],
+        [432.75, 200], // 640 − 220 + 12.75
+        [542.75, 432.75], // 587.75 with framing
+      ]);
+      const { maskedAt } = simulate(talkative, never(), { ...SETTING, ...limited });
       expect(maskedAt).toEqual([5, 5, ...new Array(3).fill(Number.POSITIVE_INFINITY)]);
     });
   });

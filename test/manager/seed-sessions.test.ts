@@ -390,7 +390,8 @@ describe('ouro logging.rs', () => {
   });
 
   it('test_context_mask_event_serialization', async () => {
-    const directory = await within({ contextLimit: 10_000, policy: { ...never(), window: 1 } }, async (session) => {
+    const policy = { ...never(), ignoresThresholds: false, window: 1 };
+    const directory = await within({ contextLimit: 10_000, policy }, async (session) => {
       await session.add(user('a'), ...turns(4));
       await session.mask(2);
     });

@@ -274,7 +274,8 @@ describe('002 Integration with linear hashing', () => {
     await session.add(...run);
     await session.render();
     await session.close();
-    const turns = await turnsOf(store, 's');
+    const [start, ...turns] = await turnsOf(store, 's');
+    expect(start).toMatchObject({ turn: 0, masked: false });
     expect(turns.map(({ turn, masked }) => [turn, masked])).toEqual(range(1, 5).map((turn) => [turn, turn <= 3]));
     expect(turns.map(({ reasoning }) => reasoning)).toEqual(range(1, 5).map((n) => `step ${n}`));
     for (const { turn, masked, observation, results: hidden = [] } of turns) {
@@ -288,7 +289,8 @@ describe('002 Integration with linear hashing', () => {
     const store = createMemoryStore();
     await fitAndStore(history(5, 800), { format: chat, store, session: 's', policy: window(2) });
     const turns = await turnsOf(store, 's');
-    expect(turns.map(({ turn, masked }) => [turn, masked])).toEqual(range(1, 5).map((turn) => [turn, turn <= 3]));
+    const masked = range(0, 5).map((turn) => [turn, turn >= 1 && turn <= 3]);
+    expect(turns.map((turn) => [turn.turn, turn.masked])).toEqual(masked);
   });
 
   it('002 Records: palimpsest recall --session shows the turns, and --turn one of them', async () => {
@@ -298,9 +300,12 @@ describe('002 Integration with linear hashing', () => {
     await store.close();
     const all = await palimpsest(['recall', '--session', 's', '--store', path]);
     expect(all.code).toBe(0);
-    for (const n of range(1, 5)) expect(all.stdout).toContain(`step ${n}`);
+    expect(all.stdout).toMatch(/^0 +whole /m);
+    for (const n of range(1, 3)) expect(all.stdout).toMatch(new RegExp(`^${n} +masked .* p_[a-z2-7]{26}$`, 'm'));
+    for (const n of range(4, 5)) expect(all.stdout).toMatch(new RegExp(`^${n} +whole `, 'm'));
     const one = await palimpsest(['recall', '--session', 's', '--turn', '5', '--store', path]);
     expect(one.code).toBe(0);
+    expect(one.stdout).toContain('step 5');
     expect(one.stdout).toContain('output 5: lorem');
     expect(one.stdout).not.toContain('step 4');
   });

@@ -317,7 +317,7 @@ describe('003 Layer 2: render-time budget', () => {
 
   it('003 Where: the same budget gives the same request for a list, a session in memory and a session on disk', async () => {
     const run = talk(60);
-    const budget = { maxHistoryTokens: 1500 };
+    const budget = { maxHistoryTokens: 1500, window: 128_000 };
     const alone = render(run, budget);
     expect(alone.omitted).toBeGreaterThan(0);
     const disk = await onDisk('site');
@@ -399,6 +399,8 @@ describe('003 Layer 2, through fit', () => {
       messages: run,
       droppedCount: 0,
       hidden: [],
+      tokens: { before: sizeOf(run), after: sizeOf(run) },
+      withinBudget: true,
     });
   });
 
@@ -693,11 +695,22 @@ describe('003 3c: iteration group dropping', () => {
   });
 
   it('003 3c cuts down to 80 % of the budget, so that the next turn does not cut again', () => {
-    const run = [system('You are helpful.'), user('do something'), ...loop(30)];
-    const { report, messages } = fitHistory(run, { format: chat, counter, policy: never(), maxTokens: 3000 });
-    expect(report.tokens.after).toBeLessThanOrEqual(2400);
-    const next = fitHistory([...run, reply('thinking')], { format: chat, counter, policy: never(), maxTokens: 3000 });
-    expect(next.messages).toEqual([...messages, reply('thinking')]);
+    const said = (turn: number): ChatMessage[] =>
+      toolTurn({ id: `c${turn}`, text: prose(2000, `step ${turn} `), output: 'ok' });
+    const options = { format: chat, counter, policy: never(), maxTokens: 3000 };
+    const run: ChatMessage[] = [system('You are helpful.'), user('do something')];
+    let cuts = 0;
+    for (const turn of range(1, 30)) {
+      run.push(...said(turn));
+      const { report, messages } = fitHistory(run, options);
+      if (report.decision.act !== 'over-limit') continue;
+      cuts += 1;
+      expect(report.edits.drop).toBeGreaterThan(0);
+      expect(report.tokens.after).toBeLessThanOrEqual(2400);
+      const next = fitHistory([...run, ...said(turn + 1)], options);
+      expect(next.messages).toEqual([...messages, ...said(turn + 1)]);
+    }
+    expect(cuts).toBeGreaterThan(5);
   });
 
   it('003 3c an agent with 300 iterations never exceeds the window, and every request it sends is legal', () => {

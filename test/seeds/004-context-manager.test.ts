@@ -13,7 +13,6 @@ import {
 } from '../../src/index.ts';
 import {
   ContextManager,
-  compressedNotice,
   createMemorySession,
   extractCarryover,
   openSession,
@@ -21,6 +20,7 @@ import {
   readSessionEvents,
   sessionOptionsOf,
 } from '../../src/manager/index.ts';
+import { compressedNotice } from '../../src/manager/notices.ts';
 import { scratchFolder } from '../support/modules.ts';
 import {
   answer,
@@ -223,6 +223,7 @@ describe('004 key decisions', () => {
 describe('004 patterns established', () => {
   it('004 established 1: evaluate() is the single decision point: masking, recording and asking decide nothing', () => {
     const watched = manager();
+    watched.setMessages(history(8, 100));
     at(75, watched);
     const before = watched.state();
     watched.notice();
@@ -302,7 +303,7 @@ describe('004 accomplishments', () => {
     const run = [
       user('go'),
       ...toolTurn({ id: 'a', tool: 'search', output: describeResult('search', prose(900)) }),
-      ...toolTurn({ id: 'b', tool: 'fetch', output: prose(900) }),
+      ...toolTurn({ id: 'b', tool: 'weather', output: prose(900) }),
       ...history(8, 800).slice(2),
     ];
     const watched = manager({ contextLimit: 10_000 });
@@ -310,7 +311,7 @@ describe('004 accomplishments', () => {
     const { messages, masked } = watched.maskOldest(2);
     expect(masked).toBe(2);
     expect(changedTurns(run, messages)).toEqual([2, 3]);
-    expect(results(messages)[1]).toBe('[fetch result masked -- 900 bytes of output]');
+    expect(results(messages)[1]).toBe('[weather result masked -- 900 bytes of output]');
   });
 });
 

@@ -32,11 +32,9 @@ import {
 } from '../../src/index.ts';
 import {
   ContextManager,
-  compressedNotice,
   createMemorySession,
   defineTool,
   extractCarryover,
-  isManagerNotice,
   type Model,
   type Rendered,
   type RenderOptions,
@@ -45,6 +43,7 @@ import {
   runAgent,
   trimMessages,
 } from '../../src/manager/index.ts';
+import { compressedNotice, isManagerNotice } from '../../src/manager/notices.ts';
 import {
   answer,
   call,
@@ -169,12 +168,14 @@ describe('1.5 spec-context-mcp', () => {
     }
   });
 
-  it('1.5#4 the summary stands behind the system prompt, and no note ever before it', () => {
+  it('1.5#4 the summary comes behind the system prompt, a notice behind the task, and no note anywhere else', () => {
     const run = [SYSTEM, TASK, ...range(1, 6).flatMap((n) => [reply(prose(500)), ...pair(`t${n}`, prose(300))])];
     for (let maxInputChars = 200; maxInputChars < chars(run); maxInputChars += 100) {
       const { messages } = reduce(run, { maxInputChars, preserveRecentRawTurns: 2 });
       expect(messages[0]).toBe(SYSTEM);
-      expect(messages.slice(2).every((message) => message.role !== 'system')).toBe(true);
+      const notes = messages.filter(({ role }, i) => role === 'system' && i > 0);
+      for (const note of notes) expect([SYSTEM, TASK]).toContain(messages[messages.indexOf(note) - 1]);
+      expect(notes.length).toBeLessThanOrEqual(1);
     }
     expect(reduce(run, { maxInputChars: 2000, preserveRecentRawTurns: 2 }).messages[1]?.content).toMatch(
       /^Conversation summary/,
