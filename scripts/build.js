@@ -2,9 +2,11 @@
 import { spawnSync } from 'node:child_process';
 import { chmodSync, rmSync } from 'node:fs';
 import { buildPage } from './build-page.js';
+import { pruneTypes } from './prune-types.js';
 
 rmSync('dist', { recursive: true, force: true });
 const { status } = spawnSync('npx', ['tsc', '-p', 'tsconfig.build.json'], { stdio: 'inherit' });
 if (status !== 0) process.exit(status ?? 1);
+pruneTypes();
 await buildPage();
 chmodSync('dist/cli/main.js', 0o755);

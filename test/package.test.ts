@@ -97,6 +97,10 @@ describe('the tarball', () => {
     expect(strangers).toEqual([]);
   });
 
+  it('holds no types that no door leads to', () => {
+    expect(files().filter((name) => /^dist\/cli\/.*\.d\.ts$/.test(name))).toEqual([]);
+  });
+
   it('holds the licence', () => {
     expect(files()).toContain('LICENSE');
   });

@@ -1,11 +1,14 @@
 import type { Failed, Summarize, SummaryRequest } from '../plan/summary.ts';
 import { checkSummary } from '../plan/summary.ts';
 
+/** Programs that are compiled without the types of Node and of browsers have no `AbortSignal`. */
+type Signal = typeof globalThis extends { AbortSignal: { prototype: infer S } } ? S : { readonly aborted: boolean };
+
 /** A caller's own function that writes a summary, now or later. */
 export type AsyncSummaryWriter<M> = (
   messages: readonly M[],
   earlier: string | undefined,
-  signal: AbortSignal,
+  signal: Signal,
 ) => string | Promise<string>;
 
 /** How long a summary may take if the caller does not say. */
