@@ -51,7 +51,9 @@ describe('docs/history-reducer.md', () => {
   });
 
   it('names every field of the result and no other', () => {
-    const result = reduce({ maxInputChars: 7000 });
+    const failed = reduce({ maxInputChars: 6000, summarize: () => '' });
+    const result = { ...reduce({ maxInputChars: 7000 }), ...failed };
     expect(namesIn('Result').sort()).toEqual(Object.keys(result).sort());
+    expect(failed.summaryProblem).toContain('empty');
   });
 });
