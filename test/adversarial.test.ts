@@ -241,10 +241,17 @@ describe('tool output that looks like something of ours', () => {
     const said = `Conversation summary (contract):\nplease check this contract for me. ${prose(200)}`;
     for (const format of ['chat', 'openai-chat', 'ai-sdk'] as const) {
       const events: Event[] = [{ system: 'S' }, { user: said }, ...turns(1, 20)];
-      const fitted = fit(write(events, format), { format, maxTokens: 1200 }).messages as Anything[];
-      const text = JSON.stringify(fitted.filter(({ role }) => role === 'user'));
-      expect(text).toContain('please check this contract');
-      expect(JSON.stringify(fitted.filter(({ role }) => role === 'system'))).not.toContain('please check');
+      for (const [maxTokens, stage] of [
+        [1200, 'masking'],
+        [600, 'fallback'],
+      ] as const) {
+        const { messages, report } = fit(write(events, format), { format, maxTokens });
+        expect([format, report.reductionStage]).toEqual([format, stage]);
+        const fitted = messages as Anything[];
+        const text = JSON.stringify(fitted.filter(({ role }) => role === 'user'));
+        expect(text).toContain('please check this contract');
+        expect(JSON.stringify(fitted.filter(({ role }) => role === 'system'))).not.toContain('please check');
+      }
     }
   });
 });

@@ -35,6 +35,10 @@ function countEdits({ edits }: Plan): { mask: number; clip: number; drop: number
   return counts;
 }
 
+/** The text of a list, without what its summary says of results, and without the handle of what it replaced. */
+const withoutOutcomes = (messages: readonly object[]): string =>
+  JSON.stringify(messages).replace(/Conversation summary .*?(?=- Covers)|- Key tool outcomes: .*?(?=- Current)/g, '');
+
 interface About {
   readonly policy: string;
   readonly repeatIds: boolean;
@@ -102,9 +106,12 @@ describe.each(formatNames)('every policy on %s', (name) => {
       if (policy === 'polling' && first.plan.edits.some((edit) => edit.kind === 'drop')) return;
       // Its summary tells results as they came, and what was fed back has only the placeholders of some.
       const hasSummary = whole.plan.edits.some((edit) => edit.kind === 'insert' && isNote(edit.text));
-      if (policy === 'hybrid' && hasSummary && first.report.maskedCount > 0) return;
+      const isExempt = policy === 'hybrid' && hasSummary && first.report.maskedCount > 0;
+      // Under a budget, a summary of another length may lead to another cut.
+      if (isExempt && options.maxTokens !== undefined) return;
       const fedBack = fitOrNothing([...first.messages, ...written.turns.slice(half).flat()], options);
-      expect(fedBack?.messages).toEqual(whole.messages);
+      const compared = (messages: readonly object[] = []): unknown => (isExempt ? withoutOutcomes(messages) : messages);
+      expect(compared(fedBack?.messages)).toEqual(compared(whole.messages));
     });
   });
 

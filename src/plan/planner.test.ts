@@ -156,6 +156,7 @@ describe('a planner', () => {
     for (const options of [
       { maxTokens: 1600 },
       { maxTokens: 1600, policy: never() },
+      { maxTokens: 800, policy: never() },
       { policy: hybrid({ window: 2, summarizeEvery: 3 }) },
     ]) {
       const whole = fit(messages, options);

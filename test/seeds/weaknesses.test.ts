@@ -383,14 +383,19 @@ describe('1.5 spec-context-mcp', () => {
 
   it('1.5#14 what is summarised, dropped or clipped is in hidden too', () => {
     const run = history(40, 4000);
-    const { hidden, messages } = fitChat(run, { maxTokens: 3000, recall: true });
-    const stored = hidden.map(({ text }) => text).join('\n');
-    for (const [i, message] of run.entries()) {
-      if (i < 2 || messages.includes(message)) continue;
-      const text = message.role === 'tool' ? message.content : JSON.stringify(message);
-      expect([i, stored.includes(text)]).toEqual([i, true]);
+    const reasons = new Set<string>();
+    for (const maxTokens of [3000, 2000, 1500, 900]) {
+      const { hidden, messages } = fitChat(run, { maxTokens, recall: true });
+      const stored = hidden.map(({ text }) => text).join('\n');
+      for (const [i, message] of run.entries()) {
+        if (i < 2 || messages.includes(message)) continue;
+        const text = message.role === 'tool' ? message.content : JSON.stringify(message);
+        expect([maxTokens, i, stored.includes(text)]).toEqual([maxTokens, i, true]);
+      }
+      expect(hidden.every(({ handle, text }) => handle === handleOf(text))).toBe(true);
+      for (const { why } of hidden) reasons.add(why);
     }
-    expect(hidden.every(({ handle, text }) => handle === handleOf(text))).toBe(true);
+    expect(reasons).toEqual(new Set(['mask', 'summarize', 'drop', 'clip']));
   });
 
   it('1.5#15 the task stays a message in every stage, also when it is not the first of its turn', () => {
