@@ -55,7 +55,7 @@ export type {
   Violation,
 } from './message.ts';
 export { maskDispatchObservation } from './plan/dispatch.ts';
-export { type DropOptions, dropOldestTurns } from './plan/drop-oldest-turns.ts';
+export { type DropOptions, type Dropped, dropOldestTurns } from './plan/drop-oldest-turns.ts';
 export type { CacheFacts, FitOptions, FitResult } from './plan/fit.ts';
 export {
   HistoryReducer,
@@ -101,10 +101,12 @@ export {
 export { type CacheLookup, type OwnPrices, type PriceName, type Prices, priceLists, pricesOf } from './plan/prices.ts';
 export type { Decision, Report, Requirement } from './plan/report.ts';
 export type { KindShares } from './plan/ripening.ts';
+export type { SummaryAuthor, SummaryWriter } from './plan/summary.ts';
 export type { ToolKind } from './plan/tool-kind.ts';
 export { type TruncateOptions, truncateResult } from './plan/truncate-result.ts';
 export { type FitAndStoreOptions, fitAndStore } from './store/fit-and-store.ts';
 export { handleOf } from './store/handle.ts';
+export type { AsyncSummaryWriter } from './store/summary-log.ts';
 export { clipText } from './text.ts';
 export { countTokens } from './tokens/count-tokens.ts';
 export type { Counter } from './tokens/counter.ts';

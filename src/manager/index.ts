@@ -14,7 +14,7 @@ export { type ContextGauge, contextGauge } from './context-gauge.ts';
 export { ContextManager } from './context-manager.ts';
 export type { Beside, ContextManagerOptions, ContextSource, ManagerState } from './context-manager-options.ts';
 export type { EffectiveLimit, Threshold } from './effective-limit.ts';
-export { type EpochGoal, type ForcedEpoch, forceEpoch } from './force-epoch.ts';
+export type { EpochGoal, ForcedEpoch } from './force-epoch.ts';
 export { type LoopBudgetOptions, loopBudget } from './loop-budget.ts';
 export { createMemorySession, type MemorySessionOptions } from './memory-session.ts';
 export type { Model, ModelRequest, Reply, Stop, ToolDefinition } from './model.ts';
