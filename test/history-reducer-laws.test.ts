@@ -103,6 +103,17 @@ describe('HistoryReducer.reduce', () => {
     });
   });
 
+  it('shortens even a placeholder where nothing else is left to give way', () => {
+    const messages: ChatMessage[] = [
+      { role: 'system', content: 'You are an agent.' },
+      { role: 'assistant', content: 'Hello' },
+      { role: 'user', content: 'Fix the failing test.' },
+      { role: 'assistant', content: 'x'.repeat(248), toolCalls: [{ id: 'c', name: 'read_file', arguments: '{}' }] },
+      { role: 'tool', content: '0: alpha\n1: alpha\n2: alpha\n3: alpha', toolCallId: 'c' },
+    ];
+    expect(reduce(messages, { maxInputChars: 315, preserveRecentRawTurns: 0 }).withinBudget).toBe(true);
+  });
+
   it('masks more, and the same bytes, when masking alone still suffices for a longer history', () => {
     check((messages, given) => {
       const shorter = reduce(messages, given);

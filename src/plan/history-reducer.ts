@@ -54,7 +54,7 @@ const STAGES: readonly Stage[] = [
   { kind: 'clip', what: 'results', to: 'max' },
   { kind: 'mask', which: 'all' },
   { kind: 'drop', what: 'notes' },
-  { kind: 'clip', what: 'results', to: 'max', least: 1 },
+  { kind: 'clip', what: 'results', to: 'max', least: 1, evenMasked: true },
 ];
 
 /** Mask, then summarise, then truncate, stopping at the first that fits. Without memory: each call sees only its list. */

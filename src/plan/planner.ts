@@ -31,7 +31,7 @@ const STAGES: readonly Stage[] = [
   { kind: 'mask', which: 'outside' },
   { kind: 'mask', which: 'inside' },
   CLIP_NEWEST,
-  { kind: 'summarise' },
+  { kind: 'summarise', keepsQuestion: true },
   ...LAST_RESORTS,
 ];
 
@@ -292,7 +292,7 @@ export class Planner<M> {
       // A policy that asks for a summary knows the results: they are told as they came, though they were masked since.
       const removed =
         step.summarize !== undefined &&
-        summariseTurns(ledger, this.#summary, { upTo: step.summarize, fromOriginals: true });
+        summariseTurns(ledger, this.#summary, { upTo: step.summarize, fromOriginals: true, keepsQuestion: true });
       if (!removed) return step;
     }
   }

@@ -29,7 +29,7 @@ const limitOf = (stage: Stage, { max, target }: Budget): number =>
 
 function apply<M>(ledger: Ledger<M>, stage: Stage, budget: Budget, yielding: Yielding): void {
   if (stage.kind === 'mask') mask(ledger, stage, budget, yielding);
-  else if (stage.kind === 'summarise') summarise(ledger, budget);
+  else if (stage.kind === 'summarise') summarise(ledger, stage, budget);
   else if (stage.kind === 'drop') drop(ledger, stage, budget);
   else clip(ledger, stage, budget);
 }

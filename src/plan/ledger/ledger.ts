@@ -137,7 +137,7 @@ export class Ledger<M> extends History<M> implements RequestView {
 
   /** Shortens a result that stays visible: when it arrives (`truncate`), or later. */
   clip(result: Result, write: (handle: string) => string, why: 'clip' | 'truncate' = 'clip'): boolean {
-    const draft = result.masked || !this.isFree(result) ? undefined : this.#drafts.shorten(result, write);
+    const draft = this.isFree(result) ? this.#drafts.shorten(result, write) : undefined;
     if (!draft) return false;
     if (result.row !== this.lastRow) this.revision += 1;
     this.#replace(result, why, draft);

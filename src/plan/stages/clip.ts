@@ -12,16 +12,16 @@ import { type Budget, type ClipStage, sizeOf } from './stage.ts';
 export function clip<M>(ledger: Ledger<M>, stage: ClipStage, budget: Budget): void {
   if (stage.ifNewestIsTooLarge && leastSize(ledger, budget) <= budget.max) return;
   const goal = budget[stage.to];
-  if (stage.what === 'results') clipResults(ledger, budget, goal, stage.least);
+  if (stage.what === 'results') clipResults(ledger, budget, goal, stage);
   else clipWords(ledger, budget, goal);
 }
 
 /** The shortest that a clipped result becomes; below that it is better masked. */
 const LEAST = { tokens: 60, chars: 24, messages: 60 };
 
-function clipResults<M>(ledger: Ledger<M>, budget: Budget, goal: number, least?: number): void {
+function clipResults<M>(ledger: Ledger<M>, budget: Budget, goal: number, { least, evenMasked }: ClipStage): void {
   const { measure } = budget;
-  const results = ledger.observations.filter((result) => !result.masked && ledger.isFree(result));
+  const results = ledger.observations.filter((result) => (evenMasked || !result.masked) && ledger.isFree(result));
   const sizes = results.map((result) => (measure === 'tokens' ? result.tokens : result.text.length));
   const shown = measure === 'chars' ? ledger.showHandle('').length : 0;
   const cap = Math.max(least ?? LEAST[measure] + shown, commonCap(sizes, sizeOf(ledger, budget) - goal));

@@ -13,6 +13,8 @@ export interface MaskStage {
 /** Replaces the turns outside the window by one summary, where that is smaller. */
 export interface SummariseStage {
   readonly kind: 'summarise';
+  /** The question of the first reply that stays is not summarised. */
+  readonly keepsQuestion?: true;
   /** Taken back where the history is still too large. */
   readonly onlyIfEnough?: true;
 }
@@ -33,6 +35,8 @@ export interface ClipStage {
   readonly to: 'target' | 'max';
   /** The shortest that a result becomes. */
   readonly least?: number;
+  /** Placeholders are shortened too: where not even they fit, a few characters are all there is room for. */
+  readonly evenMasked?: true;
   /** Only where the newest turn alone is too large: dropping all others would not help then. */
   readonly ifNewestIsTooLarge?: true;
 }

@@ -8,10 +8,11 @@ import type { Turn } from '../ledger/turn.ts';
 import { failureOf, subjectOf } from '../placeholder.ts';
 import { type Outcome, type Told, writeNextSummary } from '../summary.ts';
 import { removable } from './drop.ts';
-import type { Budget } from './stage.ts';
+import type { Budget, SummariseStage } from './stage.ts';
 
-export function summarise<M>(ledger: Ledger<M>, budget: Budget): void {
-  summariseTurns(ledger, budget, { upTo: ledger.turns - budget.window });
+export function summarise<M>(ledger: Ledger<M>, stage: SummariseStage, budget: Budget): void {
+  const keepsQuestion = stage.keepsQuestion === true;
+  summariseTurns(ledger, budget, { upTo: ledger.turns - budget.window, keepsQuestion });
 }
 
 export type SummaryBudget = Pick<Budget, 'summaryMaxChars' | 'summarize' | 'keepMessages'>;
@@ -21,6 +22,7 @@ interface Range {
   readonly upTo: number;
   /** Tells results as they came, not as the last request carried them. */
   readonly fromOriginals?: boolean;
+  readonly keepsQuestion: boolean;
 }
 
 /** Answers whether there was anything to summarise that pays. */
@@ -41,9 +43,9 @@ function summariseRows<M>(
   ledger: Ledger<M>,
   { summaryMaxChars = 1400, summarize }: SummaryBudget,
   rows: readonly Turn[],
-  { fromOriginals = false }: Range,
+  { fromOriginals = false, keepsQuestion }: Range,
 ): boolean {
-  const removed = ledger.removalOf(rows);
+  const removed = keepsQuestion ? ledger.removalOf(rows) : rows.map((row) => ledger.removal(row, { keepsQuestion }));
   const text = ledger.write(removed);
   if (text === undefined) return false;
   const earlier = ledger.notes.summary;
