@@ -115,6 +115,45 @@ describe('extractCarryover', () => {
     expect(carry(run, { turns: 1 })).toEqual([...run.slice(0, 2), ...run.slice(-2)]);
   });
 
+  it('does not carry over a turn whose image it had to mask', () => {
+    const image = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'A'.repeat(40_000) } };
+    const run = [
+      { role: 'user', content: 'task' },
+      { role: 'assistant', content: [{ type: 'tool_use', id: 't1', name: 'bash', input: {} }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't1', content: [image] }] },
+      { role: 'assistant', content: 'Done.' },
+      { role: 'user', content: 'Go on.' },
+    ];
+    const options = { format: anthropic, maxTokens: 80 };
+    const carried = extractCarryover(run, options);
+    expect(carried).toEqual([run[0], ...run.slice(-2)]);
+    expect(extractCarryover(carried, options)).toEqual(carried);
+  });
+
+  it('carries the newest words of the user where the reply before them is too large', () => {
+    const run = [
+      { role: 'user', content: 'task' },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: prose(4000) },
+          { type: 'tool_use', id: 't', name: 'bash', input: {} },
+        ],
+      },
+      {
+        role: 'user',
+        content: [
+          { type: 'tool_result', tool_use_id: 't', content: 'ok' },
+          { type: 'text', text: 'deploy only on Fridays' },
+        ],
+      },
+    ];
+    expect(extractCarryover(run, { format: anthropic, maxTokens: 80 })).toEqual([
+      run[0],
+      { role: 'user', content: [{ type: 'text', text: 'deploy only on Fridays' }] },
+    ]);
+  });
+
   it('refuses a counter that answers no number', () => {
     const counter = (): number => Number.NaN;
     expect(() => carry(history(20), { maxTokens: 100, counter })).toThrow(/what the option counter answers/);

@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../errors.ts';
+import { shallowCopy } from '../formats/lens.ts';
 import { isPlaceholder, readNotice, summaryHeader } from '../laws/idempotent.ts';
 import type { AnyFormat, Format, FormatName, Segment } from '../message.ts';
 import { checkOptions, count, func, positive } from '../options.ts';
@@ -34,16 +35,19 @@ export function extractCarryover<M>(messages: readonly M[], options: CarryoverOp
   const counter = checkedCounter(options.counter ?? countTokens);
   const format = resolveFormat<M>(messages, options.format);
   const own = withoutNotices(messages, format);
-  const ledger = Ledger.of(own, format, { counter });
-  const left = leftBehind(ledger, turns);
-  const kept = own.filter((_, i) => !left.some(({ from, to }) => from <= i && i < to));
-  const fitted = (list: readonly M[]): M[] => fitCarryover(list, { format, counter, maxTokens });
+  const carry = (list: readonly M[]): M[] => {
+    const ledger = Ledger.of(list, format, { counter });
+    const left = leftBehind(ledger, turns);
+    const kept = list.filter((_, i) => !left.some(({ from, to }) => from <= i && i < to));
+    return fitCarryover(kept, { format, counter, maxTokens });
+  };
   try {
-    return fitted(kept);
+    // The budget may mask an image; that turn is then one of those that are not carried over.
+    return carry(carry(own));
   } catch (error) {
     // What a model said cannot be cut: then that turn stays behind.
     if (!(error instanceof PalimpsestError && error.code === 'BUDGET_IMPOSSIBLE')) throw error;
-    return fitted(essentials(own, format));
+    return fitCarryover(essentials(own, format), { format, counter, maxTokens });
   }
 }
 
@@ -58,15 +62,26 @@ function fitCarryover<M>(
   return withoutNotices(ledger.sent(), format);
 }
 
-/** System prompt and task, and what the user said last where that stands in a message of its own. */
+/** System prompt and task, and the newest words of the user. Results in the same message stay behind with their calls. */
 function essentials<M>(messages: readonly M[], format: Format<M>): M[] {
   const segments = format.view(messages);
-  const isSpoken = (i: number): boolean =>
-    segments.every(({ message, kind }) => message !== i || kind === 'user' || kind === 'system');
-  const users = segments.filter(({ kind, message }) => kind === 'user' && isSpoken(message));
+  const users = segments.filter(({ kind }) => kind === 'user');
   const kept = new Set([users[0]?.message, users.at(-1)?.message]);
   const head = leadingSystem(messages, format).length;
-  return messages.filter((_, i) => i < head || kept.has(i));
+  const ofMessage = (i: number): Segment[] => segments.filter(({ message }) => message === i);
+  return messages.flatMap((message, i) =>
+    i < head ? message : kept.has(i) ? withoutResults(message, ofMessage(i)) : [],
+  );
+}
+
+/** A copy of a message without the parts that are results. */
+function withoutResults<M>(message: M, segments: readonly Segment[]): M {
+  const results = segments.filter(({ kind }) => kind === 'observation');
+  const [list = ''] = results[0]?.path ?? [];
+  const parts = (message as Record<string, unknown>)[list];
+  if (!Array.isArray(parts)) return message;
+  const answered = new Set(results.map(({ path }) => path[1]));
+  return Object.assign(shallowCopy(message) as object, { [list]: parts.filter((_, i) => !answered.has(i)) }) as M;
 }
 
 /** The conversation of a session, with the summary of its older turns in the place where the view has it. */

@@ -130,6 +130,8 @@ export class ContextManager<M = ChatMessage> {
 
   /** What stands in the context now. To be called again when it changed; a session tells by itself. */
   setMessages(messages: readonly M[]): void {
+    // Refuses what is no list, or one of a format that it cannot read.
+    resolveFormat<M>(messages, this.#options.format);
     this.#messages = messages;
     if (this.#state.promptTokens !== undefined) this.#counted ??= this.#estimate(messages);
   }

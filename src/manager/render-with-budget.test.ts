@@ -16,12 +16,15 @@ import {
 } from '../../test/seeds/support.ts';
 import { anthropic } from '../formats/anthropic.ts';
 import { chat } from '../formats/chat.ts';
+import type { Item } from '../formats/items.ts';
 import { openaiChat } from '../formats/openai-chat.ts';
+import { openaiResponses } from '../formats/openai-responses.ts';
 import type { ChatMessage } from '../message.ts';
 import { handleOf } from '../store/handle.ts';
 import { estimateTokens } from '../tokens/estimate-tokens.ts';
 import { type Rendered, type RenderOptions, renderWithBudget } from './render-with-budget.ts';
 
+const item = (fields: object): Item => fields as Item;
 const counter = estimateTokens;
 const render = (messages: readonly ChatMessage[], options: RenderOptions<ChatMessage> = {}): Rendered<ChatMessage> =>
   renderWithBudget(messages, { format: chat, counter, ...options });
@@ -307,6 +310,36 @@ describe('renderWithBudget', () => {
     const tiny = render(run, { maxHistoryTokens: 400, conversationMessages });
     expect(tiny.report.historyTokens.after).toBeLessThanOrEqual(400);
     expect(tiny.messages).toContain(run[conversationMessages - 1]);
+  });
+
+  it('keeps the system prompt where words that were never answered overflow a second time', () => {
+    const questions = range(1, 6).map((n) => user(`${n} ${prose(400)}`));
+    const whole = [system('You are an agent.'), user('task'), ...questions, user(prose(4000))];
+    const { cut } = render(whole.slice(0, -1), { maxHistoryTokens: 500 });
+    const { messages, report } = render(whole, { maxHistoryTokens: 500, cut });
+    expect([report.decision, report.clipped]).toEqual(['cut', 1]);
+    expect(messages.slice(0, 2)).toEqual(whole.slice(0, 2));
+  });
+
+  it('shows the same handle in its notice while a cut is held', () => {
+    const said = (role: string, content: string): Item => item({ type: 'message', role, content });
+    const call = (id: string): Item => item({ type: 'function_call', call_id: id, name: 'bash', arguments: '{}' });
+    const result = (id: string): Item => item({ type: 'function_call_output', call_id: id, output: 'a result' });
+    const parallel = [
+      said('user', 'task'),
+      said('assistant', prose(400)),
+      call('a'),
+      call('b'),
+      result('a'),
+      result('b'),
+    ];
+    const more = [said('assistant', prose(400)), call('c'), result('c')];
+    const options = { format: openaiResponses, maxHistoryTokens: 100, recall: true };
+    const { cut } = renderWithBudget(parallel, options);
+    const next = renderWithBudget([...parallel, ...more], { ...options, cut });
+    const held = renderWithBudget([...parallel, ...more, said('user', 'go')], { ...options, cut: next.cut });
+    expect([next.report.decision, held.report.decision]).toEqual(['cut', 'held']);
+    expect(held.notice).toBe(next.notice);
   });
 
   it.each([

@@ -2,7 +2,7 @@ import type { AnyFormat, FormatName } from '../message.ts';
 import { badOption, checkOptions, func, positive } from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
-import { formatRule, resolveFormat } from './fit.ts';
+import { checkedCounter, formatRule, resolveFormat } from './fit.ts';
 import type { Hidden } from './ledger/hidden.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { reduce } from './reduce.ts';
@@ -31,7 +31,8 @@ export interface Dropped<M> {
  */
 export function dropOldestTurns<M>(messages: readonly M[], options: DropOptions): Dropped<M> {
   checkOptions('dropOldestTurns', options, { maxTokens: positive, format: formatRule, counter: func });
-  const { maxTokens, format, counter = countTokens } = options;
+  const { maxTokens, format } = options;
+  const counter = checkedCounter(options.counter ?? countTokens);
   if (maxTokens === undefined)
     throw badOption('dropOldestTurns option maxTokens', 'a whole number of 1 or more', maxTokens);
   const ledger = Ledger.of(messages, resolveFormat<M>(messages, format), { counter });

@@ -54,7 +54,7 @@ const STAGES: readonly Stage[] = [MASK_OUTSIDE, { kind: 'summarise' }, CLIP_NEWE
 /** The budget that these options describe. */
 export function graduatedBudget(options: GraduatedOptions, stages = STAGES): Budget {
   const { maxInputChars, maxInputTokens, preserveRecentRawTurns = 4, summaryMaxChars = 1400 } = options;
-  const max = maxInputTokens ?? maxInputChars;
+  const max = maxInputTokens === undefined ? maxInputChars : maxInputTokens;
   if (max === undefined) throw badOption('graduated option maxInputChars', 'a whole number of 1 or more', max);
   return {
     max,

@@ -54,7 +54,8 @@ function oldestOf<M>(ledger: Ledger<M>, budget: Budget, groups: readonly Turn[][
     rows.push(...group);
     last = ledger.removal(group.at(-1) as Turn, { keepsQuestion: true });
   }
-  return ledger.removalOf(rows);
+  // In the order of the conversation, as a held cut repeats them: the handle is that of their text.
+  return ledger.removalOf(rows.sort((a, b) => a.number - b.number));
 }
 
 function add(sizes: Record<Measure, number>, removal: Removal): void {
@@ -63,7 +64,8 @@ function add(sizes: Record<Measure, number>, removal: Removal): void {
 
 /** Takes turns apart, so that one message can go without the others: also words that were never answered. */
 function dropMessages<M>(ledger: Ledger<M>, budget: Budget): void {
-  ledger.splitTurns();
+  // An earlier cut may have done so, and what is apart no longer tells the system prompt from the rest.
+  if (!ledger.isSplit) ledger.splitTurns();
   dropTurns(ledger, budget);
 }
 
