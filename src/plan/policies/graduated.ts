@@ -59,7 +59,8 @@ export function graduatedBudget(options: GraduatedOptions, stages = STAGES): Bud
   return {
     max,
     measure: maxInputTokens === undefined ? 'chars' : 'tokens',
-    target: Math.floor(max * ROOM),
+    // A value that is no number is refused by the maker, in its own words.
+    target: Math.floor(Number(max) * ROOM),
     stages: options.observationMasking === false ? stages.filter((stage) => stage !== MASK_OUTSIDE) : stages,
     window: preserveRecentRawTurns,
     summaryMaxChars,
