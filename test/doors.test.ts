@@ -79,8 +79,6 @@ describe.each(formatNames)('on %s', (name) => {
     it.skipIf(door.carriesWholeTurns)('leaves no answer without its question at the gap', async () => {
       await check(({ messages, limit, passed: { messages: after } }) => {
         const kept = new Set(editsBetween(format, messages, after, door).origins);
-        // The gap is elsewhere, behind a greeting or the conversation before the loop.
-        if (kept.has(messages.findIndex((_, at) => isReply(messages, at)))) return;
         const room = door.takesTurnsApart ? 0.75 * limit - sizeFor(door, after, name) : Number.POSITIVE_INFINITY;
         const hasRoom = (question: number): boolean =>
           sizeFor(door, messages.slice(question, question + 1), name) <= room;
@@ -126,6 +124,38 @@ describe.each(formatNames)('on %s', (name) => {
     const isTalk = (at: number): boolean => isQuestion(at) && !loops.has(turns.get(at) ?? 0);
     return [...messages.keys()].filter((at) => isReply(messages, at) && isTalk(at - 1));
   }
+});
+
+describe('the gap is not directly behind the task', () => {
+  const say = (role: string, content: string) => ({ role, content });
+  const call = (id: string, content: string) => [
+    { role: 'assistant', content: id, toolCalls: [{ id, name: 'bash', arguments: '{}' }] },
+    { role: 'tool', toolCallId: id, content },
+  ];
+  const rest = [
+    ...call('one', 'x'.repeat(2000)),
+    say('assistant', 'first answer '.repeat(200)),
+    say('user', 'second question'),
+    say('assistant', 'second answer'),
+    say('user', 'third question'),
+    ...call('two', 'ok'),
+  ];
+  const greeted = [say('assistant', 'Hello!'), say('user', 'task'), ...rest];
+  const conversation = [say('user', 'task'), say('assistant', 'plain answer'), say('user', 'begin'), ...rest];
+
+  it.each([
+    ['fit', greeted, { maxTokens: 150 }],
+    ['renderWithBudget', greeted, { maxHistoryTokens: 150 }],
+    ['trimMessages', greeted, { maxMessages: 9 }],
+    ['dropOldestTurns', conversation, { maxTokens: 150 }],
+    ['renderWithBudget', conversation, { maxHistoryTokens: 150, conversationMessages: 3 }],
+  ])('%s keeps the question with its answer', async (name, messages, options) => {
+    const door = doors.find((each) => each.name === name) as Door;
+    const { messages: after } = await door.call(messages, { format: 'chat', ...options });
+    const contents = after.map((message) => (message as { content: string }).content);
+    expect(contents).not.toContain('one');
+    expect(contents[contents.indexOf('second answer') - 1]).toBe('second question');
+  });
 });
 
 const protectsNothing: Policy = stateless(() => []);
