@@ -213,7 +213,8 @@ export class History<M> {
   /** The messages that are left out with these turns. The question before the first turn that stays is not one of them. */
   removalOf(rows: Iterable<Turn>): Removal[] {
     const going = new Set(rows);
-    const first = this.rows.find((row) => row.number > 0 && !going.has(row));
+    const isBehindGap = ({ number }: Turn): boolean => going.has(this.rows[number - 1] as Turn);
+    const first = this.rows.find((row) => !going.has(row) && isBehindGap(row));
     return [...going].map((row) => this.removal(row, { keepsQuestion: row.number + 1 === first?.number }));
   }
   removal(row: Turn, options: { readonly keepsQuestion: boolean }): Removal {
