@@ -21,9 +21,13 @@ export const segmentsOf = (results: readonly { readonly segment: number }[]): nu
 function maskInside<M>(ledger: Ledger<M>, budget: Budget, segments: readonly number[]): void {
   const growth = growthPerTurn(ledger);
   const before = ledger.requestTokens + ledger.lastRow.tokens;
+  let pays: ((tokens: number) => boolean) | undefined;
   for (const segment of segments) {
     if (ledger.resultAt(segment)?.row === ledger.lastRow) continue;
-    if (sizeOf(ledger, budget) <= budget.target && pays(ledger, budget, { growth, before })) return;
+    if (sizeOf(ledger, budget) <= budget.target) {
+      pays ??= paysAt(ledger, budget, { growth, before });
+      if (pays(ledger.tokens)) return;
+    }
     ledger.mask(segment);
   }
 }
@@ -36,20 +40,23 @@ function growthPerTurn<M>({ rows, observations, lastRow }: Ledger<M>): number {
 }
 
 /**
- * Whether a cut earns its price until the next one is due. It costs `write - read` for every token that was cached behind
- * the first change; it saves `read` for every token it took out, on each of the requests that the room it made is good for.
+ * Whether a cut to a size earns its price until the next one is due. It costs `write - read` for every token that was cached
+ * behind the first change; it saves `read` for every token it took out, on each of the requests that the room it made is
+ * good for. Every further mask is behind the first change, so it takes as much out of what is rewritten.
  */
-function pays<M>(
+function paysAt<M>(
   ledger: Ledger<M>,
   { max, prices }: Budget,
   { growth, before }: { readonly growth: number; readonly before: number },
-): boolean {
+): (tokens: number) => boolean {
   const change = ledger.firstChange();
-  if (!prices || change === undefined) return true;
-  const rewritten = Math.max(0, ledger.tokensFrom(change) - ledger.lastRow.tokens);
-  const requests = (max - ledger.tokens) / growth;
-  const saved = Math.max(0, before - ledger.tokens);
-  return prices.read * saved * requests >= (prices.write - prices.read) * rewritten;
+  if (!prices || change === undefined) return () => true;
+  const unchanged = ledger.tokens - ledger.tokensFrom(change) + ledger.lastRow.tokens;
+  return (tokens) => {
+    const rewritten = Math.max(0, tokens - unchanged);
+    const requests = (max - tokens) / growth;
+    return prices.read * Math.max(0, before - tokens) * requests >= (prices.write - prices.read) * rewritten;
+  };
 }
 
 /** All results outside a window of turns. */
