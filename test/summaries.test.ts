@@ -173,6 +173,34 @@ describe('fitAndStore with a summariser', () => {
     await store.close();
   });
 
+  it.each([
+    ['answer', (n: number) => (n === 1 ? 'x'.repeat(100_000) : 'short')],
+    ['reason', () => Promise.reject(new Error('<html>'.repeat(20_000)))],
+  ])('clips a long %s before it is recorded', async (_, answer) => {
+    const store = createMemoryStore();
+    const { messages } = await fitAndStore(history(9), options(store, writer(answer).summarize));
+    expect(summaryIn(messages)?.length).toBeLessThanOrEqual(1400);
+    for await (const line of store.export()) expect(JSON.stringify(line).length).toBeLessThan(30_000);
+  });
+
+  it('takes a time limit that no timer can hold as no limit', async () => {
+    const { summarize } = writer(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      return 'in time';
+    });
+    const patient = options(createMemoryStore(), summarize, { summarizeTimeoutMs: 3_000_000_000 });
+    expect((await fitAndStore(history(9), patient)).report.summary).toEqual({ by: 'model' });
+  });
+
+  it('keeps the words of the model where the rules continue its summary, and every field once', async () => {
+    const { summarize } = writer((n) => (n === 1 ? 'KEY FACT: the port is 8081.' : Promise.reject(new Error('busy'))));
+    const { messages } = await fitAndStore(history(30), options(createMemoryStore(), summarize));
+    const summary = summaryIn(messages) ?? '';
+    expect(summary).toContain('KEY FACT: the port is 8081.');
+    expect(summary.match(/^- Covers: /gm)).toHaveLength(1);
+    expect(Number(/^- Covers: (\d+)/m.exec(summary)?.[1])).toBeGreaterThan(24);
+  });
+
   it('counts failures in a row only: a success begins to count again', async () => {
     const { asked, summarize } = writer((n) => (n % 3 === 0 ? `summary ${n}` : Promise.reject(new Error('busy'))));
     await fitAndStore(history(60), options(createMemoryStore(), summarize));

@@ -128,7 +128,7 @@ export class ContextManager<M = ChatMessage> {
     this.#limit = checkedLimit({ ...own, maxInputTokens, maxOutputTokens });
   }
 
-  /** What stands in the context now. To be called again when it changed; a session tells by itself. */
+  /** Sets the messages in the context. To be called again when it changed; a session tells by itself. */
   setMessages(messages: readonly M[]): void {
     // Refuses what is no list, or one of a format that it cannot read.
     resolveFormat<M>(messages, this.#options.format);
@@ -243,6 +243,7 @@ export class ContextManager<M = ChatMessage> {
         'RESTART_LIMIT',
         `Expected at most ${this.#maxRestarts} restarts but this would be one more; raise maxRestarts, or end the session`,
       );
+    this.#checkKnown('restart');
     const carryover = this.carryover();
     const sessionNumber = this.sessionNumber + 1;
     this.#state = { ...FRESH, sessionNumber };

@@ -36,7 +36,9 @@ export function dropOldestTurns<M>(messages: readonly M[], options: DropOptions)
   if (maxTokens === undefined)
     throw badOption('dropOldestTurns option maxTokens', 'a whole number of 1 or more', maxTokens);
   const ledger = Ledger.of(messages, resolveFormat<M>(messages, format), { counter });
-  const keepMessages = ledger.rows.find((row) => row.hasCalls)?.from ?? 0;
+  // Where only a notice is left of the loop, everything else is the conversation.
+  const noLoop = ledger.notes.notice ? messages.length : 0;
+  const keepMessages = ledger.rows.find((row) => row.hasCalls)?.from ?? noLoop;
   const stages = [{ kind: 'drop', what: 'turns' }] as const;
   reduce(ledger, { max: maxTokens, measure: 'tokens', target: maxTokens, stages, window: 0, keepMessages });
   return {

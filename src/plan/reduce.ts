@@ -7,7 +7,7 @@ import { summarise } from './stages/summarise.ts';
 
 const NOTHING: Yielding = { outside: () => [], inside: () => [] };
 
-/** Brings a history below its budget. Answers how far it had to go; undefined where it fits already. */
+/** Brings a history below its budget. Returns how far it had to go; undefined where it fits already. */
 export function reduce<M>(ledger: Ledger<M>, budget: Budget, yielding = NOTHING): ReductionStage | undefined {
   let reached: ReductionStage | undefined;
   if (sizeOf(ledger, budget) <= budget.max) return reached;
@@ -15,8 +15,8 @@ export function reduce<M>(ledger: Ledger<M>, budget: Budget, yielding = NOTHING)
     if (sizeOf(ledger, budget) <= limitOf(stage, budget)) continue;
     apply(ledger, stage, budget, yielding);
     reached = reachOf(stage);
-    const isInVain = stage.kind === 'summarise' && stage.onlyIfEnough && sizeOf(ledger, budget) > budget.max;
-    if (!isInVain) continue;
+    const isStillTooLarge = stage.kind === 'summarise' && stage.onlyIfEnough && sizeOf(ledger, budget) > budget.max;
+    if (!isStillTooLarge) continue;
     ledger.undoRequest();
     for (const earlier of budget.stages.slice(0, i)) apply(ledger, earlier, budget, yielding);
   }

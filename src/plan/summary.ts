@@ -26,7 +26,7 @@ export interface SummaryAuthor {
   readonly because?: string;
 }
 
-/** A caller's own function that writes a summary. A promise can be awaited by some doors, and by some not. */
+/** A caller's own function that writes a summary. Only fitAndStore, sessions and runAgent await a promise. */
 export type SummaryWriter<R = string> = (messages: readonly never[], earlier: string | undefined) => R;
 
 /** Asks a caller's function now. A promise cannot be awaited here; any other answer that is no text is a failure. */
@@ -36,7 +36,7 @@ export function summarizeNow(of: string, writer: SummaryWriter<unknown>): Summar
     try {
       answer = writer(messages as readonly never[], earlier);
     } catch (error) {
-      return { failed: `summarize failed: ${error instanceof Error ? error.message : String(error)}` };
+      return failedBy(error);
     }
     if (typeof (answer as PromiseLike<unknown> | null)?.then === 'function') {
       // It may be rejected, and that must not end the process.
@@ -51,10 +51,17 @@ export function summarizeNow(of: string, writer: SummaryWriter<unknown>): Summar
   };
 }
 
+/** Longer answers are clipped before they are recorded; what is sent is clipped to `summaryMaxChars`. */
+const MAX_ANSWER = 16_000;
+
 /** The answer of a summariser, if it is one. */
 export function checkSummary(answer: unknown): string | Failed {
-  if (typeof answer === 'string' && answer.trim() !== '') return answer;
+  if (typeof answer === 'string' && answer.trim() !== '') return clipText(answer, MAX_ANSWER);
   return { failed: `summarize answered ${answer === '' ? 'an empty text' : typeof answer}` };
+}
+
+export function failedBy(error: unknown): Failed {
+  return { failed: `summarize failed: ${quote(error instanceof Error ? error.message : String(error), 200)}` };
 }
 
 interface NextSummary {
@@ -82,16 +89,23 @@ export function writeNextSummary({ earlier, told, maxChars: most, handle, summar
 
 function writeByRules(earlier: string | undefined, told: Told, options: WriteOptions): string {
   const known = earlier === undefined ? undefined : readSummary(earlier);
-  const own = writeSummary(continueSummary(known, told), options);
-  if (earlier === undefined || known) return own;
-  // A model wrote the earlier one: its words stay, as far as there is room.
-  const [header = '', ...lines] = own.split('\n');
-  const body = earlier.slice(earlier.indexOf('\n') + 1);
+  if (earlier === undefined || known) return writeSummary(continueSummary(known, told), options);
+  // A model wrote the earlier one: its words stay, and take half of the room.
+  const [, ...lines] = earlier.split('\n');
+  const words = lines.filter((text) => !FIELD.test(text)).join('\n');
+  const covered = Number(/^- Covers: (\d+) /m.exec(earlier)?.[1] ?? 0);
+  const summary = continueSummary(undefined, { ...told, messages: told.messages + covered });
+  const least = summaryHeader.length + (options.handle?.length ?? 0) + 3;
+  const own = writeSummary(summary, { ...options, maxChars: Math.max(least, options.maxChars / 2) });
+  const [header = '', ...fields] = own.split('\n');
   const room = options.maxChars - own.length - 1;
-  return room > 0 ? [header, clipText(body, room), ...lines].join('\n') : own;
+  return room > 0 ? [header, clipText(words, room), ...fields].join('\n') : own;
 }
 
-/** What a summary is made of. It can be read back from its own text, so that one may continue another. */
+/** A line of the rules. */
+const FIELD = /^- (?:Covers|Objective|Unresolved tasks|Key tool outcomes|Current constraints): /;
+
+/** The parts of a summary. It can be read back from its own text, so that one may continue another. */
 export interface Summary extends Omit<Told, 'outcomes'> {
   readonly outcomes: readonly string[];
   readonly failures: readonly Failure[];
@@ -108,7 +122,7 @@ export interface Outcome {
   readonly failed: boolean;
 }
 
-/** What is to be told of some messages. */
+/** The facts that a summary states about some messages. */
 export interface Told {
   readonly objective: string;
   readonly messages: number;
@@ -132,7 +146,7 @@ export function continueSummary(earlier: Summary | undefined, told: Told): Summa
   };
 }
 
-/** One line that can stand between semicolons. */
+/** One line without semicolons: they separate items. */
 const line = (text: string, max: number): string => quote(text, max).replaceAll(';', ',').replaceAll('×', 'x');
 
 const latest = (lines: readonly string[], max: number): string[] =>
@@ -203,7 +217,7 @@ const SHAPE = new RegExp(
     '\n- Key tool outcomes: (.*)\n- Current constraints: (.*)$',
 );
 
-/** Reads a summary back from its text; undefined if it is not of our making. */
+/** Reads a summary back from its text; undefined if the rules did not write it. */
 export function readSummary(text: string): Summary | undefined {
   const [, messages, objective, unresolved, outcomes, constraints] = SHAPE.exec(text) ?? [];
   if (messages === undefined) return undefined;

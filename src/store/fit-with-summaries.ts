@@ -48,7 +48,7 @@ async function writeMissing<M>(request: SummaryRequest, format: Format<M>, optio
   if (recorded !== undefined) return log.remember(request.replaced, recorded);
   const failures = Number(await store?.note(session, FAILURES)) || 0;
   log.failures = Math.max(log.failures, failures);
-  // The planner finds out by itself.
+  // The next plan sees `isOff` and uses the rules.
   if (log.isOff) return;
   const originals = await restoreOriginals(request.messages as readonly M[], format, store);
   const written = await askForSummary(writer, { messages: originals, earlier: request.earlier, timeoutMs });
@@ -79,7 +79,7 @@ async function readNote(
   }
 }
 
-const HANDLE = /p_[a-z2-7]{26}/;
+const HANDLE = /\bp_[a-z2-7]{26}\b/;
 
 /** Puts the whole texts back in the place of placeholders and cut results, as far as the store has them. */
 async function restoreOriginals<M>(

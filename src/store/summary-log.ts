@@ -1,5 +1,5 @@
 import type { Failed, Summarize, SummaryRequest } from '../plan/summary.ts';
-import { checkSummary } from '../plan/summary.ts';
+import { checkSummary, failedBy } from '../plan/summary.ts';
 
 /** Programs that are compiled without the types of Node and of browsers have no `AbortSignal`. */
 type Signal = typeof globalThis extends { AbortSignal: { prototype: infer S } } ? S : { readonly aborted: boolean };
@@ -14,7 +14,7 @@ export type AsyncSummaryWriter<M> = (
 /** How long a summary may take if the caller does not say. */
 export const SUMMARY_TIMEOUT_MS = 60_000;
 
-/** After so many failures in a row a conversation does without the caller's function. */
+/** After this many failures in a row, `summarize` is switched off. */
 export const MOST_FAILURES = 3;
 
 /**
@@ -24,7 +24,7 @@ export const MOST_FAILURES = 3;
 export class SummaryLog {
   readonly #written = new Map<string, string | Failed>();
   #missing: SummaryRequest | undefined;
-  /** In a row. */
+  /** Failures in a row. */
   failures = 0;
 
   get isOff(): boolean {
@@ -60,6 +60,9 @@ export class SummaryLog {
 
 const SWITCHED_OFF: Failed = { failed: `summarize was switched off after ${MOST_FAILURES} failures in a row` };
 
+/** A longer timer fires at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
 interface Asking<M> {
   readonly messages: readonly M[];
   readonly earlier: string | undefined;
@@ -74,15 +77,16 @@ export async function askForSummary<M>(
   const controller = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<Failed>((resolve) => {
-    timer = setTimeout(() => {
-      controller.abort();
-      resolve({ failed: `summarize took longer than ${timeoutMs} ms` });
-    }, timeoutMs);
+    timer = setTimeout(
+      () => {
+        controller.abort();
+        resolve({ failed: `summarize took longer than ${timeoutMs} ms` });
+      },
+      Math.min(timeoutMs, LONGEST_TIMER_MS),
+    );
   });
   const answer = Promise.resolve().then(() => writer(messages, earlier, controller.signal));
-  const checked = answer.then(checkSummary, (error: unknown): Failed => {
-    return { failed: `summarize failed: ${error instanceof Error ? error.message : String(error)}` };
-  });
+  const checked = answer.then(checkSummary, failedBy);
   try {
     return await Promise.race([checked, late]);
   } finally {

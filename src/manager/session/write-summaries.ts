@@ -11,7 +11,7 @@ export interface SummaryWriting<M> {
   readonly log: SummaryLog;
 }
 
-/** Has the summaries written that the view of a session needs, and records each before the next is asked for. */
+/** Writes the summaries that a session's view is missing, and records each before it asks for the next. */
 export async function writeSummaries<M>(
   conversation: Conversation<M>,
   writing: SummaryWriting<M> | undefined,

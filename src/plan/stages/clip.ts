@@ -34,10 +34,10 @@ function clipResults<M>(ledger: Ledger<M>, budget: Budget, goal: number, { least
 
 /** Cuts a result when it arrives: before it is ever cached, that costs nothing. */
 export function truncateArrival<M>(ledger: Ledger<M>, result: Result, maxTokens: number, strategy?: Truncation): void {
-  if (result.tokens > maxTokens) cut(ledger, result, { maxTokens, strategy, why: 'truncate' });
+  if (result.tokens > maxTokens && !result.masked) cut(ledger, result, { maxTokens, strategy, why: 'truncate' });
 }
 
-/** Cuts one result to so many tokens. */
+/** Cuts one result to `maxTokens`. */
 export function clipResult<M>(ledger: Ledger<M>, segment: number, maxTokens: number): void {
   const result = ledger.resultAt(segment);
   if (!result) return;
@@ -53,12 +53,12 @@ interface CutOptions {
 
 function cut<M>(ledger: Ledger<M>, result: Result, { maxTokens, strategy = 'both', why }: CutOptions): void {
   const { counter } = ledger;
-  // The text is short, so it is an image that is large.
+  // The text fits, so an image makes the result large: mask it.
   if (counter(result.text) <= maxTokens) ledger.mask(result.segment);
   else ledger.clip(result, (handle) => truncateResult(result.text, { maxTokens, strategy, counter, handle }), why);
 }
 
-/** No user's text is cut to less. */
+/** The fewest tokens that a user's text is cut to. */
 const LEAST_WORDS = 40;
 
 function clipWords<M>(ledger: Ledger<M>, budget: Budget, goal: number): void {

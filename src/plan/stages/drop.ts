@@ -31,7 +31,7 @@ function dropTurns<M>(ledger: Ledger<M>, budget: Budget): void {
   const groups = removable(ledger, ledger.turns, budget);
   const removed = oldestOf(ledger, budget, groups);
   if (!isWorthANotice(ledger, budget, removed) || leaveOut(ledger, removed)) return;
-  // Turns that cannot be written down stay: they could not be recalled.
+  // Turns that cannot be serialised stay: they could not be recalled.
   const writable = groups.filter((group) => ledger.write(ledger.removalOf(group)) !== undefined);
   leaveOut(ledger, oldestOf(ledger, budget, writable));
 }
@@ -64,7 +64,7 @@ function add(sizes: Record<Measure, number>, removal: Removal): void {
 
 /** Takes turns apart, so that one message can go without the others: also words that were never answered. */
 function dropMessages<M>(ledger: Ledger<M>, budget: Budget): void {
-  // An earlier cut may have done so, and what is apart no longer tells the system prompt from the rest.
+  // An earlier cut may have split them: after that the system prompt can no longer be told from the rest.
   if (!ledger.isSplit) ledger.splitTurns();
   dropTurns(ledger, budget);
 }
@@ -88,7 +88,7 @@ function noticeSize<M>(ledger: Ledger<M>, measure: Measure, more: number): numbe
   return sizeOfText(next) - (notice ? sizeOfText(writeNotice(notice)) : 0);
 }
 
-/** The framing of a message, and the most that one handle costs more than another. */
+/** The framing of a message, and the largest difference in tokens between two handles. */
 const NOTE_TOKENS = 2 * MESSAGE_TOKENS;
 
 /** A notice that is larger than the messages it counts would make the request larger. */

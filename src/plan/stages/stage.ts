@@ -41,7 +41,8 @@ export interface ClipStage {
   readonly ifNewestIsTooLarge?: true;
 }
 
-/** One step of a reduction, as data. A door is a list of these, run in order until the history fits. */
+/** One step of a reduction, as data. A door is a list of these, run in order until the history fits; a mask
+ * inside the window goes on to the target. */
 export type Stage = MaskStage | SummariseStage | DropStage | ClipStage;
 
 /** Dropping the other turns would not help where the newest alone is too large: it is clipped before any of them goes. */
@@ -71,7 +72,7 @@ export interface Budget {
   /** A cut goes down to this, so that the next turn does not cut again. */
   readonly target: number;
   readonly stages: readonly Stage[];
-  /** A summary leaves the last turns alone: so many. */
+  /** How many of the last turns a summary keeps. */
   readonly window: number;
   /** The conversation before the loop, in messages: it goes last. */
   readonly keepMessages?: number;

@@ -25,7 +25,7 @@ interface Range {
   readonly keepsQuestion: boolean;
 }
 
-/** Answers whether there was anything to summarise that pays. */
+/** Returns whether a summary was written. */
 export function summariseTurns<M>(ledger: Ledger<M>, budget: SummaryBudget, range: Range): boolean {
   const groups = removable(ledger, range.upTo, budget);
   // Groups that do not pay together may pay without the last: they would be summarised when this is fitted again.
