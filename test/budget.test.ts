@@ -11,7 +11,8 @@ import {
   type Policy,
   slidingWindow,
 } from '../src/index.ts';
-import { codeOf, contents, prose, range, reply, system, talk, toolTurn, user } from './seeds/support.ts';
+import { createMemorySession } from '../src/manager/index.ts';
+import { codeOf, contents, prose, range, reply, runLoop, system, talk, toolTurn, user } from './seeds/support.ts';
 
 /** An agent that reads and runs by turns; each result has about a quarter as many tokens as characters. */
 const agentRun = (turns: number, chars: number): ChatMessage[] => [
@@ -120,6 +121,18 @@ describe('what is left reads right', () => {
     for (const [i, said] of behind.entries())
       if (said.startsWith('question') && i + 1 < behind.length)
         expect(behind[i + 1]).toBe(said.replace('question', 'answer'));
+  });
+});
+
+describe('runAgent in a window that a few results fill', () => {
+  it('masks results inside the window of the policy before it restarts, and keeps the conversation', async () => {
+    const context = createMemorySession<ChatMessage>({ maxInputTokens: 32_000 });
+    const conversation = [...talk(6), user('Deploy only on Fridays.'), reply('I will.')];
+    await context.add(...conversation);
+    const { requests, result } = await runLoop({ iterations: 20, output: (n) => prose(60_000, `${n} `), context });
+    expect(result).toMatchObject({ status: 'complete', restarts: 0 });
+    for (const request of requests) expect(contents(request)).toEqual(expect.arrayContaining(contents(conversation)));
+    expect(contents(requests.at(-1) ?? []).filter((text) => /^step \d+$/.test(text))).toHaveLength(20);
   });
 });
 

@@ -12,6 +12,12 @@ export type ContextAction<M> =
   /** The window is full, and `maxRestarts` is reached. */
   | { readonly type: 'context-full'; readonly because: 'max-restarts' };
 
+/** How far `maskOldest` may go. */
+export interface MaskOptions {
+  /** Results inside the policy's window may go too, but never the newest turn's. */
+  readonly insideWindow?: boolean;
+}
+
 /** What `maskOldest` did. */
 export interface MaskResult<M> {
   /** What would be sent now. */

@@ -10,7 +10,7 @@ import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
 import { Calibration } from './calibration.ts';
 import { extractCarryover, withSummaryOf } from './carryover.ts';
-import type { ContextAction, MaskResult, Preflight, Restart } from './context-action.ts';
+import type { ContextAction, MaskOptions, MaskResult, Preflight, Restart } from './context-action.ts';
 import {
   type Beside,
   type ContextManagerOptions,
@@ -27,7 +27,7 @@ import {
   effectiveLimit,
   type LimitOptions,
 } from './effective-limit.ts';
-import { forceEpoch, onlyForced, previewEpoch } from './force-epoch.ts';
+import { type EpochGoal, forceEpoch, onlyForced, previewEpoch } from './force-epoch.ts';
 import { compressedNotice, restartNotice, windDownNotice } from './notices.ts';
 import { rememberingCounter } from './remembering-counter.ts';
 import { readUsage } from './usage.ts';
@@ -181,13 +181,17 @@ export class ContextManager<M = ChatMessage> {
     return { type: 'wind-down', notice: this.#notice };
   }
 
-  /** Masks the oldest results that the policy lets go: so many, or enough to fall below the soft threshold. */
-  maskOldest(results?: number): MaskResult<M> {
+  /**
+   * Masks the oldest results that the policy lets go: so many, or enough to fall below the soft threshold. With
+   * `insideWindow`, those inside the policy's window too, but never the newest turn's.
+   */
+  maskOldest(results?: number, { insideWindow = false }: MaskOptions = {}): MaskResult<M> {
     if (results !== undefined && !count.check(results))
       throw badOption('maskOldest argument results', count.expected, results);
     this.#checkKnown('maskOldest');
     const before = this.promptTokens;
-    const goal = results === undefined ? this.#goal(before) : { count: results };
+    const amount = results === undefined ? this.#goal(before) : { count: results };
+    const goal: EpochGoal = insideWindow ? { ...amount, inside: true } : amount;
     const { session } = this.#options;
     const forced = session?.force?.(goal) ?? forceEpoch(this.#view(), goal, this.#fitOptions());
     const { messages, masked, tokens, hidden, total } = forced;

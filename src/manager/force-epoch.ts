@@ -5,7 +5,8 @@ import type { Planner } from '../plan/planner.ts';
 import type { EpochRecord, Policy } from '../plan/policy.ts';
 
 /** How much a forced epoch should mask: exactly `count` results, or `least` and as many as save more than `saveTokens`. */
-export type EpochGoal = { readonly count: number } | { readonly least: number; readonly saveTokens: number };
+export type EpochGoal = ({ readonly count: number } | { readonly least: number; readonly saveTokens: number }) &
+  Pick<EpochRecord, 'inside'>;
 
 /** What a forced epoch did. */
 export interface ForcedEpoch<M> {
@@ -33,7 +34,12 @@ export function forceEpoch<M>(
   const last = chosen[chosen.length - 1];
   if (!last) return { ...resultOf(before, before), masked: 0, record: undefined };
   const { turns } = before.ledger;
-  const record = { turns, messages: messages.length, before: last.segment + 1 };
+  const record: EpochRecord = {
+    turns,
+    messages: messages.length,
+    before: last.segment + 1,
+    ...(goal.inside ? { inside: true } : {}),
+  };
   const epochs = [...(options.facts?.epochs ?? []), record];
   const after = plan(messages, format, { ...options, facts: { ...options.facts, epochs } });
   return { ...resultOf(before, after), masked: chosen.length, record };
@@ -65,7 +71,7 @@ function resultOf<M>(before: Planner<M>, after: Planner<M>): Omit<ForcedEpoch<M>
 }
 
 function chooseResults<M>(planner: Planner<M>, goal: EpochGoal): ReturnType<Planner<M>['forceable']> {
-  const results = planner.forceable();
+  const results = planner.forceable(goal);
   if ('count' in goal) return results.slice(0, goal.count);
   let [next, saved] = [0, 0];
   for (; next < results.length && (next < goal.least || saved <= goal.saveTokens); next++)

@@ -9,7 +9,7 @@ export { type CarryoverOptions, extractCarryover } from './carryover.ts';
 export { agentOptionsOf, policyOf, sessionOptionsOf, storeOptionsOf, sweepOptionsOf } from './config/config-options.ts';
 export type { Config } from './config/config-schema.ts';
 export { type CheckedConfig, type ConfigProblem, checkConfig, loadConfig, readConfig } from './config/read-config.ts';
-export type { ContextAction, MaskResult, Preflight, Restart } from './context-action.ts';
+export type { ContextAction, MaskOptions, MaskResult, Preflight, Restart } from './context-action.ts';
 export { type ContextGauge, contextGauge } from './context-gauge.ts';
 export { ContextManager } from './context-manager.ts';
 export type { Beside, ContextManagerOptions, ContextSource, ManagerState } from './context-manager-options.ts';

@@ -3,6 +3,7 @@ import { checkOptions, func } from '../options.ts';
 import type { Cut } from '../plan/held-cut.ts';
 import type { Counter } from '../tokens/counter.ts';
 import type { AgentContext } from './agent-context.ts';
+import type { MaskOptions } from './context-action.ts';
 import type { MessageWriter } from './message-writer.ts';
 import { sessionContinuity } from './notices.ts';
 import { resultsForOpen, skippedByRestart } from './open-calls.ts';
@@ -92,8 +93,8 @@ class MemorySession<M> implements AgentContext<M> {
     return withAuthor(rendered, this.#conversation.view);
   }
 
-  async mask(count?: number): Promise<MaskReport<M>> {
-    const { masked, total, reclaimedPct, notice } = this.manager.maskOldest(count);
+  async mask(count?: number, options?: MaskOptions): Promise<MaskReport<M>> {
+    const { masked, total, reclaimedPct, notice } = this.manager.maskOldest(count, options);
     return { masked, total, reclaimedPct, notice, messages: this.view() };
   }
 

@@ -2,6 +2,7 @@ import { PalimpsestError } from '../errors.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { AgentEvent } from './agent-event.ts';
+import type { MaskOptions } from './context-action.ts';
 import { effectiveLimit, limitForBudget } from './effective-limit.ts';
 import { messageWriter } from './message-writer.ts';
 import { windDownNotice } from './notices.ts';
@@ -74,6 +75,8 @@ export class RequestBudget<M> {
   async makeRoom(): Promise<string | undefined> {
     const { manager } = this.#context;
     this.#calmDown();
+    // Before the model must wrap up, results inside the policy's window go too: a restart would cost the conversation.
+    if (manager.isHard) await this.#mask(undefined, { insideWindow: true });
     let action = manager.evaluate();
     if (action.type === 'mask') {
       await this.#mask(action.count);
@@ -99,6 +102,8 @@ export class RequestBudget<M> {
   async #relieve(): Promise<void> {
     if (!this.#wouldOverflow()) return;
     await this.#mask();
+    // A decision of the agent does not go while a result could still be masked.
+    if (this.#wouldOverflow()) await this.#mask(undefined, { insideWindow: true });
     if (!this.#wouldOverflow()) return;
     await this.#wrapUp(windDownNotice(this.#nextPct()));
   }
@@ -124,8 +129,8 @@ export class RequestBudget<M> {
     return Math.min(100, (100 * this.#nextTokens()) / this.#windowTokens);
   }
 
-  async #mask(count?: number): Promise<void> {
-    const { masked, total, reclaimedPct, notice } = await this.#context.mask(count);
+  async #mask(count?: number, options?: MaskOptions): Promise<void> {
+    const { masked, total, reclaimedPct, notice } = await this.#context.mask(count, options);
     if (masked === 0) return;
     const saved = (reclaimedPct / 100) * this.#context.manager.contextLimit;
     this.#sent = { ...this.#sent, requestTokens: Math.max(0, this.#sent.requestTokens - saved) };

@@ -200,7 +200,11 @@ function sameAs(options: FitOptions, format: unknown): (other: unknown, otherFor
 }
 
 const epochsOf = ({ facts }: FitOptions): string =>
-  facts?.epochs ? facts.epochs.map(({ turns, messages, before = '' }) => `${turns}:${messages}:${before}`).join() : '';
+  facts?.epochs
+    ? facts.epochs
+        .map(({ turns, messages, before = '', inside = '' }) => `${turns}:${messages}:${before}:${inside}`)
+        .join()
+    : '';
 
 const BY_VALUE = new Set(['policy', 'facts', 'format']);
 const NAMES = (Object.keys(RULES) as (keyof FitOptions)[]).filter((name) => !BY_VALUE.has(name));

@@ -174,9 +174,11 @@ export class Planner<M> {
   }
 
   /** The results that a forced epoch could mask now, oldest first, and how much each would save. */
-  forceable(): readonly { readonly segment: number; readonly gain: number }[] {
+  forceable({
+    inside,
+  }: Pick<EpochRecord, 'inside'> = {}): readonly { readonly segment: number; readonly gain: number }[] {
     if (this.#policy.ignoresThresholds) return [];
-    const results = this.#outside().flatMap((segment) => this.#ledger.resultAt(segment) ?? []);
+    const results = this.#yielding(inside).flatMap((segment) => this.#ledger.resultAt(segment) ?? []);
     const gains = results.map((result) => ({ segment: result.segment, gain: this.#ledger.gain(result) }));
     return gains.filter(({ gain }) => gain > 0).sort((a, b) => a.segment - b.segment);
   }
@@ -301,7 +303,8 @@ export class Planner<M> {
   #force(epochs: readonly EpochRecord[]): number {
     if (epochs.length === 0) return 0;
     const end = Math.max(...epochs.map(({ before = 0 }) => before));
-    const segments = end === 0 ? [] : this.#outside().filter((segment) => segment < end);
+    const inside = epochs.some((epoch) => epoch.inside) || undefined;
+    const segments = end === 0 ? [] : this.#yielding(inside).filter((segment) => segment < end);
     return maskAll(this.#ledger, segments);
   }
 
@@ -320,13 +323,26 @@ export class Planner<M> {
     for (const budget of this.#budgets) {
       const stage = reduce(this.#ledger, budget, {
         outside: () => this.#outside(),
-        inside: () => this.#policy.inside?.(this.#ledger) ?? segmentsOf(this.#ledger.observations),
+        inside: () => this.#inside(),
       });
       const size = sizeOf(this.#ledger, budget);
       const because = `the budget of ${budget.max} ${budget.measure} was exceeded`;
       if (stage) decision = { act: 'over-limit', because, stage, limit: budget.max, size };
     }
     return decision;
+  }
+
+  /** The results that a forced epoch may mask: those outside the window, or those inside it too. */
+  #yielding(inside: true | undefined): readonly number[] {
+    if (!inside) return this.#outside();
+    const { lastRow } = this.#ledger;
+    return [...new Set([...this.#outside(), ...this.#inside()])].filter(
+      (segment) => this.#ledger.resultAt(segment)?.row !== lastRow,
+    );
+  }
+
+  #inside(): readonly number[] {
+    return this.#policy.inside?.(this.#ledger) ?? segmentsOf(this.#ledger.observations);
   }
 
   #outside(): readonly number[] {

@@ -63,6 +63,8 @@ export interface EpochRecord {
   readonly messages: number;
   /** Where it was forced: what may go of the results before this segment. Without it, the cache was cold. */
   readonly before?: number;
+  /** Results inside the window went too, but for the newest turn's. */
+  readonly inside?: true;
 }
 
 /** Why a policy did what it did. */

@@ -4,6 +4,7 @@ import type { Format } from '../../message.ts';
 import type { Cut } from '../../plan/held-cut.ts';
 import type { Hidden } from '../../plan/ledger/hidden.ts';
 import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
+import type { MaskOptions } from '../context-action.ts';
 import type { MessageWriter } from '../message-writer.ts';
 import { sessionContinuity } from '../notices.ts';
 import { resultsForOpen, skippedByRestart } from '../open-calls.ts';
@@ -157,8 +158,8 @@ export class DurableSession<M> implements Session<M> {
     return withAuthor(rendered, this.#conversation.view);
   }
 
-  async mask(count?: number): Promise<MaskReport<M>> {
-    const result = await this.#whenIdle(() => this.#manager.maskOldest(count));
+  async mask(count?: number, options?: MaskOptions): Promise<MaskReport<M>> {
+    const result = await this.#whenIdle(() => this.#manager.maskOldest(count, options));
     if (result.masked > 0) await this.#log.flush();
     const { masked, total, reclaimedPct, notice } = result;
     return { masked, total, reclaimedPct, notice, messages: this.view() };

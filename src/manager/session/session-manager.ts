@@ -1,5 +1,5 @@
 import { PalimpsestError } from '../../errors.ts';
-import type { ContextAction, MaskResult, Restart } from '../context-action.ts';
+import type { ContextAction, MaskOptions, MaskResult, Restart } from '../context-action.ts';
 import { ContextManager } from '../context-manager.ts';
 import type { ContextManagerOptions, ManagerState } from '../context-manager-options.ts';
 import { readUsage, type Usage } from '../usage.ts';
@@ -31,10 +31,10 @@ export class SessionManager<M> extends ContextManager<M> {
     if (read) this.#decisions.record(this.#usageEvent(read));
   }
 
-  override maskOldest(results?: number): MaskResult<M> {
+  override maskOldest(results?: number, options: MaskOptions = {}): MaskResult<M> {
     const { conversation, record, checkIdle } = this.#decisions;
     checkIdle();
-    const result = super.maskOldest(results);
+    const result = super.maskOldest(results, options);
     if (result.masked === 0) return result;
     const masks = conversation.view.masksTo(result.messages);
     // Shown at once; in the log a little later, or when it is waited for.

@@ -1,6 +1,7 @@
 import type { Format } from '../../message.ts';
 import type { Disk } from '../../store/embedded/disk.ts';
 import type { Store } from '../../store/store.ts';
+import type { MaskOptions } from '../context-action.ts';
 import type { ContextManager } from '../context-manager.ts';
 import type { Rendered, RenderOptions } from '../render-with-budget.ts';
 import type { SessionSettings } from '../session-settings.ts';
@@ -99,8 +100,8 @@ export interface Session<M> {
   view(): readonly M[];
   /** The view within a budget. What it hides is stored, and its cut is in the log, when it resolves. */
   render(budget?: RenderOptions<M>): Promise<Rendered<M>>;
-  /** Masks the oldest results now, whatever the policy would wait for. */
-  mask(count?: number): Promise<MaskReport<M>>;
+  /** Masks the oldest results now, whatever the policy would wait for; with `insideWindow`, also inside its window. */
+  mask(count?: number, options?: MaskOptions): Promise<MaskReport<M>>;
   /** Begins the next session with what must not be forgotten. Throws where `maxRestarts` is reached. */
   restart(reason?: string): Promise<void>;
   /** What to add to the system prompt: empty in the first session, else that and why the model was restarted. */
