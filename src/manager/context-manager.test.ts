@@ -226,7 +226,7 @@ describe('ContextManager', () => {
       expect(used(manager, 15_000).evaluate()).toEqual({ type: 'continue', because: 'nothing-to-mask' });
     });
 
-    it('nothing where it knows no messages: it refuses, so that nobody goes on with an empty list', () => {
+    it('nothing where it knows no messages: it refuses, so that no caller goes on with an empty list', () => {
       const manager = used(blind(), 950);
       for (const ask of [() => manager.maskOldest(3), () => manager.carryover(), () => manager.restart()])
         expect(errorOf(ask)).toMatchObject({ code: 'BAD_INPUT', message: expect.stringContaining('setMessages') });
