@@ -130,6 +130,14 @@ describe('fitAndStore with a summariser', () => {
     expect([first.asked.length, second.asked.length]).toEqual([1, 0]);
   });
 
+  it('asks once for a range that two calls need at the same time', async () => {
+    const { asked, summarize } = writer();
+    const store = createMemoryStore();
+    const [one, other] = await Promise.all([1, 2].map(() => fitAndStore(history(9), options(store, summarize))));
+    expect(asked).toHaveLength(1);
+    expect(one?.messages).toEqual(other?.messages);
+  });
+
   it('gives it the originals and the summary before, also where the history was carried forward', async () => {
     const store = createMemoryStore();
     const { asked, summarize } = writer();

@@ -35,7 +35,7 @@ export async function fitWithSummaries<M>(
     const fitted = fitWith(messages, options, log.find);
     const request = log.takeMissing();
     if (!request) return fitted;
-    await writeMissing(request, format, summaries);
+    await log.writeOnce(request.replaced, () => writeMissing(request, format, summaries));
   }
 }
 

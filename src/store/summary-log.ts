@@ -23,6 +23,7 @@ export const MOST_FAILURES = 3;
  */
 export class SummaryLog {
   readonly #written = new Map<string, string | Failed>();
+  readonly #pending = new Map<string, Promise<void>>();
   #missing: SummaryRequest | undefined;
   /** Failures in a row. */
   failures = 0;
@@ -44,6 +45,13 @@ export class SummaryLog {
     const missing = this.#missing;
     this.#missing = undefined;
     return missing;
+  }
+
+  /** Calls that run at the same time wait for one request. */
+  writeOnce(replaced: string, write: () => Promise<void>): Promise<void> {
+    const pending = this.#pending.get(replaced) ?? write().finally(() => this.#pending.delete(replaced));
+    this.#pending.set(replaced, pending);
+    return pending;
   }
 
   /** A summary that was recorded before: it says nothing about failures in a row. */
