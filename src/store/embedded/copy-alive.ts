@@ -4,6 +4,13 @@ import { type Generation, gapProblem } from './generation.ts';
 import { aligned, DELETION, isGap, type LogRecord, NOTE, REFERENCE, START, TEXT, TURN, USE } from './log.ts';
 import { decodeText, readAbout, readDeletion, readNote, readReference, readTurn, readUse } from './records.ts';
 
+/** Copies all that is alive at once. Answers what could not be read, and how many texts there were. */
+export function copyAlive(from: Generation, to: Generation): Pick<AliveCopy, 'problems' | 'texts'> {
+  const copy = new AliveCopy({ to, look: (use) => use(from) });
+  copy.step(Number.POSITIVE_INFINITY);
+  return copy;
+}
+
 interface CopyOptions {
   readonly to: Generation;
   /** Looks at the generation that is copied. */

@@ -59,6 +59,8 @@ export interface EmbeddedOptions {
 export interface StoreLimits extends Limits {
   /** Less than this is not worth a compaction. */
   readonly leastDead?: number;
+  /** How much a compaction copies at a time. */
+  readonly copyStepBytes?: number;
 }
 
 interface NewText {
@@ -224,7 +226,8 @@ export class EmbeddedStore implements Store {
       if (isInFuture && this.#options.mode === 'write') await this.#write(({ catalogue }) => catalogue.touch(session));
       sessions.push({ session, usedAt: isInFuture ? now : knownTimes(times, now).lastAt });
     }
-    return [...sessions, ...slicesOf(this.#read(({ catalogue }) => catalogue.looseTexts()))];
+    const loose = this.#read(({ catalogue }) => catalogue.looseTexts());
+    return [...sessions, ...slicesOf(loose.map(({ point, usedAt }) => ({ point, usedAt: usedAt || now })))];
   }
 
   async #remove(what: Removable): Promise<Removed> {
@@ -372,8 +375,9 @@ export class EmbeddedStore implements Store {
         const copy = new AliveCopy({ to: next, look: (use) => this.#read(use) });
         // Whoever writes faster than this copies must wait in the end.
         const most = 2 * this.#generation.end;
-        for (let copied = 0; copy.left > COPY_STEP_BYTES && copied < most; copied += COPY_STEP_BYTES) {
-          copy.step(COPY_STEP_BYTES);
+        const { copyStepBytes: step = COPY_STEP_BYTES } = limits ?? {};
+        for (let copied = 0; copy.left > step && copied < most; copied += step) {
+          copy.step(step);
           if (next.isDue) await next.checkpoint();
           await setImmediate();
           this.#prepareToWrite();

@@ -5,7 +5,13 @@ import { type Files, RecordingDisk } from './recording-disk.ts';
 export const FOLDER = '/store/default';
 
 /** Checkpoints and compactions all the time, and hardly a page in memory. */
-export const RESTLESS: StoreLimits = { checkpointBytes: 3000, checkpointPages: 6, cachePages: 3, leastDead: 2000 };
+export const RESTLESS: StoreLimits = {
+  checkpointBytes: 3000,
+  checkpointPages: 6,
+  cachePages: 3,
+  leastDead: 2000,
+  copyStepBytes: 600,
+};
 
 export const openOn = (
   disk: RecordingDisk,
