@@ -12,6 +12,7 @@ import { type Prices, toPrices } from '../plan/prices.ts';
 import { checkTenant } from '../store/check-input.ts';
 import { type Io, UsageError } from './io.ts';
 import { readCount } from './parse-options.ts';
+import { type Retention, retentionOf } from './retention.ts';
 import { readServeConfig } from './serve-config.ts';
 import { DEFAULT_TENANT } from './stores.ts';
 import { storePath } from './with-store.ts';
@@ -43,6 +44,8 @@ export interface ServeSettings {
   readonly store: string;
   /** Whose store it is where a request has no tenant of its own. */
   readonly tenant: string;
+  /** What is removed from the store, and when; undefined: nothing. */
+  readonly retention: Retention | undefined;
   readonly workers: number;
   /** Token to tenant, beside the one that is made. */
   readonly tenants: Readonly<Record<string, string>>;
@@ -66,6 +69,7 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
     isPublic: !isLoopback(host) || Object.keys(gateway.tokens ?? {}).length > 0,
     store: flags.store ?? store.postgres ?? store.path ?? storePath(undefined, io),
     tenant: readTenant(config),
+    retention: retentionOf(store),
     workers: readWorkers(flags.workers),
     tenants: Object.fromEntries(Object.entries(gateway.tokens ?? {}).map(([tenant, token]) => [token, tenant])),
     gateway: {

@@ -11,6 +11,10 @@ export class Conversation {
   /** The handles and turns that the store is known to have. */
   readonly stored = new Set<string>();
   hasEvents = false;
+  /** When the store was told that it is in use. */
+  touchedAt = Number.NEGATIVE_INFINITY;
+  /** The deletions in the store when `stored` was true. */
+  #deletions: number | undefined;
   /** Whether a provider has answered any request of it. */
   isUsed = false;
   readonly #events = new Map<string, GatewayEvent[]>();
@@ -27,6 +31,19 @@ export class Conversation {
 
   get hasAnyEvent(): boolean {
     return this.#events.size > 0;
+  }
+
+  /** Whether something was deleted since this was asked last: then nothing is known to be stored. */
+  isForgotten(deletions: number): boolean {
+    const isChanged = this.#deletions !== undefined && this.#deletions !== deletions;
+    this.#deletions = deletions;
+    if (isChanged) this.stored.clear();
+    return isChanged;
+  }
+
+  /** Events that were recorded, as far as is known. */
+  get recorded(): readonly GatewayEvent[] {
+    return [...this.#events.values()].flat().filter((event) => !this.#pending.has(event));
   }
 
   eventsAt(prefix: string): readonly GatewayEvent[] {

@@ -1,3 +1,4 @@
+import { USE_EVERY_MS } from '../store/prune.ts';
 import type { ConversationMemory } from './conversation-memory.ts';
 import { type Decided, decide, type GatewayRequest, openRequest, type StoreTrouble } from './decide.ts';
 import type { GatewayEvent } from './events.ts';
@@ -37,6 +38,7 @@ async function prepare(context: GatewayContext, request: GatewayRequest, purpose
   if (!conversation) return decide(opened, { ...context.facts, now: context.now(), memory });
   const gate = context.tenants.opened(tenant) ?? (await gateOf(context, tenant));
   const storeTrouble = await learnEvents(context, { gate, memory, conversation });
+  if (typeof gate !== 'string' && !isCountTokens) await keepInUse(context, { gate, memory, conversation });
   const decided = decide(opened, { ...context.facts, now: context.now(), memory, storeTrouble });
   if (storeTrouble) warnOf(context, storeTrouble);
   if (isCountTokens || (decided.fresh.length === 0 && decided.events.length === 0)) return decided;
@@ -75,6 +77,19 @@ async function learnEvents(
   if (typeof events === 'string') return events;
   memory.learnEvents(conversation, events);
   return undefined;
+}
+
+/** Has the store remove it last, and store again what was removed: this request carries the originals. */
+async function keepInUse(
+  { now }: GatewayContext,
+  { gate, memory, conversation }: Asked & { gate: StoreGate },
+): Promise<void> {
+  const known = memory.conversation(conversation);
+  const deletions = await gate.deletions();
+  if (typeof deletions === 'number' && known.isForgotten(deletions)) gate.record(conversation, known.recorded);
+  if (known.stored.size === 0 || now() - known.touchedAt < USE_EVERY_MS) return;
+  known.touchedAt = now();
+  gate.touch(conversation);
 }
 
 function warnOf(context: GatewayContext, code: StoreTrouble): void {

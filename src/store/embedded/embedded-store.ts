@@ -189,7 +189,7 @@ export class EmbeddedStore implements Store {
       const isOver = this.#generation.diskBytes > (options.maxBytes ?? Number.POSITIVE_INFINITY);
       const { deadBytes } = this.#generation.catalogue.counts;
       if (this.#isWorthCompacting() || (isOver && deadBytes > 0))
-        await this.#alone(() => this.#compact({ force: true }));
+        await this.#alone(() => this.#compact({ force: true, isBackground: true }));
       return report;
     });
   }
@@ -211,6 +211,7 @@ export class EmbeddedStore implements Store {
       usedBytes: async () => this.#read(usedBytesOf),
       remove: async (what, { dryRun, gone }) => {
         await setImmediate();
+        this.#check();
         return dryRun ? this.#freedBy(what, gone) : this.#remove(what);
       },
     };

@@ -8,6 +8,7 @@ import type { Store } from '../store.ts';
 import { nodeDisk } from './disk.ts';
 import { EmbeddedStore, type StoreLimits } from './embedded-store.ts';
 import { Lock } from './lock.ts';
+import { serveRequests } from './requests.ts';
 
 /** Opens a store, for tests with checkpoints and compactions as often as they like. */
 export async function openWithLimits(options: OpenStoreOptions, limits: StoreLimits = {}): Promise<Store> {
@@ -31,9 +32,13 @@ async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
   await nodeDisk.makeFolder(folder);
   chmodSync(folder, 0o700);
   const lock = Lock.take(join(folder, 'lock'));
-  const release = () => lock.release();
+  let stopServing = (): void => {};
+  const release = () => {
+    stopServing();
+    lock.release();
+  };
   try {
-    return await EmbeddedStore.open({
+    const store = await EmbeddedStore.open({
       disk: nodeDisk,
       folder,
       mode: 'write',
@@ -41,6 +46,8 @@ async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
       mayWrite: () => lock.check(),
       onClose: release,
     });
+    stopServing = serveRequests(folder, store);
+    return store;
   } catch (error) {
     release();
     throw error;
