@@ -27,7 +27,8 @@ export async function storeHidden<M>(
   const all = (): Hidden[] => [...conversation.view.hidden, ...rendered];
   const fresh = (): Hidden[] => all().filter(({ handle }) => !stored.has(handle));
   if (atLeastChars > 0 && fresh().reduce((sum, { text }) => sum + text.length, 0) < atLeastChars) return;
-  if (fresh().length === 0 && stored.size > 0) await store.touch?.(id);
+  // A store that fails here keeps nobody from a request that needs nothing stored. The next one tries again.
+  if (atLeastChars === 0 && fresh().length === 0) await store.touch?.(id).catch(() => {});
   // More may be hidden meanwhile.
   for (let items = fresh(); items.length > 0; items = fresh()) {
     await store.putMany(items.map((hidden) => ({ text: hidden.text, about: aboutOf(hidden, id) })));
