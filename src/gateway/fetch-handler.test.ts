@@ -52,7 +52,7 @@ function start() {
   };
   const handle = createFetchHandler(options);
   const post = (path: string, body: string) =>
-    handle(new Request(`http://gateway${path}`, { method: 'POST', body, headers: { authorization: 'Bearer k' } }));
+    handle(new Request(`http://localhost${path}`, { method: 'POST', body, headers: { authorization: 'Bearer k' } }));
   return { handle, post, records };
 }
 
@@ -79,16 +79,16 @@ describe('createFetchHandler', () => {
 
   it('lets everything else pass through, and follows no redirect', async () => {
     const { handle, post } = start();
-    expect((await handle(new Request('http://gateway/v1/models'))).status).toBe(200);
+    expect((await handle(new Request('http://localhost/v1/models'))).status).toBe(200);
     expect((await post('/v1/gone', 'x')).status).toBe(307);
     expect(received.at(-1)).toMatchObject({ url: '/v1/gone', body: 'x' });
   });
 
   it('says where the upstream is missing, and needs a token where it is public', async () => {
     const missing = createFetchHandler({ upstreams: { openai: 'http://127.0.0.1:1' } });
-    expect((await missing(new Request('http://gateway/v1/models'))).status).toBe(502);
+    expect((await missing(new Request('http://localhost/v1/models'))).status).toBe(502);
     const open = createFetchHandler({ upstreams: { openai: url }, isPublic: true, token: 'a-token-of-16-letters' });
-    expect((await open(new Request('http://gateway/v1/models'))).status).toBe(401);
-    expect((await open(new Request('http://gateway/as/a-token-of-16-letters/v1/models'))).status).toBe(200);
+    expect((await open(new Request('http://localhost/v1/models'))).status).toBe(401);
+    expect((await open(new Request('http://localhost/as/a-token-of-16-letters/v1/models'))).status).toBe(200);
   });
 });

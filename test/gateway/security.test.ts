@@ -46,15 +46,15 @@ describe('a client cannot choose the upstream', () => {
     'CONNECT evil.example:443 HTTP/1.1',
   ])('with %s', async (line) => {
     const { port, upstream } = await start();
-    const answer = await sendRaw(port, `${line}\r\nhost: x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
+    const answer = await sendRaw(port, `${line}\r\nhost: localhost\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     expect(upstream.received).toEqual([]);
   });
 
-  it('with a Host, a forwarding header or a redirect of its own', async () => {
-    const { port, upstream } = await start();
+  it('with a Host or a forwarding header of its own', async () => {
+    const { port, upstream } = await start({ hosts: ['gateway.example'] });
     const headers = [
-      'host: evil.example',
+      'host: gateway.example',
       'x-forwarded-host: evil.example',
       'x-upstream: http://evil.example',
       'forwarded: host=evil.example',
@@ -65,7 +65,7 @@ describe('a client cannot choose the upstream', () => {
 });
 
 describe('a client cannot smuggle a request', () => {
-  const smuggled = 'GET /smuggled HTTP/1.1\r\nhost: x\r\n\r\n';
+  const smuggled = 'GET /smuggled HTTP/1.1\r\nhost: localhost\r\n\r\n';
   it.each([
     ['two lengths', 'content-length: 5\r\ncontent-length: 6\r\n\r\nhello1'],
     ['a length and chunks', `content-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${smuggled}`],
@@ -77,14 +77,14 @@ describe('a client cannot smuggle a request', () => {
     ['a bad chunk size', `transfer-encoding: chunked\r\n\r\n-1\r\n${smuggled}`],
   ])('by %s', async (_what, rest) => {
     const { port, upstream } = await start();
-    const answer = await sendRaw(port, `POST /v1/files HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${rest}`);
+    const answer = await sendRaw(port, `POST /v1/files HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n${rest}`);
     expect(upstream.received.map(({ url }) => url)).not.toContain('/smuggled');
     expect(answer).not.toMatch(/HTTP\/1\.1 200[\s\S]*HTTP\/1\.1 200/);
   });
 
   it('in a header that the upstream would read as two', async () => {
     const { port, upstream } = await start();
-    await sendRaw(port, 'GET /v1/models HTTP/1.1\r\nhost: x\r\nx-a: 1\rx-b: 2\r\nconnection: close\r\n\r\n');
+    await sendRaw(port, 'GET /v1/models HTTP/1.1\r\nhost: localhost\r\nx-a: 1\rx-b: 2\r\nconnection: close\r\n\r\n');
     for (const { headers } of upstream.received) expect(headers).not.toHaveProperty('x-b');
   });
 });

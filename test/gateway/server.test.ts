@@ -74,9 +74,14 @@ describe('a request', () => {
       'expect: 100-continue',
       'X-Kept: yes',
     ];
-    await sendRaw(port, `POST /v1/files HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n${lines.join('\r\n')}\r\n\r\n{}`);
+    await sendRaw(
+      port,
+      `POST /v1/files HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n${lines.join('\r\n')}\r\n\r\n{}`,
+    );
     const names = upstream.received[0]?.rawHeaders.filter((_, i) => i % 2 === 0);
-    expect(names?.map((name) => name.toLowerCase()).sort()).toEqual(['connection', 'content-length', 'host', 'x-kept']);
+    expect(names?.map((name) => name.toLowerCase()).sort()).toEqual([
+      ...['connection', 'content-length', 'host', 'x-kept', 'x-palimpsest-via'],
+    ]);
     expect(names).toContain('X-Kept');
   });
 
