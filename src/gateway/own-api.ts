@@ -6,9 +6,11 @@ import { answerError, answerJson } from './answer.ts';
 import type { Status } from './receipt.ts';
 import type { Records } from './records.ts';
 import { isEventSession, sessionOf } from './sessions.ts';
+import type { Work } from './work.ts';
 
 export interface ApiOptions {
   readonly records: Records;
+  readonly work: Work;
   /** Whose token the request carries. */
   readonly tenant: string;
   storeOf(tenant: string): Promise<Store>;
@@ -67,9 +69,10 @@ const answers: Readonly<Record<string, Answer>> = {
     return { handle: id, ...recalled, refs };
   },
   search: async ({ tenant, storeOf, query }) => search(await storeOf(tenant), query),
-  events: async ({ tenant, records, request, response }) => {
+  events: async ({ tenant, records, work, request, response }) => {
     const book = records.book(tenant);
     streamEvents((watcher) => book.watch(watcher), request, response);
+    work.endAtClose(response);
     return undefined;
   },
 };

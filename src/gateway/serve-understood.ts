@@ -7,6 +7,7 @@ import { passThrough, type Served } from './pass-through.ts';
 import { decidePlain } from './plain-request.ts';
 import { prepareRequest, recordEvents } from './prepare-request.ts';
 import { decodeBody, readBody } from './read-body.ts';
+import { redactCredentials } from './redact.ts';
 import { settleRequest } from './settle-request.ts';
 import { leaveUnread } from './unread.ts';
 import { UsageReader } from './usage-reader.ts';
@@ -70,7 +71,9 @@ async function send(context: GatewayContext, served: Served, { encoded, decided 
   const first = new Answering(decided.body !== undefined);
   const outcome = await sendOnce(context, served, { encoded, outgoing: decided, watch: first });
   if (outcome.kind !== 'held') return { outcome, sent: await first.sent(outcome) };
-  const refused = { status: outcome.status, text: await textOf(outcome.body, outcome.headers) };
+  const { rawHeaders, url = '' } = served.request;
+  const said = await textOf(outcome.body, outcome.headers);
+  const refused = { status: outcome.status, text: redactCredentials(said, { rawHeaders, url }) };
   const second = new Answering(false, (status) => {
     if (served.route.isCountTokens) return;
     const events = decided.refused({ ...refused, originalTaken: status < 400 });
@@ -127,11 +130,13 @@ function sendOnce(context: GatewayContext, served: Served, { encoded, outgoing, 
 function toOutgoing(context: GatewayContext, { request, route }: Served, { body, headers }: Outgoing, encoded: Buffer) {
   // A body that was decoded to be edited is sent as it is.
   const isDecoded = body !== undefined && request.headers['content-encoding'] !== undefined;
+  const upstream = context.upstreams[route.provider];
+  const changes = { ...headers, ...context.hops.next(request.headers, upstream) };
   return {
-    upstream: context.upstreams[route.provider],
+    upstream,
     method: 'POST',
     target: route.target,
-    headers: forwardedHeaders(request.rawHeaders, isDecoded ? { ...headers, 'content-encoding': '' } : headers),
+    headers: forwardedHeaders(request.rawHeaders, isDecoded ? { ...changes, 'content-encoding': '' } : changes),
     body: body ?? encoded,
   };
 }
