@@ -1,10 +1,11 @@
+import { requestLimits } from '../limits.ts';
 import type { Api, Decided, Outgoing } from './decide.ts';
 import { createGatewayContext, type GatewayContext } from './gateway-context.ts';
 import { checkGatewayOptions, type GatewayOptions } from './gateway-options.ts';
 import { forwardedHeaders } from './headers.ts';
 import { codeOf } from './log.ts';
 import { prepareRequest, recordEvents } from './prepare-request.ts';
-import { decodeBody, MOST_BODY_BYTES } from './read-body.ts';
+import { decodeBody } from './read-body.ts';
 import { type Route, routeOf } from './route.ts';
 import { isRefusal } from './serve-understood.ts';
 import { settleRequest } from './settle-request.ts';
@@ -75,7 +76,7 @@ async function serve(context: GatewayContext, asked: Asked): Promise<Response> {
 }
 
 async function decideOn(context: GatewayContext, { route, headers, tenant }: Asked, encoded: Buffer): Promise<Decided> {
-  if (encoded.length > MOST_BODY_BYTES) return leaveUnread('too-large');
+  if (encoded.length > requestLimits.bodyBytes) return leaveUnread('too-large');
   const body = await decodeBody(encoded, headers['content-encoding'] ?? '');
   if (!body) return leaveUnread('content-encoding');
   const { api, path, provider, isCountTokens } = route;

@@ -1,9 +1,8 @@
+import { requestLimits } from '../limits.ts';
+
 /** What `JsonScan.scan` answers in the place of an end. */
 export const NOT_JSON = -1;
 export const TOO_DEEP = -2;
-
-/** Deeper nesting is passed through. */
-const MOST_DEPTH = 256;
 
 /** Nothing that is edited or counted stands deeper inside a message: what is below is checked, and its places are not kept. */
 const KEPT_DEPTH = 10;
@@ -31,8 +30,8 @@ export class JsonScan {
   /** The number of the value behind all that a value holds. */
   #nexts = new Int32Array(256);
   /** The values that are open, outermost first; -1 for those whose places are not kept. */
-  readonly #open = new Int32Array(MOST_DEPTH);
-  readonly #isObject = new Uint8Array(MOST_DEPTH);
+  readonly #open = new Int32Array(requestLimits.jsonDepth);
+  readonly #isObject = new Uint8Array(requestLimits.jsonDepth);
   /** Of the lists and objects that were looked into: most are more than once. */
   readonly #elements = new Map<number, readonly number[]>();
   readonly #members = new Map<number, readonly Member[]>();
@@ -50,7 +49,7 @@ export class JsonScan {
       i = skipSpace(bytes, i);
       const first = bytes[i] as number;
       if (first === OPEN_OBJECT || first === OPEN_LIST) {
-        if (depth + outerDepth >= MOST_DEPTH) return TOO_DEEP;
+        if (depth + outerDepth >= requestLimits.jsonDepth) return TOO_DEEP;
         open[depth] = depth < KEPT_DEPTH ? this.#add(i) : -1;
         isObject[depth] = first === OPEN_OBJECT ? 1 : 0;
         depth += 1;

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, inflateRaw } from 'node:zlib';
-
-/** Larger bodies stream through unread. */
-export const MOST_BODY_BYTES = 64 * 1024 * 1024;
-const MOST_RATIO = 100;
+import { requestLimits } from '../limits.ts';
 
 /** The whole body, or undefined where it is too large: then the request can still be read from its first byte. */
-export function readBody(request: IncomingMessage, mostBytes = MOST_BODY_BYTES): Promise<Buffer | undefined> {
+export function readBody(
+  request: IncomingMessage,
+  mostBytes: number = requestLimits.bodyBytes,
+): Promise<Buffer | undefined> {
   if (Number(request.headers['content-length'] ?? 0) > mostBytes) return Promise.resolve(undefined);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -42,6 +42,6 @@ export async function decodeBody(body: Buffer, encoding: string): Promise<Buffer
   const name = encoding.trim().toLowerCase();
   if (name === '' || name === 'identity') return body;
   const decode = Object.hasOwn(decoders, name) ? decoders[name] : undefined;
-  const maxOutputLength = Math.min(MOST_BODY_BYTES, body.length * MOST_RATIO);
+  const maxOutputLength = Math.min(requestLimits.bodyBytes, body.length * requestLimits.bodyRatio);
   return decode?.(body, { maxOutputLength }).catch(() => undefined);
 }

@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../errors.ts';
+import { requestLimits } from '../limits.ts';
 import type { Store } from '../store/store.ts';
 import type { Decided, StoreTrouble } from './decide.ts';
 import { loadEvents, toItems } from './event-store.ts';
@@ -7,8 +8,7 @@ import type { Status } from './receipt.ts';
 import { sessionOf } from './sessions.ts';
 
 /** What stands in the way of a request waits no longer than this. */
-const MOST_WAIT_MS = 250;
-export const TOO_SLOW = `it took more than ${MOST_WAIT_MS} ms`;
+export const TOO_SLOW = `it took more than ${requestLimits.storeWaitMs} ms`;
 
 /** The store as requests see it: in time, or not at all. */
 export class StoreGate {
@@ -85,7 +85,7 @@ export class StoreGate {
 export async function inTime<T>(asked: Promise<T>): Promise<T | 'late'> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(resolve, MOST_WAIT_MS, 'late');
+    timer = setTimeout(resolve, requestLimits.storeWaitMs, 'late');
   });
   try {
     return await Promise.race([asked, late]);

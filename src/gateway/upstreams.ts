@@ -1,4 +1,5 @@
 import { Pool } from 'undici';
+import { requestLimits } from '../limits.ts';
 import { badOption, checkOptions, text } from '../options.ts';
 import type { Provider } from './route.ts';
 
@@ -31,7 +32,7 @@ export function openUpstreams(given: Partial<Readonly<Record<Provider, string>>>
 }
 
 /** A model may think for an hour before it answers: the client's own patience governs. */
-const LIMITS: Pool.Options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: 30_000 } };
+const LIMITS: Pool.Options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: requestLimits.connectMs } };
 
 /** Splits the address of an upstream into its origin and a path of its own. */
 export function readAddress(provider: string, address: string): { readonly origin: string; readonly prefix: string } {

@@ -1,3 +1,4 @@
+import { answerLimits } from '../limits.ts';
 import type { Prices } from '../plan/prices.ts';
 import { clipText } from '../text.ts';
 import type { Entry } from './book.ts';
@@ -91,7 +92,7 @@ export function writeReceipt(settled: Settled): Entry {
   if (decision.rent !== undefined) receipt.rent = decision.rent;
   if (decision.price !== undefined) receipt.price = decision.price;
   if (usage?.droppedThinking) receipt.droppedThinking = usage.droppedThinking;
-  if (refused) receipt.refused = { status: refused.status, text: clipText(refused.text, MOST_REFUSAL_CHARS) };
+  if (refused) receipt.refused = { status: refused.status, text: clipText(refused.text, answerLimits.refusalChars) };
   return { receipt, title: settled.previous ? '' : titleOf(decided) };
 }
 
@@ -100,7 +101,6 @@ const titleOf = ({ conversation, title }: Decided): string =>
 
 /** The conversation of all requests that were not read. */
 const UNREAD = 'unread';
-const MOST_REFUSAL_CHARS = 500;
 
 const NO_TOKENS: Tokens = { tokens: 0, cached: 0, written: 0 };
 const NOTHING_BILLED = { sent: NO_TOKENS, without: NO_TOKENS };
