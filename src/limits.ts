@@ -9,13 +9,13 @@ export const requestLimits = {
   bodyBytes: 64 * 1024 * 1024,
   /** A compressed body that grows to more than so many times its size passes through unread. */
   bodyRatio: 100,
-  /** A request with more JSON values (keys count too) passes through unread. Set with `gateway.limits.json_values`. */
-  jsonValues: 1_000_000,
-  /** A request whose JSON takes longer to read passes through unread. Set with `gateway.limits.scan_ms`. */
-  scanMs: 1000,
+  /** A request with more JSON values passes through unread. Set with `gateway.limits.json_values`. */
+  jsonValues: 250_000,
+  /** A request that takes longer to read passes through unread. Set with `gateway.limits.scan_ms`. */
+  scanMs: 2000,
   /** A request with deeper nested JSON passes through unread. */
   jsonDepth: 256,
-  /** A longer model name is cut in receipts, and the request passes through unread. */
+  /** A request with a longer model name passes through unread. */
   modelChars: 256,
   /** A longer path is cut in receipts. */
   pathChars: 512,
@@ -31,12 +31,18 @@ export const answerLimits = {
   bytes: 64 * 1024 * 1024,
   /** A longer event, or a longer answer that is one document, is not searched for usage. */
   eventBytes: 16 * 1024 * 1024,
-  /** An answer that decompresses to more than so many times its size is no longer read for usage. */
+  /** An event or document with more JSON values is not searched for usage. */
+  jsonValues: 250_000,
+  /** An answer that takes longer to read is no longer read for usage. */
+  readMs: 1000,
+  /** An answer that decompresses to more than so many times its size, and to more than 1 MiB, is no longer read for usage. */
   ratio: 100,
-  /** A larger number of tokens, or a negative one, is taken as no number. */
+  /** If usage has a larger number, it is not believed: the tokens are estimated. */
   tokens: 1_000_000_000,
   /** The rest of a longer refusal of an edited request is dropped. */
   refusalBytes: 256 * 1024,
+  /** A compressed refusal that is longer is not read. */
+  decodedRefusalBytes: 1024 * 1024,
   /** The text of a longer refusal is cut in its receipt. */
   refusalChars: 500,
 } as const;
@@ -51,7 +57,7 @@ export const recordLimits = {
   receipts: 10_000,
   /** Further masks of a conversation are not listed. */
   masksPerConversation: 2000,
-  /** A longer tool name is cut in the list of masks. */
+  /** A longer tool name is cut in the store and in the list of masks. */
   toolChars: 128,
   /** The connection of a page that reads its events more slowly is closed. */
   unreadEventBytes: 4 * 1024 * 1024,
@@ -65,6 +71,8 @@ export const memoryLimits = {
   conversations: 10_000,
   /** The oldest branch of a conversation is forgotten. */
   branchesPerConversation: 16,
+  /** The handles that a conversation is known to have stored are forgotten, and stored again with its next request. */
+  storedPerConversation: 10_000,
   /** The system prompts and tool lists unused for longest are forgotten. */
   prompts: 64,
   /** All calibrations are forgotten and learnt again. */

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { isLoopback } from '../gateway/guard.ts';
-import type { GatewayOptions, Provider } from '../gateway/index.ts';
+import type { GatewayLimits, GatewayOptions, Provider } from '../gateway/index.ts';
 import { officialHosts, readAddress } from '../gateway/upstreams.ts';
 import { parsePrices } from '../lab/contender.ts';
 import { ownPricesOf, policyOf } from '../manager/config/config-options.ts';
@@ -46,7 +46,12 @@ export interface ServeSettings {
   readonly workers: number;
   /** Token to tenant, beside the one that is made. */
   readonly tenants: Readonly<Record<string, string>>;
-  readonly gateway: Pick<GatewayOptions, 'upstreams' | 'policy' | 'prices' | 'maxTokens' | 'boundThinking' | 'hosts'>;
+  readonly gateway: Pick<
+    GatewayOptions,
+    'upstreams' | 'policy' | 'prices' | 'maxTokens' | 'boundThinking' | 'hosts' | 'limits'
+  >;
+  /** The default if not given. */
+  readonly searchThreads: number | undefined;
 }
 
 /** Flags come before every file. */
@@ -68,7 +73,9 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
     tenant: readTenant(config),
     workers: readWorkers(flags.workers),
     tenants: Object.fromEntries(Object.entries(gateway.tokens ?? {}).map(([tenant, token]) => [token, tenant])),
+    searchThreads: gateway.limits?.search_threads,
     gateway: {
+      limits: limitsOf(gateway.limits),
       upstreams: { ...gateway.upstreams, ...readUpstreams(flags.upstream ?? []) } as Record<Provider, string>,
       hosts: [...(gateway.allowed_hosts ?? []), ...(flags['allow-host'] ?? [])],
       ...(policy === undefined ? {} : { policy }),
@@ -76,6 +83,16 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
       ...(maxTokens === undefined ? {} : { maxTokens }),
       ...(boundThinking === undefined ? {} : { boundThinking: boundThinking as 'keep' }),
     },
+  };
+}
+
+function limitsOf(limits: NonNullable<Config['gateway']>['limits'] = {}): Partial<GatewayLimits> {
+  const { body_bytes: bodyBytes, json_values: jsonValues, scan_ms: scanMs, answer_bytes: answerBytes } = limits;
+  return {
+    ...(bodyBytes === undefined ? {} : { bodyBytes }),
+    ...(jsonValues === undefined ? {} : { jsonValues }),
+    ...(scanMs === undefined ? {} : { scanMs }),
+    ...(answerBytes === undefined ? {} : { answerBytes }),
   };
 }
 

@@ -1,4 +1,3 @@
-import { requestLimits } from '../limits.ts';
 import type { Api, Decided, Outgoing } from './decide.ts';
 import { createGatewayContext, type GatewayContext } from './gateway-context.ts';
 import { checkGatewayOptions, type GatewayOptions } from './gateway-options.ts';
@@ -65,7 +64,7 @@ async function serve(context: GatewayContext, asked: Asked): Promise<Response> {
     const events = decided.refused({ ...refused, originalTaken: answer.status < 400 });
     recordEvents(context, asked.tenant, decided.conversation, events);
   }
-  return watched(answer, (usage, streamed) => {
+  return watched(answer, context.limits.answerBytes, (usage, streamed) => {
     const { tenant, route } = asked;
     const times = { startedAt, overheadMs, totalMs: performance.now() - began };
     const { status } = answer;
@@ -76,8 +75,8 @@ async function serve(context: GatewayContext, asked: Asked): Promise<Response> {
 }
 
 async function decideOn(context: GatewayContext, { route, headers, tenant }: Asked, encoded: Buffer): Promise<Decided> {
-  if (encoded.length > requestLimits.bodyBytes) return leaveUnread('too-large');
-  const body = await decodeBody(encoded, headers['content-encoding'] ?? '');
+  if (encoded.length > context.limits.bodyBytes) return leaveUnread('too-large', context.limits);
+  const body = await decodeBody(encoded, headers['content-encoding'] ?? '', context.limits.bodyBytes);
   if (!body) return leaveUnread('content-encoding');
   const { api, path, provider, isCountTokens } = route;
   return prepareRequest(context, { api: api as Api, path, headers, body }, { tenant, provider, isCountTokens });
@@ -109,9 +108,10 @@ async function send(
 /** The same answer; when it has passed, what the provider counted. */
 function watched(
   answer: Response,
+  mostBytes: number,
   done: (usage: Awaited<ReturnType<UsageReader['end']>>, streamed: boolean) => void,
 ): Response {
-  const reader = new UsageReader([...answer.headers].flat());
+  const reader = new UsageReader([...answer.headers].flat(), mostBytes);
   const finish = async (): Promise<void> => done(await reader.end(), reader.isEvents);
   if (!answer.body) {
     void finish();

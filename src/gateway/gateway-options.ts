@@ -3,6 +3,7 @@ import { anything, checkOptions, flag, func, names, oneOf, positive, rule, text 
 import type { Policy } from '../plan/policy.ts';
 import { type OwnPrices, type PriceName, type Prices, priceLists, toPrices } from '../plan/prices.ts';
 import type { Store } from '../store/store.ts';
+import type { GatewayLimits } from './gateway-limits.ts';
 import type { Log } from './log.ts';
 import type { Mount } from './own-routes.ts';
 import type { Records } from './records.ts';
@@ -32,6 +33,8 @@ export interface GatewayOptions {
   readonly isPublic?: boolean;
   /** Names by which the page may be called, beside those of this machine. */
   readonly hosts?: readonly string[];
+  /** In the place of the defaults of `docs/limits.md`. */
+  readonly limits?: Partial<GatewayLimits>;
   readonly log?: Log;
   /** What else to serve under the rules of the API, by path. */
   readonly mounts?: Readonly<Record<string, Mount>>;
@@ -45,6 +48,7 @@ export interface GatewayOptions {
 /** Throws BAD_OPTION for what no gateway could work with. */
 export function checkGatewayOptions(options: GatewayOptions): void {
   checkOptions('createGateway', options, RULES);
+  if (options.limits) checkOptions('createGateway limits', options.limits, LIMIT_RULES);
   if (options.prices !== undefined) toPrices('createGateway', options.prices);
   checkPolicy(options.policy);
 }
@@ -73,12 +77,15 @@ const RULES = {
   tenants: rule('tokens of 16 characters or more, each with a tenant', isTenants),
   isPublic: flag,
   hosts: names,
+  limits: record,
   log: func,
   mounts: record,
   records: anything,
   version: text,
   now: func,
 };
+
+const LIMIT_RULES = { bodyBytes: positive, jsonValues: positive, scanMs: positive, answerBytes: positive };
 
 const isPolicy = (value: unknown): boolean => typeof (value as Policy | undefined)?.step === 'function';
 

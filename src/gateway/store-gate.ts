@@ -1,6 +1,7 @@
 import { PalimpsestError } from '../errors.ts';
-import { requestLimits } from '../limits.ts';
+import { recordLimits, requestLimits } from '../limits.ts';
 import type { Store } from '../store/store.ts';
+import { clipText } from '../text.ts';
 import type { Decided, StoreTrouble } from './decide.ts';
 import { loadEvents, toItems } from './event-store.ts';
 import type { GatewayEvent } from './events.ts';
@@ -34,7 +35,7 @@ export class StoreGate {
     const session = sessionOf(conversation);
     const texts = fresh.map(({ text, turn, tool }) => ({
       text,
-      about: { session, turn, ...(tool === undefined ? {} : { tool }) },
+      about: { session, turn, ...(tool === undefined ? {} : { tool: clipText(tool, recordLimits.toolChars) }) },
     }));
     return this.#inTime(async () => {
       await this.store.putMany([...texts, ...toItems(conversation, events)]);
