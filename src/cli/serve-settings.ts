@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { isLoopback } from '../gateway/guard.ts';
-import type { GatewayOptions, Provider } from '../gateway/index.ts';
+import type { GatewayLimits, GatewayOptions, Provider } from '../gateway/index.ts';
 import { officialHosts, readAddress } from '../gateway/upstreams.ts';
 import { DEFAULT_GRACE_MS, MOST_GRACE_MS } from '../gateway/work.ts';
 import { parsePrices } from '../lab/contender.ts';
@@ -52,8 +52,10 @@ export interface ServeSettings {
   readonly tenants: Readonly<Record<string, string>>;
   readonly gateway: Pick<
     GatewayOptions,
-    'upstreams' | 'policy' | 'prices' | 'maxTokens' | 'boundThinking' | 'hosts' | 'origins'
+    'upstreams' | 'policy' | 'prices' | 'maxTokens' | 'boundThinking' | 'hosts' | 'origins' | 'limits'
   >;
+  /** The default if not given. */
+  readonly searchThreads: number | undefined;
 }
 
 /** Flags come before every file. */
@@ -76,7 +78,9 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
     workers: readWorkers(flags.workers),
     graceMs: readGrace(flags['grace-ms']) ?? gateway.shutdown_grace_ms ?? DEFAULT_GRACE_MS,
     tenants: Object.fromEntries(Object.entries(gateway.tokens ?? {}).map(([tenant, token]) => [token, tenant])),
+    searchThreads: gateway.limits?.search_threads,
     gateway: {
+      limits: limitsOf(gateway.limits),
       upstreams: { ...gateway.upstreams, ...readUpstreams(flags.upstream ?? []) } as Record<Provider, string>,
       hosts: [...(gateway.allowed_hosts ?? []), ...(flags['allow-host'] ?? [])],
       origins: [...(gateway.allowed_origins ?? []), ...(flags['allow-origin'] ?? [])],
@@ -85,6 +89,16 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
       ...(maxTokens === undefined ? {} : { maxTokens }),
       ...(boundThinking === undefined ? {} : { boundThinking: boundThinking as 'keep' }),
     },
+  };
+}
+
+function limitsOf(limits: NonNullable<Config['gateway']>['limits'] = {}): Partial<GatewayLimits> {
+  const { body_bytes: bodyBytes, json_values: jsonValues, scan_ms: scanMs, answer_bytes: answerBytes } = limits;
+  return {
+    ...(bodyBytes === undefined ? {} : { bodyBytes }),
+    ...(jsonValues === undefined ? {} : { jsonValues }),
+    ...(scanMs === undefined ? {} : { scanMs }),
+    ...(answerBytes === undefined ? {} : { answerBytes }),
   };
 }
 

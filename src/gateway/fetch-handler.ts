@@ -5,7 +5,7 @@ import { forwardedHeaders, toReason } from './headers.ts';
 import { loopMessage } from './hops.ts';
 import { codeOf } from './log.ts';
 import { prepareRequest, recordEvents } from './prepare-request.ts';
-import { decodeBody, MOST_BODY_BYTES } from './read-body.ts';
+import { decodeBody } from './read-body.ts';
 import { redactCredentials } from './redact.ts';
 import { type Route, routeOf } from './route.ts';
 import { isRefusal } from './serve-understood.ts';
@@ -70,7 +70,7 @@ async function serve(context: GatewayContext, asked: Asked): Promise<Response> {
     const events = decided.refused({ ...refused, originalTaken: answer.status < 400 });
     recordEvents(context, asked.tenant, decided.conversation, events);
   }
-  return watched(answer, (usage, streamed) => {
+  return watched(answer, context.limits.answerBytes, (usage, streamed) => {
     const { tenant, route } = asked;
     const times = { startedAt, overheadMs, totalMs: performance.now() - began };
     const { status } = answer;
@@ -86,8 +86,8 @@ async function refusalIn(answer: Response, { request }: Asked): Promise<{ status
 }
 
 async function decideOn(context: GatewayContext, { route, headers, tenant }: Asked, encoded: Buffer): Promise<Decided> {
-  if (encoded.length > MOST_BODY_BYTES) return leaveUnread('too-large');
-  const body = await decodeBody(encoded, headers['content-encoding'] ?? '');
+  if (encoded.length > context.limits.bodyBytes) return leaveUnread('too-large', context.limits);
+  const body = await decodeBody(encoded, headers['content-encoding'] ?? '', context.limits.bodyBytes);
   if (!body) return leaveUnread('content-encoding');
   const { api, path, provider, isCountTokens } = route;
   return prepareRequest(context, { api: api as Api, path, headers, body }, { tenant, provider, isCountTokens });
@@ -120,9 +120,10 @@ async function send(
 /** The same answer; when it has passed, what the provider counted. */
 function watched(
   answer: Response,
+  mostBytes: number,
   done: (usage: Awaited<ReturnType<UsageReader['end']>>, streamed: boolean) => void,
 ): Response {
-  const reader = new UsageReader([...answer.headers].flat());
+  const reader = new UsageReader([...answer.headers].flat(), mostBytes);
   const finish = async (): Promise<void> => done(await reader.end(), reader.isEvents);
   if (!answer.body) {
     void finish();

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import { answerLimits } from '../limits.ts';
 import { answeredTrailers, toAnswerHead } from './headers.ts';
 import type { Upstream } from './upstreams.ts';
 
@@ -44,9 +45,6 @@ export function forward(outgoing: Outgoing, response: ServerResponse, watch: Wat
     }
   });
 }
-
-/** Much more than any provider's refusal. */
-const MOST_HELD_BYTES = 256 * 1024;
 
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #response: ServerResponse;
@@ -108,7 +106,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#isOver) return;
     if (this.#held) {
       this.#heldBytes += chunk.length;
-      if (this.#heldBytes <= MOST_HELD_BYTES) this.#held.push(chunk);
+      if (this.#heldBytes <= answerLimits.refusalBytes) this.#held.push(chunk);
       return;
     }
     this.#isHeadSent = true;

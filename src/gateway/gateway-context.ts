@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Policy } from '../plan/policy.ts';
 import { toPrices } from '../plan/prices.ts';
 import type { Facts } from './decide.ts';
+import { defaultLimits, type GatewayLimits } from './gateway-limits.ts';
 import type { GatewayOptions } from './gateway-options.ts';
 import { createGuard, type Guard } from './guard.ts';
 import { createHops, type Hops } from './hops.ts';
@@ -27,6 +28,7 @@ export interface GatewayContext extends OwnRoutesOptions {
   readonly tenants: Tenants;
   readonly hops: Hops;
   readonly isStoreShared: boolean;
+  readonly limits: GatewayLimits;
   readonly log: Log;
   now(): number;
   /** Undefined where a token is needed and none of ours came. */
@@ -50,6 +52,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     options.records ??
     createRecords({ startedAt, ...(options.log ? { onReceipt: (receipt) => log(toLogEntry(receipt)) } : {}) });
   const settings = settingsOf(options);
+  const facts = factsOf(options);
   return {
     guard,
     records,
@@ -60,9 +63,10 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     hops: createHops(),
     areMetricsGuarded: options.isPublic === true || Object.keys(options.tenants ?? {}).length > 0,
     isStoreShared: options.isStoreShared === true,
+    limits: facts.limits,
     work: new Work(),
     mounts: options.mounts ?? {},
-    facts: factsOf(options),
+    facts,
     callerOf: (request) => callerOf(request, guard, options.isPublic === true),
     storeOf: async (tenant) => (await tenants.gate(tenant)).store,
     statusOf: async (tenant) => ({
@@ -74,12 +78,14 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
   };
 }
 
-function factsOf({ policy, prices, maxTokens, boundThinking }: GatewayOptions): GatewayContext['facts'] {
+function factsOf(options: GatewayOptions): GatewayContext['facts'] & { readonly limits: GatewayLimits } {
+  const { policy, prices, maxTokens, boundThinking, limits } = options;
   return {
     policy: typeof policy === 'object' ? () => policy as Policy : policy,
     prices: prices === undefined ? undefined : toPrices('createGateway', prices),
     maxTokens,
     boundThinking,
+    limits: { ...defaultLimits, ...limits },
   };
 }
 

@@ -4,6 +4,7 @@ import type { Policy } from '../plan/policy.ts';
 import { type OwnPrices, type PriceName, type Prices, priceLists, toPrices } from '../plan/prices.ts';
 import { isTenant, TENANT_RULE } from '../store/check-input.ts';
 import type { Store } from '../store/store.ts';
+import type { GatewayLimits } from './gateway-limits.ts';
 import type { Log } from './log.ts';
 import type { Mount } from './own-routes.ts';
 import type { Records } from './records.ts';
@@ -36,6 +37,8 @@ export interface GatewayOptions {
   readonly hosts?: readonly string[];
   /** Origins of web pages that may use it, beside its own: `https://app.example`, `app://obsidian.md`. */
   readonly origins?: readonly string[];
+  /** In the place of the defaults of `docs/limits.md`. */
+  readonly limits?: Partial<GatewayLimits>;
   readonly log?: Log;
   /** What else to serve under the rules of the API, by path. */
   readonly mounts?: Readonly<Record<string, Mount>>;
@@ -50,6 +53,7 @@ export interface GatewayOptions {
 export function checkGatewayOptions(options: GatewayOptions): void {
   checkOptions('createGateway', options, RULES);
   checkTokens(options);
+  if (options.limits) checkOptions('createGateway limits', options.limits, LIMIT_RULES);
   if (options.prices !== undefined) toPrices('createGateway', options.prices);
   checkPolicy(options.policy);
 }
@@ -89,12 +93,15 @@ const RULES = {
   isPublic: flag,
   hosts: names,
   origins: rule('a list of origins such as https://app.example', isOrigins),
+  limits: record,
   log: func,
   mounts: record,
   records: anything,
   version: text,
   now: func,
 };
+
+const LIMIT_RULES = { bodyBytes: positive, jsonValues: positive, scanMs: positive, answerBytes: positive };
 
 const isPolicy = (value: unknown): boolean => typeof (value as Policy | undefined)?.step === 'function';
 

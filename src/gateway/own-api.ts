@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { PalimpsestError } from '../errors.ts';
+import { recallLimits, recordLimits } from '../limits.ts';
 import { type RecallOptions, recall } from '../store/recall.ts';
 import type { Match, Store } from '../store/store.ts';
 import { answerError, answerJson } from './answer.ts';
@@ -96,14 +97,12 @@ function countOf(query: URLSearchParams, name: string): number | undefined {
   throw new PalimpsestError('BAD_INPUT', `Expected ${name} to be a whole number of 0 or more`);
 }
 
-const MOST_MATCHES = 200;
-
 async function search(store: Store, query: URLSearchParams): Promise<object> {
   const conversation = query.get('conversation');
   const matches: object[] = [];
   try {
     const found = store.search(query.get('q') ?? '', {
-      limit: MOST_MATCHES,
+      limit: recallLimits.dashboardMatches,
       ignoreCase: true,
       regex: query.get('regex') === 'true',
       ...(conversation ? { session: sessionOf(conversation) } : {}),
@@ -121,14 +120,10 @@ const isEvent = ({ refs }: Match): boolean => refs.length > 0 && refs.every(({ s
 
 function toFound({ handle, line, text, refs }: Match): object {
   const [{ session, turn, tool } = {}] = refs;
-  return { handle, line, text: text.slice(0, MOST_LINE_CHARS), session, turn, tool };
+  return { handle, line, text: text.slice(0, recallLimits.dashboardLineChars), session, turn, tool };
 }
 
-const MOST_LINE_CHARS = 1000;
-
 const HEARTBEAT_MS = 15_000;
-/** A page that reads so slowly reads nothing any more: it can come again. */
-const MOST_UNREAD_BYTES = 4 * 1024 * 1024;
 
 function streamEvents(
   watch: (watcher: (entered: object) => void) => () => void,
@@ -137,7 +132,7 @@ function streamEvents(
 ): void {
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' });
   const write = (text: string): void => {
-    if (response.writableLength > MOST_UNREAD_BYTES) response.destroy();
+    if (response.writableLength > recordLimits.unreadEventBytes) response.destroy();
     else response.write(text);
   };
   write(': open\n\n');

@@ -1,4 +1,5 @@
 import { buildConnector, Pool } from 'undici';
+import { requestLimits } from '../limits.ts';
 import { badOption, checkOptions, text } from '../options.ts';
 import type { Provider } from './route.ts';
 import { skipContinue } from './skip-continue.ts';
@@ -42,10 +43,7 @@ export function openUpstreams(given: Partial<Readonly<Record<Provider, string>>>
 /** A model may think for an hour before it answers: the client's own patience governs. */
 const PATIENCE: Pool.Options = { headersTimeout: 0, bodyTimeout: 0 };
 
-/** An upstream that takes longer to accept a connection cannot be reached. */
-export const MOST_CONNECT_MS = 30_000;
-
-const connectPlainly = buildConnector({ timeout: MOST_CONNECT_MS });
+const connectPlainly = buildConnector({ timeout: requestLimits.connectMs });
 
 const connect: buildConnector.connector = (options, done) =>
   connectPlainly(options, (error, socket) => (error ? done(error, null) : done(null, skipContinue(socket))));

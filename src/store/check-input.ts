@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../errors.ts';
+import { storeLimits } from '../limits.ts';
 import { badOption } from '../options.ts';
 import { checkSession, type Reference, type SessionNote, type TurnRecord } from './store.ts';
 
@@ -25,14 +26,12 @@ export function checkNote(note: SessionNote): void {
   checkNoteName(note.name);
   checkText('the text of a note', note.text);
   const bytes = Buffer.byteLength(note.text);
-  if (bytes <= NOTE_BYTES) return;
+  if (bytes <= storeLimits.noteBytes) return;
   throw new PalimpsestError(
     'BAD_OPTION',
-    `Expected the text of a note to have at most ${NOTE_BYTES} bytes of UTF-8 but found ${bytes}; store a larger one with put`,
+    `Expected the text of a note to have at most ${storeLimits.noteBytes} bytes of UTF-8 but found ${bytes}; store a larger one with put`,
   );
 }
-
-const NOTE_BYTES = 1 << 16;
 
 export function checkNoteName(name: string): void {
   if (typeof name === 'string' && /^[A-Za-z0-9_.:-]{1,128}$/.test(name)) return;

@@ -126,7 +126,7 @@ describe('a request', () => {
     }
     const { conversations } = await ask<{ conversations: unknown }>('conversations');
     expect(conversations).toMatchObject([
-      { id: 'unread', act: 'pass-through', because: 'more than 64 MiB', requests: 2 },
+      { id: 'unread', act: 'pass-through', because: 'more than 64 MiB (gateway.limits.body_bytes)', requests: 2 },
     ]);
   });
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { answerLimits, requestLimits, searchLimits } from '../../limits.ts';
 import { policies } from '../../plan/policies/index.ts';
 import { priceLists } from '../../plan/prices.ts';
 import {
@@ -197,6 +198,25 @@ export const configSchema = z
         max_tokens: about(positive, 'The budget of a request. The window of its model if not given.'),
         prices: about(prices, 'The prices in place of those the request tells.'),
         bound_thinking: about(oneOf(['opt-in', 'keep']), 'What may stand before signed thinking.', 'opt-in'),
+        limits: section({
+          body_bytes: about(positive, 'A larger body streams through unread.', requestLimits.bodyBytes),
+          json_values: about(
+            positive,
+            'A request with more JSON values passes through unread.',
+            requestLimits.jsonValues,
+          ),
+          scan_ms: about(positive, 'A request that takes longer to read passes through unread.', requestLimits.scanMs),
+          answer_bytes: about(
+            positive,
+            'Usage is not looked for behind so many bytes of an answer, decompressed.',
+            answerLimits.bytes,
+          ),
+          search_threads: about(
+            positive,
+            'So many searches by a pattern run at the same time; others wait.',
+            searchLimits.threads,
+          ),
+        }),
       }),
     },
     'sections with fields',
