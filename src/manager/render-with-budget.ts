@@ -130,8 +130,8 @@ export function renderWithBudget<M>(messages: readonly M[], options: RenderOptio
   const { ledger, decision } = held;
   if (ledger.tokens > max) throw impossible(ledger, max);
   const { notice } = ledger.notes;
-  const [omitted, clipped] = [notice?.omitted ?? 0, ledger.replaced.clip];
-  const historyTokens = { before: ledger.tokensBefore - head, after: ledger.tokens - head };
+  const [omitted, clipped] = [notice?.omitted ?? 0, ledger.totals.replaced.clip];
+  const historyTokens = { before: ledger.totals.tokensBefore - head, after: ledger.tokens - head };
   const requestTokens = budget.systemTokens + budget.toolTokens + historyTokens.after;
   return {
     messages: ledger.sent(),

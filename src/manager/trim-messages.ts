@@ -45,7 +45,7 @@ export function trimMessages<M>(messages: readonly M[], options: TrimOptions<M>)
   const counter = (): number => 0;
   const ledger = Ledger.of(messages, format, { counter, handleOf, show });
   reduce(ledger, { max, measure: 'messages', target: Math.floor(ROOM * max), stages: STAGES, window: 0, keepMessages });
-  return { messages: ledger.sent(), dropped: ledger.removedMessages, hidden: ledger.hidden };
+  return { messages: ledger.sent(), dropped: ledger.totals.removedMessages, hidden: ledger.hidden };
 }
 
 const RULES = {

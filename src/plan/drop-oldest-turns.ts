@@ -43,9 +43,9 @@ export function dropOldestTurns<M>(messages: readonly M[], options: DropOptions)
   reduce(ledger, { max: maxTokens, measure: 'tokens', target: maxTokens, stages, window: 0, keepMessages });
   return {
     messages: ledger.sent(),
-    droppedCount: ledger.removedMessages,
+    droppedCount: ledger.totals.removedMessages,
     hidden: ledger.hidden,
-    tokens: { before: ledger.tokensBefore, after: ledger.tokens },
+    tokens: { before: ledger.totals.tokensBefore, after: ledger.tokens },
     withinBudget: ledger.tokens <= maxTokens,
   };
 }

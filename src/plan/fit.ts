@@ -274,7 +274,7 @@ export function hasRecallTool(tools: unknown): boolean {
 
 function impossible<M>(planner: Planner<M>, budget: number): PalimpsestError {
   const { ledger } = planner;
-  const { system, user, reasoning, action, observation } = ledger.after;
+  const { system, user, reasoning, action, observation } = ledger.totals.after;
   const kinds = system.tokens + user.tokens + reasoning.tokens + action.tokens + observation.tokens;
   const parts = [
     `system prompt, tools and notes ${system.tokens + ledger.overheadTokens}`,

@@ -78,13 +78,13 @@ export class HistoryReducer {
     return {
       messages: ledger.sent(),
       reduced: stage !== undefined,
-      droppedCount: ledger.removedMessages,
+      droppedCount: ledger.totals.removedMessages,
       invariantStatus: stage === 'fallback' ? 'fallback' : 'ok',
       maskedCount: ledger.maskedCount,
       maskedChars: ledger.maskedChars,
       ...(stage === undefined ? {} : { reductionStage: stage }),
       withinBudget: sizeOf(ledger, budget) <= budget.max,
-      beforeTokens: ledger.tokensBefore,
+      beforeTokens: ledger.totals.tokensBefore,
       afterTokens: ledger.tokens,
       ...(problem === undefined ? {} : { summaryProblem: problem }),
     };

@@ -66,7 +66,7 @@ export interface Progress {
 }
 
 export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
-  const { before, after } = ledger;
+  const { before, after, tokensBefore, replaced, removedMessages } = ledger.totals;
   const both = (kind: Kind) => ({ before: { ...before[kind] }, after: { ...after[kind] } });
   const byKind = {
     system: both('system'),
@@ -79,14 +79,14 @@ export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
     sizes.system.chars + sizes.user.chars + sizes.reasoning.chars + sizes.action.chars + sizes.observation.chars;
   const change = ledger.firstChange();
   const report: WritableReport = {
-    tokens: { before: ledger.tokensBefore, after: ledger.tokens },
+    tokens: { before: tokensBefore, after: ledger.tokens },
     chars: { before: chars(before), after: chars(after) },
     byKind,
     edits: {
-      mask: ledger.replaced.mask,
-      clip: ledger.replaced.truncate + ledger.replaced.clip,
-      drop: ledger.removedMessages,
-      insert: ledger.insertedNotes,
+      mask: replaced.mask,
+      clip: replaced.truncate + replaced.clip,
+      drop: removedMessages,
+      insert: ledger.headNotes.inserted,
     },
     maskedCount: ledger.maskedCount,
     maskedChars: ledger.maskedChars,

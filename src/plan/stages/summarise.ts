@@ -82,7 +82,7 @@ function isSmaller<M>(ledger: Ledger<M>, summary: string, removed: readonly Remo
 function tell<M>(ledger: Ledger<M>, removed: readonly Removal[], fromOriginals: boolean): Told {
   const told = { unresolved: [] as string[], outcomes: [] as Outcome[], constraints: [] as string[] };
   for (const { row, to } of removed) {
-    for (const [segment, index] of ledger.segmentsOf(row)) {
+    for (const [segment, index] of ledger.contents.segmentsOf(row)) {
       if (segment.message >= to) break;
       const result = ledger.resultAt(index);
       const text = (fromOriginals ? undefined : result?.sentText) ?? segment.text;
@@ -92,7 +92,7 @@ function tell<M>(ledger: Ledger<M>, removed: readonly Removal[], fromOriginals: 
     }
   }
   const messages = removed.reduce((sum, removal) => sum + removal.messages, 0);
-  return { ...told, objective: ledger.task, messages };
+  return { ...told, objective: ledger.sentTurns.task, messages };
 }
 
 /** The longest subject of a call: the outcome itself needs the room. */
