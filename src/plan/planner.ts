@@ -352,7 +352,7 @@ export class Planner<M> {
   }
 
   #requires(): readonly Requirement[] {
-    return boundThinking(this.#ledger.firstEdited() ?? Number.POSITIVE_INFINITY, this.#ledger.lastSigned, this.#model);
+    return boundThinking(this.#ledger.firstEdited ?? Number.POSITIVE_INFINITY, this.#ledger.lastSigned, this.#model);
   }
 }
 
