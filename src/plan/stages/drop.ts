@@ -69,7 +69,7 @@ function dropMessages<M>(ledger: Ledger<M>, budget: Budget): void {
   dropTurns(ledger, budget);
 }
 
-const sum = (removed: readonly Removal[], measure: Measure): number =>
+export const sum = (removed: readonly Removal[], measure: Measure): number =>
   removed.reduce((total, removal) => total + removal[measure], 0);
 
 /** The size that is left when all that may go has gone, its notice included. */
