@@ -6,7 +6,7 @@ import { formatRule, resolveFormat } from './fit.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { GRADUATED_RULES, graduatedBudget, graduatedStyle, MASK_OUTSIDE } from './policies/graduated.ts';
 import { reduce } from './reduce.ts';
-import { maskAll, outsideWindow, segmentsOf } from './stages/mask.ts';
+import { maskAll, segmentsOf } from './stages/mask.ts';
 import { type ReductionStage, type Stage, sizeOf } from './stages/stage.ts';
 import { summarizeNow } from './summary.ts';
 
@@ -72,8 +72,7 @@ export class HistoryReducer {
     const style = graduatedStyle(options.maxObservationChars);
     const ledger = Ledger.of(messages, formatOf(messages, options.format), { style });
     ledger.beginRequest();
-    const outside = (): number[] => segmentsOf(outsideWindow(ledger, budget.window));
-    const stage = options.enabled === false ? undefined : reduce(ledger, budget, { outside, inside: outside });
+    const stage = options.enabled === false ? undefined : reduce(ledger, budget);
     const problem = ledger.notes.summary === undefined ? undefined : ledger.summaryAuthor?.because;
     return {
       messages: ledger.sent(),

@@ -84,6 +84,9 @@ export interface Step<S> {
   readonly because: Reason;
 }
 
+/** How many of the last turns a policy keeps whole that names no window. */
+export const DEFAULT_WINDOW = 10;
+
 /** Decides what to mask, as a fold over the requests of a conversation: no clock, no memory beside the state. */
 export interface Policy<S = unknown> {
   readonly name?: string;
@@ -208,7 +211,7 @@ export function createPolicy<S>(make: Make<S>): Policy {
   checkOptions(make.name, make.options, { ...COMMON_RULES, ...make.rules });
   // The caller may change his own; a policy that was made stays what it is.
   const options = copyOf(make.options);
-  const window = make.window ?? 10;
+  const window = make.window ?? DEFAULT_WINDOW;
   const byKind = options.windowByKind ?? make.windowByKind ?? false;
   const ages = agesOf(window, byKind);
   const isWaiting = byKind !== false && !make.isWindow;

@@ -4,20 +4,16 @@ import { type HiddenResult, type PlaceholderStyle, writePlaceholder } from '../p
 import type { Contents } from './contents.ts';
 import type { Draft, Result } from './result.ts';
 
-interface DraftOptions extends HandleOptions {
-  readonly style: PlaceholderStyle;
-}
-
 /** Writes the texts that may replace a result: a placeholder, or a shorter version of it. */
 export class Drafts<M> {
   readonly #contents: Contents<M>;
-  readonly #options: DraftOptions;
   readonly #style: PlaceholderStyle;
+  readonly #handles: HandleOptions;
 
-  constructor(contents: Contents<M>, options: DraftOptions) {
+  constructor(contents: Contents<M>, style: PlaceholderStyle, handles: HandleOptions) {
     this.#contents = contents;
-    this.#options = options;
-    this.#style = options.style;
+    this.#style = style;
+    this.#handles = handles;
   }
 
   /** The placeholder of a result that is no placeholder yet; undefined where there can be none. */
@@ -43,8 +39,8 @@ export class Drafts<M> {
   #write(result: Result, write: (handle: string) => string): Draft | undefined {
     const stored = this.#mayBeCustom(result.text) ? undefined : this.#stored(result);
     if (stored === undefined) return undefined;
-    const handle = handleToShow(stored, this.#options);
-    const text = write(showHandle(handle, this.#options));
+    const handle = handleToShow(stored, this.#handles);
+    const text = write(showHandle(handle, this.#handles));
     if (text === '' || text.length >= result.chars) return undefined;
     return { stored, text, tokens: this.#contents.counter(text), handle };
   }
@@ -65,7 +61,7 @@ export class Drafts<M> {
     if (result.why !== undefined) return result.text;
     const { format, messages } = this.#contents;
     const original = format.original(messages[result.original.message] as M, result.original);
-    return original === undefined ? undefined : (recalledText(original, this.#options) ?? original);
+    return original === undefined ? undefined : (recalledText(original, this.#handles) ?? original);
   }
 }
 

@@ -44,9 +44,8 @@ export class Ledger<M> extends History<M> implements RequestView {
 
   constructor(format: Format<M>, options: LedgerOptions = {}) {
     super(format, options);
-    const { handleOf, show } = options;
-    this.#handles = { handleOf, show };
-    this.#drafts = new Drafts(this.contents, { handleOf, show, style: this.style });
+    this.#handles = options;
+    this.#drafts = new Drafts(this.contents, this.style, options);
   }
 
   /** A ledger of all of these messages. */

@@ -83,12 +83,6 @@ export interface Budget {
   readonly prices?: Pick<Prices, 'read' | 'write'> | undefined;
 }
 
-/** The results that a policy lets go when a budget forces a cut, by their segments, oldest first. */
-export interface Yielding {
-  outside(): readonly number[];
-  inside(): readonly number[];
-}
-
 export function sizeOf<M>(ledger: Ledger<M>, { measure }: Budget): number {
   return measure === 'messages' ? ledger.sentMessages : ledger.totals[measure];
 }
