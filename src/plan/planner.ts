@@ -7,7 +7,7 @@ import { Ledger, type LedgerOptions } from './ledger/ledger.ts';
 import type { Result } from './ledger/result.ts';
 import { DEFAULT_WINDOW, type EpochRecord, type Policy, type Reason, type Step } from './policy.ts';
 import { reduce } from './reduce.ts';
-import { createReport, type Decision, type Report, type Requirement } from './report.ts';
+import { createReport, type Decision, type Report } from './report.ts';
 import type { Snapshot } from './snapshot.ts';
 import { truncateArrival } from './stages/clip.ts';
 import { insideWindow, maskAll, outsideWindow } from './stages/mask.ts';
@@ -184,37 +184,29 @@ export class Planner<M> {
     return this.#ledger;
   }
 
-  /** What is answered again on the next call nobody may change. */
+  /** Frozen, since the next call answers the same object. */
   report(): Report {
     this.#report ??= freezeReport(this.#writeReport());
     return this.#report;
   }
 
   #writeReport(): Report {
+    const ledger = this.#ledger;
     const { epoch, previousTokens, stage, lastChange } = this.#progress;
-    const frontier = this.#ledger.observations[this.#ledger.frontier]?.original.message;
-    const requires = this.#requires();
-    const decision = toDecision(this.#decided);
-    const change = lastChange && toDecision(lastChange);
-    const withinBudget = this.#budgets.every((budget) => sizeOf(this.#ledger, budget) <= budget.max);
-    const record = this.#decided.isCold
-      ? { turns: this.#ledger.turns, messages: this.#ledger.messages.length }
-      : undefined;
-    const progress = {
-      decision,
+    const firstEdited = ledger.firstEdited ?? Number.POSITIVE_INFINITY;
+    return createReport(ledger, {
+      decision: toDecision(this.#decided),
       epoch,
       stage,
-      frontier,
       previousTokens,
-      requires,
-      withinBudget,
-      record,
-      lastChange: change,
-    };
-    return createReport(this.#ledger, progress);
+      requires: boundThinking(firstEdited, ledger.lastSigned, this.#model),
+      withinBudget: this.#budgets.every((budget) => sizeOf(ledger, budget) <= budget.max),
+      record: this.#decided.isCold ? { turns: ledger.turns, messages: ledger.messages.length } : undefined,
+      lastChange: lastChange && toDecision(lastChange),
+    });
   }
 
-  /** What is answered again on the next call nobody may change. Done last: frozen lists are walked more slowly. */
+  /** The next call answers the same objects: a caller must not change them. Done last: frozen lists are walked more slowly. */
   #freeze(): void {
     const { plan, hidden } = this.#decision ?? {};
     Object.freeze(plan?.edits);
@@ -332,10 +324,6 @@ export class Planner<M> {
     if (!inside) return outside;
     const all = new Set([...outside, ...insideWindow(ledger, this.#policy)]);
     return [...all].filter((segment) => ledger.resultAt(segment)?.row !== ledger.lastRow);
-  }
-
-  #requires(): readonly Requirement[] {
-    return boundThinking(this.#ledger.firstEdited ?? Number.POSITIVE_INFINITY, this.#ledger.lastSigned, this.#model);
   }
 }
 
