@@ -1,7 +1,7 @@
 import type { Format, FormatName } from '../message.ts';
 import { func, oneOf, positive } from '../options.ts';
 import { defaultPolicy } from '../plan/default-policy.ts';
-import { formatRule, hasRecallTool } from '../plan/fit.ts';
+import { formatRule, showFor } from '../plan/fit.ts';
 import type { Policy, Truncation } from '../plan/policy.ts';
 import { type AsyncSummaryWriter, SUMMARY_TIMEOUT_MS, SummaryLog } from '../store/summary-log.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
@@ -84,7 +84,7 @@ export function partsOf<M>(
     format: writer.format,
     policy,
     counter,
-    show: hasStore ? (hasRecallTool(settings.tools) ? 'recall' : 'handle') : 'nothing',
+    show: showFor(hasStore, settings.tools),
     maxResultTokens: settings.maxToolResultTokens ?? 8000,
     truncation: settings.toolResultTruncation ?? 'head',
     limit: messageLimit(settings),
