@@ -1,5 +1,5 @@
 import type { AnyFormat, Format, FormatName } from '../message.ts';
-import { anything, count, flag, func, positive, rule, text } from '../options.ts';
+import { amount, anything, count, flag, func, positive, rule, text } from '../options.ts';
 import { formatRule, windowsRule } from '../plan/fit.ts';
 import type { Policy } from '../plan/policy.ts';
 import type { Counter } from '../tokens/counter.ts';
@@ -111,10 +111,9 @@ export const MANAGER_RULES = {
 function isState(value: unknown): boolean {
   const state = { ...FRESH, ...(value as Partial<ManagerState> | null) };
   const { sessionNumber, promptTokens = 0, completionTokens, maskedTotal, isWindingDown, hasTriedMask } = state;
-  const isSize = (size: unknown): boolean => typeof size === 'number' && size >= 0 && Number.isFinite(size);
   return (
     positive.check(sessionNumber) &&
-    [promptTokens, completionTokens, maskedTotal].every(isSize) &&
+    [promptTokens, completionTokens, maskedTotal].every(amount.check) &&
     [isWindingDown, hasTriedMask].every(flag.check)
   );
 }

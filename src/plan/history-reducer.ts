@@ -1,7 +1,7 @@
 import { chat } from '../formats/chat.ts';
 import { detectFormat, formatByName, isCertain } from '../formats/detect-format.ts';
 import type { AnyFormat, ChatMessage, Format, FormatName } from '../message.ts';
-import { badOption, checkOptions, flag } from '../options.ts';
+import { checkOptions, flag } from '../options.ts';
 import { formatRule, resolveFormat } from './fit.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { GRADUATED_RULES, graduatedBudget, graduatedStyle, MASK_OUTSIDE } from './policies/graduated.ts';
@@ -44,6 +44,8 @@ export interface HistoryReductionResult<M = ChatMessage> {
   summaryProblem?: string;
 }
 
+const RULES = { enabled: flag, format: formatRule, ...GRADUATED_RULES };
+
 /** Mask, then summarise where that is enough, then truncate: the newest turns stay whole as long as they fit. */
 const STAGES: readonly Stage[] = [
   MASK_OUTSIDE,
@@ -63,9 +65,7 @@ export class HistoryReducer {
     messages: readonly M[],
     options: HistoryReducerOptions<M>,
   ): HistoryReductionResult<M> {
-    checkOptions('HistoryReducer', options, { enabled: flag, format: formatRule, ...GRADUATED_RULES });
-    if (options.maxInputChars === undefined)
-      throw badOption('HistoryReducer option maxInputChars', 'a whole number of 1 or more', undefined);
+    checkOptions('HistoryReducer', options, RULES, ['maxInputChars']);
     const graduated = graduatedBudget(options, STAGES);
     const summarize = options.summarize && summarizeNow('HistoryReducer', options.summarize as never);
     const budget = { ...graduated, target: graduated.max, summarize };
