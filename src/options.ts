@@ -41,6 +41,11 @@ export function given<T extends object>(of: string, options: T): T {
   throw badOption(`the options of ${of}`, 'an object', options);
 }
 
+/** The options without those that are undefined. */
+export function defined<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never;
+}
+
 export function badOption(name: string, expected: string, found: unknown): PalimpsestError {
   return new PalimpsestError('BAD_OPTION', `Expected ${name} to be ${expected} but found ${show(found)}`);
 }

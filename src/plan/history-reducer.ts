@@ -1,7 +1,7 @@
 import { chat } from '../formats/chat.ts';
 import { detectFormat, formatByName, isCertain } from '../formats/detect-format.ts';
 import type { AnyFormat, ChatMessage, Format, FormatName } from '../message.ts';
-import { checkOptions, flag } from '../options.ts';
+import { checkOptions, defined, flag } from '../options.ts';
 import { formatRule, resolveFormat } from './fit.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { GRADUATED_RULES, graduatedBudget, graduatedStyle, MASK_OUTSIDE } from './policies/graduated.ts';
@@ -81,11 +81,10 @@ export class HistoryReducer {
       invariantStatus: stage === 'fallback' ? 'fallback' : 'ok',
       maskedCount: ledger.maskedCount,
       maskedChars: ledger.maskedChars,
-      ...(stage === undefined ? {} : { reductionStage: stage }),
       withinBudget: sizeOf(ledger, budget) <= budget.max,
       beforeTokens: ledger.totals.tokensBefore,
       afterTokens: ledger.tokens,
-      ...(problem === undefined ? {} : { summaryProblem: problem }),
+      ...defined({ reductionStage: stage, summaryProblem: problem }),
     };
   }
 }

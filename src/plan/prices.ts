@@ -4,6 +4,7 @@ import {
   badOption,
   checkOptions,
   count,
+  defined,
   given,
   nearest,
   positive,
@@ -81,8 +82,8 @@ export function toPrices(of: string, prices: unknown): Prices {
   if (typeof prices !== 'object' || prices === null)
     throw badOption(`${of} option prices`, 'a price list or its name', prices);
   checkOptions(`${of} prices`, prices, RULES, ['read', 'write']);
-  const own = Object.fromEntries(Object.entries(prices).filter(([, value]) => value !== undefined));
-  return { ...OWN, ...(own as OwnPrices), lookup: toLookup(`${of} prices lookup`, own.lookup ?? ANY) };
+  const own = defined(prices) as OwnPrices;
+  return { ...OWN, ...own, lookup: toLookup(`${of} prices lookup`, own.lookup ?? ANY) };
 }
 
 function toLookup(of: string, lookup: CacheLookup): CacheLookup {
