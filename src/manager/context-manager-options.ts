@@ -84,8 +84,8 @@ export const FRESH: ManagerState = {
 
 const SHARE = rule('a number above 0 and up to 1', (v) => typeof v === 'number' && v > 0 && v <= 1);
 
-/** What each option may be. */
-export const MANAGER_RULES = {
+/** The rules of the options that a session passes on to its manager. */
+export const THRESHOLD_RULES = {
   contextLimit: positive,
   maxInputTokens: positive,
   maxOutputTokens: positive,
@@ -97,12 +97,17 @@ export const MANAGER_RULES = {
   maxRestarts: count,
   model: text,
   contextWindows: windowsRule,
-  format: formatRule,
   policy: rule('a policy, such as oldestBatch()', (v) => typeof (v as Policy | null)?.step === 'function'),
-  session: rule('a session', (v) => typeof (v as ContextSource<unknown> | null)?.view === 'function'),
   system: anything,
   tools: anything,
   counter: func,
+};
+
+/** The rules of all options. */
+export const MANAGER_RULES = {
+  ...THRESHOLD_RULES,
+  format: formatRule,
+  session: rule('a session', (v) => typeof (v as ContextSource<unknown> | null)?.view === 'function'),
   recall: flag,
   calibration: rule('a Calibration', (v) => v instanceof Calibration),
   state: rule('what state() answered', isState),

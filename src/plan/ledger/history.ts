@@ -187,10 +187,7 @@ export class History<M> {
     const going = new Set(rows);
     const isBehindGap = ({ number }: Turn): boolean => going.has(this.rows[number - 1] as Turn);
     const first = this.rows.find((row) => !going.has(row) && isBehindGap(row));
-    return [...going].map((row) => this.removal(row, { keepsQuestion: row.number + 1 === first?.number }));
-  }
-  removal(row: Turn, options: { readonly keepsQuestion: boolean }): Removal {
-    return toRemoval(this, row, options);
+    return [...going].map((row) => toRemoval(this, row, { keepsQuestion: row.number + 1 === first?.number }));
   }
 
   /** The messages of removals as they are sent, for the store; undefined if they cannot be written down. */

@@ -1,7 +1,7 @@
 import { isPlaceholder } from '../../laws/idempotent.ts';
 import { quote } from '../../text.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Removal } from '../ledger/questions.ts';
+import { type Removal, toRemoval } from '../ledger/questions.ts';
 import type { Result } from '../ledger/result.ts';
 import { MESSAGE_TOKENS } from '../ledger/sizes.ts';
 import type { Turn } from '../ledger/turn.ts';
@@ -45,7 +45,7 @@ function summariseRows<M>(
   rows: readonly Turn[],
   { fromOriginals = false, keepsQuestion }: Range,
 ): boolean {
-  const removed = keepsQuestion ? ledger.removalOf(rows) : rows.map((row) => ledger.removal(row, { keepsQuestion }));
+  const removed = keepsQuestion ? ledger.removalOf(rows) : rows.map((row) => toRemoval(ledger, row, { keepsQuestion }));
   const text = ledger.write(removed);
   if (text === undefined) return false;
   const earlier = ledger.notes.summary;
