@@ -35,11 +35,11 @@ import {
 } from '../store.ts';
 import type { Catalogue, SessionTimes } from './catalogue.ts';
 import { AliveCopy } from './copy-alive.ts';
-import { prepareCurrent, removeOthers, switchCurrent } from './current.ts';
+import { nextNumber, prepareCurrent, removeOthers, switchCurrent } from './current.ts';
 import type { Disk } from './disk.ts';
 import { Generation, type Limits } from './generation.ts';
 import { isGap, type LogRecord, NOTE, START, TEXT, TURN } from './log.ts';
-import { openToRead, openToWrite, PATIENCE } from './open-generation.ts';
+import { openToRead, openToWrite, PATIENCE, rebuilding } from './open-generation.ts';
 import { DamagedPage } from './pages.ts';
 import { problemsOf } from './problems-of.ts';
 import { decodeText, digestIn, readNote, readTurn } from './records.ts';
@@ -49,8 +49,10 @@ export interface EmbeddedOptions {
   readonly folder: string;
   readonly mode: 'read' | 'write';
   readonly limits?: StoreLimits;
-  /** Throws if another process has taken over. */
+  /** Throws STORE_LOCKED if another process has taken over. Called after each sync, before anything is acknowledged. */
   mayWrite?(): void;
+  /** The writer before may still be running, and write to the files that it has open. */
+  readonly isContested?: boolean;
   /** Called once it is closed. */
   onClose?(): void;
 }
@@ -99,6 +101,8 @@ export class EmbeddedStore implements Store {
   #inFlight = 0;
   #onIdle: (() => void) | undefined;
   #failed: Error | undefined;
+  /** Another process has taken over. */
+  #lost: Error | undefined;
   /** So many texts more may be read before a reader looks what was written since. */
   #trusted = 0;
   #closing: Promise<void> | undefined;
@@ -355,8 +359,9 @@ export class EmbeddedStore implements Store {
     const damage = repair ? this.#read(problemsOf).length : 0;
     if (!force && damage === 0 && old.catalogue.counts.deadBytes <= DEAD_SHARE * old.end)
       return { freedBytes: 0, removedTexts: 0, repaired: 0 };
-    const { copy, next } = await this.#copyMost(old.number + 1, { isBackground });
-    await this.#exclusively(() => this.#copyRest(copy, next, { repair }));
+    const copying = await this.#copyMost({ isBackground });
+    await this.#exclusively(() => this.#copyRest(copying, { repair }));
+    const { copy, next } = copying;
     if (damage > 0) this.#deletions += 1;
     const { texts } = this.#generation.catalogue.counts;
     const freedBytes = Math.max(0, old.diskBytes - next.diskBytes);
@@ -368,61 +373,58 @@ export class EmbeddedStore implements Store {
    * Copies what is alive into a new generation that nobody knows of yet, while others write to the old one, and then what
    * they wrote. Answers when little is left. If it fails, the store is as it was.
    */
-  async #copyMost(number: number, { isBackground }: { readonly isBackground: boolean }): Promise<Copying> {
-    const { disk, folder, limits } = this.#options;
-    const next = await this.#created(() => Generation.create({ disk, folder, number, limits }), number);
-    return this.#created(
-      async () => {
-        const copy = new AliveCopy({ to: next, look: (use) => this.#read(use) });
-        // Whoever writes faster than this copies must wait in the end.
-        const most = 2 * this.#generation.end;
-        const { copyStepBytes: step = COPY_STEP_BYTES } = limits ?? {};
-        for (let copied = 0; copy.left > step && copied < most; copied += step) {
-          copy.step(step);
-          if (next.isDue) await next.checkpoint();
-          await setImmediate();
-          this.#prepareToWrite();
-          if (isBackground && this.#closing && copy.left > QUICK_BYTES) throw closedError();
-        }
-        await next.checkpoint();
-        return { copy, next };
-      },
-      number,
-      next,
-    );
+  async #copyMost({ isBackground }: { readonly isBackground: boolean }): Promise<Copying> {
+    const { disk, folder, limits, mayWrite } = this.#options;
+    const number = nextNumber({ disk, folder });
+    const next = await Generation.create({ disk, folder, number, limits }).catch((error) => {
+      throw isFull(error) ? this.#whyFailed(error) : error;
+    });
+    return this.#filling(next, async () => {
+      const copy = new AliveCopy({ to: next, look: (use) => this.#read(use) });
+      const { copyStepBytes: step = COPY_STEP_BYTES } = limits ?? {};
+      // Whoever writes faster than this copies must wait in the end.
+      const most = 2 * this.#generation.end;
+      for (let copied = 0; copy.left > step && copied < most; copied += step) {
+        copy.step(step);
+        if (next.isDue) await next.checkpoint();
+        await setImmediate();
+        this.#prepareToWrite();
+        mayWrite?.();
+        if (isBackground && this.#closing && copy.left > QUICK_BYTES) throw closedError();
+      }
+      await next.checkpoint();
+      return { copy, next };
+    });
   }
 
   /** All that needs room on the disk is done before the store goes over to the new generation. */
-  async #copyRest(copy: AliveCopy, next: Generation, { repair }: { readonly repair: boolean }): Promise<void> {
+  async #copyRest({ copy, next }: Copying, { repair }: { readonly repair: boolean }): Promise<void> {
     const { disk, folder } = this.#options;
-    const { number } = next;
-    await this.#created(
-      async () => {
-        copy.step(Number.POSITIVE_INFINITY);
-        // What is damaged is reported until somebody gives it up.
-        next.lost = repair ? [] : copy.problems;
-        await next.checkpoint();
-        this.#generation.reserve();
-        await prepareCurrent({ disk, folder }, number);
-      },
-      number,
-      next,
-    );
-    await switchCurrent({ disk, folder });
+    await this.#filling(next, async () => {
+      this.#prepareToWrite();
+      this.#options.mayWrite?.();
+      copy.step(Number.POSITIVE_INFINITY);
+      // What is damaged is reported until somebody gives it up.
+      next.lost = repair ? [] : copy.problems;
+      await next.checkpoint();
+      this.#generation.reserve();
+      await prepareCurrent({ disk, folder }, next.number);
+    });
+    await switchCurrent(this.#options, next.number);
     this.#generation = next;
-    removeOthers({ disk, folder }, number);
+    removeOthers(this.#options, next.number);
     await disk.syncFolder(folder);
   }
 
   /** Removes the new generation where the work on it fails. */
-  async #created<T>(work: () => Promise<T>, number: number, next?: Generation): Promise<T> {
+  async #filling<T>(next: Generation, work: () => Promise<T>): Promise<T> {
     const { disk, folder } = this.#options;
     try {
       return await work();
     } catch (error) {
-      next?.close();
-      Generation.remove({ disk, folder, number });
-      throw isFull(error) ? failedBy(error) : error;
+      next.close();
+      Generation.remove({ disk, folder, number: next.number });
+      throw isFull(error) ? this.#whyFailed(error) : error;
     }
   }
 
@@ -530,13 +532,25 @@ export class EmbeddedStore implements Store {
     const written = this.#written(group);
     try {
       if (written.length > 0) await this.#generation.sync();
-      for (const { succeed } of written) succeed();
     } catch (cause) {
       // What the disk has of a sync that failed nobody knows: it is never tried again.
-      this.#failed = failedBy(cause);
+      this.#failed = this.#whyFailed(cause);
       for (const { fail } of written) fail(this.#failed);
+      return;
     }
+    this.#acknowledge(written);
     this.#checkpointIfDue();
+  }
+
+  /** A writer that took over read the log after it had taken the lock: as long as the lock is ours, it finds all this. */
+  #acknowledge(written: readonly Waiting[]): void {
+    try {
+      if (written.length > 0) this.#options.mayWrite?.();
+      for (const { succeed } of written) succeed();
+    } catch (lost) {
+      this.#lost = lost as Error;
+      for (const { fail } of written) fail(lost);
+    }
   }
 
   /** Writes in one go, or, where that fails, one by one. Answers those that could be written. */
@@ -557,17 +571,28 @@ export class EmbeddedStore implements Store {
   }
 
   #prepareToWrite(): void {
-    if (this.#failed) throw this.#failed;
-    this.#options.mayWrite?.();
+    const refusal = this.#failed ?? this.#lost;
+    if (refusal) throw refusal;
   }
 
   /** What another process has taken over must be left as it is. */
   #canWrite(): boolean {
     try {
       this.#prepareToWrite();
+      this.#options.mayWrite?.();
       return this.#options.mode === 'write';
     } catch {
       return false;
+    }
+  }
+
+  /** A writer that took over removes the files of the one before: then that is the reason, and not the disk. */
+  #whyFailed(cause: unknown): Error {
+    try {
+      this.#options.mayWrite?.();
+      return failedBy(cause);
+    } catch (lost) {
+      return lost as Error;
     }
   }
 
@@ -577,8 +602,8 @@ export class EmbeddedStore implements Store {
     } catch (error) {
       if (error instanceof PalimpsestError) throw error;
       // A full disk may have room again; what it did not take was not acknowledged.
-      if (isFull(error)) throw failedBy(error);
-      this.#failed = failedBy(error);
+      if (isFull(error)) throw this.#whyFailed(error);
+      this.#failed = this.#whyFailed(error);
       throw this.#failed;
     }
   }
@@ -589,7 +614,7 @@ export class EmbeddedStore implements Store {
     this.#checkpointing = this.#generation
       .checkpoint()
       .catch((error) => {
-        this.#failed ??= failedBy(error);
+        this.#failed ??= this.#whyFailed(error);
       })
       .finally(() => {
         this.#checkpointing = undefined;
@@ -602,6 +627,7 @@ export class EmbeddedStore implements Store {
     const run = (async () => {
       await before?.catch(() => {});
       this.#prepareToWrite();
+      this.#options.mayWrite?.();
       return work();
     })();
     this.#upkeep = run;
@@ -609,7 +635,7 @@ export class EmbeddedStore implements Store {
       return await run;
     } catch (error) {
       if (error instanceof PalimpsestError) throw error;
-      this.#failed ??= failedBy(error);
+      this.#failed ??= this.#whyFailed(error);
       throw this.#failed;
     } finally {
       if (this.#upkeep === run) this.#upkeep = undefined;
@@ -620,7 +646,6 @@ export class EmbeddedStore implements Store {
   async #exclusively(work: () => Promise<void>): Promise<void> {
     const run = (async () => {
       while (this.#syncing ?? this.#checkpointing) await (this.#syncing ?? this.#checkpointing)?.catch(() => {});
-      this.#prepareToWrite();
       await work();
     })();
     this.#work = run;
@@ -752,17 +777,6 @@ const allOf = (group: readonly Waiting[]): Pick<Waiting, 'apply' | 'fail'> => ({
     }),
   fail: () => {},
 });
-
-/** A damaged page of the index is no loss: the log has everything. */
-function rebuilding<T>(generation: Generation, use: (generation: Generation) => T): T {
-  try {
-    return use(generation);
-  } catch (error) {
-    if (!(error instanceof DamagedPage)) throw error;
-    generation.rebuild();
-    return use(generation);
-  }
-}
 
 const isFull = (error: unknown): boolean =>
   ['ENOSPC', 'EDQUOT', 'EFBIG'].includes((error as NodeJS.ErrnoException).code ?? '');

@@ -43,9 +43,11 @@ async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
       folder,
       mode: 'write',
       limits,
+      isContested: lock.isContested,
       mayWrite: () => lock.check(),
       onClose: release,
     });
+    lock.settle();
     stopServing = serveRequests(folder, store);
     return store;
   } catch (error) {

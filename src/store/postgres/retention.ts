@@ -1,6 +1,6 @@
 import { type Gone, NOTHING_REMOVED, type Prunable, type Removable } from '../prune.ts';
 import type { Removed, SessionInfo } from '../store.ts';
-import { inTransaction, type Query, type Row, withConnection } from './connection.ts';
+import { inTransaction, patient, type Query, type Row, withConnection } from './connection.ts';
 import { ownLock, type Place } from './write-batch.ts';
 
 /** Rows that one transaction deletes: whoever puts waits no longer than for one of them. */
@@ -24,7 +24,7 @@ const timesOf = (schema: string): string =>
 /** The least recently used first. */
 export async function* sessionsOf(place: Place): AsyncGenerator<SessionInfo> {
   const { pool, schema, tenant } = place;
-  const { rows } = await withConnection(pool, (query) =>
+  const { rows } = await withConnection(patient(pool), (query) =>
     query(
       `SELECT session, ${msOf('first_at')} AS first_at, ${msOf('last_at')} AS last_at,
          (SELECT count(*) FROM "${schema}".turns WHERE turns.tenant = $1 AND turns.session = times.session) AS turns,
@@ -93,7 +93,7 @@ export const prunable = (place: Place): Prunable => ({
 });
 
 async function removablesOf({ pool, schema, tenant }: Place): Promise<Removable[]> {
-  return withConnection(pool, async (query) => {
+  return withConnection(patient(pool), async (query) => {
     const sessions = await query(
       `SELECT session, ${msOf('last_at')} AS used_at FROM (${timesOf(schema)}) AS times ORDER BY first_at, session`,
       tenant,
@@ -119,7 +119,9 @@ export const usedBytes = (schema: string): string =>
     .join(' + ');
 
 async function usedBytesOf({ pool, schema, tenant }: Place): Promise<number> {
-  const { rows } = await withConnection(pool, (query) => query(`SELECT ${usedBytes(schema)} AS bytes`, tenant));
+  const { rows } = await withConnection(patient(pool), (query) =>
+    query(`SELECT ${usedBytes(schema)} AS bytes`, tenant),
+  );
   return Number(rows[0]?.bytes);
 }
 
@@ -131,7 +133,7 @@ export async function freedBy(place: Place, { session = '', before = 0 }: Remova
   const refsOf = `SELECT FROM "${schema}".refs WHERE refs.tenant = $1 AND refs.handle = texts.handle`;
   const rowsIn = (table: string): string =>
     `SELECT pg_column_size(body) AS size FROM "${schema}".${table} WHERE tenant = $1 AND session = $2 AND $2 <> ''`;
-  const { rows } = await withConnection(pool, (query) =>
+  const { rows } = await withConnection(patient(pool), (query) =>
     query(
       `SELECT count(*) AS texts, coalesce(sum(pg_column_size(body)), 0)
            + (SELECT coalesce(sum(size), 0) FROM (${rowsIn('turns')} UNION ALL ${rowsIn('notes')}) AS others) AS bytes,
@@ -161,7 +163,7 @@ export async function remove(place: Place, { session = '', before = 0, usedAt }:
   const total = { ...NOTHING_REMOVED, rows: 0 };
   for (const step of steps)
     for (let rows = BATCH_ROWS; rows >= BATCH_ROWS; ) {
-      const removed = await inTransaction(place.pool, ownLock(place), async (query) => {
+      const removed = await inTransaction(patient(place.pool), ownLock(place), async (query) => {
         if (total.rows === 0 && (await isUsedSince(query, place, session, usedAt)))
           return { ...NOTHING_REMOVED, rows: 0 };
         const found = await step(query);
