@@ -311,9 +311,10 @@ describe('retention', () => {
     const [store, other] = [open('large'), open('large', openPool())];
     await store.putMany(Array.from({ length: 3500 }, (_, i) => ({ text: `t${i}`, about: { session: 's', turn: i } })));
     const begun: string[] = [];
+    const own = openPool();
     const watched: PostgresPool = {
       connect: (lent) =>
-        pool.connect((error, client) => {
+        own.connect((error, client) => {
           const query = client?.query.bind(client);
           if (client)
             client.query = ((config: { text: string }) => {

@@ -277,6 +277,8 @@ export class EmbeddedStore implements Store {
       } catch {
         this.#compactAgainAt = 2 * deadBytes;
       }
+      // As much may have died while it copied.
+      this.#compactIfWorth();
     });
   }
 
