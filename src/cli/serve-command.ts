@@ -22,6 +22,8 @@ Options:
   --max-tokens <n>      above it results are masked whatever it costs
   --bound-thinking <w>  opt-in or keep: what may stand before signed thinking
   --workers <n>         processes that share the port; auto: one for each core
+  --whole-store         each store has one user: agents may list and search all of
+                        it at /_palimpsest/mcp (default: what their key sent)
   --config <file>       a palimpsest.yaml to read all this from, and no other
   --demo                plays a conversation to look at, without any key
   --quiet               no log lines
@@ -45,6 +47,7 @@ const OPTIONS = {
   'max-tokens': { type: 'string' },
   'bound-thinking': { type: 'string' },
   workers: { type: 'string' },
+  'whole-store': { type: 'boolean' },
   config: { type: 'string' },
   demo: { type: 'boolean' },
   quiet: { type: 'boolean' },

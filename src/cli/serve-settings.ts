@@ -28,6 +28,7 @@ export interface ServeFlags {
   readonly 'max-tokens'?: string | undefined;
   readonly 'bound-thinking'?: string | undefined;
   readonly workers?: string | undefined;
+  readonly 'whole-store'?: boolean | undefined;
   readonly config?: string | undefined;
   readonly demo?: boolean | undefined;
   readonly quiet?: boolean | undefined;
@@ -44,6 +45,8 @@ export interface ServeSettings {
   /** Whose store it is where a request has no tenant of its own. */
   readonly tenant: string;
   readonly workers: number;
+  /** Each store has one user: agents at the MCP server of the gateway list and search with a handle alone. */
+  readonly wholeStore: boolean;
   /** Token to tenant, beside the one that is made. */
   readonly tenants: Readonly<Record<string, string>>;
   readonly gateway: Pick<GatewayOptions, 'upstreams' | 'policy' | 'prices' | 'maxTokens' | 'boundThinking' | 'hosts'>;
@@ -67,6 +70,7 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
     store: flags.store ?? store.postgres ?? store.path ?? storePath(undefined, io),
     tenant: readTenant(config),
     workers: readWorkers(flags.workers),
+    wholeStore: flags['whole-store'] === true,
     tenants: Object.fromEntries(Object.entries(gateway.tokens ?? {}).map(([tenant, token]) => [token, tenant])),
     gateway: {
       upstreams: { ...gateway.upstreams, ...readUpstreams(flags.upstream ?? []) } as Record<Provider, string>,

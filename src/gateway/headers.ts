@@ -14,7 +14,10 @@ const HOP_BY_HOP = new Set([
 ]);
 
 /** Ours, or set anew by the client towards the upstream. */
-const NOT_FORWARDED = new Set([...HOP_BY_HOP, 'host', 'content-length', 'expect', 'trailer', 'x-palimpsest-token']);
+const NOT_FORWARDED = new Set([
+  ...[...HOP_BY_HOP, 'host', 'content-length', 'expect', 'trailer'],
+  ...['x-palimpsest-token', 'x-palimpsest-credential'],
+]);
 
 /** The headers for the upstream, in their order and spelling, with those in `changes` (lower case) replaced or, if empty, left out. */
 export function forwardedHeaders(raw: RawHeaders, changes: Readonly<Record<string, string>> = {}): string[] {
