@@ -10,10 +10,10 @@ export function createMcpMount(
   { wholeStore }: Pick<McpOptions, 'wholeStore'> = {},
 ) {
   const handles = new Map<string, Promise<Handle>>();
-  return (request: IncomingMessage, response: ServerResponse, tenant: string): void => {
+  return (request: IncomingMessage, response: ServerResponse, tenant: string): Promise<void> => {
     const handle = handles.get(tenant) ?? createHandle({ store: () => open(tenant), wholeStore });
     handles.set(tenant, handle);
-    void handle.then((answer) => answer(request, response));
+    return handle.then((answer) => answer(request, response));
   };
 }
 

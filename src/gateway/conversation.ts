@@ -1,12 +1,7 @@
+import { memoryLimits } from '../limits.ts';
 import type { Branch } from './branch.ts';
 import type { GatewayEvent } from './events.ts';
 import { Recent } from './recent.ts';
-
-/** Sub-agents, forks and other models that begin alike. */
-export const MOST_BRANCHES = 16;
-
-/** A forgotten owner's texts are stored again with its next request, which changes nothing. */
-const MOST_OWNERS = 16;
 
 /** All that begins with the same message. */
 export class Conversation {
@@ -20,9 +15,9 @@ export class Conversation {
   /** Keys of texts that the store is known to have, whoever stored them. */
   readonly #stored = new Set<string>();
   /** The same by owner: a credential that is refreshed every hour makes a new one. */
-  readonly #storedFor = new Recent<string, Set<string>>(MOST_OWNERS);
+  readonly #storedFor = new Recent<string, Set<string>>(memoryLimits.ownersPerConversation);
   /** By model: their names may come from anywhere. */
-  readonly #usedAt = new Recent<string, number>(MOST_BRANCHES);
+  readonly #usedAt = new Recent<string, number>(memoryLimits.branchesPerConversation);
   #lastOrder = 0;
 
   /** What an event must have that is decided now. */
@@ -83,6 +78,7 @@ export class Conversation {
 
   setStored(owner: string | undefined, keys: readonly string[]): void {
     const known = this.#storedFor.get(owner ?? '') ?? new Set();
+    for (const all of [known, this.#stored]) if (all.size > memoryLimits.storedPerConversation) all.clear();
     this.#storedFor.set(owner ?? '', known);
     for (const key of keys) {
       known.add(key);
