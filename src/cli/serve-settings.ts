@@ -29,6 +29,7 @@ export interface ServeFlags {
   readonly 'max-tokens'?: string | undefined;
   readonly 'bound-thinking'?: string | undefined;
   readonly workers?: string | undefined;
+  readonly 'whole-store'?: boolean | undefined;
   readonly 'grace-ms'?: string | undefined;
   readonly config?: string | undefined;
   readonly demo?: boolean | undefined;
@@ -46,6 +47,8 @@ export interface ServeSettings {
   /** Whose store it is where a request has no tenant of its own. */
   readonly tenant: string;
   readonly workers: number;
+  /** Each store has one user: agents at the MCP server of the gateway list and search with a handle alone. */
+  readonly wholeStore: boolean;
   /** How long exchanges may take once it was told to stop. */
   readonly graceMs: number;
   /** Token to tenant, beside the one that is made. */
@@ -76,6 +79,7 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
     store: flags.store ?? store.postgres ?? store.path ?? storePath(undefined, io),
     tenant: readTenant(config),
     workers: readWorkers(flags.workers),
+    wholeStore: flags['whole-store'] === true,
     graceMs: readGrace(flags['grace-ms']) ?? gateway.shutdown_grace_ms ?? DEFAULT_GRACE_MS,
     tenants: Object.fromEntries(Object.entries(gateway.tokens ?? {}).map(([tenant, token]) => [token, tenant])),
     searchThreads: gateway.limits?.search_threads,

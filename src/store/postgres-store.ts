@@ -21,6 +21,7 @@ import {
 import { migrate } from './postgres/migrate.ts';
 import { damagedNote, NOTE_COLUMNS, noteDamage, toNote, writeNote } from './postgres/notes.ts';
 import { fromRows } from './postgres/references.ts';
+import { keepSecret } from './postgres/secret.ts';
 import { type Item, ownLock, type Place, writeBatch } from './postgres/write-batch.ts';
 import { WriteQueue } from './postgres/write-queue.ts';
 import { turnRows, writeTurns } from './postgres/write-turns.ts';
@@ -303,6 +304,11 @@ class PostgresStore implements Store {
     const handles = problems.flatMap(({ handle }) => handle ?? []);
     await query(`DELETE FROM "${schema}".refs WHERE tenant = $1 AND handle = ANY ($2::text[])`, tenant, handles);
     await query(`DELETE FROM "${schema}".notes WHERE tenant = $1 AND digest <> sha256(body)`, tenant);
+  }
+
+  async secret(): Promise<string> {
+    await this.#ready();
+    return keepSecret(this.#place);
   }
 
   async *export(): AsyncGenerator<object> {

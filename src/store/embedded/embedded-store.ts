@@ -27,6 +27,7 @@ import { openToRead, openToWrite, PATIENCE, rebuilding } from './open-generation
 import { DamagedPage } from './pages.ts';
 import { problemsOf } from './problems-of.ts';
 import { decodeText, digestIn, readNote, readTurn } from './records.ts';
+import { keepSecret, readSecret } from './secret.ts';
 
 export interface EmbeddedOptions {
   readonly disk: Disk;
@@ -260,6 +261,22 @@ export class EmbeddedStore implements Store {
       if (next) Generation.remove({ disk, folder, number });
       throw isFull(error) ? this.#whyFailed(error) : error;
     }
+  }
+
+  async secret(): Promise<string | undefined> {
+    this.#check();
+    try {
+      return readSecret(this.#options) ?? (this.#options.mode === 'read' ? undefined : await this.#makeSecret());
+    } catch (error) {
+      throw error instanceof PalimpsestError ? error : failedBy(error);
+    }
+  }
+
+  #makeSecret(): Promise<string> {
+    return this.#during(async () => {
+      this.#options.mayWrite?.();
+      return keepSecret(this.#options);
+    });
   }
 
   async *export(): AsyncGenerator<object> {

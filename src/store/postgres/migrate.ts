@@ -88,4 +88,6 @@ const MIGRATIONS: readonly ((prefix: string) => string)[] = [
       body bytea NOT NULL,
       PRIMARY KEY (tenant, session, name)
     );`,
+  (prefix) => `
+    CREATE TABLE ${prefix}secrets (tenant text COLLATE "C" PRIMARY KEY, secret text NOT NULL);`,
 ];
