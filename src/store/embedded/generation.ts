@@ -60,6 +60,7 @@ export class Generation {
   #isUnfinished = false;
   #holders = 0;
   #isRetired = false;
+  #lookedAt = performance.now();
 
   private constructor({ disk, folder, number, limits = {} }: Place, mode: 'read' | 'write', log: DiskFile) {
     this.#disk = disk;
@@ -458,7 +459,15 @@ export class Generation {
   /** Takes in what another process wrote since. Answers false where the store goes on in another generation. */
   follow(): boolean {
     if (this.#isUnfinished || this.#log.hasMore()) this.#replay(this.#log.end);
-    return !this.#catalogue.isMoved;
+    return !this.#catalogue.isMoved && !this.#isRemoved();
+  }
+
+  /** A late write of a writer that lost its lock may cover the record that says so. Looked for once in a while. */
+  #isRemoved(): boolean {
+    const now = performance.now();
+    if (now - this.#lookedAt < LOOK_MS) return false;
+    this.#lookedAt = now;
+    return !this.#disk.exists(this.#path('log'));
   }
 }
 
@@ -468,6 +477,7 @@ interface Found {
   readonly isPatient?: boolean;
 }
 
+const LOOK_MS = 1000;
 const CHECKPOINT_BYTES = 1 << 26;
 const CHECKPOINT_PAGES = 8000;
 const SAVED = 'all that could be read was saved; palimpsest store gc --repair gives up the rest';
