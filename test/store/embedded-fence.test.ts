@@ -145,24 +145,29 @@ describe('a writer that is stopped, while another takes over,', () => {
     for (let stop = 0; ; stop++) {
       const disk = new RecordingDisk();
       const acknowledged: string[] = [];
-      let [isLost, calls] = [false, 0];
-      let second: EmbeddedStore | undefined;
+      let calls = 0;
+      let takingOver: Promise<EmbeddedStore> | undefined;
+      const takeOver = async (): Promise<EmbeddedStore> => {
+        const store = await openContested(disk);
+        for (let n = 0; n < 20; n++) acknowledged.push(await putText(store, 1000 + n));
+        return store;
+      };
       const stopAndTakeOver = async (): Promise<void> => {
-        if (isLost || calls++ < stop) return;
-        isLost = true;
-        second = await openContested(disk);
-        for (let n = 0; n < 20; n++) acknowledged.push(await putText(second, 1000 + n));
+        if (takingOver || calls++ < stop) return;
+        takingOver = takeOver();
+        await takingOver;
       };
       if (where === 'sync') disk.onSync = stopAndTakeOver;
       else disk.onRename = stopAndTakeOver;
       const mayWrite = (): void => {
-        if (isLost) throw new PalimpsestError('STORE_LOCKED', 'another process holds it');
+        if (takingOver) throw new PalimpsestError('STORE_LOCKED', 'another process holds it');
       };
       await writeUntilLost({ disk, mayWrite }, acknowledged);
-      if (!second) {
+      if (!takingOver) {
         expect(stop).toBeGreaterThan(10);
         break;
       }
+      const second = await takingOver;
       for (let n = 20; n < 40; n++) acknowledged.push(await putText(second, 1000 + n));
       for (const one of [second, await openOn(diskOf(disk.afterCrash()))]) {
         const found = await one.getMany(acknowledged.map(handleOf));

@@ -24,7 +24,7 @@ import {
   writeRecord,
 } from './log.ts';
 import { LogFile } from './log-file.ts';
-import { type ChangedPages, copyPages, DamagedPage } from './pages.ts';
+import { type ChangedPages, copyPages, DamagedPage, type Page } from './pages.ts';
 import { noBody } from './records.ts';
 
 /** When the index is written, and how much of it stays in memory. */
@@ -226,27 +226,41 @@ export class Generation {
 
   /**
    * Makes the index durable: first a copy of its changed pages in a journal, then the pages in their places. The log may
-   * grow meanwhile; what is written then is for the next checkpoint.
+   * grow meanwhile; what is written then is for the next checkpoint. One that fails leaves the generation as it was: the
+   * next one writes the same pages once more, also those of which a sync that failed may have left nothing on the disk.
    */
   async checkpoint(): Promise<void> {
     this.#indexFile ??= this.#createIndex();
     const [index, file] = [this.#index, this.#indexFile];
     const pages = index.takeDirty(file);
     const meta = this.#meta();
-    const next = this.#createNext('journal');
     this.#isCheckpointing = true;
     try {
-      const journal = writeJournal(next, meta, pages);
-      await this.#log.sync();
-      await this.#name('journal', next);
-      await this.#place(journal, file);
+      await this.#place(await this.#writeJournal(meta, pages), file);
+    } catch (error) {
+      index.giveBack(pages);
+      if (this.#index !== index) file.close();
+      // The disk may be full.
+      for (const kind of ['journal.next', 'meta.next']) this.#disk.remove(this.#path(kind));
+      throw error;
     } finally {
       this.#isCheckpointing = false;
-      next.close();
     }
     if (this.#index !== index) return file.close();
     index.release();
     this.#checkpoint = meta.checkpoint;
+  }
+
+  async #writeJournal(meta: Meta, pages: readonly Page[]): Promise<Journal> {
+    const next = this.#createNext('journal');
+    try {
+      const journal = writeJournal(next, meta, pages);
+      await this.#log.sync();
+      await this.#name('journal', next);
+      return journal;
+    } finally {
+      next.close();
+    }
   }
 
   #meta(): Meta {
