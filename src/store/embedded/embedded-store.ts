@@ -7,6 +7,7 @@ import {
   type GcOptions,
   type GcReport,
   type Handle,
+  isHandle,
   type Match,
   type Problem,
   type Reference,
@@ -172,7 +173,9 @@ export class EmbeddedStore implements Store {
 
   async get(handle: string): Promise<Stored | undefined> {
     this.#check();
-    return this.#find(handle);
+    const found = this.#find(handle);
+    if (!found && isHandle(handle)) this.#read(({ unreadable }) => checkMissing(handle, unreadable));
+    return found;
   }
 
   async getMany(handles: readonly string[]): Promise<(Stored | undefined)[]> {
@@ -679,6 +682,13 @@ const unindexed = ({ message }: Error): Problem => ({
   what: `the last checkpoint failed: ${message}`,
   remedy: 'nothing is lost; see to the disk, it is tried again',
 });
+
+/** No index leads to what stood in unreadable bytes of the log: nobody knows whether it was this text. */
+function checkMissing(handle: string, unreadable: Problem | undefined): void {
+  if (!unreadable) return;
+  const text = `Expected the text of ${handle} but did not find it, and there are ${unreadable.what} that may have held it`;
+  throw new PalimpsestError('STORE_DAMAGED', `${text}; palimpsest store gc --repair gives them up`);
+}
 
 /** Undefined also for what is damaged: `verify` tells of it, and the others must come back. */
 function soundOf<T>(find: () => T | undefined): T | undefined {

@@ -420,6 +420,11 @@ export class Generation {
     return new LinearHash({ cachePages: this.#limits.cachePages });
   }
 
+  /** A stretch of the log that held records when it was read for the index: none of them can be found. */
+  get unreadable(): Problem | undefined {
+    return this.lost.find(({ at }) => at !== undefined);
+  }
+
   /** Has `verify` report something until it is repaired. */
   lose(what: string): void {
     this.#note([{ what, remedy: SAVED }]);
