@@ -149,15 +149,14 @@ class Round {
   async #disturb(seconds: number): Promise<void> {
     const { kinds, seed, largestBytes, onProgress, signal } = this.#options;
     const random = createRandom(seed).fork('disturbances');
-    const possible = kinds.filter((kind) =>
-      disturbances[kind].some(({ isPossible }) => isPossible?.(this.#world) ?? true),
-    );
-    if (possible.length === 0) return this.#pause(seconds);
+    const decks = kinds.flatMap((kind) => {
+      const possible = disturbances[kind].filter(({ isPossible }) => isPossible?.(this.#world) ?? true);
+      return possible.length > 0 ? [random.deck(possible)] : [];
+    });
+    if (decks.length === 0) return this.#pause(seconds);
+    const draw = random.deck(decks);
     for (const until = Date.now() + seconds * 1000; Date.now() < until && !signal?.aborted; ) {
-      const kind = random.pick(possible);
-      const { name, run } = random.pick(
-        disturbances[kind].filter(({ isPossible }) => isPossible?.(this.#world) ?? true),
-      );
+      const { name, run } = draw()();
       this.#counts[name] = (this.#counts[name] ?? 0) + 1;
       onProgress(`${Math.max(0, Math.round((until - Date.now()) / 1000))} s left, ${this.#requests} requests: ${name}`);
       await run(this.#world, { random, largestBytes }).catch((error: Error) =>
