@@ -21,6 +21,8 @@ export interface RoundOptions {
   readonly workers: number;
   /** The largest body of an attack. */
   readonly largestBytes: number;
+  /** Between two disturbances. */
+  readonly mostPauseMs: number;
   readonly onProgress: (line: string) => void;
   /** Ends the round early. Its checks are still made. */
   readonly signal?: AbortSignal;
@@ -147,7 +149,7 @@ class Round {
   }
 
   async #disturb(seconds: number): Promise<void> {
-    const { kinds, seed, largestBytes, onProgress, signal } = this.#options;
+    const { kinds, seed, largestBytes, mostPauseMs, onProgress, signal } = this.#options;
     const random = createRandom(seed).fork('disturbances');
     const decks = kinds.flatMap((kind) => {
       const possible = disturbances[kind].filter(({ isPossible }) => isPossible?.(this.#world) ?? true);
@@ -162,7 +164,7 @@ class Round {
       await run(this.#world, { random, largestBytes }).catch((error: Error) =>
         this.#violate(`${name}: ${error.message}`),
       );
-      await this.#pause(random.between(300, 3000) / 1000);
+      await this.#pause(random.between(mostPauseMs / 10, mostPauseMs) / 1000);
     }
   }
 
@@ -236,15 +238,20 @@ class Round {
       if (one.kind === 'refused') this.#violate(`the upstream refused an honest request: ${one.text}`);
       else shown.set(one.call + one.text, one);
     }
-    for (const { call, text } of shown.values()) {
-      const original = this.#originals.get(call);
-      const handle = /\bp_\w{16,}/.exec(text)?.[0] ?? '';
-      const answer = await this.#ask(`masked/${handle}`);
-      const recalled = answer?.ok ? ((await answer.json()) as { text: string }).text : undefined;
-      if (recalled !== original)
-        this.#violate(`${text} leads to ${recalled === undefined ? `nothing (${answer?.status})` : 'another text'}`);
-    }
+    const left = [...shown.values()];
+    const recall = async (): Promise<void> => {
+      for (let one = left.pop(); one; one = left.pop()) await this.#checkPlaceholder(one);
+    };
+    await Promise.all(Array.from({ length: 8 }, recall));
     return shown.size;
+  }
+
+  async #checkPlaceholder({ call, text }: { readonly call: string; readonly text: string }): Promise<void> {
+    const handle = /\bp_\w{16,}/.exec(text)?.[0] ?? '';
+    const answer = await this.#ask(`masked/${handle}`);
+    const recalled = answer?.ok ? ((await answer.json()) as { text: string }).text : undefined;
+    if (recalled === this.#originals.get(call)) return;
+    this.#violate(`${text} leads to ${recalled === undefined ? `nothing (${answer?.status})` : 'another text'}`);
   }
 }
 
