@@ -19,11 +19,11 @@ import {
 } from '../store.ts';
 import type { Catalogue } from './catalogue.ts';
 import { copyAlive } from './copy-alive.ts';
-import { prepareCurrent, removeOthers, switchCurrent } from './current.ts';
+import { nextNumber, prepareCurrent, removeOthers, switchCurrent } from './current.ts';
 import type { Disk } from './disk.ts';
 import { Generation, type Limits } from './generation.ts';
 import { isGap, type LogRecord, NOTE, TEXT, TURN } from './log.ts';
-import { openToRead, openToWrite, PATIENCE } from './open-generation.ts';
+import { openToRead, openToWrite, PATIENCE, rebuilding } from './open-generation.ts';
 import { DamagedPage } from './pages.ts';
 import { problemsOf } from './problems-of.ts';
 import { decodeText, digestIn, readNote, readTurn } from './records.ts';
@@ -33,8 +33,10 @@ export interface EmbeddedOptions {
   readonly folder: string;
   readonly mode: 'read' | 'write';
   readonly limits?: StoreLimits;
-  /** Throws if another process has taken over. */
+  /** Throws STORE_LOCKED if another process has taken over. Called after each sync, before anything is acknowledged. */
   mayWrite?(): void;
+  /** The writer before may still be running, and write to the files that it has open. */
+  readonly isContested?: boolean;
   /** Called once it is closed. */
   onClose?(): void;
 }
@@ -74,6 +76,8 @@ export class EmbeddedStore implements Store {
   #inFlight = 0;
   #onIdle: (() => void) | undefined;
   #failed: Error | undefined;
+  /** Another process has taken over. */
+  #lost: Error | undefined;
   /** So many texts more may be read before a reader looks what was written since. */
   #trusted = 0;
   #closing: Promise<void> | undefined;
@@ -226,13 +230,13 @@ export class EmbeddedStore implements Store {
     const damage = repair ? this.#read(problemsOf).length : 0;
     if (!force && damage === 0 && old.catalogue.counts.deadBytes <= DEAD_SHARE * old.end)
       return { freedBytes: 0, removedTexts: 0, repaired: 0 };
-    const number = old.number + 1;
+    const number = nextNumber({ disk, folder });
     const { next, texts } = await this.#copy(number, { repair });
-    await switchCurrent({ disk, folder });
+    await switchCurrent(this.#options, number);
     this.#generation = next;
     const freedBytes = Math.max(0, old.diskBytes - next.diskBytes);
     old.retire();
-    removeOthers({ disk, folder }, number);
+    removeOthers(this.#options, number);
     await disk.syncFolder(folder);
     return { freedBytes, removedTexts: Math.max(0, texts - this.#generation.catalogue.counts.texts), repaired: damage };
   }
@@ -253,8 +257,8 @@ export class EmbeddedStore implements Store {
       return { next: made, texts };
     } catch (error) {
       next?.close();
-      Generation.remove({ disk, folder, number });
-      throw isFull(error) ? failedBy(error) : error;
+      if (next) Generation.remove({ disk, folder, number });
+      throw isFull(error) ? this.#whyFailed(error) : error;
     }
   }
 
@@ -362,13 +366,25 @@ export class EmbeddedStore implements Store {
     const written = this.#written(group);
     try {
       if (written.length > 0) await this.#generation.sync();
-      for (const { succeed } of written) succeed();
     } catch (cause) {
       // What the disk has of a sync that failed nobody knows: it is never tried again.
-      this.#failed = failedBy(cause);
+      this.#failed = this.#whyFailed(cause);
       for (const { fail } of written) fail(this.#failed);
+      return;
     }
+    this.#acknowledge(written);
     this.#checkpointIfDue();
+  }
+
+  /** A writer that took over read the log after it had taken the lock: as long as the lock is ours, it finds all this. */
+  #acknowledge(written: readonly Waiting[]): void {
+    try {
+      if (written.length > 0) this.#options.mayWrite?.();
+      for (const { succeed } of written) succeed();
+    } catch (lost) {
+      this.#lost = lost as Error;
+      for (const { fail } of written) fail(lost);
+    }
   }
 
   /** Writes in one go, or, where that fails, one by one. Answers those that could be written. */
@@ -389,17 +405,28 @@ export class EmbeddedStore implements Store {
   }
 
   #prepareToWrite(): void {
-    if (this.#failed) throw this.#failed;
-    this.#options.mayWrite?.();
+    const refusal = this.#failed ?? this.#lost;
+    if (refusal) throw refusal;
   }
 
   /** What another process has taken over must be left as it is. */
   #canWrite(): boolean {
     try {
       this.#prepareToWrite();
+      this.#options.mayWrite?.();
       return this.#options.mode === 'write';
     } catch {
       return false;
+    }
+  }
+
+  /** A writer that took over removes the files of the one before: then that is the reason, and not the disk. */
+  #whyFailed(cause: unknown): Error {
+    try {
+      this.#options.mayWrite?.();
+      return failedBy(cause);
+    } catch (lost) {
+      return lost as Error;
     }
   }
 
@@ -409,8 +436,8 @@ export class EmbeddedStore implements Store {
     } catch (error) {
       if (error instanceof PalimpsestError) throw error;
       // A full disk may have room again; what it did not take was not acknowledged.
-      if (isFull(error)) throw failedBy(error);
-      this.#failed = failedBy(error);
+      if (isFull(error)) throw this.#whyFailed(error);
+      this.#failed = this.#whyFailed(error);
       throw this.#failed;
     }
   }
@@ -421,7 +448,7 @@ export class EmbeddedStore implements Store {
     this.#checkpointing = this.#generation
       .checkpoint()
       .catch((error) => {
-        this.#failed ??= failedBy(error);
+        this.#failed ??= this.#whyFailed(error);
       })
       .finally(() => {
         this.#checkpointing = undefined;
@@ -434,7 +461,7 @@ export class EmbeddedStore implements Store {
     const run = (async () => {
       await before?.catch(() => {});
       while (this.#syncing ?? this.#checkpointing) await (this.#syncing ?? this.#checkpointing)?.catch(() => {});
-      if (this.#failed) throw this.#failed;
+      this.#prepareToWrite();
       this.#options.mayWrite?.();
       return work();
     })();
@@ -443,7 +470,7 @@ export class EmbeddedStore implements Store {
       return await run;
     } catch (error) {
       if (error instanceof PalimpsestError) throw error;
-      this.#failed ??= failedBy(error);
+      this.#failed ??= this.#whyFailed(error);
       throw this.#failed;
     } finally {
       if (this.#work === run) this.#work = undefined;
@@ -550,17 +577,6 @@ const allOf = (group: readonly Waiting[]): Pick<Waiting, 'apply' | 'fail'> => ({
     }),
   fail: () => {},
 });
-
-/** A damaged page of the index is no loss: the log has everything. */
-function rebuilding<T>(generation: Generation, use: (generation: Generation) => T): T {
-  try {
-    return use(generation);
-  } catch (error) {
-    if (!(error instanceof DamagedPage)) throw error;
-    generation.rebuild();
-    return use(generation);
-  }
-}
 
 const isFull = (error: unknown): boolean =>
   ['ENOSPC', 'EDQUOT', 'EFBIG'].includes((error as NodeJS.ErrnoException).code ?? '');

@@ -72,8 +72,8 @@ export class Generation {
     this.#catalogue = new Catalogue(this.#log, this.#index);
   }
 
+  /** Fails where a file has its name: then the number is another writer's. */
   static async create(place: Place): Promise<Generation> {
-    Generation.remove(place);
     const log = place.disk.open(pathOf(place, 'log'), 'create');
     const generation = new Generation(place, 'write', log);
     generation.#log.id = randomInt(1, 2 ** 32);
@@ -82,13 +82,15 @@ export class Generation {
       await generation.checkpoint();
     } catch (error) {
       generation.close();
+      Generation.remove(place);
       throw error;
     }
     return generation;
   }
 
+  /** The log last: as long as it is there, no other writer takes this number. */
   static remove(place: Place): void {
-    for (const kind of ['log', 'index', 'meta', 'meta.next', 'journal', 'journal.next'])
+    for (const kind of ['index', 'meta', 'meta.next', 'journal', 'journal.next', 'current', 'log'])
       place.disk.remove(pathOf(place, kind));
   }
 

@@ -33,14 +33,17 @@ async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
   const lock = Lock.take(join(folder, 'lock'));
   const release = () => lock.release();
   try {
-    return await EmbeddedStore.open({
+    const store = await EmbeddedStore.open({
       disk: nodeDisk,
       folder,
       mode: 'write',
       limits,
+      isContested: lock.isContested,
       mayWrite: () => lock.check(),
       onClose: release,
     });
+    lock.settle();
+    return store;
   } catch (error) {
     release();
     throw error;
