@@ -99,6 +99,7 @@ class Round {
     const after = await this.#flatUsage(before);
     this.#options.onProgress('stopping the gateway and verifying the store');
     await this.#checkStore();
+    for (const crash of gateway.crashes()) this.#violate(`a process of the gateway crashed: ${crash}`);
     this.#options.onProgress('recalling every placeholder');
     const placeholders = await this.#checkRecall();
     return {
