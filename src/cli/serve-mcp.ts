@@ -6,10 +6,10 @@ type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<vo
 /** MCP over HTTP beside the gateway's API, under its rules: each tenant recalls from its own store. */
 export function createMcpMount(open: (tenant: string) => Promise<Store>) {
   const handles = new Map<string, Promise<Handle>>();
-  return (request: IncomingMessage, response: ServerResponse, tenant: string): void => {
+  return (request: IncomingMessage, response: ServerResponse, tenant: string): Promise<void> => {
     const handle = handles.get(tenant) ?? createHandle(() => open(tenant));
     handles.set(tenant, handle);
-    void handle.then((answer) => answer(request, response));
+    return handle.then((answer) => answer(request, response));
   };
 }
 

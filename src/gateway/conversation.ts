@@ -1,9 +1,7 @@
+import { memoryLimits } from '../limits.ts';
 import type { Branch } from './branch.ts';
 import type { GatewayEvent } from './events.ts';
 import { Recent } from './recent.ts';
-
-/** Sub-agents, forks and other models that begin alike. */
-export const MOST_BRANCHES = 16;
 
 /** All that begins with the same message. */
 export class Conversation {
@@ -17,7 +15,7 @@ export class Conversation {
   /** What was decided and is not known to be recorded yet. */
   readonly #pending = new Set<GatewayEvent>();
   /** By model: their names may come from anywhere. */
-  readonly #usedAt = new Recent<string, number>(MOST_BRANCHES);
+  readonly #usedAt = new Recent<string, number>(memoryLimits.branchesPerConversation);
   #lastOrder = 0;
 
   /** What an event must have that is decided now. */

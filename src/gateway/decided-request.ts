@@ -1,3 +1,4 @@
+import { memoryLimits } from '../limits.ts';
 import type { Hidden } from '../plan/ledger/hidden.ts';
 import { quote } from '../text.ts';
 import { type ComposedRequest, composeRequest, isStored, storedKey } from './compose-request.ts';
@@ -70,6 +71,7 @@ class DecidedRequest implements Decided {
   stored(): void {
     const { conversation } = this.#situated;
     conversation.learn(this.events);
+    if (conversation.stored.size > memoryLimits.storedPerConversation) conversation.stored.clear();
     for (const hidden of this.fresh) conversation.stored.add(storedKey(hidden));
   }
 

@@ -32,7 +32,7 @@ export async function prepareRequest(
 async function prepare(context: GatewayContext, request: GatewayRequest, purpose: Purpose): Promise<Decided> {
   const { tenant, provider, isCountTokens } = purpose;
   const memory = context.tenants.memory(tenant, provider);
-  const opened = openRequest(request, memory);
+  const opened = openRequest(request, memory, context.facts.limits);
   const { conversation } = opened;
   if (!conversation) return decide(opened, { ...context.facts, now: context.now(), memory });
   const gate = context.tenants.opened(tenant) ?? (await gateOf(context, tenant));

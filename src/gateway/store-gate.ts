@@ -1,5 +1,7 @@
 import { PalimpsestError } from '../errors.ts';
+import { recordLimits, requestLimits } from '../limits.ts';
 import type { Store } from '../store/store.ts';
+import { clipText } from '../text.ts';
 import type { Decided, StoreTrouble } from './decide.ts';
 import { loadEvents, toItems } from './event-store.ts';
 import type { GatewayEvent } from './events.ts';
@@ -7,8 +9,7 @@ import type { Status } from './receipt.ts';
 import { sessionOf } from './sessions.ts';
 
 /** What stands in the way of a request waits no longer than this. */
-const MOST_WAIT_MS = 250;
-export const TOO_SLOW = `it took more than ${MOST_WAIT_MS} ms`;
+export const TOO_SLOW = `it took more than ${requestLimits.storeWaitMs} ms`;
 
 /** The store as requests see it: in time, or not at all. */
 export class StoreGate {
@@ -34,7 +35,7 @@ export class StoreGate {
     const session = sessionOf(conversation);
     const texts = fresh.map(({ text, turn, tool }) => ({
       text,
-      about: { session, turn, ...(tool === undefined ? {} : { tool }) },
+      about: { session, turn, ...(tool === undefined ? {} : { tool: clipText(tool, recordLimits.toolChars) }) },
     }));
     return this.#inTime(async () => {
       await this.store.putMany([...texts, ...toItems(conversation, events)]);
@@ -85,7 +86,7 @@ export class StoreGate {
 export async function inTime<T>(asked: Promise<T>): Promise<T | 'late'> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(resolve, MOST_WAIT_MS, 'late');
+    timer = setTimeout(resolve, requestLimits.storeWaitMs, 'late');
   });
   try {
     return await Promise.race([asked, late]);

@@ -1,5 +1,6 @@
+import { answerLimits, requestLimits } from '../limits.ts';
 import type { Prices } from '../plan/prices.ts';
-import { clipText } from '../text.ts';
+import { clipText, ownCopy } from '../text.ts';
 import type { Entry } from './book.ts';
 import type { Decided, ReceiptDecision } from './decide.ts';
 import type { Receipt, Tokens } from './receipt.ts';
@@ -69,7 +70,7 @@ export function writeReceipt(settled: Settled): Entry {
     time: new Date(times.startedAt).toISOString(),
     conversation: conversation || UNREAD,
     api: settled.api,
-    path: settled.path,
+    path: settled.path.slice(0, requestLimits.pathChars),
     prices: decision.prices.name,
     status,
     act: decision.act,
@@ -91,8 +92,9 @@ export function writeReceipt(settled: Settled): Entry {
   if (decision.rent !== undefined) receipt.rent = decision.rent;
   if (decision.price !== undefined) receipt.price = decision.price;
   if (usage?.droppedThinking) receipt.droppedThinking = usage.droppedThinking;
-  if (refused) receipt.refused = { status: refused.status, text: clipText(refused.text, MOST_REFUSAL_CHARS) };
-  return { receipt, title: settled.previous ? '' : titleOf(decided) };
+  if (refused)
+    receipt.refused = { status: refused.status, text: ownCopy(clipText(refused.text, answerLimits.refusalChars)) };
+  return { receipt, title: settled.previous ? '' : ownCopy(titleOf(decided)) };
 }
 
 const titleOf = ({ conversation, title }: Decided): string =>
@@ -100,7 +102,6 @@ const titleOf = ({ conversation, title }: Decided): string =>
 
 /** The conversation of all requests that were not read. */
 const UNREAD = 'unread';
-const MOST_REFUSAL_CHARS = 500;
 
 const NO_TOKENS: Tokens = { tokens: 0, cached: 0, written: 0 };
 const NOTHING_BILLED = { sent: NO_TOKENS, without: NO_TOKENS };

@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import { type CallToolResult, McpServer, type ToolAnnotations } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { PalimpsestError } from '../errors.ts';
+import { recallLimits } from '../limits.ts';
 import { badOption } from '../options.ts';
 import type { Report } from '../plan/report.ts';
 import { checkSession, type Store } from '../store/store.ts';
@@ -37,7 +38,7 @@ export interface McpContext extends McpOptions {
 export function createMcpServer(options: McpOptions): McpServer {
   checkMcpOptions(options);
   const server = new McpServer({ name: 'palimpsest', title: 'Palimpsest', version }, { instructions: INSTRUCTIONS });
-  registerTools(server, { ...options, maxChars: options.maxChars ?? MAX_CHARS });
+  registerTools(server, { ...options, maxChars: options.maxChars ?? recallLimits.answerChars });
   return server;
 }
 
@@ -48,8 +49,6 @@ export function checkMcpOptions({ maxChars, session }: McpOptions): void {
   if (session !== undefined) checkSession(session);
 }
 
-const MAX_CHARS = 20_000;
-
 /** Room for one match, or one text of a list, and for what an answer says about itself. */
 const LEAST_CHARS = 2000;
 
@@ -59,13 +58,10 @@ const INSTRUCTIONS = `Old tool results in your context may have been replaced by
 [read_file src/a.ts: 212 lines, 7431 chars masked · recall p_3kf2q2m7abcdefghijklmnopqr]
 Nothing is lost. Instead of running the tool again, call recall with the handle (p_…) to read the original, or a part of it. When you do not know which placeholder hides what you need, call search_masked or list_masked with any handle of your context. Run the tool again only if its result may have changed.`;
 
-/** Of lines, characters and matches. Without it the schema would show the largest whole number there is. */
-const MOST = 1_000_000_000;
-
 const handle = z
   .string({ error: `Expected a handle, a text. ${CHECK_HANDLE}` })
   .describe('The handle in a placeholder: p_ and 26 lower-case letters and digits.');
-const lineCount = z.int().min(1).max(MOST);
+const lineCount = z.int().min(1).max(recallLimits.number);
 
 const recallInput = z.strictObject({
   handle,
@@ -73,17 +69,27 @@ const recallInput = z.strictObject({
   tail: lineCount.optional().describe('Only the last so many lines.'),
   lines: z.array(lineCount).length(2).optional().describe('Only these lines: [from, to], counted from 1, inclusive.'),
   grep: z.string().min(1).optional().describe('Only the lines that match this JavaScript regular expression.'),
-  context: z.int().min(0).max(100).optional().describe('With grep: so many lines around each match.'),
+  context: z
+    .int()
+    .min(0)
+    .max(recallLimits.contextLines)
+    .optional()
+    .describe('With grep: so many lines around each match.'),
   ignore_case: z.boolean().optional().describe('With grep: capitals and small letters are the same.'),
   offset: z
     .int()
     .min(0)
-    .max(MOST)
+    .max(recallLimits.number)
     .optional()
     .describe('Skip so many characters of what was asked for, to go on in a long line.'),
 });
 
-const skip = z.int().min(0).max(MOST).optional().describe('Leave out so many, to go on where the last answer was cut.');
+const skip = z
+  .int()
+  .min(0)
+  .max(recallLimits.number)
+  .optional()
+  .describe('Leave out so many, to go on where the last answer was cut.');
 
 const searchInput = (scope: z.ZodType<string | undefined>) =>
   z.strictObject({
@@ -91,7 +97,7 @@ const searchInput = (scope: z.ZodType<string | undefined>) =>
     handle: scope,
     regex: z.boolean().optional().describe('The query is a JavaScript regular expression.'),
     ignore_case: z.boolean().optional().describe('Capitals and small letters are the same.'),
-    limit: z.int().min(1).max(1000).optional().describe('At most so many matching lines. Default 50.'),
+    limit: z.int().min(1).max(recallLimits.matches).optional().describe('At most so many matching lines. Default 50.'),
     skip,
   });
 
@@ -100,12 +106,12 @@ const listInput = (scope: z.ZodType<string | undefined>) => z.strictObject({ han
 const turnsInput = (scope: z.ZodType<string | undefined>) =>
   z.strictObject({
     handle: scope,
-    turn: z.int().min(0).max(MOST).optional().describe('Only this turn, with its texts.'),
+    turn: z.int().min(0).max(recallLimits.number).optional().describe('Only this turn, with its texts.'),
     skip,
     offset: z
       .int()
       .min(0)
-      .max(MOST)
+      .max(recallLimits.number)
       .optional()
       .describe('With turn: skip so many characters, to go on in a long turn.'),
   });

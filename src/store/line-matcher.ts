@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { PalimpsestError } from '../errors.ts';
+import { searchLimits } from '../limits.ts';
 import { lineAt, lineStarts } from './lines.ts';
 
 export interface Pattern {
@@ -72,14 +73,10 @@ class TextMatcher implements LineMatcher {
   async close(): Promise<void> {}
 }
 
-/** A pattern that says nothing for so long is ended, and so is a search that spends so long on patterns. */
-const ANSWER_MS = 1000;
-const TOTAL_MS = 10_000;
-
 class WorkerMatcher implements LineMatcher {
   readonly #pattern: RegExp;
   #worker: Worker | undefined;
-  #leftMs = TOTAL_MS;
+  #leftMs: number = searchLimits.totalMs;
 
   constructor(pattern: RegExp) {
     this.#pattern = pattern;
@@ -116,7 +113,7 @@ class WorkerMatcher implements LineMatcher {
   /** Resolves when the worker answers or its time is over. */
   async #answer(worker: Worker): Promise<void> {
     const timer = new AbortController();
-    const timeout = setTimeout(() => timer.abort(), Math.min(ANSWER_MS, Math.max(0, this.#leftMs)));
+    const timeout = setTimeout(() => timer.abort(), Math.min(searchLimits.batchMs, Math.max(0, this.#leftMs)));
     try {
       await once(worker, 'message', { signal: timer.signal });
     } catch (cause) {

@@ -99,6 +99,8 @@ describe('createPostgresStore', () => {
     { schema: '' },
     { schema: 'x'.repeat(64) },
     { scheme: 'x' },
+    { timeoutMs: 0 },
+    { timeoutMs: Number.POSITIVE_INFINITY },
   ])('refuses %j', (options) => {
     expect(() => createPostgresStore({ pool, ...options } as never)).toThrow(
       expect.objectContaining({ code: 'BAD_OPTION' }),

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib';
 import { PalimpsestError } from '../../errors.ts';
+import { sessionLimits } from '../../limits.ts';
 import { checkBody, isBody } from './check-body.ts';
 import { decodeValue, encodeValue } from './encode-value.ts';
 import { isTooLong } from './lines.ts';
@@ -19,18 +20,15 @@ export interface ReadEvent<M> {
   readonly batch: number;
 }
 
-/** So long a line may be: with room for its number, and far from what a string can hold when it is read again. */
-const MOST_CHARS = 2 ** 28;
-
 /** What happened, as JSON. It is written before it waits, so that what cannot be written is refused at once. */
 export function encodeBody<M>(body: EventBody<M>): string {
   checkBody(body);
   const json = toJson(body);
-  if (json !== undefined && json.length <= MOST_CHARS) return json;
+  if (json !== undefined && json.length <= sessionLimits.eventChars) return json;
   const found = json === undefined ? 'more than a string can hold' : String(json.length);
   throw new PalimpsestError(
     'BAD_INPUT',
-    `Expected an event of at most ${MOST_CHARS} characters as JSON but found ${found}; add it in parts, or where it can be found`,
+    `Expected an event of at most ${sessionLimits.eventChars} characters as JSON but found ${found}; add it in parts, or where it can be found`,
   );
 }
 
