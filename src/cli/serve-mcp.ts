@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { recallLimits } from '../limits.ts';
 import type { Store } from '../store/store.ts';
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
@@ -15,10 +16,12 @@ export function createMcpMount(open: (tenant: string) => Promise<Store>) {
 
 /** Only when it is asked for: the SDK would slow down the start. */
 async function createHandle(store: () => Promise<Store>): Promise<Handle> {
-  const [{ toNodeHandler }, { createMcpHandler }, { createMcpServer }] = await Promise.all([
+  const [{ toNodeHandler }, { createMcpHandler }, { createMcpServer }, { limitBatches }] = await Promise.all([
     import('@modelcontextprotocol/node'),
     import('@modelcontextprotocol/server'),
     import('../mcp/create-mcp-server.ts'),
+    import('../mcp/limit-batches.ts'),
   ]);
-  return toNodeHandler(createMcpHandler(() => createMcpServer({ store }))) as Handle;
+  const handler = limitBatches(createMcpHandler(() => createMcpServer({ store })));
+  return toNodeHandler(handler, { maxRequestBodySize: recallLimits.bodyBytes }) as Handle;
 }

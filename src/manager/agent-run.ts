@@ -1,7 +1,7 @@
 import { PalimpsestError } from '../errors.ts';
 import { boundThinking } from '../laws/bound-reasoning.ts';
 import type { Format } from '../message.ts';
-import { badOption } from '../options.ts';
+import { badOption, defined } from '../options.ts';
 import type { Requirement } from '../plan/report.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { AgentEvent } from './agent-event.ts';
@@ -176,10 +176,9 @@ export class AgentRun<M> {
       messages,
       ...this.#system(),
       tools: this.#options.toolbox.definitions,
-      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
       ...(requires.length > 0 ? { requires } : {}),
       ...(changed > 0 ? { cacheMarkers: [changed] } : {}),
-      ...(onText ? { onText } : {}),
+      ...defined({ maxOutputTokens, onText }),
     };
   }
 

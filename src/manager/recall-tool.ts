@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { checkOptions, positive } from '../options.ts';
+import { checkOptions, defined, positive } from '../options.ts';
 import { type Recalled, type RecallOptions, recall } from '../store/recall.ts';
 import type { Store } from '../store/store.ts';
 import { headOf } from '../text.ts';
@@ -32,8 +32,7 @@ export function recallTool(store: Store, options: { readonly maxChars?: number }
 }
 
 function optionsOf({ handle: _handle, lines, ...rest }: Asked): RecallOptions {
-  const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
-  return lines ? { ...given, lines: lines as [number, number] } : given;
+  return defined({ ...rest, lines: lines as [number, number] | undefined });
 }
 
 /** The first line says what follows, so that nobody takes it for instructions. */

@@ -39,17 +39,13 @@ export class RequestBudget<M> {
   #isWindingDown = false;
   /** Turns were left out since then: that there is room now does not mean that the conversation has become small. */
   #hasCut = false;
-  #restarts = 0;
+  restarts = 0;
 
   constructor(options: BudgetOptions<M>) {
     this.#options = options;
     this.#context = options.context;
     this.#context.manager.limitTo(options);
     this.#windowTokens = this.#context.manager.contextLimit;
-  }
-
-  get restarts(): number {
-    return this.#restarts;
   }
 
   /** The next request. */
@@ -155,7 +151,7 @@ export class RequestBudget<M> {
       if (error instanceof PalimpsestError && error.code === 'RESTART_LIMIT') return false;
       throw error;
     }
-    this.#restarts += 1;
+    this.restarts += 1;
     this.#isWindingDown = false;
     this.#sent = NOTHING_SENT;
     this.#options.emit({ type: 'restarted', number: this.#context.number });

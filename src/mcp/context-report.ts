@@ -1,5 +1,6 @@
 import type { Report } from '../plan/report.ts';
 import type { Stored } from '../store/store.ts';
+import { headsOf } from '../store/text-heads.ts';
 import { quote } from '../text.ts';
 import { counted } from './counted.ts';
 import type { McpContext } from './create-mcp-server.ts';
@@ -45,15 +46,15 @@ async function countTexts({ store }: McpContext, session: string): Promise<Count
   const byTool = new Map<string, { texts: number; chars: number }>();
   let largest: Counts['largest'] = [];
   let [texts, chars, first, last] = [0, 0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for await (const { handle, text, refs } of store.list(session)) {
+  for await (const { handle, chars: length, refs } of headsOf(store, session)) {
     texts += 1;
-    chars += text.length;
+    chars += length;
     const own = refsInScope(refs, { sessions: [session] });
     for (const { turn } of own) if (turn !== undefined) [first, last] = [Math.min(first, turn), Math.max(last, turn)];
     const tool = own[0]?.tool ?? 'unknown';
     const known = byTool.get(tool) ?? { texts: 0, chars: 0 };
-    byTool.set(tool, { texts: known.texts + 1, chars: known.chars + text.length });
-    largest = [...largest, { handle, refs, chars: text.length }].sort((a, b) => b.chars - a.chars).slice(0, 3);
+    byTool.set(tool, { texts: known.texts + 1, chars: known.chars + length });
+    largest = [...largest, { handle, refs, chars: length }].sort((a, b) => b.chars - a.chars).slice(0, 3);
   }
   return { texts, chars, turns: first <= last ? [first, last] : undefined, byTool, largest };
 }

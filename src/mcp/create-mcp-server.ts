@@ -68,7 +68,12 @@ const recallInput = z.strictObject({
   head: lineCount.optional().describe('Only the first so many lines.'),
   tail: lineCount.optional().describe('Only the last so many lines.'),
   lines: z.array(lineCount).length(2).optional().describe('Only these lines: [from, to], counted from 1, inclusive.'),
-  grep: z.string().min(1).optional().describe('Only the lines that match this JavaScript regular expression.'),
+  grep: z
+    .string()
+    .min(1)
+    .max(recallLimits.queryChars)
+    .optional()
+    .describe('Only the lines that match this JavaScript regular expression.'),
   context: z
     .int()
     .min(0)
@@ -93,7 +98,7 @@ const skip = z
 
 const searchInput = (scope: z.ZodType<string | undefined>) =>
   z.strictObject({
-    query: z.string().min(1).describe('The text to look for.'),
+    query: z.string().min(1).max(recallLimits.queryChars).describe('The text to look for.'),
     handle: scope,
     regex: z.boolean().optional().describe('The query is a JavaScript regular expression.'),
     ignore_case: z.boolean().optional().describe('Capitals and small letters are the same.'),

@@ -5,7 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { localhostHostValidation, localhostOriginValidation, toNodeHandler } from '@modelcontextprotocol/node';
 import { createMcpHandler } from '@modelcontextprotocol/server';
 import { PalimpsestError } from '../errors.ts';
+import { recallLimits } from '../limits.ts';
 import { checkMcpOptions, createMcpServer, type McpOptions } from './create-mcp-server.ts';
+import { limitBatches } from './limit-batches.ts';
 
 /** Where an MCP server listens. */
 export interface HttpOptions {
@@ -31,7 +33,7 @@ export async function serveHttp(options: McpOptions, http: HttpOptions): Promise
   if (!isLoopback(host) && !token)
     throw new PalimpsestError('BAD_OPTION', `Expected a token, because ${host} can be reached from other machines`);
   const handler = createMcpHandler(() => createMcpServer(options));
-  const handle = toNodeHandler(handler) as Handle;
+  const handle = toNodeHandler(limitBatches(handler), { maxRequestBodySize: recallLimits.bodyBytes }) as Handle;
   const mayPass = createGuard({ host, token });
   const server = createServer((request, response) => {
     if (mayPass(request, response)) void handle(request, response);

@@ -84,6 +84,9 @@ export interface Step<S> {
   readonly because: Reason;
 }
 
+/** How many of the last turns a policy keeps whole that names no window. */
+export const DEFAULT_WINDOW = 10;
+
 /** Decides what to mask, as a fold over the requests of a conversation: no clock, no memory beside the state. */
 export interface Policy<S = unknown> {
   readonly name?: string;
@@ -208,12 +211,13 @@ export function createPolicy<S>(make: Make<S>): Policy {
   checkOptions(make.name, make.options, { ...COMMON_RULES, ...make.rules });
   // The caller may change his own; a policy that was made stays what it is.
   const options = copyOf(make.options);
-  const window = make.window ?? 10;
+  const window = make.window ?? DEFAULT_WINDOW;
   const byKind = options.windowByKind ?? make.windowByKind ?? false;
   const ages = agesOf(window, byKind);
   const isWaiting = byKind !== false && !make.isWindow;
   const eligible = eligibleResults({ minTokens: make.minTokens ?? 80, ...options }, isWaiting ? ages : undefined);
   const underPressure = eligibleResults({ ...options, minTokens: 0 });
+  const expired = eligibleResults({ ...options, minTokens: 0 }, ages);
   const own: Fold<S> = {
     init: () => make.init(),
     // Where results ripen at different times, what was passed over once is looked at again.
@@ -229,8 +233,8 @@ export function createPolicy<S>(make: Make<S>): Policy {
     ...(options.maxResultTokens === undefined ? {} : { maxResultTokens: options.maxResultTokens }),
     ...(byKind === false ? {} : { toolUse: toolUseOf(options.toolKinds) }),
     ...(options.removeTags ? withTags(own, options.removeTags) : own),
-    outside: (request) => make.outside?.(request, underPressure) ?? ripeResults(request, ages, underPressure),
-    inside: (request) => eligibleBefore(request.observations.length, request, underPressure),
+    outside: (request) => make.outside?.(request, underPressure) ?? allEligible(request, expired),
+    inside: (request) => allEligible(request, underPressure),
   };
   const key = make.isNamed === false ? undefined : keyOf(make.name, options);
   if (key !== undefined) keys.set(policy, key);
@@ -315,16 +319,10 @@ function taggedSince(seen: number, request: RequestView, tags: readonly string[]
   return fresh.filter((o) => o.tags.some((tag) => tags.includes(tag))).map((o) => o.segment);
 }
 
-function ripeResults(request: RequestView, ages: Ages, eligible: Eligible): number[] {
-  const mask: number[] = [];
-  for (let i = request.frontier; i < request.observations.length; i++) {
-    const observation = request.observations[i] as Observation;
-    if (isRipe(observation, request, ages) && eligible(observation, request)) mask.push(observation.segment);
-  }
-  return mask;
-}
+const allEligible = (request: RequestView, eligible: Eligible): number[] =>
+  eligibleBefore(request.observations.length, request, eligible);
 
-/** What could go of the results before an index. */
+/** The results before an index that may be masked. */
 export function eligibleBefore(end: number, request: RequestView, eligible: Eligible): number[] {
   const mask: number[] = [];
   for (let i = request.frontier; i < end; i++) {

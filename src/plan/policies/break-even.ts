@@ -1,4 +1,4 @@
-import { anything, count, given, rule } from '../../options.ts';
+import { amount, anything, count, given } from '../../options.ts';
 import {
   type CommonOptions,
   createPolicy,
@@ -59,13 +59,11 @@ export function breakEven(options: BreakEvenOptions = {}): Policy {
   });
 }
 
-const share = rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0 && Number.isFinite(v));
-
 const RULES = {
   prices: anything,
   window: count,
-  threshold: share,
-  maxLoss: share,
+  threshold: amount,
+  maxLoss: amount,
 };
 
 /** A tenth; more where cached tokens are so cheap that only a large mask can save anything. */
