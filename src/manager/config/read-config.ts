@@ -54,7 +54,7 @@ export function showProblem({ field, text, line }: ConfigProblem): string {
 export function readConfig(yaml: string): CheckedConfig {
   const lines = new LineCounter();
   const document = parseDocument(yaml, { lineCounter: lines, prettyErrors: false });
-  // A tag that nobody resolves is only a warning, but `!env KEY` would be taken for the text KEY.
+  // An unresolved tag is only a warning, but `!env KEY` would be taken for the text KEY.
   const broken = [...document.errors, ...document.warnings].map(
     ({ message, pos }): ConfigProblem => ({ field: '', text: message, line: lines.linePos(pos[0]).line }),
   );
@@ -77,7 +77,7 @@ export function checkConfig(value: unknown): CheckedConfig {
   return { config, problems: found.map(toProblem) };
 }
 
-/** What is wrong, and where. A key may hold a dot: `gpt-4.1` is one. */
+/** A problem and its place. A key may hold a dot: `gpt-4.1` is one. */
 interface Found {
   readonly path: readonly PropertyKey[];
   readonly text: string;
@@ -106,7 +106,7 @@ function check(value: unknown): Checked {
   const { issues } = parsed.error;
   const found = issues.flatMap((issue) => toFound(issue, given));
   const rest = withoutFields(given, found);
-  // What two fields say together is looked at once each of them is right.
+  // Fields are checked together once each of them is right.
   const more = issues.every(({ code }) => code === 'custom') ? checkTogether(rest as Config) : check(rest);
   const isPolicyWrong = found.some(({ path }) => path[0] === 'policy');
   return {
@@ -140,7 +140,7 @@ function withAnswer(config: Config): Checked {
   return { config: { ...config, model }, found: [{ path: ['model', 'max_output_tokens'], text }] };
 }
 
-/** What the makers of policies know about their options, they say themselves. */
+/** The makers of policies check their options themselves. */
 function withPolicy(config: Config): Checked {
   try {
     policyOf(config);
@@ -174,7 +174,7 @@ function keysAt(path: readonly PropertyKey[]): readonly string[] {
   return Object.keys(shapeOf(schema) ?? {});
 }
 
-/** A field that is right, but stands in the wrong section. */
+/** The place of a known field that was found in the wrong section. */
 function placeOf(key: string, schema: unknown = configSchema, path = ''): string | undefined {
   for (const [name, inner] of Object.entries(shapeOf(schema) ?? {})) {
     const place = path === '' ? name : `${path}.${name}`;
