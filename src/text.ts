@@ -26,6 +26,9 @@ export function clipText(text: string, max: number): string {
   return max <= 3 ? headOf(text, max) : `${headOf(text, max - 3)}...`;
 }
 
+/** A part of a text that may be kept for long: engines let a part refer to the whole, and would keep that too. */
+export const ownCopy = (text: string): string => ` ${text}`.slice(1);
+
 /** Text from outside, made safe to stand inside a line of ours: one line, no brackets, nothing invisible, no handle. */
 export function quote(text: string, max = 60): string {
   if (text.length <= max && !UNCLEAN.test(text)) return text;

@@ -1,4 +1,5 @@
 import { asString, type Fields, isRecord } from '../formats/lens.ts';
+import { memoryLimits } from '../limits.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import { parseJson } from './parse-json.ts';
 
@@ -50,8 +51,6 @@ interface Entry {
   readonly beside: Beside;
 }
 
-const MOST_ENTRIES = 64;
-
 /** System prompt and tools are the same on nearly every request: what was read of them is remembered. */
 export class BesideMemory {
   /** The one used last first. */
@@ -85,7 +84,7 @@ export class BesideMemory {
   #keep(bytes: Buffer, beside: Beside): void {
     this.#bytes += bytes.length;
     this.#entries.unshift({ bytes: Buffer.from(bytes), beside });
-    while (this.#bytes > this.#maxBytes || this.#entries.length > MOST_ENTRIES)
+    while (this.#bytes > this.#maxBytes || this.#entries.length > memoryLimits.prompts)
       this.#bytes -= this.#entries.pop()?.bytes.length ?? 0;
   }
 }

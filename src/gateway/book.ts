@@ -1,3 +1,4 @@
+import { recordLimits } from '../limits.ts';
 import { Quantiles } from './quantiles.ts';
 import type { ConversationSummary, Mask, Receipt, Totals } from './receipt.ts';
 
@@ -32,12 +33,6 @@ export interface BookReader {
   /** Answers how to stop. */
   watch(watcher: (entered: Entered) => void): () => void;
 }
-
-const MOST_CONVERSATIONS = 1000;
-const MOST_RECEIPTS = 500;
-/** Of all conversations together; those that slept longest lose theirs first. */
-const MOST_RECEIPTS_IN_ALL = 10_000;
-const MOST_MASKS = 2000;
 
 /** The receipts of one tenant since the gateway started. It keeps what a page can show, and sums of the rest. */
 export class Book implements BookReader {
@@ -80,13 +75,13 @@ export class Book implements BookReader {
 
   /** Only the sums of a conversation that slept long are kept, and of the oldest nothing. */
   #forget(entered: Account): void {
-    if (entered.receipts.length > MOST_RECEIPTS) {
+    if (entered.receipts.length > recordLimits.receiptsPerConversation) {
       entered.receipts.shift();
       this.#receipts--;
     }
     for (const [id, account] of this.#accounts) {
-      const isOne = this.#accounts.size > MOST_CONVERSATIONS;
-      if (!isOne && this.#receipts <= MOST_RECEIPTS_IN_ALL) return;
+      const isOne = this.#accounts.size > recordLimits.conversations;
+      if (!isOne && this.#receipts <= recordLimits.receipts) return;
       this.#receipts -= account.receipts.length;
       account.receipts.length = 0;
       if (isOne) this.#accounts.delete(id);
@@ -176,7 +171,8 @@ class Account {
     this.#last = receipt;
     this.#model = receipt.model ?? this.#model;
     this.#epochs = Math.max(this.#epochs, receipt.epoch);
-    for (const mask of receipt.newMasks) if (this.masks.size < MOST_MASKS) this.masks.set(mask.handle, mask);
+    for (const mask of receipt.newMasks)
+      if (this.masks.size < recordLimits.masksPerConversation) this.masks.set(mask.handle, mask);
   }
 
   summary(): ConversationSummary {

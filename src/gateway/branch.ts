@@ -12,6 +12,8 @@ export interface Listed {
   /** The same up to each piece of this one, where it has some. */
   readonly prefixes: readonly string[];
   readonly read: ReadMessage;
+  /** How many JSON values it has. */
+  readonly values: number;
 }
 
 /** One line of a conversation, as its last request carried it. */

@@ -1,8 +1,9 @@
+import { memoryLimits } from '../limits.ts';
 import { Calibration } from '../manager/calibration.ts';
 import { checkOptions, positive } from '../options.ts';
 import { BesideMemory } from './beside.ts';
 import type { Branch } from './branch.ts';
-import { Conversation, MOST_BRANCHES } from './conversation.ts';
+import { Conversation } from './conversation.ts';
 import type { GatewayEvent } from './events.ts';
 
 /** Options of `ConversationMemory`. */
@@ -10,9 +11,6 @@ export interface MemoryOptions {
   /** How many bytes of requests are remembered. */
   readonly maxBytes?: number;
 }
-
-const DEFAULT_BYTES = 256 * 1024 * 1024;
-const MOST_CONVERSATIONS = 10_000;
 
 /** What the gateway remembers of conversations, the least recently used forgotten first. One for each tenant and upstream. */
 export class ConversationMemory {
@@ -27,7 +25,7 @@ export class ConversationMemory {
 
   constructor(options: MemoryOptions = {}) {
     checkOptions('ConversationMemory', options, { maxBytes: positive });
-    this.#maxBytes = options.maxBytes ?? DEFAULT_BYTES;
+    this.#maxBytes = options.maxBytes ?? memoryLimits.requestBytes;
     this.beside = new BesideMemory(Math.ceil(this.#maxBytes / 16));
   }
 
@@ -68,7 +66,7 @@ export class ConversationMemory {
     conversation.branches.unshift(branch);
     this.#branches.set(branch, conversation);
     this.#bytes += branch.size;
-    for (const old of conversation.branches.slice(MOST_BRANCHES)) this.forget(old);
+    for (const old of conversation.branches.slice(memoryLimits.branchesPerConversation)) this.forget(old);
     for (const old of this.#branches.keys()) {
       if (this.#bytes <= this.#maxBytes) break;
       this.forget(old);
@@ -90,7 +88,7 @@ export class ConversationMemory {
   /** Not only where a branch is kept: a count, or a request whose policy throws, keeps none. */
   #forgetOldest(): void {
     for (const [id, { branches }] of this.#conversations) {
-      if (this.#conversations.size <= MOST_CONVERSATIONS) return;
+      if (this.#conversations.size <= memoryLimits.conversations) return;
       for (const branch of branches) this.#drop(branch);
       this.#conversations.delete(id);
     }

@@ -4,6 +4,7 @@ import type { Prices } from '../plan/prices.ts';
 import type { ConversationMemory } from './conversation-memory.ts';
 import { decideRequest } from './decided-request.ts';
 import type { GatewayEvent } from './events.ts';
+import { defaultLimits, type GatewayLimits } from './gateway-limits.ts';
 import { leftAlone } from './left-alone.ts';
 import { type ReadRequest, readRequest } from './read-request.ts';
 import type { Act, Mask, Tokens } from './receipt.ts';
@@ -36,8 +37,11 @@ export interface Facts {
   readonly maxTokens?: number | undefined;
   /** Signed thinking behind a mask: opt into dropping it, or mask nothing before it. */
   readonly boundThinking?: 'opt-in' | 'keep' | undefined;
+  /** The name of the user's credential: which texts it is known to have stored depends on it, and nothing that is sent. */
+  readonly owner?: string | undefined;
   /** Why the store did not tell what is recorded of the conversation: then nothing new is masked. */
   readonly storeTrouble?: StoreTrouble | undefined;
+  readonly limits?: GatewayLimits | undefined;
 }
 
 /** Why the store cannot be asked. */
@@ -132,6 +136,9 @@ export type Reason =
   | 'charset'
   | 'not-json'
   | 'too-deep'
+  | 'too-many-values'
+  | 'too-slow'
+  | 'model-name'
   | 'duplicate-keys'
   | 'unknown-format'
   | 'previous-response'
@@ -159,8 +166,12 @@ export interface Opened {
 }
 
 /** Reads a request. */
-export function openRequest(request: GatewayRequest, memory: ConversationMemory): Opened {
-  const read = readRequest(request, memory);
+export function openRequest(
+  request: GatewayRequest,
+  memory: ConversationMemory,
+  limits: GatewayLimits = defaultLimits,
+): Opened {
+  const read = readRequest(request, memory, limits);
   const reason = typeof read === 'string' ? read : leftAlone(read);
   if (typeof read === 'string' || reason) return { request, read: reason ?? 'failed', conversation: '' };
   return { request, read, conversation: read.conversation };
@@ -172,8 +183,8 @@ export function openRequest(request: GatewayRequest, memory: ConversationMemory)
  */
 export function decide(request: GatewayRequest | Opened, facts: Facts): Decided {
   try {
-    const { read } = 'read' in request ? request : openRequest(request, facts.memory);
-    return typeof read === 'string' ? leaveUnread(read) : decideRead(read, facts);
+    const { read } = 'read' in request ? request : openRequest(request, facts.memory, facts.limits);
+    return typeof read === 'string' ? leaveUnread(read, facts.limits) : decideRead(read, facts);
   } catch {
     return leaveUnread('failed');
   }

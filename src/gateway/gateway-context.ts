@@ -2,8 +2,10 @@ import type { IncomingMessage } from 'node:http';
 import type { Policy } from '../plan/policy.ts';
 import { toPrices } from '../plan/prices.ts';
 import type { Facts } from './decide.ts';
+import { defaultLimits, type GatewayLimits } from './gateway-limits.ts';
 import type { GatewayOptions } from './gateway-options.ts';
 import { createGuard, type Guard } from './guard.ts';
+import { createHops, type Hops } from './hops.ts';
 import type { Log } from './log.ts';
 import { toLogEntry } from './log-receipt.ts';
 import type { OwnRoutesOptions } from './own-routes.ts';
@@ -17,21 +19,22 @@ import { Work } from './work.ts';
 export interface Caller {
   readonly tenant: string;
   readonly url: string;
+  readonly hasToken: boolean;
 }
 
 /** What all requests share. */
 export interface GatewayContext extends OwnRoutesOptions {
   readonly upstreams: Upstreams;
   readonly tenants: Tenants;
+  readonly hops: Hops;
   readonly isStoreShared: boolean;
-  readonly work: Work;
+  readonly limits: GatewayLimits;
   readonly log: Log;
   now(): number;
   /** Undefined where a token is needed and none of ours came. */
   callerOf(request: Pick<IncomingMessage, 'url' | 'headers'>): Caller | undefined;
   /** What every decision rests on. */
   readonly facts: Omit<Facts, 'now' | 'memory'>;
-  close(): void;
 }
 
 export function createGatewayContext(options: GatewayOptions): GatewayContext {
@@ -40,6 +43,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
   const startedAt = now();
   const guard = createGuard({
     hosts: options.hosts ?? [],
+    origins: options.origins ?? [],
     tenants: { ...(options.token === undefined ? {} : { [options.token]: DEFAULT_TENANT }), ...options.tenants },
     isPublic: options.isPublic === true,
   });
@@ -48,7 +52,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     options.records ??
     createRecords({ startedAt, ...(options.log ? { onReceipt: (receipt) => log(toLogEntry(receipt)) } : {}) });
   const settings = settingsOf(options);
-  let isClosing = false;
+  const facts = factsOf(options);
   return {
     guard,
     records,
@@ -56,10 +60,13 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     log,
     now,
     upstreams: openUpstreams(options.upstreams),
+    hops: createHops(),
+    areMetricsGuarded: options.isPublic === true || Object.keys(options.tenants ?? {}).length > 0,
     isStoreShared: options.isStoreShared === true,
+    limits: facts.limits,
     work: new Work(),
     mounts: options.mounts ?? {},
-    facts: factsOf(options),
+    facts,
     callerOf: (request) => callerOf(request, guard, options.isPublic === true),
     storeOf: async (tenant) => (await tenants.gate(tenant)).store,
     statusOf: async (tenant) => ({
@@ -68,19 +75,17 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
       settings,
       store: await tenants.health(tenant),
     }),
-    isClosing: () => isClosing,
-    close: () => {
-      isClosing = true;
-    },
   };
 }
 
-function factsOf({ policy, prices, maxTokens, boundThinking }: GatewayOptions): GatewayContext['facts'] {
+function factsOf(options: GatewayOptions): GatewayContext['facts'] & { readonly limits: GatewayLimits } {
+  const { policy, prices, maxTokens, boundThinking, limits } = options;
   return {
     policy: typeof policy === 'object' ? () => policy as Policy : policy,
     prices: prices === undefined ? undefined : toPrices('createGateway', prices),
     maxTokens,
     boundThinking,
+    limits: { ...defaultLimits, ...limits },
   };
 }
 
@@ -109,7 +114,8 @@ function callerOf(
   const inPath = IN_PATH.exec(url);
   const inHeader = request.headers['x-palimpsest-token'];
   const token = inPath?.[1] ?? (inHeader === undefined ? undefined : String(inHeader));
-  if (token === undefined) return isPublic ? undefined : { tenant: DEFAULT_TENANT, url };
+  if (token === undefined) return isPublic ? undefined : { tenant: DEFAULT_TENANT, url, hasToken: false };
   const tenant = guard.tenantOf(token);
-  return tenant === undefined ? undefined : { tenant, url: inPath ? url.slice(inPath[0].length) || '/' : url };
+  if (tenant === undefined) return undefined;
+  return { tenant, url: inPath ? url.slice(inPath[0].length) || '/' : url, hasToken: true };
 }

@@ -1,5 +1,6 @@
 export { createGateway, type Gateway } from './create-gateway.ts';
 export { createFetchHandler, type FetchHandler } from './fetch-handler.ts';
+export type { GatewayLimits } from './gateway-limits.ts';
 export type { GatewayOptions } from './gateway-options.ts';
 export { createLog, type Log, type LogEntry } from './log.ts';
 export type { Mount } from './own-routes.ts';

@@ -1,9 +1,19 @@
+import { requestLimits } from '../limits.ts';
+
 /** What `JsonScan.scan` answers in the place of an end. */
 export const NOT_JSON = -1;
 export const TOO_DEEP = -2;
+export const TOO_MANY = -3;
+export const TOO_SLOW = -4;
 
-/** Deeper nesting is passed through. */
-const MOST_DEPTH = 256;
+/** How much of a request is read, and for how long. */
+export interface ScanBudget {
+  readonly jsonValues: number;
+  readonly scanMs: number;
+}
+
+/** The clock is read once in so many values. */
+const VALUES_PER_CLOCK = 8192;
 
 /** Nothing that is edited or counted stands deeper inside a message: what is below is checked, and its places are not kept. */
 const KEPT_DEPTH = 10;
@@ -24,33 +34,51 @@ const CLOSE_LIST = 0x5d;
  */
 export class JsonScan {
   bytes: Buffer = Buffer.alloc(0);
-  /** How many values were found. */
+  /** How many values have places. */
   count = 0;
+  /** How many more values may be read before the budget is used up. */
+  #left = Number.POSITIVE_INFINITY;
+  #deadline = Number.POSITIVE_INFINITY;
   #starts = new Int32Array(256);
   #ends = new Int32Array(256);
   /** The number of the value behind all that a value holds. */
   #nexts = new Int32Array(256);
   /** The values that are open, outermost first; -1 for those whose places are not kept. */
-  readonly #open = new Int32Array(MOST_DEPTH);
-  readonly #isObject = new Uint8Array(MOST_DEPTH);
+  readonly #open = new Int32Array(requestLimits.jsonDepth);
+  readonly #isObject = new Uint8Array(requestLimits.jsonDepth);
   /** Of the lists and objects that were looked into: most are more than once. */
   readonly #elements = new Map<number, readonly number[]>();
   readonly #members = new Map<number, readonly Member[]>();
 
-  /** Reads the value that begins at `at`, or behind white space there. Answers its end, NOT_JSON or TOO_DEEP. */
+  /** Starts a request. All its scans share this budget. */
+  begin({ jsonValues, scanMs }: ScanBudget): void {
+    this.#left = jsonValues;
+    this.#deadline = performance.now() + scanMs;
+  }
+
+  /** How many more values may be read. */
+  get left(): number {
+    return this.#left;
+  }
+
+  /** Reads the value that begins at `at`, or behind white space there. Answers its end, or one of the codes above. */
   scan(bytes: Buffer, at: number, outerDepth = 0): number {
     this.bytes = bytes;
     this.count = 0;
     this.#elements.clear();
     this.#members.clear();
+    // Between two values of a request, all that was read before is parsed and hashed: that takes most of the time.
+    if (performance.now() > this.#deadline) return TOO_SLOW;
     const [open, isObject] = [this.#open, this.#isObject];
     let depth = 0;
     let i = at;
     for (;;) {
+      if (--this.#left < 0) return TOO_MANY;
+      if (this.#left % VALUES_PER_CLOCK === 0 && performance.now() > this.#deadline) return TOO_SLOW;
       i = skipSpace(bytes, i);
       const first = bytes[i] as number;
       if (first === OPEN_OBJECT || first === OPEN_LIST) {
-        if (depth + outerDepth >= MOST_DEPTH) return TOO_DEEP;
+        if (depth + outerDepth >= requestLimits.jsonDepth) return TOO_DEEP;
         open[depth] = depth < KEPT_DEPTH ? this.#add(i) : -1;
         isObject[depth] = first === OPEN_OBJECT ? 1 : 0;
         depth += 1;

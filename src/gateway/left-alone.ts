@@ -1,5 +1,7 @@
 import { isRecord } from '../formats/lens.ts';
+import { requestLimits } from '../limits.ts';
 import type { Reason } from './decide.ts';
+import type { GatewayLimits } from './gateway-limits.ts';
 import type { ReadRequest } from './read-request.ts';
 
 /** Why a request must pass through as it came; undefined if it need not. */
@@ -14,15 +16,26 @@ export function leftAlone(request: ReadRequest): Reason | undefined {
   return conversation === '' ? 'unknown-format' : undefined;
 }
 
-/** In a few words, for the receipt. */
-export const REASONS: Readonly<Record<Reason, string>> = {
+/** In a few words, for the receipt. A limit that can be set is named. */
+export function showReason(reason: Reason, { bodyBytes, jsonValues, scanMs }: GatewayLimits): string {
+  if (reason === 'too-large') return `more than ${showCount(bodyBytes / 1024 / 1024)} MiB (gateway.limits.body_bytes)`;
+  if (reason === 'too-many-values')
+    return `more than ${showCount(jsonValues)} JSON values (gateway.limits.json_values)`;
+  if (reason === 'too-slow') return `it took more than ${showCount(scanMs)} ms to read (gateway.limits.scan_ms)`;
+  return REASONS[reason];
+}
+
+const showCount = (count: number): string => count.toLocaleString('en-US');
+
+/** The reasons that name no setting. */
+export const REASONS: Readonly<Record<Exclude<Reason, 'too-large' | 'too-many-values' | 'too-slow'>, string>> = {
   'empty-body': 'the request has no body',
-  'too-large': 'more than 64 MiB',
   'content-encoding': 'a compression that cannot be undone',
   'byte-order-mark': 'the body begins with a byte order mark',
   charset: 'the body is not in UTF-8',
   'not-json': 'the body is no JSON',
-  'too-deep': 'the body is nested too deeply',
+  'too-deep': `the body is nested more than ${requestLimits.jsonDepth} levels deep`,
+  'model-name': `the model name has more than ${requestLimits.modelChars} characters`,
   'duplicate-keys': 'a key stands twice on the way to a result',
   'unknown-format': 'there are no messages of a known format',
   'previous-response': 'the provider keeps the history (previous_response_id)',

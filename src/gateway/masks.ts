@@ -1,4 +1,6 @@
+import { recordLimits } from '../limits.ts';
 import type { ReplaceEdit, Segment } from '../message.ts';
+import { clipText } from '../text.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { PlannedRequest } from './plan-request.ts';
 import type { Mask } from './receipt.ts';
@@ -14,5 +16,6 @@ export function toMask({ hidden, segments }: PlannedRequest, edit: ReplaceEdit):
   const { turn, tool } = segments[segment] as Segment;
   const original = hidden.findLast((one) => one.handle === handle)?.text ?? '';
   const tokens = Math.max(0, countTokens(original) - countTokens(text));
-  return { handle, turn, ...(tool === undefined ? {} : { tool }), placeholder: text, chars: original.length, tokens };
+  const named = tool === undefined ? {} : { tool: clipText(tool, recordLimits.toolChars) };
+  return { handle, turn, ...named, placeholder: text, chars: original.length, tokens };
 }

@@ -1,14 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { PalimpsestError } from '../errors.ts';
+import { recallLimits, recordLimits } from '../limits.ts';
+import { sessionOf } from '../store/access.ts';
 import { type RecallOptions, recall } from '../store/recall.ts';
 import type { Match, Store } from '../store/store.ts';
 import { answerError, answerJson } from './answer.ts';
 import type { Status } from './receipt.ts';
 import type { Records } from './records.ts';
-import { isEventSession, sessionOf } from './sessions.ts';
+import { isEventSession } from './sessions.ts';
+import type { Work } from './work.ts';
 
 export interface ApiOptions {
   readonly records: Records;
+  readonly work: Work;
   /** Whose token the request carries. */
   readonly tenant: string;
   storeOf(tenant: string): Promise<Store>;
@@ -67,9 +71,10 @@ const answers: Readonly<Record<string, Answer>> = {
     return { handle: id, ...recalled, refs };
   },
   search: async ({ tenant, storeOf, query }) => search(await storeOf(tenant), query),
-  events: async ({ tenant, records, request, response }) => {
+  events: async ({ tenant, records, work, request, response }) => {
     const book = records.book(tenant);
     streamEvents((watcher) => book.watch(watcher), request, response);
+    work.endAtClose(response);
     return undefined;
   },
 };
@@ -93,14 +98,12 @@ function countOf(query: URLSearchParams, name: string): number | undefined {
   throw new PalimpsestError('BAD_INPUT', `Expected ${name} to be a whole number of 0 or more`);
 }
 
-const MOST_MATCHES = 200;
-
 async function search(store: Store, query: URLSearchParams): Promise<object> {
   const conversation = query.get('conversation');
   const matches: object[] = [];
   try {
     const found = store.search(query.get('q') ?? '', {
-      limit: MOST_MATCHES,
+      limit: recallLimits.dashboardMatches,
       ignoreCase: true,
       regex: query.get('regex') === 'true',
       ...(conversation ? { session: sessionOf(conversation) } : {}),
@@ -118,14 +121,10 @@ const isEvent = ({ refs }: Match): boolean => refs.length > 0 && refs.every(({ s
 
 function toFound({ handle, line, text, refs }: Match): object {
   const [{ session, turn, tool } = {}] = refs;
-  return { handle, line, text: text.slice(0, MOST_LINE_CHARS), session, turn, tool };
+  return { handle, line, text: text.slice(0, recallLimits.dashboardLineChars), session, turn, tool };
 }
 
-const MOST_LINE_CHARS = 1000;
-
 const HEARTBEAT_MS = 15_000;
-/** A page that reads so slowly reads nothing any more: it can come again. */
-const MOST_UNREAD_BYTES = 4 * 1024 * 1024;
 
 function streamEvents(
   watch: (watcher: (entered: object) => void) => () => void,
@@ -134,7 +133,7 @@ function streamEvents(
 ): void {
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-store' });
   const write = (text: string): void => {
-    if (response.writableLength > MOST_UNREAD_BYTES) response.destroy();
+    if (response.writableLength > recordLimits.unreadEventBytes) response.destroy();
     else response.write(text);
   };
   write(': open\n\n');

@@ -1,3 +1,4 @@
+import { requestLimits } from '../limits.ts';
 import type { Segment } from '../message.ts';
 import { type Prices, priceLists } from '../plan/prices.ts';
 import { quote } from '../text.ts';
@@ -35,6 +36,7 @@ export function decidePlain(
   if (SIGNS[api].some((sign) => text.includes(sign))) return undefined;
   const body = parseJson(text) as Readonly<Record<string, unknown>> | undefined;
   if (typeof body !== 'object' || body === null || OTHERS.some((name) => name in body)) return undefined;
+  if ((modelOf(body, path)?.length ?? 0) > requestLimits.modelChars) return undefined;
   const first = firstSaid(api, body[apiShapes[api].list]);
   return first && new PlainRequest({ api, path, bytes: bytes.length, body, first, prices: facts.prices });
 }
@@ -49,6 +51,10 @@ function firstSaid(api: Api, messages: unknown): readonly Segment[] | undefined 
     if (segments.some(({ kind }) => kind !== 'system')) return segments;
   }
   return undefined;
+}
+
+function modelOf({ model }: Readonly<Record<string, unknown>>, path: string): string | undefined {
+  return typeof model === 'string' ? model : /\/models\/([^/:]+)/.exec(path)?.[1];
 }
 
 interface Parts {
@@ -113,7 +119,7 @@ class PlainDecision implements ReceiptDecision {
   readonly without: Tokens;
 
   constructor({ api, path, bytes, body, prices }: Parts) {
-    const model = typeof body.model === 'string' ? body.model : /\/models\/([^/:]+)/.exec(path)?.[1];
+    const model = modelOf(body, path);
     if (model) this.model = model;
     this.streamed = body.stream === true || path.endsWith(':streamGenerateContent');
     // The provider will count: little rests on this.

@@ -1,13 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, inflateRaw } from 'node:zlib';
-
-/** Larger bodies stream through unread. */
-export const MOST_BODY_BYTES = 64 * 1024 * 1024;
-const MOST_RATIO = 100;
+import { requestLimits } from '../limits.ts';
 
 /** The whole body, or undefined where it is too large: then the request can still be read from its first byte. */
-export function readBody(request: IncomingMessage, mostBytes = MOST_BODY_BYTES): Promise<Buffer | undefined> {
+export function readBody(request: IncomingMessage, mostBytes: number): Promise<Buffer | undefined> {
   if (Number(request.headers['content-length'] ?? 0) > mostBytes) return Promise.resolve(undefined);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -38,10 +35,10 @@ const decoders: Readonly<Record<string, (body: Buffer, most: { maxOutputLength: 
 };
 
 /** The body without its compression. Undefined where it cannot be had: unknown, damaged, too large, or a bomb. */
-export async function decodeBody(body: Buffer, encoding: string): Promise<Buffer | undefined> {
+export async function decodeBody(body: Buffer, encoding: string, mostBytes: number): Promise<Buffer | undefined> {
   const name = encoding.trim().toLowerCase();
   if (name === '' || name === 'identity') return body;
   const decode = Object.hasOwn(decoders, name) ? decoders[name] : undefined;
-  const maxOutputLength = Math.min(MOST_BODY_BYTES, body.length * MOST_RATIO);
+  const maxOutputLength = Math.min(mostBytes, body.length * requestLimits.bodyRatio);
   return decode?.(body, { maxOutputLength }).catch(() => undefined);
 }

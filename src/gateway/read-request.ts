@@ -1,9 +1,19 @@
+import { requestLimits } from '../limits.ts';
 import { type ApiShape, apiShapes } from './api-shapes.ts';
 import { type Beside, NOTHING_BESIDE } from './beside.ts';
 import type { Branch, Listed } from './branch.ts';
 import type { ConversationMemory } from './conversation-memory.ts';
 import type { Api, GatewayRequest, Reason } from './decide.ts';
-import { JsonScan, NOT_JSON, skipSpace, stringEnd, TOO_DEEP } from './json-scan.ts';
+import {
+  JsonScan,
+  NOT_JSON,
+  type ScanBudget,
+  skipSpace,
+  stringEnd,
+  TOO_DEEP,
+  TOO_MANY,
+  TOO_SLOW,
+} from './json-scan.ts';
 import type { Range } from './member-range.ts';
 import { parseJson } from './parse-json.ts';
 import { firstPrefix, nextPrefixes } from './prefix-hash.ts';
@@ -38,7 +48,12 @@ export interface ReadRequest {
 }
 
 /** Reads a request in one pass over its bytes. What is known from an earlier one is only compared. */
-export function readRequest(request: GatewayRequest, memory: ConversationMemory): ReadRequest | Reason {
+export function readRequest(
+  request: GatewayRequest,
+  memory: ConversationMemory,
+  budget: ScanBudget,
+): ReadRequest | Reason {
+  scan.begin(budget);
   const { buffer, byteOffset, byteLength } = request.body;
   const body = Buffer.from(buffer, byteOffset, byteLength);
   return refusal(request, body) ?? new Reader(request, body, memory).read();
@@ -86,6 +101,7 @@ class Reader {
     if (problem) return problem;
     const { api, path, headers } = this.#request;
     const model = modelOf(this.#fields, path);
+    if (model !== undefined && model.length > requestLimits.modelChars) return 'model-name';
     const messages = this.#listed.length;
     const branches = this.#branches.filter(({ listed }) => listed.length <= messages);
     const longer = this.#branches.filter((branch) => branch.listed.length > messages && branch.model === model);
@@ -180,16 +196,22 @@ class Reader {
   }
 
   #readOne(at: number, prefix: string): readonly Listed[] | Reason {
+    const { left } = scan;
     const end = scan.scan(this.#body, at, 2);
     if (end < 0) return problemOf(end);
+    const values = left - scan.left;
     const reading = readMessage(this.#shape, scan, this.#body);
     if (typeof reading === 'string') return reading;
     const prefixes = nextPrefixes(prefix, reading.hashed);
-    return [{ start: at, end, prefix: prefixes.at(-1) ?? prefix, prefixes, read: reading.read }];
+    return [{ start: at, end, prefix: prefixes.at(-1) ?? prefix, prefixes, read: reading.read, values }];
   }
 }
 
-const problemOf = (end: number): Reason => (end === TOO_DEEP ? 'too-deep' : 'not-json');
+function problemOf(end: number): Reason {
+  if (end === TOO_MANY) return 'too-many-values';
+  if (end === TOO_SLOW) return 'too-slow';
+  return end === TOO_DEEP ? 'too-deep' : 'not-json';
+}
 
 function add(a: Beside, b: Beside): Beside {
   return {

@@ -1,3 +1,5 @@
+import { answerLimits } from '../limits.ts';
+import { credentialOf } from '../store/access.ts';
 import type { Api, Decided, Outgoing } from './decide.ts';
 import { finishRequest } from './finish-request.ts';
 import { forward, type Outcome, type Watch } from './forward.ts';
@@ -7,6 +9,7 @@ import { passThrough, type Served } from './pass-through.ts';
 import { decidePlain } from './plain-request.ts';
 import { prepareRequest, recordEvents } from './prepare-request.ts';
 import { decodeBody, readBody } from './read-body.ts';
+import { redactCredentials } from './redact.ts';
 import { settleRequest } from './settle-request.ts';
 import { leaveUnread } from './unread.ts';
 import { UsageReader } from './usage-reader.ts';
@@ -15,16 +18,21 @@ import type { Sent } from './write-receipt.ts';
 /** Serves a request of an interface that is understood. */
 export async function serveUnderstood(context: GatewayContext, served: Served): Promise<void> {
   const { tenant, route } = served;
+  const credential = credentialOf(served.request.headers, { hasAuthorization: true, target: route.target });
+  // Not waited for: small talk needs the store only for its secret, to know whose totals it belongs to.
+  if (!context.tenants.opened(tenant)) context.tenants.gate(tenant).catch(() => {});
   const startedAt = context.now();
   const began = performance.now();
-  const encoded = await readBody(served.request).catch(() => null);
+  const encoded = await readBody(served.request, context.limits.bodyBytes).catch(() => null);
   if (encoded === null) return;
   const read = performance.now();
-  const decided = decideAtOnce(context, served, encoded) ?? (await decideOn(context, served, encoded));
+  const decided =
+    decideAtOnce(context, served, encoded) ?? (await decideOn(context, { ...served, credential }, encoded));
   const overheadMs = performance.now() - read;
   const { outcome, sent } = await send(context, served, { encoded, decided });
   const times = { startedAt, overheadMs, totalMs: performance.now() - began };
-  finishRequest(context, served, { outcome, entry: settleRequest(context, { tenant, route, decided, sent, times }) });
+  const entry = settleRequest(context, { tenant, credential, route, decided, sent, times });
+  finishRequest(context, served, { outcome, entry });
 }
 
 /** Small talk needs no store and no memory: most requests of a chat are done with here. */
@@ -43,15 +51,24 @@ function decideAtOnce(
   }
 }
 
-async function decideOn(context: GatewayContext, served: Served, encoded: Buffer | undefined): Promise<Decided> {
-  if (!encoded) return leaveUnread('too-large');
+interface Known extends Served {
+  readonly credential: string | undefined;
+}
+
+async function decideOn(context: GatewayContext, served: Known, encoded: Buffer | undefined): Promise<Decided> {
+  if (!encoded) return leaveUnread('too-large', context.limits);
   const { headers } = served.request;
   const encoding = headers['content-encoding'];
-  const body = encoding === undefined ? encoded : await decodeBody(encoded, encoding);
+  const body = encoding === undefined ? encoded : await decodeBody(encoded, encoding, context.limits.bodyBytes);
   if (!body) return leaveUnread('content-encoding');
   const { api, path, provider, isCountTokens } = served.route;
   const request = { api: api as Api, path, headers: headers as Record<string, string>, body };
-  return prepareRequest(context, request, { tenant: served.tenant, provider, isCountTokens });
+  return prepareRequest(context, request, {
+    tenant: served.tenant,
+    provider,
+    credential: served.credential,
+    isCountTokens,
+  });
 }
 
 interface ToSend {
@@ -67,11 +84,13 @@ interface Answered {
 
 /** Sends what was decided. An edited request that is refused as such is followed by the original, once. */
 async function send(context: GatewayContext, served: Served, { encoded, decided }: ToSend): Promise<Answered> {
-  const first = new Answering(decided.body !== undefined);
+  const first = new Answering(context, decided.body !== undefined);
   const outcome = await sendOnce(context, served, { encoded, outgoing: decided, watch: first });
   if (outcome.kind !== 'held') return { outcome, sent: await first.sent(outcome) };
-  const refused = { status: outcome.status, text: await textOf(outcome.body, outcome.headers) };
-  const second = new Answering(false, (status) => {
+  const { rawHeaders, url = '' } = served.request;
+  const said = await textOf(outcome.body, outcome.headers);
+  const refused = { status: outcome.status, text: redactCredentials(said, { rawHeaders, url }) };
+  const second = new Answering(context, false, (status) => {
     if (served.route.isCountTokens) return;
     const events = decided.refused({ ...refused, originalTaken: status < 400 });
     recordEvents(context, served.tenant, decided.conversation, events);
@@ -82,11 +101,13 @@ async function send(context: GatewayContext, served: Served, { encoded, decided 
 
 /** Watches one answer: holds back a refusal of what was edited, and reads what the provider counted. */
 class Answering implements Watch {
+  readonly #answerBytes: number;
   readonly #isEdited: boolean;
   readonly #onStart: ((status: number) => void) | undefined;
   #reader: UsageReader | undefined;
 
-  constructor(isEdited: boolean, onStart?: (status: number) => void) {
+  constructor({ limits }: GatewayContext, isEdited: boolean, onStart?: (status: number) => void) {
+    this.#answerBytes = limits.answerBytes;
     this.#isEdited = isEdited;
     this.#onStart = onStart;
   }
@@ -97,7 +118,7 @@ class Answering implements Watch {
 
   start(status: number, headers: readonly string[]): void {
     this.#onStart?.(status);
-    if (status < 300) this.#reader = new UsageReader(headers);
+    if (status < 300) this.#reader = new UsageReader(headers, this.#answerBytes);
   }
 
   chunk(chunk: Buffer): void {
@@ -127,17 +148,20 @@ function sendOnce(context: GatewayContext, served: Served, { encoded, outgoing, 
 function toOutgoing(context: GatewayContext, { request, route }: Served, { body, headers }: Outgoing, encoded: Buffer) {
   // A body that was decoded to be edited is sent as it is.
   const isDecoded = body !== undefined && request.headers['content-encoding'] !== undefined;
+  const upstream = context.upstreams[route.provider];
+  const changes = { ...headers, ...context.hops.next(request.headers, upstream) };
   return {
-    upstream: context.upstreams[route.provider],
+    upstream,
     method: 'POST',
     target: route.target,
-    headers: forwardedHeaders(request.rawHeaders, isDecoded ? { ...headers, 'content-encoding': '' } : headers),
+    headers: forwardedHeaders(request.rawHeaders, isDecoded ? { ...changes, 'content-encoding': '' } : changes),
     body: body ?? encoded,
   };
 }
 
 async function textOf(body: Buffer, headers: readonly string[]): Promise<string> {
   const at = headers.findIndex((name, i) => i % 2 === 0 && name.toLowerCase() === 'content-encoding');
-  const decoded = at === -1 ? body : await decodeBody(body, headers[at + 1] as string);
+  const decoded =
+    at === -1 ? body : await decodeBody(body, headers[at + 1] as string, answerLimits.decodedRefusalBytes);
   return decoded?.toString() ?? '';
 }

@@ -1,3 +1,4 @@
+import { recordLimits } from '../limits.ts';
 import { createMemoryStore } from '../store/memory-store.ts';
 import type { Store } from '../store/store.ts';
 import { ConversationMemory } from './conversation-memory.ts';
@@ -54,7 +55,7 @@ export class Tenants {
 
   /** The last request of each conversation, as the provider counted it. */
   counted(tenant: string): Recent<string, Counted> {
-    const counted = this.#counted.get(tenant) ?? new Recent(MOST_COUNTED);
+    const counted = this.#counted.get(tenant) ?? new Recent(recordLimits.conversations);
     this.#counted.set(tenant, counted);
     return counted;
   }
@@ -66,8 +67,5 @@ export class Tenants {
     return { kind: 'unknown', ok: false, because: gate === 'late' ? TOO_SLOW : gate };
   }
 }
-
-/** As many as a book knows. */
-const MOST_COUNTED = 1000;
 
 export const DEFAULT_TENANT = 'default';

@@ -1,13 +1,14 @@
 import { priceLists } from '../plan/prices.ts';
 import type { Decided, Reason, ReceiptDecision } from './decide.ts';
-import { REASONS } from './left-alone.ts';
+import { defaultLimits } from './gateway-limits.ts';
+import { showReason } from './left-alone.ts';
 
 /** The decision about a request that passes through: it goes out as it came. */
-export function leaveUnread(reason: Reason): Decided {
+export function leaveUnread(reason: Reason, limits = defaultLimits): Decided {
   const nothing = { tokens: 0, cached: 0, written: 0 };
   const decision: ReceiptDecision = {
     act: 'pass-through',
-    because: REASONS[reason],
+    because: showReason(reason, limits),
     reason,
     prices: priceLists.none,
     epoch: 0,

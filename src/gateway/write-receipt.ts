@@ -1,5 +1,6 @@
+import { answerLimits, requestLimits } from '../limits.ts';
 import type { Prices } from '../plan/prices.ts';
-import { clipText } from '../text.ts';
+import { clipText, ownCopy } from '../text.ts';
 import type { Entry } from './book.ts';
 import type { Decided, ReceiptDecision } from './decide.ts';
 import type { Receipt, Tokens } from './receipt.ts';
@@ -24,6 +25,8 @@ export interface Times {
 /** What is known of a request when it is over. */
 export interface Settled {
   readonly id: string;
+  /** With its owner in it; empty where the request was not read. */
+  readonly conversation: string;
   readonly api: string;
   readonly path: string;
   readonly decided: Decided;
@@ -59,8 +62,8 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** The receipt of a request: the provider's own numbers where it gave them. */
 export function writeReceipt(settled: Settled): Entry {
-  const { decided, sent: answer, times } = settled;
-  const { decision, conversation } = decided;
+  const { decided, conversation, sent: answer, times } = settled;
+  const { decision } = decided;
   const { status, usage, refused } = answer;
   const isBilled = status >= 200 && status < 300;
   const { sent, without } = isBilled ? tokensOf(settled, refused !== undefined) : NOTHING_BILLED;
@@ -69,7 +72,7 @@ export function writeReceipt(settled: Settled): Entry {
     time: new Date(times.startedAt).toISOString(),
     conversation: conversation || UNREAD,
     api: settled.api,
-    path: settled.path,
+    path: settled.path.slice(0, requestLimits.pathChars),
     prices: decision.prices.name,
     status,
     act: decision.act,
@@ -91,8 +94,9 @@ export function writeReceipt(settled: Settled): Entry {
   if (decision.rent !== undefined) receipt.rent = decision.rent;
   if (decision.price !== undefined) receipt.price = decision.price;
   if (usage?.droppedThinking) receipt.droppedThinking = usage.droppedThinking;
-  if (refused) receipt.refused = { status: refused.status, text: clipText(refused.text, MOST_REFUSAL_CHARS) };
-  return { receipt, title: settled.previous ? '' : titleOf(decided) };
+  if (refused)
+    receipt.refused = { status: refused.status, text: ownCopy(clipText(refused.text, answerLimits.refusalChars)) };
+  return { receipt, title: settled.previous ? '' : ownCopy(titleOf(decided)) };
 }
 
 const titleOf = ({ conversation, title }: Decided): string =>
@@ -100,7 +104,6 @@ const titleOf = ({ conversation, title }: Decided): string =>
 
 /** The conversation of all requests that were not read. */
 const UNREAD = 'unread';
-const MOST_REFUSAL_CHARS = 500;
 
 const NO_TOKENS: Tokens = { tokens: 0, cached: 0, written: 0 };
 const NOTHING_BILLED = { sent: NO_TOKENS, without: NO_TOKENS };

@@ -1,9 +1,8 @@
+import { memoryLimits } from '../limits.ts';
 import { badOption } from '../options.ts';
 
 /** How many of the last requests count. */
 const SPAN = 10;
-/** Names of models may come from anywhere. */
-const MOST_MODELS = 1000;
 /** A provider that answers outside of this counts something else. */
 const [LEAST, MOST] = [0.25, 4];
 
@@ -31,7 +30,7 @@ export class Calibration {
     if (!(estimated > 0) || !(real > 0)) return;
     const { ratio, samples } = this.#learned.get(model) ?? { ratio: 0, samples: 0 };
     const next = Math.min(SPAN, samples + 1);
-    if (samples === 0 && this.#learned.size >= MOST_MODELS) this.#learned.clear();
+    if (samples === 0 && this.#learned.size >= memoryLimits.models) this.#learned.clear();
     this.#learned.set(model, { ratio: ratio + (bounded(real / estimated) - ratio) / next, samples: next });
   }
 

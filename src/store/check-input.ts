@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../errors.ts';
+import { storeLimits } from '../limits.ts';
 import { badOption } from '../options.ts';
 import { checkSession, type Reference, type SessionNote, type TurnRecord } from './store.ts';
 
@@ -25,14 +26,12 @@ export function checkNote(note: SessionNote): void {
   checkNoteName(note.name);
   checkText('the text of a note', note.text);
   const bytes = Buffer.byteLength(note.text);
-  if (bytes <= NOTE_BYTES) return;
+  if (bytes <= storeLimits.noteBytes) return;
   throw new PalimpsestError(
     'BAD_OPTION',
-    `Expected the text of a note to have at most ${NOTE_BYTES} bytes of UTF-8 but found ${bytes}; store a larger one with put`,
+    `Expected the text of a note to have at most ${storeLimits.noteBytes} bytes of UTF-8 but found ${bytes}; store a larger one with put`,
   );
 }
-
-const NOTE_BYTES = 1 << 16;
 
 export function checkNoteName(name: string): void {
   if (typeof name === 'string' && /^[A-Za-z0-9_.:-]{1,128}$/.test(name)) return;
@@ -44,9 +43,13 @@ export function checkTurn(turn: number): void {
 }
 
 /** Tenants become part of keys and paths, like sessions. */
+export const isTenant = (tenant: unknown): tenant is string =>
+  typeof tenant === 'string' && /^[A-Za-z0-9_-]{1,128}$/.test(tenant);
+
+export const TENANT_RULE = '1 to 128 letters, digits, _ and -';
+
 export function checkTenant(tenant: string): void {
-  if (typeof tenant === 'string' && /^[A-Za-z0-9_-]{1,128}$/.test(tenant)) return;
-  throw badOption('the tenant', '1 to 128 letters, digits, _ and -', tenant);
+  if (!isTenant(tenant)) throw badOption('the tenant', TENANT_RULE, tenant);
 }
 
 function checkText(what: string, text: unknown): void {

@@ -1,7 +1,8 @@
-import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { PalimpsestError } from '../errors.ts';
-import { lineAt, lineStarts } from './lines.ts';
+import { searchLimits } from '../limits.ts';
+import { countLines } from '../text.ts';
+import { Lines } from './lines.ts';
 
 export interface Pattern {
   readonly query: string;
@@ -18,13 +19,12 @@ export interface MatchedLines {
 /** Says which lines match a pattern, in bounded time. */
 export interface LineMatcher {
   match(texts: readonly string[]): Promise<MatchedLines>;
-  close(): Promise<void>;
 }
 
-/** A plain text is looked for here. A pattern, which may take for ever, in a worker that can be ended. */
+/** A plain text is looked for here. A pattern, which may take for ever, in a thread that can be ended. */
 export function createLineMatcher({ query, regex, ignoreCase }: Pattern): LineMatcher {
   if (!regex && !ignoreCase) return new TextMatcher(query);
-  return new WorkerMatcher(compile(regex ? query : escapePattern(query), ignoreCase ? 'i' : ''));
+  return new ThreadMatcher(compile(regex ? query : escapePattern(query), ignoreCase ? 'i' : ''));
 }
 
 /** What is valid as Unicode is taken as such; a model's `\-` or `\_` is not, and means what it always meant. */
@@ -65,78 +65,144 @@ class TextMatcher implements LineMatcher {
 
   #linesOf(text: string): number[] {
     if (!text.includes(this.#query)) return [];
-    const starts = lineStarts(text);
-    return [...starts.keys()].filter((line) => lineAt(text, starts, line).includes(this.#query));
+    const found: number[] = [];
+    const lines = new Lines(text);
+    for (let line = 0; line < lines.count; line++) if (lines.at(line).includes(this.#query)) found.push(line);
+    return found;
   }
-
-  async close(): Promise<void> {}
 }
 
-/** A pattern that says nothing for so long is ended, and so is a search that spends so long on patterns. */
-const ANSWER_MS = 1000;
-const TOTAL_MS = 10_000;
-
-class WorkerMatcher implements LineMatcher {
+class ThreadMatcher implements LineMatcher {
   readonly #pattern: RegExp;
-  #worker: Worker | undefined;
-  #leftMs = TOTAL_MS;
+  #leftMs: number = searchLimits.totalMs;
+  #hasStarted = false;
 
   constructor(pattern: RegExp) {
     this.#pattern = pattern;
   }
 
   async match(texts: readonly string[]): Promise<MatchedLines> {
-    const worker = await this.#start();
-    const counts = texts.map((text) => lineStarts(text).length);
+    const counts = texts.map(countLines);
     const total = counts.reduce((sum, count) => sum + count, 0);
-    // A byte for each line, and one for the end: whatever happens to the worker, what it found stands here.
+    // A byte for each line, and one for the end: whatever happens to the thread, what it found stands here.
     const found = new Uint8Array(new SharedArrayBuffer(total + 1));
-    const startMs = performance.now();
-    worker.ref();
-    worker.postMessage({ texts, found });
-    await this.#answer(worker);
-    worker.unref();
-    this.#leftMs -= performance.now() - startMs;
-    const timedOut = found[total] === 0;
-    if (timedOut) await this.close();
-    return { lines: toLines(found, counts), timedOut };
-  }
-
-  async #start(): Promise<Worker> {
-    if (this.#worker) return this.#worker;
     const { source, flags } = this.#pattern;
-    const worker = new Worker(PROGRAM, { eval: true, execArgv: [], env: {}, workerData: { source, flags } });
-    this.#worker = worker;
-    // It may fail when nobody waits for it any more.
-    worker.on('error', () => {});
-    await once(worker, 'online');
-    return worker;
+    // Between two batches a thread serves others. A search that has begun is not refused then.
+    const thread = await threads.take({ mustWait: this.#hasStarted });
+    this.#hasStarted = true;
+    const startMs = performance.now();
+    const ended = await thread.run({ source, flags, texts, found }, Math.min(searchLimits.batchMs, this.#leftMs));
+    this.#leftMs = Math.max(0, this.#leftMs - (performance.now() - startMs));
+    threads.giveBack(thread);
+    if (ended === 'failed') throw badPattern(source, undefined);
+    return { lines: toLines(found, counts), timedOut: found[total] === 0 };
+  }
+}
+
+interface Job {
+  readonly source: string;
+  readonly flags: string;
+  readonly texts: readonly string[];
+  readonly found: Uint8Array;
+}
+
+/** A thread that runs patterns, one job at a time. */
+class Thread {
+  readonly #worker = new Worker(PROGRAM, { eval: true, execArgv: [], env: {} });
+  /** False once a job took too long, or failed: the thread is gone then. */
+  isAlive = true;
+
+  constructor() {
+    this.#worker.unref();
+    // A thread may fail while it has no job.
+    this.#worker.on('error', () => {
+      this.isAlive = false;
+    });
   }
 
-  /** Resolves when the worker answers or its time is over. */
-  async #answer(worker: Worker): Promise<void> {
-    const timer = new AbortController();
-    const timeout = setTimeout(() => timer.abort(), Math.min(ANSWER_MS, Math.max(0, this.#leftMs)));
-    try {
-      await once(worker, 'message', { signal: timer.signal });
-    } catch (cause) {
-      if (!timer.signal.aborted) throw badPattern(this.#pattern.source, cause);
-    } finally {
-      clearTimeout(timeout);
+  /** Ends the thread where the job takes too long, or fails. */
+  async run(job: Job, mostMs: number): Promise<Ended> {
+    this.#worker.ref();
+    const ended = await this.#answer(job, mostMs);
+    this.#worker.unref();
+    if (ended === 'done') return ended;
+    this.isAlive = false;
+    await this.#worker.terminate();
+    return ended;
+  }
+
+  #answer(job: Job, mostMs: number): Promise<Ended> {
+    const worker = this.#worker;
+    return new Promise((resolve) => {
+      let timer: NodeJS.Timeout | undefined;
+      const end = (ended: Ended): void => {
+        clearTimeout(timer);
+        worker.off('message', hear).off('error', fail);
+        resolve(ended);
+      };
+      // The time that a new thread takes to start is not the pattern's.
+      const hear = (said: 'started' | 'done'): void => {
+        if (said === 'done') end(said);
+        else timer = setTimeout(end, mostMs, 'late');
+      };
+      const fail = (): void => end('failed');
+      worker.on('message', hear).on('error', fail);
+      worker.postMessage(job);
+    });
+  }
+}
+
+type Ended = 'done' | 'late' | 'failed';
+
+/** A fixed number of threads for all searches of the process. Searches wait for one in the order in which they came. */
+class Threads {
+  readonly #idle: Thread[] = [];
+  readonly #waiting: ((thread: Thread) => void)[] = [];
+  #most: number = searchLimits.threads;
+  #busy = 0;
+
+  limitTo(most: number): void {
+    this.#most = most;
+  }
+
+  async take({ mustWait }: { readonly mustWait: boolean }): Promise<Thread> {
+    if (this.#busy < this.#most) {
+      this.#busy += 1;
+      return this.#next();
     }
+    if (!mustWait && this.#waiting.length >= searchLimits.waiting) throw tooMany(this.#waiting.length);
+    return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  async close(): Promise<void> {
-    await this.#worker?.terminate();
-    this.#worker = undefined;
+  giveBack(thread: Thread): void {
+    if (thread.isAlive) this.#idle.push(thread);
+    const waiting = this.#waiting.shift();
+    if (waiting) waiting(this.#next());
+    else this.#busy -= 1;
   }
+
+  #next(): Thread {
+    for (let thread = this.#idle.pop(); thread; thread = this.#idle.pop()) if (thread.isAlive) return thread;
+    return new Thread();
+  }
+}
+
+const threads = new Threads();
+
+/** How many patterns may run at the same time in this process. */
+export const limitSearchThreads = (most: number): void => threads.limitTo(most);
+
+function tooMany(waiting: number): PalimpsestError {
+  const remedy = 'search again in a moment, or set gateway.limits.search_threads';
+  return new PalimpsestError('BUSY', `Expected a free thread for this search but ${waiting} others wait; ${remedy}`);
 }
 
 /** As source text, because no worker can load a TypeScript file. Lines are those of lines.ts. */
 const PROGRAM = `
-const { parentPort, workerData } = require('node:worker_threads');
-const pattern = new RegExp(workerData.source, workerData.flags);
-parentPort.on('message', ({ texts, found }) => {
+const { parentPort } = require('node:worker_threads');
+parentPort.on('message', ({ source, flags, texts, found }) => {
+  parentPort.postMessage('started');
+  const pattern = new RegExp(source, flags);
   let line = 0;
   for (const text of texts) {
     for (let start = 0; start < text.length; line++) {

@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../errors.ts';
+import { storeLimits } from '../limits.ts';
 
 /** The name of a text: `p_` and 26 letters and digits. */
 export type Handle = string;
@@ -136,6 +137,11 @@ export interface Store {
   gc(options?: GcOptions): Promise<GcReport>;
   /** Every text, turn and note as one object a line. */
   export(): AsyncIterable<object>;
+  /**
+   * A random key of this store, the same in every process and after restarts: a gateway names credentials with it. Made at the
+   * first call. Undefined for a reader that finds none. It is not in `export`.
+   */
+  secret(): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
@@ -143,13 +149,13 @@ const HANDLE = /^p_[a-z2-7]{26}$/;
 
 export const isHandle = (value: string): boolean => HANDLE.test(value);
 
-const SESSION = /^[A-Za-z0-9_-]{1,128}$/;
+const SESSION = new RegExp(`^[A-Za-z0-9_-]{1,${storeLimits.nameChars}}$`);
 
 /** Session ids become part of keys: what is no id is refused. */
 export function checkSession(session: string): void {
   if (typeof session === 'string' && SESSION.test(session)) return;
   throw new PalimpsestError(
     'BAD_OPTION',
-    `Expected a session id of 1 to 128 letters, digits, _ and - but found '${String(session)}'`,
+    `Expected a session id of 1 to ${storeLimits.nameChars} letters, digits, _ and - but found '${String(session).slice(0, 200)}'`,
   );
 }

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { PalimpsestError } from '../../errors.ts';
 import { isRecord } from '../../formats/lens.ts';
 import { nearest } from '../../options.ts';
+import { isTenant, TENANT_RULE } from '../../store/check-input.ts';
 import { LIMIT_FIELDS, limitOf, policyOf } from './config-options.ts';
 import { type Config, configSchema } from './config-schema.ts';
 
@@ -128,7 +129,8 @@ function withoutEmpty(value: unknown, schema: unknown = configSchema): unknown {
 function checkTogether(config: Config): Checked {
   const answer = withAnswer(config);
   const policy = withPolicy(answer.config);
-  return { config: policy.config, found: [...answer.found, ...policy.found] };
+  const tenants = withTenants(policy.config);
+  return { config: tenants.config, found: [...answer.found, ...policy.found, ...tenants.found] };
 }
 
 /** The answer and the margin must leave room for a request. A file that names no model may still have one in code. */
@@ -138,6 +140,22 @@ function withAnswer(config: Config): Checked {
   if (output === undefined || budgetTokens > 0 || source === 'unknown') return { config, found: [] };
   const text = `Expected below nine tenths of ${LIMIT_FIELDS[source]} (${limitTokens}) but found ${output}`;
   return { config: { ...config, model }, found: [{ path: ['model', 'max_output_tokens'], text }] };
+}
+
+/** Tenants become folders and keys, and their tokens tell them apart. No token is shown. */
+function withTenants(config: Config): Checked {
+  const tokens = config.gateway?.tokens ?? {};
+  const owners = new Map(Object.entries(tokens).map(([tenant, token]) => [token, tenant]));
+  const found = Object.entries(tokens).flatMap(([tenant, token]): Found[] => {
+    const path = ['gateway', 'tokens', tenant];
+    if (!isTenant(tenant)) return [{ path, text: `Expected a tenant of ${TENANT_RULE} but found '${tenant}'` }];
+    const owner = owners.get(token);
+    return owner === tenant ? [] : [{ path, text: `Expected a token of its own but found that of ${owner}` }];
+  });
+  const { tenant } = config.store ?? {};
+  if (tenant !== undefined && !isTenant(tenant))
+    found.push({ path: ['store', 'tenant'], text: `Expected a tenant of ${TENANT_RULE} but found '${tenant}'` });
+  return { config: found.length === 0 ? config : (withoutFields(config, found) as Config), found };
 }
 
 /** The makers of policies check their options themselves. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
-import { readEvent } from './event-line.ts';
+import { readEvent, toLine, unseal } from './event-line.ts';
 import { lastLine, type Place, readAt, readLines } from './lines.ts';
 import { ARCHIVE, EVENTS } from './session-files.ts';
 import { writePieces } from './write-pieces.ts';
@@ -8,8 +8,8 @@ import { writePieces } from './write-pieces.ts';
 const DRAFT = 'events.jsonl.new';
 
 /**
- * Appends to the archive every event that it does not have yet. Durable when it resolves; answers how long it is then.
- * Only so many bytes as the last checkpoint tells of are known to be sound: more was left by a crash.
+ * Appends to the archive every event that it does not have yet, and every damaged line. Durable when it resolves; answers how
+ * long it is then. The last checkpoint tells how many bytes belong to it: more was left by a crash, and is written again.
  */
 export async function archiveEvents(
   disk: Disk,
@@ -38,28 +38,36 @@ export async function archiveEvents(
   return size;
 }
 
-/** Where the last sound line of an archive ends, and which event it is. */
+/** Where an archive ends, and the last event that can be read in it. Damaged lines before the end stay. */
 export function archiveEnd(archive: DiskFile, soundBytes: number): { readonly position: number; readonly seq: number } {
-  for (let position = Math.min(archive.size(), soundBytes); position > 0; ) {
-    const line = lastLine(archive, position);
-    if (!line) break;
+  const end = Math.min(archive.size(), soundBytes);
+  let position = end;
+  for (let line = lastLine(archive, end); line; line = lastLine(archive, line.offset)) {
+    // Half a line, in an archive of which it is not known how long it was.
+    if (!line.isWhole && end < soundBytes) position = line.offset;
     const seq = line.isWhole ? seqOf(line.text) : undefined;
-    if (seq !== undefined) return { position: line.offset + line.bytes, seq };
-    position = line.offset;
+    if (seq !== undefined) return { position, seq };
   }
-  return { position: 0, seq: 0 };
+  return { position, seq: 0 };
 }
 
+/** Lines of the first format get a checksum here. */
 function* linesAfter(events: DiskFile, seq: number): Generator<Buffer> {
-  for (const line of readLines(events, 0))
-    if ((seqOf(line.text) ?? Number.POSITIVE_INFINITY) > seq) yield readAt(events, line);
+  for (const line of readLines(events, 0)) {
+    const found = line.isWhole ? seqOf(line.text) : undefined;
+    if (found === undefined) yield readAt(events, line);
+    else if (found > seq) yield Buffer.from(toLine(line.text));
+  }
 }
 
-/** It stands first in every line that nobody else wrote. */
+/** Undefined for a line that is damaged. */
 function seqOf(line: string): number | undefined {
-  const found = /^\{"seq":(\d+),/.exec(line)?.[1];
-  return found === undefined ? readEvent(line)?.event.seq : Number(found);
+  const found = SEQ.exec(line)?.[1];
+  if (found === undefined) return readEvent(line)?.event.seq;
+  return unseal(line) === undefined ? undefined : Number(found);
 }
+
+const SEQ = /^\{"crc32":"[0-9a-f]{8}","seq":(\d+),/;
 
 /** A log that is to take the place of the old one. */
 export interface Rewritten {
@@ -112,8 +120,11 @@ export async function replaceEvents(disk: Disk, folder: string): Promise<{ hasMo
 function* movedTo(events: DiskFile, kept: readonly Place[], places: Map<number, Place>): Generator<Buffer> {
   let offset = 0;
   for (const place of kept) {
-    places.set(place.offset, { offset, bytes: place.bytes });
-    offset += place.bytes;
-    yield readAt(events, place);
+    const bytes = readAt(events, place);
+    const line = [bytes.subarray(0, -1), bytes].map(String).find((text) => seqOf(text) !== undefined);
+    const moved = line === undefined ? bytes : Buffer.from(toLine(line));
+    places.set(place.offset, { offset, bytes: moved.length });
+    offset += moved.length;
+    yield moved;
   }
 }

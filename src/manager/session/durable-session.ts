@@ -13,6 +13,7 @@ import { renderLimits, type SessionParts } from '../session-settings.ts';
 import type { ToolCall, ToolResult } from '../tool-call.ts';
 import { checkLogged } from './check-logged.ts';
 import { Conversation } from './conversation.ts';
+import { type Damage, damageFound } from './damage.ts';
 import { EventLog } from './event-log.ts';
 import type { Place } from './lines.ts';
 import { readEvents } from './read-events.ts';
@@ -23,6 +24,7 @@ import type { EventBody, LoggedEvent, SessionEvent, SessionStatus } from './sess
 import { EVENTS } from './session-files.ts';
 import { SessionManager } from './session-manager.ts';
 import { type HiddenStore, storeHidden } from './store-hidden.ts';
+import { SyncMark } from './sync-mark.ts';
 import { TurnRecorder } from './turn-recorder.ts';
 import { Upkeep, type UpkeepOptions } from './upkeep.ts';
 import { withAuthor, writeSummaries } from './write-summaries.ts';
@@ -48,6 +50,8 @@ export class DurableSession<M> implements Session<M> {
   readonly #conversation: Conversation<M>;
   readonly #log: EventLog<M>;
   readonly #upkeep: Upkeep<M>;
+  readonly #mark: SyncMark;
+  readonly #damage: Damage;
   readonly #stored: Set<string>;
   readonly #recorder: TurnRecorder<M>;
   #manager: SessionManager<M>;
@@ -65,6 +69,8 @@ export class DurableSession<M> implements Session<M> {
     this.#stored = parts.stored;
     this.#recorder = new TurnRecorder({ ...options, format: this.format }, parts.conversation);
     this.#recovery = { ...parts.recovered.recovery, answeredCalls: 0 };
+    this.#damage = parts.recovered.damage;
+    this.#mark = parts.mark;
     const { now, mayWrite, onProblem } = options;
     this.#log = new EventLog<M>({
       file: parts.file,
@@ -72,6 +78,7 @@ export class DurableSession<M> implements Session<M> {
       now,
       mayWrite,
       onProblem,
+      onSynced: (seq) => this.#mark.write(seq),
       onDurable: (event, place) => this.#apply(event, place),
       afterBatch: () => this.#upkeep.run(),
     });
@@ -80,6 +87,7 @@ export class DurableSession<M> implements Session<M> {
       log: this.#log,
       format: this.format.name,
       archiveBytes: parts.recovered.archiveBytes,
+      damage: parts.recovered.damage,
       storeHidden: () => this.#storeHidden([]),
     });
     this.#manager = this.#newManager();
@@ -94,7 +102,9 @@ export class DurableSession<M> implements Session<M> {
       const between = () => storeHidden(options, conversation, { stored, atLeastChars: MOST_WAITING_CHARS });
       const recovered = await recover({ disk, folder, file, conversation, between });
       checkFormat(options, recovered);
-      const session = new DurableSession(options, { conversation, stored, recovered, file });
+      const mark = new SyncMark(disk, folder, options.onProblem);
+      mark.write(recovered.end.seq);
+      const session = new DurableSession(options, { conversation, stored, recovered, file, mark });
       await session.#begin(recovered);
       return session;
     } catch (error) {
@@ -190,7 +200,13 @@ export class DurableSession<M> implements Session<M> {
 
   async *events(options: EventOptions = {}): AsyncGenerator<SessionEvent<M>> {
     await this.#log.flush();
-    yield* readEvents<M>(this.#options.disk, this.directory, options);
+    yield* readEvents<M>(this.#options.disk, this.directory, {
+      ...options,
+      onDamage: (lines) => {
+        this.#damage.lines = Math.max(this.#damage.lines, lines);
+        this.#options.onProblem(damageFound(this.id, { lines }));
+      },
+    });
   }
 
   pendingApprovals(): { callId: string; tool: string; arguments?: unknown }[] {
@@ -201,6 +217,12 @@ export class DurableSession<M> implements Session<M> {
     await this.#change([{ type: 'reset' }]);
     await this.#recordTurns();
     this.#manager = this.#newManager();
+  }
+
+  async acknowledgeDamage(): Promise<void> {
+    if (!this.#damage.isOpen) return;
+    const { lines, missing } = this.#damage;
+    await this.#log.append([{ type: 'damage_acknowledged', lines, missing }]);
   }
 
   async compact(): Promise<void> {
@@ -217,17 +239,19 @@ export class DurableSession<M> implements Session<M> {
     try {
       await this.#log.flush();
       await this.#log.exclusively(() => this.#upkeep.trySnapshot());
+      if (this.#upkeep.isUpToDate) this.#mark.remove();
     } finally {
+      this.#mark.close();
       this.#log.close();
       this.#options.onClose();
     }
   }
 
   /** A new log begins with its first event; in an old one nobody executes the calls any more that are still open. */
-  async #begin({ end }: Recovered): Promise<void> {
+  async #begin({ recovery }: Recovered): Promise<void> {
     const { id, openCalls } = this.#options;
     this.#reportDamage();
-    if (end.seq === 0) await this.#log.append([{ type: 'session_start', id, format: this.format.name }]);
+    if (recovery.from === 'nothing') await this.#log.append([{ type: 'session_start', id, format: this.format.name }]);
     // A reply is answered as a whole: while one of its calls waits for a person, none of them was made.
     if (openCalls === 'keep' || this.#conversation.approvals().size > 0) return;
     const skipped = this.#conversation.skipped();
@@ -241,9 +265,7 @@ export class DurableSession<M> implements Session<M> {
   #reportDamage(): void {
     const { damagedLines, missing } = this.#recovery;
     if (damagedLines === 0 && missing.length === 0) return;
-    const lost = missing.length === 0 ? '' : `, and events missing (${missing.slice(0, 10).join(', ')})`;
-    const text = `Expected a log without damage but found ${damagedLines} lines that are no events${lost}; the rest is there`;
-    this.#options.onProblem(new PalimpsestError('STORE_DAMAGED', text));
+    this.#options.onProblem(damageFound(this.id, { lines: damagedLines, missing }));
   }
 
   /** Answers how many calls that were. */
@@ -293,6 +315,7 @@ export class DurableSession<M> implements Session<M> {
     const isForgetting =
       type === 'session_restart' || type === 'reset' || (type === 'message' && this.#conversation.isFull);
     if (isForgetting) this.#recorder.keep();
+    if (type === 'damage_acknowledged') this.#damage.take(event);
     this.#upkeep.take(event);
     this.#conversation.apply(event, place);
   }
@@ -333,6 +356,7 @@ interface Parts<M> {
   readonly stored: Set<string>;
   readonly recovered: Recovered;
   readonly file: DiskFile;
+  readonly mark: SyncMark;
 }
 
 const INTERRUPTED = 'Error: tool execution interrupted by server restart';

@@ -1,8 +1,8 @@
 import { PalimpsestError } from '../../errors.ts';
+import { sessionLimits } from '../../limits.ts';
 
 /** Marks what JSON has no word for. */
 const MARK = '$palimpsest';
-const DEEPEST = 200;
 
 /**
  * Writes a value as JSON from which the same value can be read again: bytes, dates and addresses are marked, and what would
@@ -20,7 +20,7 @@ export function decodeValue(json: string): unknown {
 type Path = readonly (string | number)[];
 
 function toPlain(value: unknown, path: Path, depth: number): unknown {
-  if (depth > DEEPEST) throw refused(path, 'something nested too deeply, or in a circle');
+  if (depth > sessionLimits.depth) throw refused(path, 'something nested too deeply, or in a circle');
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value;
   if (typeof value === 'number' && Number.isFinite(value)) return value;
   if (Array.isArray(value)) return Array.from(value, (item, i) => toPlain(item, [...path, i], depth + 1));

@@ -9,6 +9,7 @@ import { lockSession } from './lock-session.ts';
 import { recover } from './recover.ts';
 import { EVENTS } from './session-files.ts';
 import { sessionFolder } from './session-folder.ts';
+import { SyncMark } from './sync-mark.ts';
 
 export interface EndOptions {
   readonly directory: string;
@@ -48,16 +49,22 @@ async function appendEnd(file: DiskFile, { folder, format, reason, now, mayWrite
   const conversation = untouched(format);
   const between = async (): Promise<void> => {};
   const { end } = await recover({ disk: nodeDisk, folder, file, conversation, between });
+  const mark = new SyncMark(nodeDisk, folder, () => {});
   const log = new EventLog({
     file,
     end,
     now,
     mayWrite,
+    onSynced: (seq) => mark.write(seq),
     onDurable: () => {},
     afterBatch: between,
     onProblem: () => {},
   });
-  await log.append([{ type: 'session_end', reason, total_turns: conversation.turns }]);
+  try {
+    await log.append([{ type: 'session_end', reason, total_turns: conversation.turns }]);
+  } finally {
+    mark.close();
+  }
 }
 
 /** Only its turns are asked for. */

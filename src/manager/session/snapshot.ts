@@ -3,6 +3,7 @@ import { crc32 } from 'node:zlib';
 import { parse } from 'yaml';
 import type { Disk } from '../../store/embedded/disk.ts';
 import type { ConversationState } from './conversation.ts';
+import { isKnownDamage, type KnownDamage } from './damage.ts';
 import { decodeValue, encodeValue } from './encode-value.ts';
 import { type Place, readAt } from './lines.ts';
 import { SNAPSHOT } from './session-files.ts';
@@ -16,6 +17,8 @@ export interface Snapshot<M> {
   readonly time: string;
   readonly offset: number;
   readonly archive_bytes: number;
+  /** Damage that was found so far. */
+  readonly damage?: KnownDamage;
   readonly state: Omit<ConversationState<M>, 'messages'>;
   readonly messages: readonly (readonly [key: string, place: Place])[];
 }
@@ -91,6 +94,7 @@ function fromYaml<M>(text: string): Snapshot<M> {
     time,
     offset,
     archive_bytes,
+    damage,
     messages: _messages,
     checksum: _checksum,
     ...counts
@@ -99,8 +103,13 @@ function fromYaml<M>(text: string): Snapshot<M> {
   const areTexts = [id, format, time].every((value) => typeof value === 'string');
   if (!areTexts || ![seq, offset, archive_bytes].every(Number.isSafeInteger) || !isState(state))
     throw new Error('expected more fields');
-  const messages = places.map(readPlace);
-  return { id, format, seq, time, offset, archive_bytes, state: state as unknown as Snapshot<M>['state'], messages };
+  if (damage !== undefined && !isKnownDamage(damage)) throw new Error('expected a list of damage');
+  return {
+    ...{ id, format, seq, time, offset, archive_bytes },
+    ...(damage === undefined ? {} : { damage }),
+    state: state as unknown as Snapshot<M>['state'],
+    messages: places.map(readPlace),
+  };
 }
 
 const linesOf = (block: string): string[] => block.split('\n').filter((line) => line !== '');

@@ -2,7 +2,8 @@ import { PalimpsestError } from '../../errors.ts';
 import type { Disk } from '../../store/embedded/disk.ts';
 import { archiveEvents, replaceEvents, rewriteEvents } from './compact.ts';
 import type { Conversation } from './conversation.ts';
-import { encodeBody, writeLine } from './event-line.ts';
+import type { Damage, KnownDamage } from './damage.ts';
+import { encodeBody, stampBody, toLine } from './event-line.ts';
 import type { EventLog } from './event-log.ts';
 import type { Place } from './lines.ts';
 import type { SessionEvent } from './session-event.ts';
@@ -28,6 +29,7 @@ export interface Kept<M> {
   readonly format: string;
   /** How much of the archive is known to be sound. */
   readonly archiveBytes: number;
+  readonly damage: Damage;
   /** Stores what the conversation hides, before it is written down as hidden. */
   readonly storeHidden: () => Promise<void>;
 }
@@ -39,6 +41,7 @@ export class Upkeep<M> {
   #archiveBytes: number;
   #checkpointBytes = 0;
   #sinceSnapshot = 0;
+  #snapshotSeq = 0;
   /** Something may have come to be no longer needed. */
   #mayCompact = false;
   #hasFailedCompaction = false;
@@ -53,6 +56,11 @@ export class Upkeep<M> {
   take({ type }: SessionEvent<M>): void {
     this.#sinceSnapshot += 1;
     this.#mayCompact ||= type === 'session_restart' || type === 'reset';
+  }
+
+  /** Whether the snapshot covers every event. */
+  get isUpToDate(): boolean {
+    return this.#snapshotSeq === this.#kept.log.end.seq;
   }
 
   /** Does what is due. What goes wrong here harms no event. */
@@ -102,8 +110,8 @@ export class Upkeep<M> {
   #checkpoint(seq: number, archive_bytes: number): string {
     const { conversation, format, log } = this.#kept;
     const state = { format, ...conversation.dump() };
-    const body = encodeBody({ type: 'checkpoint', archive_bytes, state });
-    return writeLine(body, { seq, time: log.end.time, batch: seq });
+    const body = encodeBody({ type: 'checkpoint', archive_bytes, state, ...this.#damage() });
+    return toLine(stampBody(body, { seq, time: log.end.time, batch: seq }));
   }
 
   async #snapshot(): Promise<void> {
@@ -116,8 +124,14 @@ export class Upkeep<M> {
     const { conversation, format, log } = this.#kept;
     const { seq, time, position: offset } = log.end;
     const { messages: _keys, ...state } = conversation.dump();
-    const about = { id, format, seq, time, offset, archive_bytes: this.#archiveBytes };
+    const about = { id, format, seq, time, offset, archive_bytes: this.#archiveBytes, ...this.#damage() };
     await writeSnapshot(disk, folder, { ...about, state, messages: conversation.places() });
+    this.#snapshotSeq = seq;
+  }
+
+  #damage(): { readonly damage?: KnownDamage } {
+    const damage = this.#kept.damage.dump();
+    return damage === undefined ? {} : { damage };
   }
 
   #isWorthCompacting(): boolean {

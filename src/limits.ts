@@ -1,0 +1,132 @@
+/**
+ * Every limit on what comes from outside and is kept or worked on. Each comment says what happens beyond the limit, and
+ * `docs/limits.md` is made from them. Limits that an operator can set are defaults: `gateway.limits` in `palimpsest.yaml`.
+ */
+
+/** A request to the gateway. */
+export const requestLimits = {
+  /** A larger body streams through unread. Set with `gateway.limits.body_bytes`. */
+  bodyBytes: 64 * 1024 * 1024,
+  /** A compressed body that grows to more than so many times its size passes through unread. */
+  bodyRatio: 100,
+  /** A request with more JSON values passes through unread. Set with `gateway.limits.json_values`. */
+  jsonValues: 250_000,
+  /** A request that takes longer to read passes through unread. Set with `gateway.limits.scan_ms`. */
+  scanMs: 2000,
+  /** A request with deeper nested JSON passes through unread. */
+  jsonDepth: 256,
+  /** A request with a longer model name passes through unread. */
+  modelChars: 256,
+  /** A longer path is cut in receipts. */
+  pathChars: 512,
+  /** A connection to an upstream that takes longer to open fails. */
+  connectMs: 30_000,
+  /** If the store takes longer to answer, nothing new is masked in this request. */
+  storeWaitMs: 250,
+} as const;
+
+/** The answer of an upstream: its bytes always reach the client unchanged. */
+export const answerLimits = {
+  /** Usage is not looked for behind so many decompressed bytes. Set with `gateway.limits.answer_bytes`. */
+  bytes: 64 * 1024 * 1024,
+  /** A longer event, or a longer answer that is one document, is not searched for usage. */
+  eventBytes: 16 * 1024 * 1024,
+  /** An event or document with more JSON values is not searched for usage. */
+  jsonValues: 250_000,
+  /** An answer that takes longer to read is no longer read for usage. */
+  readMs: 1000,
+  /** An answer that decompresses to more than so many times its size, and to more than 1 MiB, is no longer read for usage. */
+  ratio: 100,
+  /** If usage has a larger number, it is not believed: the tokens are estimated. */
+  tokens: 1_000_000_000,
+  /** The rest of a longer refusal of an edited request is dropped. */
+  refusalBytes: 256 * 1024,
+  /** A compressed refusal that is longer is not read. */
+  decodedRefusalBytes: 1024 * 1024,
+  /** The text of a longer refusal is cut in its receipt. */
+  refusalChars: 500,
+} as const;
+
+/** Records of the gateway, in memory. */
+export const recordLimits = {
+  /** The receipts of the conversation unused for longest are forgotten, then the conversation; totals stay. */
+  conversations: 1000,
+  /** The oldest receipt of the conversation is forgotten; totals stay. */
+  receiptsPerConversation: 500,
+  /** The receipts of the conversations unused for longest are forgotten; totals stay. */
+  receipts: 10_000,
+  /** Further masks of a conversation are not listed. */
+  masksPerConversation: 2000,
+  /** A longer tool name is cut in the store and in the list of masks. */
+  toolChars: 128,
+  /** The connection of a page that reads its events more slowly is closed. */
+  unreadEventBytes: 4 * 1024 * 1024,
+} as const;
+
+/** Requests that the gateway keeps in memory, for each tenant and provider. */
+export const memoryLimits = {
+  /** The requests unused for longest are forgotten; they are read again when they come back. */
+  requestBytes: 256 * 1024 * 1024,
+  /** The conversations unused for longest are forgotten. */
+  conversations: 10_000,
+  /** The oldest branch of a conversation is forgotten. */
+  branchesPerConversation: 16,
+  /** The handles that a conversation is known to have stored are forgotten, and stored again with its next request. */
+  storedPerConversation: 10_000,
+  /** The credentials of a conversation unused for longest are forgotten; their texts are stored again with the next request. */
+  ownersPerConversation: 16,
+  /** The system prompts and tool lists unused for longest are forgotten. */
+  prompts: 64,
+  /** All calibrations are forgotten and learnt again. */
+  models: 1000,
+} as const;
+
+/** The MCP server and the search of the dashboard. */
+export const recallLimits = {
+  /** A longer answer is cut and says how to get the rest. */
+  answerChars: 20_000,
+  /** A request with a larger body is refused with 413. */
+  bodyBytes: 1024 * 1024,
+  /** A batch with more messages is refused with 400. */
+  batchMessages: 32,
+  /** A longer query or pattern is refused. */
+  queryChars: 10_000,
+  /** A larger number of lines, characters or matches is refused. */
+  number: 1_000_000_000,
+  /** More matches are refused; the rest is had with `skip`. */
+  matches: 1000,
+  /** More lines of context around a match are refused. */
+  contextLines: 100,
+  /** The dashboard's search shows no more matches. */
+  dashboardMatches: 200,
+  /** The dashboard's search cuts longer lines. */
+  dashboardLineChars: 1000,
+} as const;
+
+/** Searches over stored texts. */
+export const searchLimits = {
+  /** Further searches wait for a thread. Set with `gateway.limits.search_threads`. */
+  threads: 2,
+  /** Further searches are refused with BUSY. */
+  waiting: 64,
+  /** A pattern that takes longer over one batch of texts is stopped: the matches so far are the answer. */
+  batchMs: 1000,
+  /** A search that takes longer is stopped: the matches so far are the answer. */
+  totalMs: 10_000,
+} as const;
+
+/** A store. */
+export const storeLimits = {
+  /** A longer session id or tenant name is refused. */
+  nameChars: 128,
+  /** A longer note is refused. */
+  noteBytes: 64 * 1024,
+} as const;
+
+/** A session's log. */
+export const sessionLimits = {
+  /** A longer event is refused. */
+  eventChars: 2 ** 28,
+  /** A value that is nested deeper is refused. */
+  depth: 200,
+} as const;
