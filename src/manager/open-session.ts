@@ -63,7 +63,7 @@ function toDurable<M>(options: SessionOptions<M>, folder: string): Omit<DurableO
   };
 }
 
-/** What the caller's function throws is his to catch, and must not stop the log. */
+/** An error of the caller's function must not stop the log: it is thrown later. */
 function tell(onProblem: (problem: Error) => void, problem: Error): void {
   try {
     onProblem(problem);
