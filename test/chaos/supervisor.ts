@@ -53,7 +53,8 @@ export async function supervise(options: SupervisedOptions): Promise<Supervised>
     child = started;
     const hear = (chunk: Buffer): void => {
       output = (output + chunk).slice(-KEPT_CHARS);
-      if (isReadyNow) return;
+      // Children of a process that was killed may still write.
+      if (isReadyNow || child !== started) return;
       heard += chunk;
       isReadyNow = isReady(heard);
     };
@@ -63,7 +64,7 @@ export async function supervise(options: SupervisedOptions): Promise<Supervised>
     }
     started.once('exit', (code, signal) => {
       if (isReadyNow && isWanted && signal !== 'SIGKILL')
-        crashes.push(`it ended with ${code ?? signal}: ${output.slice(-500)}`);
+        crashes.push(`it ended with ${code ?? signal}: ${output.slice(-1000)}`);
       isReadyNow = false;
       child = undefined;
       if (isWanted) void sleep(RESTART_MS).then(() => isWanted && !child && spawnOne());
