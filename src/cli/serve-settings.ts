@@ -30,6 +30,7 @@ export interface ServeFlags {
   readonly 'max-tokens'?: string | undefined;
   readonly 'bound-thinking'?: string | undefined;
   readonly workers?: string | undefined;
+  readonly 'whole-store'?: boolean | undefined;
   readonly 'grace-ms'?: string | undefined;
   readonly config?: string | undefined;
   readonly demo?: boolean | undefined;
@@ -49,6 +50,8 @@ export interface ServeSettings {
   /** What is removed from the store, and when; undefined: nothing. */
   readonly retention: Retention | undefined;
   readonly workers: number;
+  /** Each store has one user: agents at the MCP server of the gateway list and search with a handle alone. */
+  readonly wholeStore: boolean;
   /** How long exchanges may take once it was told to stop. */
   readonly graceMs: number;
   /** Token to tenant, beside the one that is made. */
@@ -80,6 +83,7 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
     tenant: readTenant(config),
     retention: retentionOf(store),
     workers: readWorkers(flags.workers),
+    wholeStore: flags['whole-store'] === true,
     graceMs: readGrace(flags['grace-ms']) ?? gateway.shutdown_grace_ms ?? DEFAULT_GRACE_MS,
     tenants: Object.fromEntries(Object.entries(gateway.tokens ?? {}).map(([tenant, token]) => [token, tenant])),
     searchThreads: gateway.limits?.search_threads,

@@ -158,7 +158,7 @@ function optionsOf({ settings, token, log }: Serving, { open, isStoreShared, rec
     isPublic: settings.isPublic,
     log,
     version,
-    mounts: { '/_palimpsest/mcp': createMcpMount(open) },
+    mounts: { '/_palimpsest/mcp': createMcpMount(open, settings) },
   };
 }
 

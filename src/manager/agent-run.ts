@@ -123,7 +123,7 @@ export class AgentRun<M> {
     this.#emit({ type: 'overflow', said: first.overflow });
     await this.#budget.reduce(first.rendered);
     const second = await this.#send().catch((error: unknown) => {
-      // What only the caller can shorten leaves no room for less: the refusal stands.
+      // Parts that only the caller can shorten leave no room: the refusal is final.
       if (error instanceof PalimpsestError && error.code === 'BUDGET_IMPOSSIBLE') return first;
       throw error;
     });
@@ -162,7 +162,7 @@ export class AgentRun<M> {
     return parts.length > 0 ? { system: parts.join('\n\n') } : {};
   }
 
-  /** What goes with the messages, as large as it is on the wire. */
+  /** System prompt and tools, as large as on the wire. */
   #beside(): { readonly system?: string; readonly tools: readonly object[] } {
     return { ...this.#system(), tools: this.#options.toolbox.definitions.map(asSent) };
   }

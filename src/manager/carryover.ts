@@ -45,7 +45,7 @@ export function extractCarryover<M>(messages: readonly M[], options: CarryoverOp
     // The budget may mask an image; that turn is then one of those that are not carried over.
     return carry(carry(own));
   } catch (error) {
-    // What a model said cannot be cut: then that turn stays behind.
+    // The words of a model cannot be cut: that turn is not carried over.
     if (!(error instanceof PalimpsestError && error.code === 'BUDGET_IMPOSSIBLE')) throw error;
     return fitCarryover(essentials(own, format), { format, counter, maxTokens });
   }

@@ -54,9 +54,9 @@ export class ContextManager<M = ChatMessage> {
   #state: ManagerState;
   #notice: string | undefined;
   #beside: Beside;
-  /** What was estimated for the request whose usage is recorded next. */
+  /** The estimate for the request whose usage is recorded next. */
   #estimated: number | undefined;
-  /** What is estimated for the context that the provider counted last. */
+  /** The estimate for the context that the provider counted last. */
   #counted: number | undefined;
 
   constructor(options: ContextManagerOptions<M> = {}) {
@@ -143,7 +143,7 @@ export class ContextManager<M = ChatMessage> {
       this.calibration.learn(this.#model, { estimated: this.#estimated, real: promptTokens });
     this.#estimated = undefined;
     const isTold = promptTokens > 0;
-    // Who knows no messages can estimate nothing: the last count is the best there is.
+    // Without messages nothing can be estimated: the last count is the best there is.
     if (isTold || this.#isKnown) this.#setPrompt(isTold ? promptTokens : undefined);
     this.#counted = isTold && this.#isKnown ? this.#estimate(this.#view()) : undefined;
     if (isTold && this.#isBelow(promptTokens, this.softThreshold)) this.#update(CALM);
@@ -277,7 +277,7 @@ export class ContextManager<M = ChatMessage> {
   }
 
   /**
-   * What an epoch would mask. With no messages known, something can be masked for all it knows. Less than a batch is worth
+   * Previews an epoch. With no messages known, something may be maskable. Less than a batch is worth
    * it only where that is enough: masks that go one by one rewrite the provider's cache every time.
    */
   #maskable(tokens: number): { readonly count: number; readonly isWorth: boolean } {

@@ -43,7 +43,7 @@ export function forceEpoch<M>(messages: readonly M[], goal: EpochGoal, options: 
   return { ...resultOf(before, after), masked: chosen.length, record };
 }
 
-/** What it would do: how many results it would mask, and what that would save by estimate. */
+/** Previews an epoch: how many results it would mask, and the estimated saving. */
 export function previewEpoch<M>(
   messages: readonly M[],
   goal: EpochGoal,

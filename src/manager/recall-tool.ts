@@ -35,7 +35,7 @@ function optionsOf({ handle: _handle, lines, ...rest }: Asked): RecallOptions {
   return defined({ ...rest, lines: lines as [number, number] | undefined });
 }
 
-/** The first line says what follows, so that nobody takes it for instructions. */
+/** The first line says what follows, so that the model does not take it for instructions. */
 function show({ handle, head, tail, lines: range, grep }: Asked, { text, lines }: Recalled, maxChars: number): string {
   const [first, last] = [range?.[0] ?? 1, Math.min(range?.[1] ?? lines, lines)];
   const from = tail === undefined ? first : Math.max(first, last - tail + 1);

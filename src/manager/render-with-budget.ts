@@ -102,8 +102,8 @@ const RULES = {
   recall: flag,
 };
 
-/** A cut goes down to this share of the budget, and holds until history overflows again. */
-const ROOM = 0.75;
+/** A cut goes down to this share of the budget, so that it does not move with every message that comes. */
+export const ROOM = 0.75;
 
 /** Whole turns of the loop go first, then those of the conversation, then whatever else can be cut. */
 export const RENDER_STAGES: readonly Stage[] = [

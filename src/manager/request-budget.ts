@@ -26,7 +26,7 @@ interface Sent {
 
 const NOTHING_SENT: Sent = { requestTokens: 0, budgetTokens: Number.POSITIVE_INFINITY, viewLength: 0 };
 
-/** What was refused is asked again at this share of its size. */
+/** A refused request is sent again at this share of its size. */
 const REDUCED = 0.7;
 
 /** Keeps the requests of one run within their budget: renders them, and makes room for the next. */

@@ -37,7 +37,7 @@ export interface SessionSettings<M>
   readonly summarizeTimeoutMs?: number;
 }
 
-/** What each of them may be. */
+/** The rules of the settings. */
 export const SETTINGS_RULES = {
   ...THRESHOLD_RULES,
   format: formatRule,
@@ -47,7 +47,7 @@ export const SETTINGS_RULES = {
   summarizeTimeoutMs: positive,
 };
 
-/** What the parts of a session are made of. */
+/** The parts of a session. */
 export interface SessionParts<M> {
   readonly writer: MessageWriter<M>;
   readonly conversation: ConversationOptions<M>;

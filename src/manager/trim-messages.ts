@@ -6,6 +6,7 @@ import type { Hidden } from '../plan/ledger/hidden.ts';
 import { Ledger } from '../plan/ledger/ledger.ts';
 import { reduce } from '../plan/reduce.ts';
 import type { Stage } from '../plan/stages/stage.ts';
+import { ROOM } from './render-with-budget.ts';
 
 /** Options of `trimMessages`. */
 export interface TrimOptions<M = unknown> extends HandleOptions {
@@ -23,9 +24,6 @@ export interface Trimmed<M> {
   readonly dropped: number;
   readonly hidden: readonly Hidden[];
 }
-
-/** A trim goes down to this share, so that it does not move with every message that comes. */
-const ROOM = 0.75;
 
 /** Whole turns go, of the loop first; where nothing was ever answered, the oldest messages behind the task. */
 const STAGES: readonly Stage[] = [

@@ -44,7 +44,7 @@ export interface PlannerOptions extends Omit<LedgerOptions, 'style'> {
 
 /** What one call of `add` decided. */
 export interface Added {
-  /** Those that are new. What a message behind the last one takes back, only `plan` tells. */
+  /** The new edits. Only `plan` shows edits that a later message took back. */
   readonly edits: readonly Edit[];
   readonly report: Report;
 }
@@ -81,7 +81,7 @@ interface Progress {
 
 /**
  * Plans turn by turn: the fold of a policy over the requests that a conversation implies.
- * What is decided before a reply is final. What is decided for the request about to be sent is taken back
+ * A decision is final once its reply came. A decision about the request that is about to be sent is taken back
  * if more messages come before the reply, so that the plan is the one `fit` would make of the whole.
  */
 export class Planner<M> {
@@ -93,7 +93,7 @@ export class Planner<M> {
   readonly #model: string | undefined;
   readonly #epochs: readonly EpochRecord[];
   #progress: Progress;
-  /** Where the fold stood before the request about to be sent, if that one was decided already. */
+  /** The progress before the request about to be sent, if that one was decided already. */
   #undecided: Progress | undefined;
   #isLawful = false;
   #decision: { readonly plan: Plan; readonly hidden: readonly Hidden[] } | undefined;
@@ -245,7 +245,7 @@ export class Planner<M> {
     const forced = this.#force(taken);
     const masked = ledger.maskedCount - maskedCount;
     const cut = this.#cut();
-    // What is left may be for the policy to cut, as it would be if that were all it ever saw.
+    // The policy may cut what is left, as if it had never seen more.
     if (cut) this.#followPolicy(this.#policy.init());
     ledger.endRequest();
     this.#decided = { because: forced > 0 ? FORCED : because, masked, cut, isCold: because.act === 'cold-cache' };
@@ -270,8 +270,8 @@ export class Planner<M> {
   }
 
   /**
-   * Asks the policy and does what it says. Where turns went, it starts anew on what is left, as it would
-   * if that were all it ever saw, and is asked again.
+   * Asks the policy and does what it says. Where turns were left out, it starts again on what is left, as if
+   * it had never seen more.
    */
   #followPolicy(start: unknown): Step<unknown> {
     const ledger = this.#ledger;

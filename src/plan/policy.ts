@@ -41,7 +41,7 @@ export interface RequestView {
   readonly frontier: number;
   /** How many older messages were left out before. */
   readonly omitted: number;
-  /** Grows when visible results become smaller, or may no longer be masked: sums over them must be made anew. */
+  /** Grows when visible results become smaller, or may no longer be masked: sums over them must be recomputed. */
   readonly revision: number;
   /** Whether the laws allow to mask this result, and its placeholder is smaller. */
   readonly maskable: (observation: Observation) => boolean;
@@ -51,7 +51,7 @@ export interface RequestView {
   readonly text: number;
   /** The same of one turn; turn 0 is what comes before the first reply. */
   textOf(turn: number): number;
-  /** The same of all that stands before a result. */
+  /** The same of everything before a result. */
   textBefore(observation: Observation): number;
   /** Whether the provider's cache is known to have died before this request. */
   readonly isCold: boolean;
@@ -302,7 +302,7 @@ function eligibleResults(options: CommonOptions, ages?: Ages): Eligible {
   const [keepTags, removeTags] = [setOf(options.keepTags), setOf(options.removeTags)];
   return (observation, request) => {
     if (observation.masked || observation.tokens <= minTokens) return false;
-    // Those go by their tag, whatever the policy decides.
+    // `withTags` masks these.
     if (removeTags && observation.tags.some((tag) => removeTags.has(tag))) return false;
     if (keepErrors && observation.isError) return false;
     if (keepTools?.has(observation.tool ?? '') || (onlyTools && !onlyTools.has(observation.tool ?? ''))) return false;
@@ -366,7 +366,7 @@ function plainWindowOf(window: number, turnOf: (request: RequestView) => number)
   };
 }
 
-/** Most requests mask nothing: they share this list, to which nobody may add. */
+/** Most requests mask nothing: they share this frozen list. */
 const NO_MASK: number[] = [];
 Object.freeze(NO_MASK);
 

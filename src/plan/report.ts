@@ -51,7 +51,7 @@ export interface Report {
   readonly lastChange?: Decision;
 }
 
-/** What only the fold over the requests knows. */
+/** Facts that only the fold over the requests knows. */
 export interface Progress {
   readonly decision: Decision;
   readonly epoch: number;

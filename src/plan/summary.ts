@@ -172,7 +172,7 @@ function errorClass(text: string): string {
 
 interface WriteOptions {
   readonly maxChars: number;
-  /** Of what it stands for: ` · recall p_…`, or nothing. */
+  /** As the summary shows it: ` · recall p_…`, or nothing. */
   readonly handle?: string;
 }
 

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { given } from '../options.ts';
 import {
   checkItem,
@@ -75,6 +76,7 @@ class MemoryStore implements Store {
   readonly #sessions = new Map<string, Session>();
   readonly #now: () => number;
   #deletions = 0;
+  readonly #secret = randomBytes(32).toString('hex');
   #isClosed = false;
 
   constructor(now: () => number) {
@@ -283,6 +285,11 @@ class MemoryStore implements Store {
   async gc(): Promise<GcReport> {
     this.#checkOpen();
     return { freedBytes: 0, removedTexts: 0, repaired: 0 };
+  }
+
+  async secret(): Promise<string> {
+    this.#checkOpen();
+    return this.#secret;
   }
 
   async *export(): AsyncGenerator<object> {

@@ -33,6 +33,7 @@ import {
   touch,
   usedBytes,
 } from './postgres/retention.ts';
+import { keepSecret } from './postgres/secret.ts';
 import { type Item, ownLock, type Place, writeBatch } from './postgres/write-batch.ts';
 import { WriteQueue } from './postgres/write-queue.ts';
 import { turnRows, writeTurns } from './postgres/write-turns.ts';
@@ -358,6 +359,11 @@ class PostgresStore implements Store {
     await query(`DELETE FROM "${schema}".refs WHERE tenant = $1 AND handle = ANY ($2::text[])`, tenant, handles);
     await query(`DELETE FROM "${schema}".notes WHERE tenant = $1 AND digest <> sha256(body)`, tenant);
     if (problems.length > 0) await countDeletion(query, this.#place);
+  }
+
+  async secret(): Promise<string> {
+    await this.#ready();
+    return keepSecret(this.#place);
   }
 
   async *export(): AsyncGenerator<object> {

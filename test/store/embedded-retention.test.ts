@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { FORMAT, readStart } from '../../src/store/embedded/log.ts';
@@ -182,6 +183,33 @@ describe('a compaction', () => {
       expect(await one.verify()).toEqual([]);
     }
     expect(disk.files.has(`${FOLDER}/1.log`)).toBe(false);
+  });
+
+  it('is given up where the store fails and recovers meanwhile, and nothing is lost', async () => {
+    const disk = new RecordingDisk();
+    const store = await openOn(disk, 'write', { ...RESTLESS, leastDead: 1e9, copyStepBytes: 500, retryMs: 1 });
+    await store.putMany(Array.from({ length: 60 }, (_, i) => ({ text: textOf(i, 300), about: { session: 's' } })));
+    const compacting = store.gc({ force: true }).catch((error: { code?: string }) => error.code);
+    await store.put('before', { session: 's' });
+    disk.onSync = (path): void => {
+      if (path.endsWith('1.log')) throw new Error('the disk failed once');
+    };
+    await expect(store.put('never acknowledged', { session: 's' })).rejects.toMatchObject({ code: 'STORE_FAILED' });
+    disk.onSync = undefined;
+    for (let n = 0; n < 100; n++) {
+      const isPut = await store.put('after', { session: 's' }).then(
+        () => true,
+        () => false,
+      );
+      if (isPut) break;
+      await setTimeout(5);
+    }
+    expect(await compacting).toBe('STORE_FAILED');
+    await store.gc({ force: true });
+    for (const one of [store, await openOn(diskOf(disk.afterCrash()))]) {
+      for (let i = 0; i < 60; i++) expect((await one.get(handleOf(textOf(i, 300))))?.bytes).toBe(300);
+      for (const text of ['before', 'after']) expect((await one.get(handleOf(text)))?.text).toBe(text);
+    }
   });
 
   it('of a store that is closed meanwhile ends, and the next one finds all of it', async () => {

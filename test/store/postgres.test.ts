@@ -183,17 +183,30 @@ describe('createPostgresStore', () => {
   });
 });
 
+describe('the secret', () => {
+  it('is one for all processes that make it at once, and a role that may only read finds it', async () => {
+    const name = newSchema();
+    const stores = Array.from({ length: 8 }, () => createPostgresStore({ pool: openPool({ max: 1 }), schema: name }));
+    const secrets = await Promise.all(stores.map((store) => store.secret()));
+    expect(new Set(secrets).size).toBe(1);
+    const { rows } = await pool.query(`SELECT tenant, secret FROM "${name}".secrets`);
+    expect(rows).toEqual([{ tenant: 'default', secret: secrets[0] }]);
+    const reader = openPool({ options: '-c default_transaction_read_only=on' });
+    expect(await createPostgresStore({ pool: reader, schema: name }).secret()).toBe(secrets[0]);
+  });
+});
+
 describe('migrations', () => {
   const versions = async (name: string) => (await pool.query(`SELECT version FROM "${name}".migrations`)).rows;
 
-  const LAST = 7;
+  const LAST = 8;
   const upTo = (last: number) => Array.from({ length: last }, (_, i) => ({ version: i + 1 }));
 
   /** Makes a schema what an older version left. */
   async function takeBack(name: string, version: 1 | 2): Promise<void> {
     for (const table of ['texts', 'refs', 'turns', 'notes'])
       await pool.query(`ALTER TABLE "${name}".${table} DROP COLUMN at`);
-    await pool.query(`DROP TABLE "${name}".uses, "${name}".deletions`);
+    await pool.query(`DROP TABLE "${name}".secrets, "${name}".uses, "${name}".deletions`);
     if (version === 1) await pool.query(`DROP TABLE "${name}".notes`);
     await pool.query(`DELETE FROM "${name}".migrations WHERE version > $1`, [version]);
   }
@@ -236,7 +249,7 @@ describe('migrations', () => {
     await pool.query(`DROP ROLE "${role}"`);
   });
 
-  it('add the notes to a schema of the version before, and keep all that is in it', async () => {
+  it('add notes and secrets to a schema of the first version, and keep all that is in it', async () => {
     const name = newSchema();
     await createPostgresStore({ pool, schema: name }).put('kept', { session: 's' });
     await takeBack(name, 1);
@@ -245,6 +258,7 @@ describe('migrations', () => {
     await store.putNote({ session: 's', name: 'n', text: 'new' });
     expect(await store.note('s', 'n')).toBe('new');
     expect((await store.get(handleOf('kept')))?.text).toBe('kept');
+    expect(await store.secret()).toMatch(/^[0-9a-f]{64}$/);
     expect(await versions(name)).toEqual(upTo(LAST));
   });
 

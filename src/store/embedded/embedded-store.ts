@@ -19,6 +19,7 @@ import {
   type GcOptions,
   type GcReport,
   type Handle,
+  isHandle,
   type Match,
   type Problem,
   type PruneOptions,
@@ -43,6 +44,7 @@ import { openToRead, openToWrite, PATIENCE, rebuilding } from './open-generation
 import { DamagedPage } from './pages.ts';
 import { problemsOf } from './problems-of.ts';
 import { decodeText, digestIn, readNote, readTurn } from './records.ts';
+import { keepSecret, readSecret } from './secret.ts';
 
 export interface EmbeddedOptions {
   readonly disk: Disk;
@@ -53,6 +55,10 @@ export interface EmbeddedOptions {
   mayWrite?(): void;
   /** The writer before may still be running, and write to the files that it has open. */
   readonly isContested?: boolean;
+  /** Takes a lock that was lost again. Throws STORE_LOCKED while another process has it. */
+  takeLockAgain?(): void;
+  /** Called once everything that is used is in files that no other writer has open. */
+  onOpen?(): void;
   /** Called once it is closed. */
   onClose?(): void;
 }
@@ -63,6 +69,8 @@ export interface StoreLimits extends Limits {
   readonly leastDead?: number;
   /** How much a compaction copies at a time. */
   readonly copyStepBytes?: number;
+  /** How long to wait before something that failed is tried again. Twice as long after each failure. */
+  readonly retryMs?: number;
 }
 
 interface NewText {
@@ -100,9 +108,13 @@ export class EmbeddedStore implements Store {
   #compactAgainAt = 0;
   #inFlight = 0;
   #onIdle: (() => void) | undefined;
+  /** The disk failed, or another process has taken over: nothing is written until `#recover` succeeds. */
   #failed: Error | undefined;
-  /** Another process has taken over. */
-  #lost: Error | undefined;
+  #isLost = false;
+  readonly #recovery: Backoff;
+  readonly #checkpoints: Backoff;
+  /** Why the last checkpoint failed. */
+  #uncheckpointed: Error | undefined;
   /** So many texts more may be read before a reader looks what was written since. */
   #trusted = 0;
   #closing: Promise<void> | undefined;
@@ -110,6 +122,9 @@ export class EmbeddedStore implements Store {
   private constructor(options: EmbeddedOptions, generation: Generation) {
     this.#options = options;
     this.#generation = generation;
+    this.#recovery = new Backoff(options.limits?.retryMs);
+    this.#checkpoints = new Backoff(options.limits?.retryMs);
+    options.onOpen?.();
   }
 
   static async open(options: EmbeddedOptions): Promise<EmbeddedStore> {
@@ -284,7 +299,9 @@ export class EmbeddedStore implements Store {
 
   async get(handle: string): Promise<Stored | undefined> {
     this.#check();
-    return this.#find(handle);
+    const found = this.#find(handle);
+    if (!found && isHandle(handle)) this.#read(({ unreadable }) => checkMissing(handle, unreadable));
+    return found;
   }
 
   async getMany(handles: readonly string[]): Promise<(Stored | undefined)[]> {
@@ -347,7 +364,8 @@ export class EmbeddedStore implements Store {
 
   async verify(): Promise<Problem[]> {
     this.#check();
-    return this.#read(problemsOf);
+    const problems = this.#read(problemsOf);
+    return this.#uncheckpointed ? [...problems, unindexed(this.#uncheckpointed)] : problems;
   }
 
   /** Writes what is alive into a new generation, and lets the old one go. */
@@ -379,8 +397,9 @@ export class EmbeddedStore implements Store {
     const { disk, folder, limits, mayWrite } = this.#options;
     const number = nextNumber({ disk, folder });
     const next = await Generation.create({ disk, folder, number, limits }).catch((error) => {
-      throw isFull(error) ? this.#whyFailed(error) : error;
+      throw this.#whyFailed(error);
     });
+    const old = this.#generation;
     return this.#filling(next, async () => {
       const copy = new AliveCopy({ to: next, look: (use) => this.#read(use) });
       const { copyStepBytes: step = COPY_STEP_BYTES } = limits ?? {};
@@ -390,20 +409,20 @@ export class EmbeddedStore implements Store {
         copy.step(step);
         if (next.isDue) await next.checkpoint();
         await setImmediate();
-        this.#prepareToWrite();
+        this.#checkGeneration(old);
         mayWrite?.();
         if (isBackground && this.#closing && copy.left > QUICK_BYTES) throw closedError();
       }
       await next.checkpoint();
-      return { copy, next };
+      return { copy, next, old };
     });
   }
 
   /** All that needs room on the disk is done before the store goes over to the new generation. */
-  async #copyRest({ copy, next }: Copying, { repair }: { readonly repair: boolean }): Promise<void> {
+  async #copyRest({ copy, next, old }: Copying, { repair }: { readonly repair: boolean }): Promise<void> {
     const { disk, folder } = this.#options;
     await this.#filling(next, async () => {
-      this.#prepareToWrite();
+      this.#checkGeneration(old);
       this.#options.mayWrite?.();
       copy.step(Number.POSITIVE_INFINITY);
       // What is damaged is reported until somebody gives it up.
@@ -412,10 +431,23 @@ export class EmbeddedStore implements Store {
       this.#generation.reserve();
       await prepareCurrent({ disk, folder }, next.number);
     });
-    await switchCurrent(this.#options, next.number);
+    await switchCurrent(this.#options, next.number).catch((error) => {
+      next.close();
+      throw error;
+    });
     this.#generation = next;
     removeOthers(this.#options, next.number);
     await disk.syncFolder(folder);
+  }
+
+  /** After a failure the store goes on in other files: what was copied of the old ones is worth nothing. */
+  #checkGeneration(old: Generation): void {
+    this.#prepareToWrite();
+    if (this.#generation === old) return;
+    throw new PalimpsestError(
+      'STORE_FAILED',
+      'Expected to compact the store but it was opened again meanwhile, after the disk had failed; compact it again',
+    );
   }
 
   /** Removes the new generation where the work on it fails. */
@@ -426,8 +458,24 @@ export class EmbeddedStore implements Store {
     } catch (error) {
       next.close();
       Generation.remove({ disk, folder, number: next.number });
-      throw isFull(error) ? this.#whyFailed(error) : error;
+      throw this.#whyFailed(error);
     }
+  }
+
+  async secret(): Promise<string | undefined> {
+    this.#check();
+    try {
+      return readSecret(this.#options) ?? (this.#options.mode === 'read' ? undefined : await this.#makeSecret());
+    } catch (error) {
+      throw error instanceof PalimpsestError ? error : failedBy(error);
+    }
+  }
+
+  #makeSecret(): Promise<string> {
+    return this.#during(async () => {
+      this.#options.mayWrite?.();
+      return keepSecret(this.#options);
+    });
   }
 
   async *export(): AsyncGenerator<object> {
@@ -469,7 +517,7 @@ export class EmbeddedStore implements Store {
         if (this.#generation.isChanged) await this.#generation.checkpoint();
       }
     } catch (error) {
-      throw failedBy(error);
+      throw this.#whyFailed(error);
     } finally {
       this.#generation.close();
       this.#options.onClose?.();
@@ -513,6 +561,7 @@ export class EmbeddedStore implements Store {
     while (this.#waiting.length > 0) {
       // Another may have begun by the time that one is done.
       while (this.#work) await this.#work.catch(() => {});
+      if (this.#failed && this.#recovery.isOver) await this.#recover();
       this.#syncing = this.#commit(this.#nextGroup());
       await this.#syncing;
       this.#syncing = undefined;
@@ -536,8 +585,8 @@ export class EmbeddedStore implements Store {
       if (written.length > 0) await this.#generation.sync();
     } catch (cause) {
       // What the disk has of a sync that failed nobody knows: it is never tried again.
-      this.#failed = this.#whyFailed(cause);
-      for (const { fail } of written) fail(this.#failed);
+      const failure = this.#fail(cause);
+      for (const { fail } of written) fail(failure);
       return;
     }
     this.#acknowledge(written);
@@ -550,7 +599,7 @@ export class EmbeddedStore implements Store {
       if (written.length > 0) this.#options.mayWrite?.();
       for (const { succeed } of written) succeed();
     } catch (lost) {
-      this.#lost = lost as Error;
+      this.#fail(lost);
       for (const { fail } of written) fail(lost);
     }
   }
@@ -573,8 +622,7 @@ export class EmbeddedStore implements Store {
   }
 
   #prepareToWrite(): void {
-    const refusal = this.#failed ?? this.#lost;
-    if (refusal) throw refusal;
+    if (this.#failed) throw this.#failed;
   }
 
   /** What another process has taken over must be left as it is. */
@@ -588,14 +636,50 @@ export class EmbeddedStore implements Store {
     }
   }
 
+  /** Nothing is written until it has recovered. */
+  #fail(cause: unknown): Error {
+    this.#recovery.failed();
+    this.#failed = this.#whyFailed(cause);
+    return this.#failed;
+  }
+
   /** A writer that took over removes the files of the one before: then that is the reason, and not the disk. */
   #whyFailed(cause: unknown): Error {
     try {
       this.#options.mayWrite?.();
-      return failedBy(cause);
     } catch (lost) {
+      this.#isLost = true;
       return lost as Error;
     }
+    return cause instanceof PalimpsestError ? cause : failedBy(cause);
+  }
+
+  /**
+   * Goes on from what the disk has. In new files: what the old ones hold after a sync that failed nobody knows, and after
+   * a lock was lost others may have them open.
+   */
+  async #recover(): Promise<void> {
+    this.#work = this.#reopen();
+    try {
+      await this.#work;
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      this.#work = undefined;
+    }
+  }
+
+  async #reopen(): Promise<void> {
+    await this.#checkpointing;
+    if (this.#isLost) this.#options.takeLockAgain?.();
+    this.#options.mayWrite?.();
+    this.#isLost = false;
+    const next = await openToWrite({ ...this.#options, isContested: true });
+    this.#generation.retire();
+    this.#generation = next;
+    this.#options.onOpen?.();
+    this.#recovery.succeeded();
+    this.#failed = undefined;
   }
 
   #changed<T>(change: Change<T>): T {
@@ -605,22 +689,28 @@ export class EmbeddedStore implements Store {
       if (error instanceof PalimpsestError) throw error;
       // A full disk may have room again; what it did not take was not acknowledged.
       if (isFull(error)) throw this.#whyFailed(error);
-      this.#failed = this.#whyFailed(error);
-      throw this.#failed;
+      throw this.#fail(error);
     }
   }
 
-  /** Not waited for: if it fails, the store has failed, and the next who writes is told. */
+  /** Not waited for. If it fails, the log has everything; it is tried again later. `verify` tells of it. */
   #checkpointIfDue(): void {
-    if (this.#checkpointing || this.#work || !this.#generation.isDue || !this.#canWrite()) return;
-    this.#checkpointing = this.#generation
-      .checkpoint()
-      .catch((error) => {
-        this.#failed ??= this.#whyFailed(error);
-      })
-      .finally(() => {
-        this.#checkpointing = undefined;
-      });
+    if (this.#checkpointing || this.#work || !this.#generation.isDue) return;
+    if (!this.#checkpoints.isOver || !this.#canWrite()) return;
+    this.#checkpointing = this.#checkpoint().finally(() => {
+      this.#checkpointing = undefined;
+    });
+  }
+
+  async #checkpoint(): Promise<void> {
+    try {
+      await this.#generation.checkpoint();
+      this.#uncheckpointed = undefined;
+      this.#checkpoints.succeeded();
+    } catch (error) {
+      this.#uncheckpointed = error as Error;
+      this.#checkpoints.failed();
+    }
   }
 
   /** Upkeep, one after the other. Others write meanwhile. */
@@ -637,8 +727,7 @@ export class EmbeddedStore implements Store {
       return await run;
     } catch (error) {
       if (error instanceof PalimpsestError) throw error;
-      this.#failed ??= this.#whyFailed(error);
-      throw this.#failed;
+      throw this.#fail(error);
     } finally {
       if (this.#upkeep === run) this.#upkeep = undefined;
     }
@@ -646,6 +735,7 @@ export class EmbeddedStore implements Store {
 
   /** Work during which nothing is written: it replaces what is read. */
   async #exclusively(work: () => Promise<void>): Promise<void> {
+    while (this.#work) await this.#work.catch(() => {});
     const run = (async () => {
       while (this.#syncing ?? this.#checkpointing) await (this.#syncing ?? this.#checkpointing)?.catch(() => {});
       await work();
@@ -712,8 +802,8 @@ export class EmbeddedStore implements Store {
     this.#generation = next;
   }
 
+  /** A store that failed still reads. */
   #check(): void {
-    if (this.#failed) throw this.#failed;
     if (this.#closing) throw closedError();
   }
 }
@@ -729,6 +819,8 @@ interface CompactOptions extends GcOptions {
 interface Copying {
   readonly copy: AliveCopy;
   readonly next: Generation;
+  /** The one that is copied. */
+  readonly old: Generation;
 }
 
 const NOTHING_GONE: Gone = { sessions: new Set(), before: 0 };
@@ -740,6 +832,33 @@ const knownTimes = ({ firstAt, lastAt }: SessionTimes, now: number): Pick<Sessio
   firstAt: firstAt || now,
   lastAt: lastAt || now,
 });
+
+/** How long to wait before something is tried again. */
+class Backoff {
+  readonly #firstMs: number;
+  #ms = 0;
+  #until = 0;
+
+  constructor(firstMs = 1000) {
+    this.#firstMs = firstMs;
+  }
+
+  get isOver(): boolean {
+    return performance.now() >= this.#until;
+  }
+
+  failed(): void {
+    this.#ms = Math.min(this.#ms * 2 || this.#firstMs, MOST_WAITS * this.#firstMs);
+    this.#until = performance.now() + this.#ms;
+  }
+
+  succeeded(): void {
+    this.#ms = 0;
+    this.#until = 0;
+  }
+}
+
+const MOST_WAITS = 60;
 
 /** Something to be written, and whoever waits for it. */
 interface Waiting {
@@ -786,9 +905,21 @@ const isFull = (error: unknown): boolean =>
 const failedBy = (cause: unknown): PalimpsestError =>
   new PalimpsestError(
     'STORE_FAILED',
-    `Expected the disk to keep what is written but it failed: ${(cause as Error).message}; see to it, then open the store anew`,
+    `Expected the disk to keep what is written but it failed: ${(cause as Error).message}; see to the disk and write it again`,
     { cause },
   );
+
+const unindexed = ({ message }: Error): Problem => ({
+  what: `the last checkpoint failed: ${message}`,
+  remedy: 'nothing is lost; see to the disk, it is tried again',
+});
+
+/** No index leads to what stood in unreadable bytes of the log: nobody knows whether it was this text. */
+function checkMissing(handle: string, unreadable: Problem | undefined): void {
+  if (!unreadable) return;
+  const text = `Expected the text of ${handle} but did not find it, and there are ${unreadable.what} that may have held it`;
+  throw new PalimpsestError('STORE_DAMAGED', `${text}; palimpsest store gc --repair gives them up`);
+}
 
 /** Undefined also for what is damaged: `verify` tells of it, and the others must come back. */
 function soundOf<T>(find: () => T | undefined): T | undefined {

@@ -24,7 +24,7 @@ import {
   writeRecord,
 } from './log.ts';
 import { LogFile } from './log-file.ts';
-import { type ChangedPages, copyPages, DamagedPage } from './pages.ts';
+import { type ChangedPages, copyPages, DamagedPage, type Page } from './pages.ts';
 import { noBody } from './records.ts';
 
 /** When the index is written, and how much of it stays in memory. */
@@ -62,6 +62,7 @@ export class Generation {
   #isUnfinished = false;
   #holders = 0;
   #isRetired = false;
+  #lookedAt = performance.now();
 
   private constructor({ disk, folder, number, limits = {} }: Place, mode: 'read' | 'write', log: DiskFile) {
     this.#disk = disk;
@@ -227,27 +228,41 @@ export class Generation {
 
   /**
    * Makes the index durable: first a copy of its changed pages in a journal, then the pages in their places. The log may
-   * grow meanwhile; what is written then is for the next checkpoint.
+   * grow meanwhile; what is written then is for the next checkpoint. One that fails leaves the generation as it was: the
+   * next one writes the same pages once more, also those of which a sync that failed may have left nothing on the disk.
    */
   async checkpoint(): Promise<void> {
     this.#indexFile ??= this.#createIndex();
     const [index, file] = [this.#index, this.#indexFile];
     const pages = index.takeDirty(file);
     const meta = this.#meta();
-    const next = this.#createNext('journal');
     this.#isCheckpointing = true;
     try {
-      const journal = writeJournal(next, meta, pages);
-      await this.#log.sync();
-      await this.#name('journal', next);
-      await this.#place(journal, file);
+      await this.#place(await this.#writeJournal(meta, pages), file);
+    } catch (error) {
+      index.giveBack(pages);
+      if (this.#index !== index) file.close();
+      // The disk may be full.
+      for (const kind of ['journal.next', 'meta.next']) this.#disk.remove(this.#path(kind));
+      throw error;
     } finally {
       this.#isCheckpointing = false;
-      next.close();
     }
     if (this.#index !== index) return file.close();
     index.release();
     this.#checkpoint = meta.checkpoint;
+  }
+
+  async #writeJournal(meta: Meta, pages: readonly Page[]): Promise<Journal> {
+    const next = this.#createNext('journal');
+    try {
+      const journal = writeJournal(next, meta, pages);
+      await this.#log.sync();
+      await this.#name('journal', next);
+      return journal;
+    } finally {
+      next.close();
+    }
   }
 
   #meta(): Meta {
@@ -411,6 +426,11 @@ export class Generation {
     return new LinearHash({ cachePages: this.#limits.cachePages });
   }
 
+  /** A stretch of the log that held records when it was read for the index: none of them can be found. */
+  get unreadable(): Problem | undefined {
+    return this.lost.find(({ at }) => at !== undefined);
+  }
+
   /** Has `verify` report something until it is repaired. */
   lose(what: string): void {
     this.#note([{ what, remedy: SAVED }]);
@@ -464,7 +484,15 @@ export class Generation {
   /** Takes in what another process wrote since. Answers false where the store goes on in another generation. */
   follow(): boolean {
     if (this.#isUnfinished || this.#log.hasMore()) this.#replay(this.#log.end);
-    return !this.#catalogue.isMoved;
+    return !this.#catalogue.isMoved && !this.#isRemoved();
+  }
+
+  /** A late write of a writer that lost its lock may cover the record that says so. Looked for once in a while. */
+  #isRemoved(): boolean {
+    const now = performance.now();
+    if (now - this.#lookedAt < LOOK_MS) return false;
+    this.#lookedAt = now;
+    return !this.#disk.exists(this.#path('log'));
   }
 }
 
@@ -474,6 +502,7 @@ interface Found {
   readonly isPatient?: boolean;
 }
 
+const LOOK_MS = 1000;
 const CHECKPOINT_BYTES = 1 << 26;
 const CHECKPOINT_PAGES = 8000;
 const SAVED = 'all that could be read was saved; palimpsest store gc --repair gives up the rest';

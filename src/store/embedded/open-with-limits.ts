@@ -31,12 +31,9 @@ export async function openWithLimits(options: OpenStoreOptions, limits: StoreLim
 async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
   await nodeDisk.makeFolder(folder);
   chmodSync(folder, 0o700);
-  const lock = Lock.take(join(folder, 'lock'));
+  const path = join(folder, 'lock');
+  let lock = Lock.take(path);
   let stopServing = (): void => {};
-  const release = () => {
-    stopServing();
-    lock.release();
-  };
   try {
     const store = await EmbeddedStore.open({
       disk: nodeDisk,
@@ -45,13 +42,21 @@ async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
       limits,
       isContested: lock.isContested,
       mayWrite: () => lock.check(),
-      onClose: release,
+      takeLockAgain: () => {
+        const again = Lock.take(path);
+        lock.release();
+        lock = again;
+      },
+      onOpen: () => lock.settle(),
+      onClose: () => {
+        stopServing();
+        lock.release();
+      },
     });
-    lock.settle();
     stopServing = serveRequests(folder, store);
     return store;
   } catch (error) {
-    release();
+    lock.release();
     throw error;
   }
 }

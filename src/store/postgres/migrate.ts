@@ -89,6 +89,8 @@ const MIGRATIONS: readonly ((prefix: string) => string)[] = [
       body bytea NOT NULL,
       PRIMARY KEY (tenant, session, name)
     );`,
+  (prefix) => `
+    CREATE TABLE ${prefix}secrets (tenant text COLLATE "C" PRIMARY KEY, secret text NOT NULL);`,
   // Rows of before, and of older processes, get the time of the server. Such a default rewrites no table.
   ...['texts', 'refs', 'turns', 'notes'].map(
     (table) => (prefix: string) => `ALTER TABLE ${prefix}${table} ADD COLUMN at timestamptz NOT NULL DEFAULT now();`,
