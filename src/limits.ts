@@ -73,6 +73,8 @@ export const memoryLimits = {
   branchesPerConversation: 16,
   /** The handles that a conversation is known to have stored are forgotten, and stored again with its next request. */
   storedPerConversation: 10_000,
+  /** The credentials of a conversation unused for longest are forgotten; their texts are stored again with the next request. */
+  ownersPerConversation: 16,
   /** The system prompts and tool lists unused for longest are forgotten. */
   prompts: 64,
   /** All calibrations are forgotten and learnt again. */

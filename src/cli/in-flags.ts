@@ -12,6 +12,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   token: '$PALIMPSEST_TOKEN',
   tenants: 'gateway.tokens',
   hosts: '--allow-host',
+  origins: '--allow-origin',
 };
 
 const kebab = (name: string): string => name.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`);

@@ -159,6 +159,7 @@ gateway:
   port: 1
   tokens: { evil: a-token-that-is-known }
   allowed_hosts: [evil.example]
+  allowed_origins: ['https://evil.example']
   max_tokens: 5000
 store: { path: /elsewhere }
 policy: { name: polling }
@@ -175,6 +176,7 @@ policy: { name: polling }
       'gateway.port',
       'gateway.tokens',
       'gateway.allowed_hosts',
+      'gateway.allowed_origins',
       'store',
     ])
       expect(stderr()).toContain(key);
@@ -235,6 +237,8 @@ describe('palimpsest serve, called wrongly', () => {
     [['--policy', 'brake-even'], 'did you mean break-even?'],
     [['--policy', 'hybrid', '--workers', '2'], 'one that only masks, such as break-even'],
     [['--prices', 'gpt5'], 'did you mean gpt-5?'],
+    [['--allow-origin', 'null'], 'Expected --allow-origin to be a list of origins such as https://app.example'],
+    [['--grace-ms', '100000000'], 'expected --grace-ms to be 0 to 86400000 milliseconds'],
     [['--workers', '0'], 'a whole number of 1 or more'],
     [['--bound-thinking', 'drop'], "'opt-in', 'keep'"],
     [['extra'], "expected options only but found 'extra'"],
@@ -270,6 +274,17 @@ describe('palimpsest serve, called wrongly', () => {
 
   it.each([
     ['store: { tenant: ../x }', "1 to 128 letters, digits, _ and - but found '../x'"],
+    [
+      'gateway: { tokens: { ../../etc: a-token-for-etc-only } }',
+      "1 to 128 letters, digits, _ and - but found '../../etc'",
+    ],
+    [
+      'gateway: { tokens: { a: one-token-for-both, b: one-token-for-both } }',
+      'gateway.tokens.a: Expected a token of its own but found that of b',
+    ],
+    [`gateway: { tokens: { a: ${TOKEN} } }`, 'Expected $PALIMPSEST_TOKEN to be another one than those of the tenants'],
+    ['gateway: { allowed_origins: ["*"] }', 'Expected an origin such as https://app.example'],
+    ['gateway: { shutdown_grace_ms: -1 }', 'Expected 0 to 86400000 milliseconds'],
     ['store: { tenant: acme }\ngateway: { tokens: { default: a-token-for-default } }', 'store.tenant is acme'],
   ])('%j gets words and exit code 2', async (yaml, words) => {
     const { code, stderr } = await palimpsest(['serve', '--config', 'x.yaml', '--store', join(folder, 'wrong')], {
@@ -277,6 +292,7 @@ describe('palimpsest serve, called wrongly', () => {
       env: { PALIMPSEST_TOKEN: TOKEN },
     });
     expect(stderr).toContain(words);
+    expect(stderr).not.toContain('one-token-for-both');
     expect(code).toBe(2);
   });
 

@@ -13,7 +13,8 @@ Options:
                         (default: the official hosts); repeatable
   --port <n>            where to listen (default: 8787; 0 picks a free one)
   --host <address>      default: 127.0.0.1; elsewhere every request needs a token
-  --allow-host <name>   a name by which the page may be called; repeatable
+  --allow-host <name>   a name by which it may be called; repeatable
+  --allow-origin <o>    a web page that may use it: https://app.example; repeatable
   --store <place>       a folder, or a postgres:// address (default:
                         $PALIMPSEST_STORE, else ~/.palimpsest/store)
   --policy <policy>     what to mask: break-even (default), never, …
@@ -22,6 +23,9 @@ Options:
   --max-tokens <n>      above it results are masked whatever it costs
   --bound-thinking <w>  opt-in or keep: what may stand before signed thinking
   --workers <n>         processes that share the port; auto: one for each core
+  --whole-store         each store has one user: agents may list and search all of
+                        it at /_palimpsest/mcp (default: what their key sent)
+  --grace-ms <n>        how long exchanges may take after SIGTERM (default: 30000)
   --config <file>       a palimpsest.yaml to read all this from, and no other
   --demo                plays a conversation to look at, without any key
   --quiet               no log lines
@@ -39,12 +43,15 @@ const OPTIONS = {
   port: { type: 'string' },
   host: { type: 'string' },
   'allow-host': { type: 'string', multiple: true },
+  'allow-origin': { type: 'string', multiple: true },
   store: { type: 'string' },
   policy: { type: 'string' },
   prices: { type: 'string' },
   'max-tokens': { type: 'string' },
   'bound-thinking': { type: 'string' },
   workers: { type: 'string' },
+  'whole-store': { type: 'boolean' },
+  'grace-ms': { type: 'string' },
   config: { type: 'string' },
   demo: { type: 'boolean' },
   quiet: { type: 'boolean' },

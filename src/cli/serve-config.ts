@@ -19,8 +19,8 @@ function usersFile(io: Io): string {
 /** A repository that was cloned must not send a key elsewhere, open a port, lift a limit or choose where texts are kept. */
 async function readFolder(io: Io): Promise<Config> {
   const { gateway = {}, store, ...rest } = await readIfThere(CONFIG_FILE, io);
-  const { port, host, allowed_hosts, upstreams, tokens, limits, ...harmless } = gateway;
-  const fields = { port, host, allowed_hosts, upstreams, tokens, limits };
+  const { port, host, allowed_hosts, allowed_origins, upstreams, tokens, limits, ...harmless } = gateway;
+  const fields = { port, host, allowed_hosts, allowed_origins, upstreams, tokens, limits };
   const ignored = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [`gateway.${name}`]));
   if (store) ignored.push('store');
   if (ignored.length > 0)

@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { isLoopback } from '../gateway/guard.ts';
 import type { GatewayLimits, GatewayOptions, Provider } from '../gateway/index.ts';
 import { officialHosts, readAddress } from '../gateway/upstreams.ts';
+import { DEFAULT_GRACE_MS, MOST_GRACE_MS } from '../gateway/work.ts';
 import { parsePrices } from '../lab/contender.ts';
 import { ownPricesOf, policyOf } from '../manager/config/config-options.ts';
 import type { Config } from '../manager/config/config-schema.ts';
@@ -9,7 +10,6 @@ import { nearest } from '../options.ts';
 import { makePolicy, readSpec } from '../plan/policies/index.ts';
 import type { Policy } from '../plan/policy.ts';
 import { type Prices, toPrices } from '../plan/prices.ts';
-import { checkTenant } from '../store/check-input.ts';
 import { type Io, UsageError } from './io.ts';
 import { readCount } from './parse-options.ts';
 import { readServeConfig } from './serve-config.ts';
@@ -22,12 +22,15 @@ export interface ServeFlags {
   readonly port?: string | undefined;
   readonly host?: string | undefined;
   readonly 'allow-host'?: string[] | undefined;
+  readonly 'allow-origin'?: string[] | undefined;
   readonly store?: string | undefined;
   readonly policy?: string | undefined;
   readonly prices?: string | undefined;
   readonly 'max-tokens'?: string | undefined;
   readonly 'bound-thinking'?: string | undefined;
   readonly workers?: string | undefined;
+  readonly 'whole-store'?: boolean | undefined;
+  readonly 'grace-ms'?: string | undefined;
   readonly config?: string | undefined;
   readonly demo?: boolean | undefined;
   readonly quiet?: boolean | undefined;
@@ -44,11 +47,15 @@ export interface ServeSettings {
   /** Whose store it is where a request has no tenant of its own. */
   readonly tenant: string;
   readonly workers: number;
+  /** Each store has one user: agents at the MCP server of the gateway list and search with a handle alone. */
+  readonly wholeStore: boolean;
+  /** How long exchanges may take once it was told to stop. */
+  readonly graceMs: number;
   /** Token to tenant, beside the one that is made. */
   readonly tenants: Readonly<Record<string, string>>;
   readonly gateway: Pick<
     GatewayOptions,
-    'upstreams' | 'policy' | 'prices' | 'maxTokens' | 'boundThinking' | 'hosts' | 'limits'
+    'upstreams' | 'policy' | 'prices' | 'maxTokens' | 'boundThinking' | 'hosts' | 'origins' | 'limits'
   >;
   /** The default if not given. */
   readonly searchThreads: number | undefined;
@@ -72,12 +79,15 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
     store: flags.store ?? store.postgres ?? store.path ?? storePath(undefined, io),
     tenant: readTenant(config),
     workers: readWorkers(flags.workers),
+    wholeStore: flags['whole-store'] === true,
+    graceMs: readGrace(flags['grace-ms']) ?? gateway.shutdown_grace_ms ?? DEFAULT_GRACE_MS,
     tenants: Object.fromEntries(Object.entries(gateway.tokens ?? {}).map(([tenant, token]) => [token, tenant])),
     searchThreads: gateway.limits?.search_threads,
     gateway: {
       limits: limitsOf(gateway.limits),
       upstreams: { ...gateway.upstreams, ...readUpstreams(flags.upstream ?? []) } as Record<Provider, string>,
       hosts: [...(gateway.allowed_hosts ?? []), ...(flags['allow-host'] ?? [])],
+      origins: [...(gateway.allowed_origins ?? []), ...(flags['allow-origin'] ?? [])],
       ...(policy === undefined ? {} : { policy }),
       ...(prices === undefined ? {} : { prices }),
       ...(maxTokens === undefined ? {} : { maxTokens }),
@@ -99,7 +109,6 @@ function limitsOf(limits: NonNullable<Config['gateway']>['limits'] = {}): Partia
 /** A token for `default` would lead to the store of another tenant. */
 function readTenant({ store = {}, gateway = {} }: Config): string {
   const { tenant = DEFAULT_TENANT } = store;
-  checkTenant(tenant);
   if (tenant === DEFAULT_TENANT || !Object.hasOwn(gateway.tokens ?? {}, DEFAULT_TENANT)) return tenant;
   throw new UsageError(`store.tenant is ${tenant}, so gateway.tokens may have no token for '${DEFAULT_TENANT}'`);
 }
@@ -108,6 +117,12 @@ function readPort(value: string): number {
   const port = readCount('--port', value, 0);
   if (port <= 65_535) return port;
   throw new UsageError(`expected --port to be a port of 0 to 65535 but found '${value}'`);
+}
+
+function readGrace(value: string | undefined): number | undefined {
+  const graceMs = value === undefined ? undefined : readCount('--grace-ms', value, 0);
+  if (graceMs === undefined || graceMs <= MOST_GRACE_MS) return graceMs;
+  throw new UsageError(`expected --grace-ms to be 0 to ${MOST_GRACE_MS} milliseconds (a day) but found '${value}'`);
 }
 
 function readWorkers(value: string | undefined): number {

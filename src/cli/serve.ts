@@ -24,10 +24,10 @@ import { version } from './version.ts';
 /** Serves until someone stops it. */
 export async function serve(flags: ServeFlags, io: Io): Promise<void> {
   const settings = await readServeSettings(flags, io);
-  checkGatewayOptions(settings.gateway);
   if (settings.searchThreads !== undefined) limitSearchThreads(settings.searchThreads);
-  const log: Log = flags.quiet ? () => {} : createLog((line) => io.stderr(line));
   const token = io.env?.PALIMPSEST_TOKEN || ownToken();
+  checkGatewayOptions({ ...settings.gateway, token, tenants: settings.tenants });
+  const log: Log = flags.quiet ? () => {} : createLog((line) => io.stderr(line));
   const serving: Serving = { settings, log, token, io };
   if (flags.demo) await serveDemo(serving);
   else if (settings.workers > 1) await serveWithWorkers(serving);
@@ -53,9 +53,6 @@ interface Serving {
   readonly io: Io;
 }
 
-/** A stream may take long; nobody waits longer for it than this once it was told to stop. */
-const MOST_GRACE_MS = 10 * 60_000;
-
 async function serveAlone(serving: Serving): Promise<void> {
   const { settings, io } = serving;
   const stores = await openStores(serving);
@@ -64,11 +61,14 @@ async function serveAlone(serving: Serving): Promise<void> {
     const server = await listen(gateway, settings);
     await announce(serving, server.url);
     await interrupted(io);
-    await server.close({ graceMs: MOST_GRACE_MS });
+    await server.close({ graceMs: settings.graceMs });
   } finally {
     await stores.close();
   }
 }
+
+/** A worker that has not ended so long after its grace time is killed. */
+export const MOST_EXIT_MS = 5000;
 
 /** One process owns store and records, the others answer requests. */
 async function serveWithWorkers(serving: Serving): Promise<void> {
@@ -82,7 +82,7 @@ async function serveWithWorkers(serving: Serving): Promise<void> {
     const workers = await startWorkers({ workers: settings.workers, log, records, openStore: stores.open });
     await announce(serving, urlOf(settings.host, workers.port));
     await interrupted(io);
-    await workers.close({ graceMs: MOST_GRACE_MS + 5000 });
+    await workers.close({ graceMs: settings.graceMs + MOST_EXIT_MS });
   } finally {
     await stores.close();
   }
@@ -95,7 +95,7 @@ async function serveAsWorker(serving: Serving, { store, records, stopAsked }: Re
     serving.settings,
   );
   await Promise.race([interrupted(serving.io), stopAsked]);
-  await server.close({ graceMs: MOST_GRACE_MS });
+  await server.close({ graceMs: serving.settings.graceMs });
   leaveCluster();
 }
 
@@ -153,7 +153,7 @@ function optionsOf({ settings, token, log }: Serving, { open, isStoreShared, rec
     isPublic: settings.isPublic,
     log,
     version,
-    mounts: { '/_palimpsest/mcp': createMcpMount(open) },
+    mounts: { '/_palimpsest/mcp': createMcpMount(open, settings) },
   };
 }
 

@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { PalimpsestError } from '../errors.ts';
+import { isTenant } from '../store/check-input.ts';
 import { openStore } from '../store/open-store.ts';
 import type { PostgresPool } from '../store/postgres/connection.ts';
 import { tenantsOf } from '../store/postgres/tenants-of.ts';
@@ -44,11 +45,9 @@ function inFolder(path: string, mode: 'read' | 'write'): Stores {
 
 function tenantsIn(path: string): string[] {
   const names = unless(['ENOENT'], () => readdirSync(path)) ?? [];
-  return names.filter((name) => TENANT.test(name) && holdsStore(join(path, name))).sort();
+  // Not `default.bak`, which no command could open.
+  return names.filter((name) => isTenant(name) && holdsStore(join(path, name))).sort();
 }
-
-/** Not `default.bak`, which nobody could open. */
-const TENANT = /^[A-Za-z0-9_-]{1,128}$/;
 
 /** One that may not be read is there: whoever opens it is told. */
 function holdsStore(folder: string): boolean {

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import { type ServerResponse, STATUS_CODES } from 'node:http';
 
 export interface ApiError {
   readonly code: string;
@@ -7,19 +7,24 @@ export interface ApiError {
 
 /** Answers with an error of the gateway's own routes. */
 export function answerError(response: ServerResponse, status: number, error: ApiError): void {
-  if (response.headersSent) response.destroy();
-  else answerJson(response, status, { error });
+  answerJson(response, status, { error });
 }
 
+/** Answers in JSON. Never throws, so that it is safe in a catch: where it cannot answer, it ends the connection. */
 export function answerJson(response: ServerResponse, status: number, value: object): void {
-  const text = Buffer.from(JSON.stringify(value));
-  response.writeHead(status, {
-    'content-type': 'application/json; charset=utf-8',
-    'content-length': text.length,
-    'cache-control': 'no-store',
-    'x-content-type-options': 'nosniff',
-  });
-  response.end(text);
+  try {
+    const text = Buffer.from(JSON.stringify(value));
+    // The reason is given: one that an upstream sent may still be set on this response.
+    response.writeHead(status, STATUS_CODES[status] ?? '', {
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': text.length,
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    });
+    response.end(text);
+  } catch {
+    response.destroy();
+  }
 }
 
 /** Answers in the place of an upstream, in the shape in which the clients of all providers look for a message. */
@@ -28,6 +33,5 @@ export function answerFailure(
   status: number,
   failure: { type: string; message: string },
 ): void {
-  if (response.headersSent) response.destroy();
-  else answerJson(response, status, { type: 'error', error: { ...failure, code: failure.type } });
+  answerJson(response, status, { type: 'error', error: { ...failure, code: failure.type } });
 }

@@ -133,6 +133,7 @@ function remoteStore(ask: Ask, tenant: string): Store & RemoteHeads {
     verify: () => call('verify'),
     gc: (options) => call('gc', options),
     export: () => each('export'),
+    secret: () => call('secret'),
     close: async () => {
       isClosed = true;
     },

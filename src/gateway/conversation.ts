@@ -6,14 +6,16 @@ import { Recent } from './recent.ts';
 /** All that begins with the same message. */
 export class Conversation {
   readonly branches: Branch[] = [];
-  /** The handles and turns that the store is known to have. */
-  readonly stored = new Set<string>();
   hasEvents = false;
   /** Whether a provider has answered any request of it. */
   isUsed = false;
   readonly #events = new Map<string, GatewayEvent[]>();
   /** What was decided and is not known to be recorded yet. */
   readonly #pending = new Set<GatewayEvent>();
+  /** Keys of texts that the store is known to have, whoever stored them. */
+  readonly #stored = new Set<string>();
+  /** The same by owner: a credential that is refreshed every hour makes a new one. */
+  readonly #storedFor = new Recent<string, Set<string>>(memoryLimits.ownersPerConversation);
   /** By model: their names may come from anywhere. */
   readonly #usedAt = new Recent<string, number>(memoryLimits.branchesPerConversation);
   #lastOrder = 0;
@@ -62,6 +64,25 @@ export class Conversation {
       const others = this.eventsAt(event.prefix).filter((other) => other !== event);
       if (others.length > 0) this.#events.set(event.prefix, others);
       else this.#events.delete(event.prefix);
+    }
+  }
+
+  isStored(key: string): boolean {
+    return this.#stored.has(key);
+  }
+
+  /** Whether the store has a reference to the text in the owner's own session. */
+  isStoredFor(owner: string | undefined, key: string): boolean {
+    return this.#storedFor.get(owner ?? '')?.has(key) === true;
+  }
+
+  setStored(owner: string | undefined, keys: readonly string[]): void {
+    const known = this.#storedFor.get(owner ?? '') ?? new Set();
+    for (const all of [known, this.#stored]) if (all.size > memoryLimits.storedPerConversation) all.clear();
+    this.#storedFor.set(owner ?? '', known);
+    for (const key of keys) {
+      known.add(key);
+      this.#stored.add(key);
     }
   }
 

@@ -2,15 +2,20 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { answerFailure } from './answer.ts';
 import { createGatewayContext, type GatewayContext } from './gateway-context.ts';
 import { checkGatewayOptions, type GatewayOptions } from './gateway-options.ts';
+import { loopMessage } from './hops.ts';
 import { createOwnRoutes } from './own-routes.ts';
 import { routeOf } from './route.ts';
 import { serveRequest } from './serve-request.ts';
 import { closeUpstreams } from './upstreams.ts';
+import { DEFAULT_GRACE_MS } from './work.ts';
 
 /** A request listener for `node:http`, in front of the providers. */
 export interface Gateway {
   (request: IncomingMessage, response: ServerResponse): void;
-  /** Lets what is under way come to its end, for `graceMs` at most, then closes the connections to the upstreams. */
+  /**
+   * Ends event streams and half-sent requests at once, and lets exchanges with upstreams come to their end, for `graceMs`
+   * at most (30 seconds if not given). Then it closes the connections to the upstreams.
+   */
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
 
@@ -21,12 +26,11 @@ export function createGateway(options: GatewayOptions = {}): Gateway {
   const answerOwn = createOwnRoutes(context);
   const listen = (request: IncomingMessage, response: ServerResponse): void => {
     context.work.begin(response);
-    if (context.isClosing()) response.shouldKeepAlive = false;
     if (!answerOwn(request, response)) answerOther(context, request, response);
   };
   return Object.assign(listen, {
-    close: async ({ graceMs = Number.POSITIVE_INFINITY }: { readonly graceMs?: number } = {}) => {
-      context.close();
+    close: async ({ graceMs = DEFAULT_GRACE_MS }: { readonly graceMs?: number } = {}) => {
+      context.work.close();
       await context.work.idle(graceMs);
       await closeUpstreams(context.upstreams);
     },
@@ -42,6 +46,11 @@ function answerOther(context: GatewayContext, request: IncomingMessage, response
     });
     return;
   }
+  const foreign = context.guard.refusalToForward(request.headers, caller);
+  if (foreign !== undefined) {
+    answerFailure(response, 403, { type: 'permission_error', message: foreign });
+    return;
+  }
   const route = routeOf({ method: request.method ?? 'GET', url: caller.url, headers: request.headers });
   if (!route) {
     answerFailure(response, 400, {
@@ -50,5 +59,11 @@ function answerOther(context: GatewayContext, request: IncomingMessage, response
     });
     return;
   }
-  void serveRequest(context, { request, response, route, tenant: caller.tenant });
+  if (context.hops.isLoop(request.headers)) {
+    const message = loopMessage(context.upstreams[route.provider]);
+    answerFailure(response, 508, { type: 'loop_detected', message });
+    return;
+  }
+  // It answers its own failures. What is left is a log or records of the user's that throw.
+  serveRequest(context, { request, response, route, tenant: caller.tenant }).catch(() => response.destroy());
 }

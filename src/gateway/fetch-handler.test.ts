@@ -14,7 +14,8 @@ const upstream = createServer(async (request, response) => {
   for await (const chunk of request) chunks.push(chunk);
   const body = Buffer.concat(chunks).toString();
   received.push({ url: request.url ?? '', body, authorization: request.headers.authorization });
-  if (refusals-- > 0) return void response.writeHead(400).end('{"error":{"message":"no"}}');
+  if (refusals-- > 0)
+    return void response.writeHead(400).end(`{"error":{"message":"no to ${request.headers.authorization}"}}`);
   response.writeHead(request.url === '/v1/gone' ? 307 : 200, { 'x-own': '1', location: '/else' });
   response.end('{"usage":{"prompt_tokens":10,"completion_tokens":2}}');
 });
@@ -52,7 +53,9 @@ function start() {
   };
   const handle = createFetchHandler(options);
   const post = (path: string, body: string) =>
-    handle(new Request(`http://gateway${path}`, { method: 'POST', body, headers: { authorization: 'Bearer k' } }));
+    handle(
+      new Request(`http://localhost${path}`, { method: 'POST', body, headers: { authorization: 'Bearer a-secret-k' } }),
+    );
   return { handle, post, records };
 }
 
@@ -63,7 +66,7 @@ describe('createFetchHandler', () => {
     expect([answer.status, answer.headers.get('x-own')]).toEqual([200, '1']);
     expect(await answer.json()).toEqual({ usage: { prompt_tokens: 10, completion_tokens: 2 } });
     const got = received.at(-1);
-    expect([got?.url, got?.authorization]).toEqual(['/v1/chat/completions?x=1', 'Bearer k']);
+    expect([got?.url, got?.authorization]).toEqual(['/v1/chat/completions?x=1', 'Bearer a-secret-k']);
     expect(got?.body).not.toContain(long('0'));
     expect(got?.body).toContain(long('2'));
     expect(await records.book('default').totals()).toMatchObject({ requests: 1, masked: 2, tokensSent: 10 });
@@ -79,16 +82,38 @@ describe('createFetchHandler', () => {
 
   it('lets everything else pass through, and follows no redirect', async () => {
     const { handle, post } = start();
-    expect((await handle(new Request('http://gateway/v1/models'))).status).toBe(200);
+    expect((await handle(new Request('http://localhost/v1/models'))).status).toBe(200);
     expect((await post('/v1/gone', 'x')).status).toBe(307);
     expect(received.at(-1)).toMatchObject({ url: '/v1/gone', body: 'x' });
   });
 
+  it('refuses foreign names and origins, and requests that come back', async () => {
+    const { handle } = start();
+    const ask = (address: string, headers = {}) => handle(new Request(address, { headers }));
+    expect((await ask('http://evil.example/v1/models')).status).toBe(403);
+    expect(await (await ask('http://evil.example/v1/models')).text()).toContain('gateway.allowed_hosts');
+    expect((await ask('http://localhost/v1/models', { origin: 'https://evil.example' })).status).toBe(403);
+    expect((await ask('http://localhost/v1/models', { origin: 'http://localhost' })).status).toBe(200);
+    const named = createFetchHandler({ upstreams: { openai: url }, hosts: ['gateway.example'] });
+    expect((await named(new Request('https://gateway.example/v1/models'))).status).toBe(200);
+    const many = Array.from({ length: 8 }, (_, i) => `g${i}`).join(', ');
+    expect((await ask('http://localhost/v1/models', { 'x-palimpsest-via': many })).status).toBe(508);
+  });
+
+  it('keeps credentials that a provider quotes out of receipts', async () => {
+    const { post, records } = start();
+    refusals = 1;
+    await (await post('/v1/chat/completions', chat(3))).text();
+    const [{ id = '' } = {}] = await records.book('default').conversations(1);
+    const shown = JSON.stringify(await records.book('default').conversation(id));
+    expect(shown).toContain('no to (redacted)');
+  });
+
   it('says where the upstream is missing, and needs a token where it is public', async () => {
     const missing = createFetchHandler({ upstreams: { openai: 'http://127.0.0.1:1' } });
-    expect((await missing(new Request('http://gateway/v1/models'))).status).toBe(502);
+    expect((await missing(new Request('http://localhost/v1/models'))).status).toBe(502);
     const open = createFetchHandler({ upstreams: { openai: url }, isPublic: true, token: 'a-token-of-16-letters' });
-    expect((await open(new Request('http://gateway/v1/models'))).status).toBe(401);
-    expect((await open(new Request('http://gateway/as/a-token-of-16-letters/v1/models'))).status).toBe(200);
+    expect((await open(new Request('http://localhost/v1/models'))).status).toBe(401);
+    expect((await open(new Request('http://localhost/as/a-token-of-16-letters/v1/models'))).status).toBe(200);
   });
 });

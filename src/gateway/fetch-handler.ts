@@ -1,10 +1,13 @@
+import { credentialOf } from '../store/access.ts';
 import type { Api, Decided, Outgoing } from './decide.ts';
 import { createGatewayContext, type GatewayContext } from './gateway-context.ts';
 import { checkGatewayOptions, type GatewayOptions } from './gateway-options.ts';
-import { forwardedHeaders } from './headers.ts';
+import { forwardedHeaders, toReason } from './headers.ts';
+import { loopMessage } from './hops.ts';
 import { codeOf } from './log.ts';
 import { prepareRequest, recordEvents } from './prepare-request.ts';
 import { decodeBody } from './read-body.ts';
+import { redactCredentials } from './redact.ts';
 import { type Route, routeOf } from './route.ts';
 import { isRefusal } from './serve-understood.ts';
 import { settleRequest } from './settle-request.ts';
@@ -23,12 +26,18 @@ export function createFetchHandler(options: GatewayOptions = {}): FetchHandler {
   const context = createGatewayContext(options);
   return async (request) => {
     const { origin } = new URL(request.url);
-    const headers = Object.fromEntries(request.headers);
+    // Runtimes take the address of a request from its `Host`; not all of them keep the header.
+    const headers = { host: new URL(request.url).host, ...Object.fromEntries(request.headers) };
     const caller = context.callerOf({ url: request.url.slice(origin.length), headers });
     if (!caller) return failure(401, 'authentication_error', 'Palimpsest expected its token in x-palimpsest-token');
+    const foreign = context.guard.refusalToForward(headers, caller);
+    if (foreign !== undefined) return failure(403, 'permission_error', foreign);
     const route = routeOf({ method: request.method, url: caller.url, headers });
     if (!route) return failure(400, 'invalid_request_error', 'Palimpsest expected a path without dot segments');
-    const asked: Asked = { request, route, tenant: caller.tenant, headers };
+    if (context.hops.isLoop(headers))
+      return failure(508, 'loop_detected', loopMessage(context.upstreams[route.provider]));
+    const credential = credentialOf(headers, { hasAuthorization: true, target: route.target });
+    const asked: Asked = { request, route, tenant: caller.tenant, credential, headers };
     try {
       return route.api ? await serve(context, asked) : await send(context, asked, request.body);
     } catch (error) {
@@ -41,6 +50,7 @@ interface Asked {
   readonly request: Request;
   readonly route: Route;
   readonly tenant: string;
+  readonly credential: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -57,39 +67,49 @@ async function serve(context: GatewayContext, asked: Asked): Promise<Response> {
   const sendThis = ({ body, headers }: Outgoing): Promise<Response> =>
     send(context, asked, body ?? encoded, { ...headers, ...(body ? { 'content-encoding': '' } : {}) });
   const first = await sendThis(decided);
-  const refused =
-    decided.body && isRefusal(first.status) ? { status: first.status, text: await first.text() } : undefined;
+  const refused = decided.body && isRefusal(first.status) ? await refusalIn(first, asked) : undefined;
   const answer = refused ? await sendThis(decided.original) : first;
   if (refused && !asked.route.isCountTokens) {
     const events = decided.refused({ ...refused, originalTaken: answer.status < 400 });
     recordEvents(context, asked.tenant, decided.conversation, events);
   }
   return watched(answer, context.limits.answerBytes, (usage, streamed) => {
-    const { tenant, route } = asked;
+    const { tenant, credential, route } = asked;
     const times = { startedAt, overheadMs, totalMs: performance.now() - began };
     const { status } = answer;
     const sent = { status, usage, streamed, refused };
-    const entry = settleRequest(context, { tenant, route, decided, sent, times });
+    const entry = settleRequest(context, { tenant, credential, route, decided, sent, times });
     context.records.finish({ tenant, provider: route.provider, status, ended: 'passed', entry });
   });
 }
 
-async function decideOn(context: GatewayContext, { route, headers, tenant }: Asked, encoded: Buffer): Promise<Decided> {
+async function refusalIn(answer: Response, { request }: Asked): Promise<{ status: number; text: string }> {
+  const rawHeaders = [...request.headers].flat();
+  return { status: answer.status, text: redactCredentials(await answer.text(), { rawHeaders, url: request.url }) };
+}
+
+async function decideOn(context: GatewayContext, asked: Asked, encoded: Buffer): Promise<Decided> {
+  const { route, headers, tenant, credential } = asked;
   if (encoded.length > context.limits.bodyBytes) return leaveUnread('too-large', context.limits);
   const body = await decodeBody(encoded, headers['content-encoding'] ?? '', context.limits.bodyBytes);
   if (!body) return leaveUnread('content-encoding');
   const { api, path, provider, isCountTokens } = route;
-  return prepareRequest(context, { api: api as Api, path, headers, body }, { tenant, provider, isCountTokens });
+  return prepareRequest(
+    context,
+    { api: api as Api, path, headers, body },
+    { tenant, provider, credential, isCountTokens },
+  );
 }
 
 async function send(
   context: GatewayContext,
-  { request, route }: Asked,
+  { request, route, headers: given }: Asked,
   body: Uint8Array | ReadableStream | null,
   changes: Readonly<Record<string, string>> = {},
 ): Promise<Response> {
-  const { origin, prefix } = context.upstreams[route.provider];
-  const headers = forwardedHeaders([...request.headers].flat(), changes);
+  const upstream = context.upstreams[route.provider];
+  const { origin, prefix } = upstream;
+  const headers = forwardedHeaders([...request.headers].flat(), { ...changes, ...context.hops.next(given, upstream) });
   const pairs = headers.flatMap((name, i) => (i % 2 === 0 ? [[name, headers[i + 1] ?? ''] as [string, string]] : []));
   const answer = await fetch(`${origin}${prefix}${route.target}`, {
     method: request.method,
@@ -102,7 +122,7 @@ async function send(
   } as RequestInit);
   // `fetch` has taken the compression away.
   const kept = [...answer.headers].filter(([name]) => name !== 'content-encoding' && name !== 'content-length');
-  return new Response(answer.body, { status: answer.status, statusText: answer.statusText, headers: kept });
+  return new Response(answer.body, { status: answer.status, statusText: toReason(answer.statusText), headers: kept });
 }
 
 /** The same answer; when it has passed, what the provider counted. */

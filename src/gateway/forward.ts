@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { answerLimits } from '../limits.ts';
-import { answeredHeaders } from './headers.ts';
+import { answeredTrailers, toAnswerHead } from './headers.ts';
 import type { Upstream } from './upstreams.ts';
 
 /** What is sent to an upstream. */
@@ -83,17 +83,19 @@ class Exchange implements Dispatcher.DispatchHandler {
     statusText?: string,
   ): void {
     if (status < 200) return;
-    this.#status = status;
-    this.#headers = answeredHeaders(controller.rawHeaders as Buffer[]);
+    const upstreamHead = { status, reason: statusText ?? '', headers: controller.rawHeaders as Buffer[] };
+    const head = toAnswerHead(upstreamHead, canTrail(this.#response, status));
+    this.#status = head.status;
+    this.#headers = head.headers;
     if (this.#watch.holds?.(status)) {
       this.#held = [];
       return;
     }
     this.#response.sendDate = false;
-    this.#response.writeHead(status, statusText ?? '', this.#headers as string[]);
+    this.#response.writeHead(head.status, head.reason, head.headers);
     // After the bytes that came along in the same packet: then both leave in one.
     process.nextTick(() => this.#flush());
-    this.#watch.start?.(status, this.#headers);
+    this.#watch.start?.(head.status, head.headers);
   }
 
   #flush(): void {
@@ -121,7 +123,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       return;
     }
     const trailers = controller.rawTrailers as Buffer[] | null | undefined;
-    if (trailers && trailers.length > 0) this.#response.addTrailers(toPairs(answeredHeaders(trailers)));
+    if (trailers && trailers.length > 0) this.#response.addTrailers(toPairs(answeredTrailers(trailers)));
     this.#end({ kind: 'passed', status: this.#status ?? 0 });
     this.#response.end();
   }
@@ -149,6 +151,10 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#resolve(outcome);
   }
 }
+
+/** Whether Node sends this answer in chunks if it has no length. */
+const canTrail = ({ req }: ServerResponse, status: number): boolean =>
+  req.httpVersionMinor >= 1 && req.method !== 'HEAD' && status !== 204 && status !== 304;
 
 function toPairs(headers: readonly string[]): [string, string][] {
   const pairs: [string, string][] = [];

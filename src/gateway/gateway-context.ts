@@ -5,6 +5,7 @@ import type { Facts } from './decide.ts';
 import { defaultLimits, type GatewayLimits } from './gateway-limits.ts';
 import type { GatewayOptions } from './gateway-options.ts';
 import { createGuard, type Guard } from './guard.ts';
+import { createHops, type Hops } from './hops.ts';
 import type { Log } from './log.ts';
 import { toLogEntry } from './log-receipt.ts';
 import type { OwnRoutesOptions } from './own-routes.ts';
@@ -18,22 +19,22 @@ import { Work } from './work.ts';
 export interface Caller {
   readonly tenant: string;
   readonly url: string;
+  readonly hasToken: boolean;
 }
 
 /** What all requests share. */
 export interface GatewayContext extends OwnRoutesOptions {
   readonly upstreams: Upstreams;
   readonly tenants: Tenants;
+  readonly hops: Hops;
   readonly isStoreShared: boolean;
   readonly limits: GatewayLimits;
-  readonly work: Work;
   readonly log: Log;
   now(): number;
   /** Undefined where a token is needed and none of ours came. */
   callerOf(request: Pick<IncomingMessage, 'url' | 'headers'>): Caller | undefined;
   /** What every decision rests on. */
   readonly facts: Omit<Facts, 'now' | 'memory'>;
-  close(): void;
 }
 
 export function createGatewayContext(options: GatewayOptions): GatewayContext {
@@ -42,6 +43,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
   const startedAt = now();
   const guard = createGuard({
     hosts: options.hosts ?? [],
+    origins: options.origins ?? [],
     tenants: { ...(options.token === undefined ? {} : { [options.token]: DEFAULT_TENANT }), ...options.tenants },
     isPublic: options.isPublic === true,
   });
@@ -51,7 +53,6 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     createRecords({ startedAt, ...(options.log ? { onReceipt: (receipt) => log(toLogEntry(receipt)) } : {}) });
   const settings = settingsOf(options);
   const facts = factsOf(options);
-  let isClosing = false;
   return {
     guard,
     records,
@@ -59,6 +60,8 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     log,
     now,
     upstreams: openUpstreams(options.upstreams),
+    hops: createHops(),
+    areMetricsGuarded: options.isPublic === true || Object.keys(options.tenants ?? {}).length > 0,
     isStoreShared: options.isStoreShared === true,
     limits: facts.limits,
     work: new Work(),
@@ -72,10 +75,6 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
       settings,
       store: await tenants.health(tenant),
     }),
-    isClosing: () => isClosing,
-    close: () => {
-      isClosing = true;
-    },
   };
 }
 
@@ -115,7 +114,8 @@ function callerOf(
   const inPath = IN_PATH.exec(url);
   const inHeader = request.headers['x-palimpsest-token'];
   const token = inPath?.[1] ?? (inHeader === undefined ? undefined : String(inHeader));
-  if (token === undefined) return isPublic ? undefined : { tenant: DEFAULT_TENANT, url };
+  if (token === undefined) return isPublic ? undefined : { tenant: DEFAULT_TENANT, url, hasToken: false };
   const tenant = guard.tenantOf(token);
-  return tenant === undefined ? undefined : { tenant, url: inPath ? url.slice(inPath[0].length) || '/' : url };
+  if (tenant === undefined) return undefined;
+  return { tenant, url: inPath ? url.slice(inPath[0].length) || '/' : url, hasToken: true };
 }

@@ -15,11 +15,28 @@ describe('the options of a gateway', () => {
     ['boundThinking', 'drop'],
     ['token', 'short'],
     ['tenants', { short: 'a' }],
+    ['tenants', { 'a-token-of-16-letters': '../../etc' }],
+    ['tenants', { 'a-token-of-16-letters': '' }],
+    ['tenants', { 'a-token-of-16-letters': 'a'.repeat(129) }],
+    ['hosts', 'gateway.example'],
+    ['origins', ['null']],
+    ['origins', ['*']],
+    ['origins', ['https://app.example/']],
     ['polcy', never()],
   ])('name %s where it is none that it could work with', (name, value) => {
     expect(check({ [name]: value })).toThrow(
       expect.objectContaining({ code: 'BAD_OPTION', message: expect.stringContaining(name) }),
     );
+  });
+
+  it('refuse a token that a tenant has too, without showing it', () => {
+    const token = 'a-token-of-16-letters';
+    const thrown = expect.objectContaining({
+      code: 'BAD_OPTION',
+      message: expect.stringMatching(/^(?!.*a-token).*acme/),
+    });
+    expect(check({ token, tenants: { [token]: 'acme' } })).toThrow(thrown);
+    expect(check({ token, tenants: { [token]: 'default', 'another-token-of-16': 'acme' } })).not.toThrow();
   });
 
   it.each([

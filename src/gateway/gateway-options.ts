@@ -2,12 +2,14 @@ import { PalimpsestError } from '../errors.ts';
 import { anything, checkOptions, flag, func, names, oneOf, positive, rule, text } from '../options.ts';
 import type { Policy } from '../plan/policy.ts';
 import { type OwnPrices, type PriceName, type Prices, priceLists, toPrices } from '../plan/prices.ts';
+import { isTenant, TENANT_RULE } from '../store/check-input.ts';
 import type { Store } from '../store/store.ts';
 import type { GatewayLimits } from './gateway-limits.ts';
 import type { Log } from './log.ts';
 import type { Mount } from './own-routes.ts';
 import type { Records } from './records.ts';
 import type { Provider } from './route.ts';
+import { DEFAULT_TENANT } from './tenants.ts';
 
 /** Options of `createGateway`. Every one may be left out. */
 export interface GatewayOptions {
@@ -31,8 +33,10 @@ export interface GatewayOptions {
   readonly tenants?: Readonly<Record<string, string>>;
   /** Other machines can reach it: then every request needs a token, in `x-palimpsest-token` or as `/as/TOKEN/…`. */
   readonly isPublic?: boolean;
-  /** Names by which the page may be called, beside those of this machine. */
+  /** Names by which it may be called, beside those of this machine. */
   readonly hosts?: readonly string[];
+  /** Origins of web pages that may use it, beside its own: `https://app.example`, `app://obsidian.md`. */
+  readonly origins?: readonly string[];
   /** In the place of the defaults of `docs/limits.md`. */
   readonly limits?: Partial<GatewayLimits>;
   readonly log?: Log;
@@ -48,9 +52,20 @@ export interface GatewayOptions {
 /** Throws BAD_OPTION for what no gateway could work with. */
 export function checkGatewayOptions(options: GatewayOptions): void {
   checkOptions('createGateway', options, RULES);
+  checkTokens(options);
   if (options.limits) checkOptions('createGateway limits', options.limits, LIMIT_RULES);
   if (options.prices !== undefined) toPrices('createGateway', options.prices);
   checkPolicy(options.policy);
+}
+
+/** A token tells whose texts may be seen: one for two tenants would show those of the other. */
+function checkTokens({ token, tenants = {} }: GatewayOptions): void {
+  const tenant = token === undefined || !Object.hasOwn(tenants, token) ? DEFAULT_TENANT : tenants[token];
+  if (tenant === DEFAULT_TENANT) return;
+  throw new PalimpsestError(
+    'BAD_OPTION',
+    `Expected createGateway option token to be another one than those of the tenants but found that of ${tenant}; choose a new one`,
+  );
 }
 
 /** A gateway only masks: to leave messages out, or to write a summary of them, is the agent's own business. */
@@ -74,9 +89,10 @@ const RULES = {
   maxTokens: positive,
   boundThinking: oneOf('opt-in', 'keep'),
   token: rule('a text of 16 characters or more', isToken),
-  tenants: rule('tokens of 16 characters or more, each with a tenant', isTenants),
+  tenants: rule(`tokens of 16 characters or more, each with a tenant of ${TENANT_RULE}`, isTenants),
   isPublic: flag,
   hosts: names,
+  origins: rule('a list of origins such as https://app.example', isOrigins),
   limits: record,
   log: func,
   mounts: record,
@@ -99,5 +115,12 @@ function isToken(value: unknown): boolean {
 
 function isTenants(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  return Object.entries(value).every(([token, tenant]) => isToken(token) && typeof tenant === 'string');
+  return Object.entries(value).every(([token, tenant]) => isToken(token) && isTenant(tenant));
 }
+
+/** Not `null`: every page in a sandbox has it. */
+function isOrigins(value: unknown): boolean {
+  return Array.isArray(value) && value.every((origin) => ORIGIN.test(String(origin)));
+}
+
+const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s*]+$/i;

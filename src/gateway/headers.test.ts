@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { answeredHeaders, forwardedHeaders } from './headers.ts';
+import { answeredTrailers, forwardedHeaders, MOST_REASON_CHARS, toAnswerHead } from './headers.ts';
 
 describe('forwardedHeaders', () => {
   it('keeps order, spelling and repetition', () => {
@@ -37,10 +37,45 @@ describe('forwardedHeaders', () => {
   });
 });
 
-describe('answeredHeaders', () => {
+const head = { status: 200, reason: 'OK', headers: [] };
+
+describe('toAnswerHead', () => {
   it('keeps all but what belongs to the connection, byte for byte', () => {
     const raw = ['Server', 'caf\u00e9', 'Transfer-Encoding', 'chunked', 'Set-Cookie', 'a', 'Set-Cookie', 'b'];
     const bytes = raw.map((text) => Buffer.from(text, 'latin1'));
-    expect(answeredHeaders(bytes)).toEqual(['Server', 'caf\u00e9', 'Set-Cookie', 'a', 'Set-Cookie', 'b']);
+    const { headers } = toAnswerHead({ ...head, headers: bytes }, true);
+    expect(headers).toEqual(['Server', 'caf\u00e9', 'Set-Cookie', 'a', 'Set-Cookie', 'b']);
+  });
+
+  it('leaves out characters that no header line can hold, and names that are none', () => {
+    const headers = ['a', '1\r\nx: 2\u0000', 'b\r\nc', '1', 'd e', '1', '', '1'];
+    expect(toAnswerHead({ ...head, headers }, true).headers).toEqual(['a', '1x: 2']);
+  });
+
+  it.each([
+    ['OK', 'OK'],
+    ['', ''],
+    ['Fait \u00e0 Paris \u{1f389}', Buffer.from('Fait \u00e0 Paris \u{1f389}').toString('latin1')],
+    ['a\u0001b\u007fc\r\nx: 1', 'abcx: 1'],
+    ['x'.repeat(5000), 'x'.repeat(MOST_REASON_CHARS)],
+  ])('writes the reason %j as bytes of one line', (reason, written) => {
+    expect(toAnswerHead({ ...head, reason }, true).reason).toBe(written);
+  });
+
+  it('announces trailers only where they can follow', () => {
+    const announced = ['Trailer', 'X-Sum'];
+    expect(toAnswerHead({ ...head, headers: announced }, true).headers).toEqual(announced);
+    expect(toAnswerHead({ ...head, headers: announced }, false).headers).toEqual([]);
+    const withLength = ['Content-Length', '5', ...announced];
+    expect(toAnswerHead({ ...head, headers: withLength }, true).headers).toEqual(['Content-Length', '5']);
+  });
+});
+
+describe('answeredTrailers', () => {
+  it('hold no field that frames a message', () => {
+    expect(answeredTrailers(['X-Sum', '1', 'Content-Length', '9', 'Transfer-Encoding', 'chunked'])).toEqual([
+      'X-Sum',
+      '1',
+    ]);
   });
 });

@@ -1,3 +1,5 @@
+import { HOP_HEADER } from './hops.ts';
+
 /** Headers as they stand on the wire: name, value, name, value. */
 export type RawHeaders = readonly string[];
 
@@ -13,8 +15,11 @@ const HOP_BY_HOP = new Set([
   'upgrade',
 ]);
 
-/** Ours, or set anew by the client towards the upstream. */
-const NOT_FORWARDED = new Set([...HOP_BY_HOP, 'host', 'content-length', 'expect', 'trailer', 'x-palimpsest-token']);
+/** Ours, or written again for the upstream. */
+const NOT_FORWARDED = new Set([
+  ...HOP_BY_HOP,
+  ...['host', 'content-length', 'expect', 'trailer', 'x-palimpsest-token', 'x-palimpsest-credential', HOP_HEADER],
+]);
 
 /** The headers for the upstream, in their order and spelling, with those in `changes` (lower case) replaced or, if empty, left out. */
 export function forwardedHeaders(raw: RawHeaders, changes: Readonly<Record<string, string>> = {}): string[] {
@@ -33,16 +38,69 @@ export function forwardedHeaders(raw: RawHeaders, changes: Readonly<Record<strin
   return headers;
 }
 
-/** The headers for the client, in their order and spelling. */
-export function answeredHeaders(raw: readonly (Buffer | string)[]): string[] {
+/** The head of an upstream's answer as an upstream wrote it. */
+export interface UpstreamHead {
+  readonly status: number;
+  /** Decoded as UTF-8. */
+  readonly reason: string;
+  readonly headers: readonly (Buffer | string)[];
+}
+
+/** The head of an answer that every client can be given. */
+export interface AnswerHead {
+  readonly status: number;
+  readonly reason: string;
+  readonly headers: string[];
+}
+
+/** Makes the head of an upstream's answer safe to write: nothing else of it is copied into an answer. */
+export function toAnswerHead({ status, reason, headers }: UpstreamHead, canTrail: boolean): AnswerHead {
+  const answered = answeredHeaders(headers);
+  const hasLength = headerOf(answered, 'content-length') !== undefined;
+  return {
+    status: status >= 200 && status <= 999 ? status : 502,
+    reason: toReason(reason),
+    // Trailers need chunks: Node refuses to announce them for a body with a length, or for none.
+    headers: canTrail && !hasLength ? answered : withoutHeader(answered, 'trailer'),
+  };
+}
+
+/** The trailers of an answer. Fields that frame a message may not be among them (RFC 9110, 6.5.1). */
+export function answeredTrailers(raw: readonly (Buffer | string)[]): string[] {
+  return withoutHeader(withoutHeader(answeredHeaders(raw), 'content-length'), 'trailer');
+}
+
+/** The headers for the client, in their order and spelling, without those that no header line can hold. */
+function answeredHeaders(raw: readonly (Buffer | string)[]): string[] {
   const all = raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1')));
   const named = connectionNames(all);
   const headers: string[] = [];
   for (let i = 0; i < all.length; i += 2) {
-    const key = (all[i] as string).toLowerCase();
-    if (!HOP_BY_HOP.has(key) && !named?.has(key)) headers.push(all[i] as string, all[i + 1] as string);
+    const name = all[i] as string;
+    const key = name.toLowerCase();
+    if (HOP_BY_HOP.has(key) || named?.has(key) || !FIELD_NAME.test(name)) continue;
+    headers.push(name, (all[i + 1] as string).replace(UNPRINTABLE, ''));
   }
   return headers;
+}
+
+/** The same bytes where they are valid UTF-8, without control characters. */
+export function toReason(reason: string): string {
+  const bytes = PRINTABLE_ASCII.test(reason) ? reason : Buffer.from(reason).toString('latin1');
+  return bytes.replace(UNPRINTABLE, '').slice(0, MOST_REASON_CHARS);
+}
+
+/** The reason phrase of an answer is cut to this length. */
+export const MOST_REASON_CHARS = 1000;
+
+const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
+const FIELD_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+/** Characters that neither a header nor a reason phrase may have. */
+const UNPRINTABLE = /[^\t\x20-\x7e\x80-\xff]/g;
+
+function withoutHeader(headers: string[], key: string): string[] {
+  if (headerOf(headers, key) === undefined) return headers;
+  return headers.filter((_, i) => !isNamed(headers[i - (i % 2)] as string, key));
 }
 
 /** The value of a header, where it stands once. */

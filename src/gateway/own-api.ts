@@ -1,15 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { PalimpsestError } from '../errors.ts';
 import { recallLimits, recordLimits } from '../limits.ts';
+import { sessionOf } from '../store/access.ts';
 import { type RecallOptions, recall } from '../store/recall.ts';
 import type { Match, Store } from '../store/store.ts';
 import { answerError, answerJson } from './answer.ts';
 import type { Status } from './receipt.ts';
 import type { Records } from './records.ts';
-import { isEventSession, sessionOf } from './sessions.ts';
+import { isEventSession } from './sessions.ts';
+import type { Work } from './work.ts';
 
 export interface ApiOptions {
   readonly records: Records;
+  readonly work: Work;
   /** Whose token the request carries. */
   readonly tenant: string;
   storeOf(tenant: string): Promise<Store>;
@@ -68,9 +71,10 @@ const answers: Readonly<Record<string, Answer>> = {
     return { handle: id, ...recalled, refs };
   },
   search: async ({ tenant, storeOf, query }) => search(await storeOf(tenant), query),
-  events: async ({ tenant, records, request, response }) => {
+  events: async ({ tenant, records, work, request, response }) => {
     const book = records.book(tenant);
     streamEvents((watcher) => book.watch(watcher), request, response);
+    work.endAtClose(response);
     return undefined;
   },
 };

@@ -3,18 +3,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { answerError, answerJson } from './answer.ts';
 import { bearerOf, type Guard } from './guard.ts';
 import { type ApiOptions, answerApi } from './own-api.ts';
-import type { Records } from './records.ts';
 import { pathOf } from './route.ts';
+import { DEFAULT_TENANT } from './tenants.ts';
 
 /** Something else that is served beside the API, under the same rules: a token, our own name, JSON in. */
-export type Mount = (request: IncomingMessage, response: ServerResponse, tenant: string) => void;
+export type Mount = (request: IncomingMessage, response: ServerResponse, tenant: string) => unknown;
 
 export interface OwnRoutesOptions extends Omit<ApiOptions, 'tenant'> {
   readonly guard: Guard;
+  /** Requests of others are counted too, or other machines can ask: metrics need the token of the gateway itself. */
+  readonly areMetricsGuarded: boolean;
   /** By path. */
   readonly mounts: Readonly<Record<string, Mount>>;
-  /** It finishes what it has and takes nothing new. */
-  isClosing(): boolean;
 }
 
 /** Answers the gateway's own paths. False for all others, which go to an upstream. */
@@ -23,8 +23,9 @@ export function createOwnRoutes(
 ): (request: IncomingMessage, response: ServerResponse) => boolean {
   return (request, response) => {
     const path = pathOf(request.url ?? '');
-    if (path === '/healthz') answerHealth(response, options.isClosing());
-    else if (path === '/metrics') whereOurs(options, request, response, () => answerMetrics(options.records, response));
+    if (path === '/healthz') answerHealth(response, options.work.isClosing);
+    else if (path === '/metrics')
+      whereOurs(options, request, response, () => answerMetrics(options, request, response));
     else if (path === '/_palimpsest') response.writeHead(308, { location: '/_palimpsest/' }).end();
     else if (path.startsWith('/_palimpsest/'))
       whereOurs(options, request, response, () => answerOwn(options, request, response, path));
@@ -37,7 +38,13 @@ function answerHealth(response: ServerResponse, isClosing: boolean): void {
   answerJson(response, isClosing ? 503 : 200, { status: isClosing ? 'closing' : 'ok' });
 }
 
-async function answerMetrics(records: Records, response: ServerResponse): Promise<void> {
+async function answerMetrics(
+  { records, guard, areMetricsGuarded }: OwnRoutesOptions,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
+  const isOperator = guard.tenantOf(bearerOf(request.headers.authorization)) === DEFAULT_TENANT;
+  if (areMetricsGuarded && !isOperator) return answerNoToken(response);
   const text = await records.metrics();
   response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(text);
 }
@@ -47,10 +54,10 @@ function whereOurs(
   { guard }: OwnRoutesOptions,
   request: IncomingMessage,
   response: ServerResponse,
-  answer: () => void | Promise<void>,
+  answer: () => unknown,
 ): void {
-  if (!guard.isOurs(request.headers)) {
-    const message = 'Expected a Host and an Origin of this gateway. Name others with --allow-host.';
+  const message = guard.refusalOfOwn(request.headers);
+  if (message !== undefined) {
     answerError(response, 403, { code: 'FORBIDDEN', message });
     return;
   }
@@ -64,24 +71,33 @@ function answerOwn(
   request: IncomingMessage,
   response: ServerResponse,
   path: string,
-): void | Promise<void> {
+): unknown {
   const mount = Object.hasOwn(options.mounts, path) ? options.mounts[path] : undefined;
   if (!mount && !path.startsWith(API)) return answerFile(request, response, path);
   const tenant = options.guard.tenantOf(bearerOf(request.headers.authorization));
-  if (tenant === undefined) {
-    response.setHeader('www-authenticate', 'Bearer');
-    answerError(response, 401, {
-      code: 'TOKEN',
-      message: 'Expected the bearer token that the gateway printed at its start',
-    });
-  } else if (request.method === 'POST' && !/^application\/json\b/i.test(request.headers['content-type'] ?? '')) {
-    answerError(response, 415, { code: 'BAD_INPUT', message: 'Expected JSON' });
-  } else if (mount) mount(request, response, tenant);
-  else if (request.method !== 'GET' && request.method !== 'HEAD') notAllowed(response);
-  else return answerApi({ ...options, tenant }, request, response, (request.url ?? '').slice(API.length));
+  if (tenant === undefined) return answerNoToken(response);
+  if (request.method === 'POST' && !/^application\/json\b/i.test(request.headers['content-type'] ?? ''))
+    return answerError(response, 415, { code: 'BAD_INPUT', message: 'Expected JSON' });
+  if (options.work.isClosing)
+    return answerError(response, 503, { code: 'CLOSING', message: 'The gateway is stopping' });
+  if (mount) {
+    // By the rules of MCP, a GET there is a stream of events.
+    if (request.method === 'GET') options.work.endAtClose(response);
+    return mount(request, response, tenant);
+  }
+  if (request.method !== 'GET' && request.method !== 'HEAD') return notAllowed(response);
+  return answerApi({ ...options, tenant }, request, response, (request.url ?? '').slice(API.length));
 }
 
 const API = '/_palimpsest/api/';
+
+function answerNoToken(response: ServerResponse): void {
+  response.setHeader('www-authenticate', 'Bearer');
+  answerError(response, 401, {
+    code: 'TOKEN',
+    message: 'Expected the bearer token that the gateway printed at its start',
+  });
+}
 
 function notAllowed(response: ServerResponse): void {
   response.setHeader('allow', 'GET, HEAD');

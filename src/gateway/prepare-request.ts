@@ -11,6 +11,8 @@ import { leaveUnread } from './unread.ts';
 export interface Purpose {
   readonly tenant: string;
   readonly provider: Provider;
+  /** The user's, as the request carries it. */
+  readonly credential: string | undefined;
   /** Planned alike, but nothing is stored. */
   readonly isCountTokens: boolean;
 }
@@ -30,17 +32,19 @@ export async function prepareRequest(
 }
 
 async function prepare(context: GatewayContext, request: GatewayRequest, purpose: Purpose): Promise<Decided> {
-  const { tenant, provider, isCountTokens } = purpose;
+  const { tenant, provider, credential, isCountTokens } = purpose;
   const memory = context.tenants.memory(tenant, provider);
   const opened = openRequest(request, memory, context.facts.limits);
   const { conversation } = opened;
   if (!conversation) return decide(opened, { ...context.facts, now: context.now(), memory });
   const gate = context.tenants.opened(tenant) ?? (await gateOf(context, tenant));
-  const storeTrouble = await learnEvents(context, { gate, memory, conversation });
-  const decided = decide(opened, { ...context.facts, now: context.now(), memory, storeTrouble });
+  const storeTrouble =
+    (await learnEvents(context, { gate, memory, conversation })) ?? (await learnSecret(gate, credential));
+  const owner = typeof gate === 'string' ? undefined : gate.ownerOf(credential);
+  const decided = decide(opened, { ...context.facts, now: context.now(), memory, owner, storeTrouble });
   if (storeTrouble) warnOf(context, storeTrouble);
   if (isCountTokens || (decided.fresh.length === 0 && decided.events.length === 0)) return decided;
-  const kept = typeof gate === 'string' ? gate : await gate.keep(decided);
+  const kept = typeof gate === 'string' ? gate : await gate.keep(decided, owner);
   if (kept !== 'stored') {
     warnOf(context, kept);
     return decided.putOff(kept);
@@ -75,6 +79,14 @@ async function learnEvents(
   if (typeof events === 'string') return events;
   memory.learnEvents(conversation, events);
   return undefined;
+}
+
+/** Without a credential no name is needed. */
+async function learnSecret(
+  gate: StoreGate | StoreTrouble,
+  credential: string | undefined,
+): Promise<StoreTrouble | undefined> {
+  return typeof gate === 'string' || credential === undefined ? undefined : gate.learnSecret();
 }
 
 function warnOf(context: GatewayContext, code: StoreTrouble): void {

@@ -1,4 +1,5 @@
 import { answerLimits } from '../limits.ts';
+import { credentialOf } from '../store/access.ts';
 import type { Api, Decided, Outgoing } from './decide.ts';
 import { finishRequest } from './finish-request.ts';
 import { forward, type Outcome, type Watch } from './forward.ts';
@@ -8,6 +9,7 @@ import { passThrough, type Served } from './pass-through.ts';
 import { decidePlain } from './plain-request.ts';
 import { prepareRequest, recordEvents } from './prepare-request.ts';
 import { decodeBody, readBody } from './read-body.ts';
+import { redactCredentials } from './redact.ts';
 import { settleRequest } from './settle-request.ts';
 import { leaveUnread } from './unread.ts';
 import { UsageReader } from './usage-reader.ts';
@@ -16,16 +18,21 @@ import type { Sent } from './write-receipt.ts';
 /** Serves a request of an interface that is understood. */
 export async function serveUnderstood(context: GatewayContext, served: Served): Promise<void> {
   const { tenant, route } = served;
+  const credential = credentialOf(served.request.headers, { hasAuthorization: true, target: route.target });
+  // Not waited for: small talk needs the store only for its secret, to know whose totals it belongs to.
+  if (!context.tenants.opened(tenant)) context.tenants.gate(tenant).catch(() => {});
   const startedAt = context.now();
   const began = performance.now();
   const encoded = await readBody(served.request, context.limits.bodyBytes).catch(() => null);
   if (encoded === null) return;
   const read = performance.now();
-  const decided = decideAtOnce(context, served, encoded) ?? (await decideOn(context, served, encoded));
+  const decided =
+    decideAtOnce(context, served, encoded) ?? (await decideOn(context, { ...served, credential }, encoded));
   const overheadMs = performance.now() - read;
   const { outcome, sent } = await send(context, served, { encoded, decided });
   const times = { startedAt, overheadMs, totalMs: performance.now() - began };
-  finishRequest(context, served, { outcome, entry: settleRequest(context, { tenant, route, decided, sent, times }) });
+  const entry = settleRequest(context, { tenant, credential, route, decided, sent, times });
+  finishRequest(context, served, { outcome, entry });
 }
 
 /** Small talk needs no store and no memory: most requests of a chat are done with here. */
@@ -44,7 +51,11 @@ function decideAtOnce(
   }
 }
 
-async function decideOn(context: GatewayContext, served: Served, encoded: Buffer | undefined): Promise<Decided> {
+interface Known extends Served {
+  readonly credential: string | undefined;
+}
+
+async function decideOn(context: GatewayContext, served: Known, encoded: Buffer | undefined): Promise<Decided> {
   if (!encoded) return leaveUnread('too-large', context.limits);
   const { headers } = served.request;
   const encoding = headers['content-encoding'];
@@ -52,7 +63,12 @@ async function decideOn(context: GatewayContext, served: Served, encoded: Buffer
   if (!body) return leaveUnread('content-encoding');
   const { api, path, provider, isCountTokens } = served.route;
   const request = { api: api as Api, path, headers: headers as Record<string, string>, body };
-  return prepareRequest(context, request, { tenant: served.tenant, provider, isCountTokens });
+  return prepareRequest(context, request, {
+    tenant: served.tenant,
+    provider,
+    credential: served.credential,
+    isCountTokens,
+  });
 }
 
 interface ToSend {
@@ -71,7 +87,9 @@ async function send(context: GatewayContext, served: Served, { encoded, decided 
   const first = new Answering(context, decided.body !== undefined);
   const outcome = await sendOnce(context, served, { encoded, outgoing: decided, watch: first });
   if (outcome.kind !== 'held') return { outcome, sent: await first.sent(outcome) };
-  const refused = { status: outcome.status, text: await textOf(outcome.body, outcome.headers) };
+  const { rawHeaders, url = '' } = served.request;
+  const said = await textOf(outcome.body, outcome.headers);
+  const refused = { status: outcome.status, text: redactCredentials(said, { rawHeaders, url }) };
   const second = new Answering(context, false, (status) => {
     if (served.route.isCountTokens) return;
     const events = decided.refused({ ...refused, originalTaken: status < 400 });
@@ -130,11 +148,13 @@ function sendOnce(context: GatewayContext, served: Served, { encoded, outgoing, 
 function toOutgoing(context: GatewayContext, { request, route }: Served, { body, headers }: Outgoing, encoded: Buffer) {
   // A body that was decoded to be edited is sent as it is.
   const isDecoded = body !== undefined && request.headers['content-encoding'] !== undefined;
+  const upstream = context.upstreams[route.provider];
+  const changes = { ...headers, ...context.hops.next(request.headers, upstream) };
   return {
-    upstream: context.upstreams[route.provider],
+    upstream,
     method: 'POST',
     target: route.target,
-    headers: forwardedHeaders(request.rawHeaders, isDecoded ? { ...headers, 'content-encoding': '' } : headers),
+    headers: forwardedHeaders(request.rawHeaders, isDecoded ? { ...changes, 'content-encoding': '' } : changes),
     body: body ?? encoded,
   };
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 import { PalimpsestError } from '../errors.ts';
 import type { Gateway } from './create-gateway.ts';
 
@@ -17,7 +17,10 @@ export interface GatewayServer {
   /** `http://127.0.0.1:8787`. */
   readonly url: string;
   readonly port: number;
-  /** Takes nothing new and lets what is under way come to its end, for `graceMs` at most. */
+  /**
+   * Takes nothing new; ends event streams, idle connections and half-sent requests at once; lets exchanges with upstreams
+   * come to their end, for `graceMs` at most (30 seconds if not given); then closes every connection.
+   */
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
 
@@ -26,9 +29,13 @@ const KEEP_ALIVE_MS = 75_000;
 
 /** Serves a gateway over HTTP. Resolves when it listens. */
 export async function listen(gateway: Gateway, { port, host = '127.0.0.1' }: ListenOptions): Promise<GatewayServer> {
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, gateway);
+  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS });
+  const connections = new Connections(server);
+  server.on('request', gateway);
   // CONNECT asks for a tunnel, and would choose its own end.
-  server.on('connect', (_request, socket) => socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n'));
+  server.on('connect', (_request, socket) =>
+    socket.end('HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n', () => socket.destroy()),
+  );
   await startListening(server, { port, host });
   const address = server.address() as AddressInfo;
   return {
@@ -37,12 +44,52 @@ export async function listen(gateway: Gateway, { port, host = '127.0.0.1' }: Lis
     close: async (options = {}) => {
       const closed = once(server, 'close');
       server.close();
-      server.closeIdleConnections();
-      await gateway.close(options);
-      server.closeAllConnections();
+      const gatewayClosed = gateway.close(options);
+      connections.closeIdle();
+      await gatewayClosed;
+      connections.closeAll();
       await closed;
     },
   };
+}
+
+/**
+ * The owner of every socket of a server, from its first byte to its last. Node takes its own error listener away from a
+ * socket that it hands out, with `connect` for example, and an error without a listener ends the process.
+ */
+class Connections {
+  /** Each with the number of its answers that are under way. */
+  readonly #sockets = new Map<Socket, number>();
+  #isClosing = false;
+
+  constructor(server: Server) {
+    server.on('connection', (socket: Socket) => {
+      this.#sockets.set(socket, 0);
+      // The error destroys the socket, and whoever answers on it hears of that.
+      socket.on('error', () => {});
+      socket.once('close', () => this.#sockets.delete(socket));
+    });
+    server.on('request', ({ socket }, response: ServerResponse) => {
+      this.#count(socket, 1);
+      response.once('close', () => this.#count(socket, -1));
+    });
+  }
+
+  #count(socket: Socket, change: 1 | -1): void {
+    const answers = (this.#sockets.get(socket) ?? 0) + change;
+    if (this.#sockets.has(socket)) this.#sockets.set(socket, answers);
+    if (this.#isClosing && answers === 0) socket.destroySoon();
+  }
+
+  /** Closes connections without an answer under way, now and as soon as it is done. Half a head is no request yet. */
+  closeIdle(): void {
+    this.#isClosing = true;
+    for (const [socket, answers] of this.#sockets) if (answers === 0) socket.destroy();
+  }
+
+  closeAll(): void {
+    for (const socket of this.#sockets.keys()) socket.destroy();
+  }
 }
 
 async function startListening(server: Server, { port, host }: Required<ListenOptions>): Promise<void> {

@@ -52,7 +52,8 @@ export function settle(request: ReadRequest, facts: Facts, given: Given): Settin
     policy: () => (isOff ? never() : settledPolicy(facts.policy ?? breakEvenAt, periods, overheadTokens)),
     ...{ recall, overheadTokens, keepSigned, isOff, prices },
     wasMasked: first !== undefined,
-    epochs: given.replayed.flatMap(({ event, messages }) => epochOf(event, messages)),
+    // A forced epoch masks whatever the policy says, so hands off must end its replay too: the original goes out.
+    epochs: isOff ? [] : given.replayed.flatMap(({ event, messages }) => epochOf(event, messages)),
     event: isNew
       ? { kind: 'settings', ...stamp, prices: toSettled(prices), recall, besideTokens: overheadTokens }
       : undefined,

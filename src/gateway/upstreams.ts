@@ -1,7 +1,8 @@
-import { Pool } from 'undici';
+import { buildConnector, Pool } from 'undici';
 import { requestLimits } from '../limits.ts';
 import { badOption, checkOptions, text } from '../options.ts';
 import type { Provider } from './route.ts';
+import { skipContinue } from './skip-continue.ts';
 
 /** A provider's address, and the connections to it. */
 export interface Upstream {
@@ -9,6 +10,8 @@ export interface Upstream {
   readonly origin: string;
   /** The path of its own that stands before every target; empty for most. */
   readonly prefix: string;
+  /** The provider's own host: it cannot lead back here. */
+  readonly isOfficial: boolean;
   readonly pool: Pool;
 }
 
@@ -26,13 +29,24 @@ export function openUpstreams(given: Partial<Readonly<Record<Provider, string>>>
   checkOptions('createGateway upstreams', given, { anthropic: text, openai: text, gemini: text });
   const open = (provider: Provider): Upstream => {
     const { origin, prefix } = readAddress(provider, given[provider] ?? officialHosts[provider]);
-    return { provider, origin, prefix, pool: new Pool(origin, LIMITS) };
+    return {
+      provider,
+      origin,
+      prefix,
+      isOfficial: origin === officialHosts[provider],
+      pool: new Pool(origin, { ...PATIENCE, connect }),
+    };
   };
   return { anthropic: open('anthropic'), openai: open('openai'), gemini: open('gemini') };
 }
 
 /** A model may think for an hour before it answers: the client's own patience governs. */
-const LIMITS: Pool.Options = { headersTimeout: 0, bodyTimeout: 0, connect: { timeout: requestLimits.connectMs } };
+const PATIENCE: Pool.Options = { headersTimeout: 0, bodyTimeout: 0 };
+
+const connectPlainly = buildConnector({ timeout: requestLimits.connectMs });
+
+const connect: buildConnector.connector = (options, done) =>
+  connectPlainly(options, (error, socket) => (error ? done(error, null) : done(null, skipContinue(socket))));
 
 /** Splits the address of an upstream into its origin and a path of its own. */
 export function readAddress(provider: string, address: string): { readonly origin: string; readonly prefix: string } {

@@ -1,4 +1,10 @@
 import type { ServerResponse } from 'node:http';
+import { answerFailure } from './answer.ts';
+
+/** How long exchanges under way may take once the gateway was told to stop. */
+export const DEFAULT_GRACE_MS = 30_000;
+/** The longest that can be set. Also below 2^31, above which Node fires a timer at once. */
+export const MOST_GRACE_MS = 86_400_000;
 
 /** The answers that are under way. */
 export class Work {
@@ -7,27 +13,68 @@ export class Work {
    * one that is added to and deleted from on every request outgrows a table every few of them.
    */
   readonly #open: ServerResponse[] = [];
+  readonly #streams = new WeakSet<ServerResponse>();
+  readonly #uploads = new WeakSet<ServerResponse>();
+  #isClosing = false;
   #onIdle: (() => void) | undefined;
+
+  get isClosing(): boolean {
+    return this.#isClosing;
+  }
 
   begin(response: ServerResponse): void {
     this.#open.push(response);
+    // Bytes for an answer that has ended are dropped: without a listener they would end the process.
+    response.on('error', () => {});
     response.once('close', () => {
       this.#open.splice(this.#open.indexOf(response), 1);
       if (this.#open.length === 0) this.#onIdle?.();
     });
+    // An answer that waits behind another one on its connection has no socket, and Node never tells it that it is gone.
+    if (response.socket === null) closeWithSocket(response);
+    if (this.#isClosing) response.shouldKeepAlive = false;
   }
 
-  /** Resolves when nothing is under way any more; what is not done in time is cut off. */
+  /** A stream of our own that never ends by itself: it is ended as soon as the gateway closes. */
+  endAtClose(stream: ServerResponse): void {
+    this.#streams.add(stream);
+  }
+
+  /** The request goes to an upstream while it still comes in: when the gateway closes, it is no half-sent request. */
+  beginUpload(response: ServerResponse): void {
+    this.#uploads.add(response);
+  }
+
+  /** Ends our own streams and refuses requests that are not complete. Exchanges with an upstream go on. */
+  close(): void {
+    this.#isClosing = true;
+    for (const response of [...this.#open]) {
+      response.shouldKeepAlive = false;
+      if (this.#streams.has(response)) response.end();
+      else if (!response.req.complete && !this.#uploads.has(response)) answerFailure(response, 503, STOPPING);
+    }
+  }
+
+  /** Resolves when nothing is under way any more. Exchanges that are not done in time are cut off. */
   async idle(graceMs: number): Promise<void> {
     if (this.#open.length === 0) return;
-    const timer = Number.isFinite(graceMs) ? setTimeout(() => this.#cut(), graceMs) : undefined;
+    let timer: NodeJS.Timeout | undefined;
     await new Promise<void>((resolve) => {
       this.#onIdle = resolve;
+      if (Number.isFinite(graceMs)) timer = setTimeout(resolve, Math.min(graceMs, MOST_GRACE_MS));
     });
     clearTimeout(timer);
+    for (const response of [...this.#open]) response.destroy();
   }
+}
 
-  #cut(): void {
-    for (const response of this.#open) response.destroy();
-  }
+const STOPPING = { type: 'overloaded_error', message: 'Palimpsest is stopping. Send the request again.' };
+
+function closeWithSocket(response: ServerResponse): void {
+  const { socket } = response.req;
+  // One listener for each answer that waits; a client may send many requests without waiting.
+  socket.setMaxListeners(0);
+  const close = (): void => void response.emit('close');
+  socket.once('close', close);
+  response.once('close', () => socket.off('close', close));
 }

@@ -28,15 +28,16 @@ describe('a session', () => {
     await again.close();
   });
 
-  it('numbers its events from 1, the first being session_start, with a type and a time on every line', async () => {
+  it('numbers its events from 1, the first being session_start, with a checksum, a type and a time on every line', async () => {
     const directory = freshFolder();
     const session = await openChat({ directory, id: 'chat', now: () => Date.UTC(2026, 0, 2) });
     await session.add(user('the task'), reply('on it'));
     const lines = readFileSync(join(directory, 'chat/events.jsonl'), 'utf8').trimEnd().split('\n');
+    const crc32 = expect.stringMatching(/^[0-9a-f]{8}$/);
     expect(lines.map((line) => JSON.parse(line))).toEqual([
-      { seq: 1, time: '2026-01-02T00:00:00.000Z', type: 'session_start', id: 'chat', format: 'chat' },
-      { seq: 2, time: '2026-01-02T00:00:00.000Z', type: 'message', message: user('the task') },
-      { seq: 3, time: '2026-01-02T00:00:00.000Z', batch: 2, type: 'message', message: reply('on it') },
+      { crc32, seq: 1, time: '2026-01-02T00:00:00.000Z', type: 'session_start', id: 'chat', format: 'chat' },
+      { crc32, seq: 2, time: '2026-01-02T00:00:00.000Z', type: 'message', message: user('the task') },
+      { crc32, seq: 3, time: '2026-01-02T00:00:00.000Z', batch: 2, type: 'message', message: reply('on it') },
     ]);
     await session.close();
   });

@@ -1,10 +1,10 @@
 import type { Report } from '../plan/report.ts';
+import { checkMayList, openScope, refsInScope, type Scope } from '../store/access.ts';
 import type { Stored } from '../store/store.ts';
 import { headsOf } from '../store/text-heads.ts';
 import { quote } from '../text.ts';
 import { counted } from './counted.ts';
 import type { McpContext } from './create-mcp-server.ts';
-import { openScope, refsInScope, type Scope } from './scope.ts';
 import { showRefs } from './show-refs.ts';
 import { takeLines } from './take-lines.ts';
 
@@ -15,8 +15,9 @@ export interface ReportInput {
 /** How much of the caller's conversation is hidden, and what the last request did, where that is known. */
 export async function contextReport(context: McpContext, { handle }: ReportInput): Promise<string> {
   const { store, session, report, maxChars } = context;
+  checkMayList(context);
   if (handle === undefined && session === undefined) return NOTHING_KNOWN;
-  const scope = await openScope(store, { handle, pinned: session });
+  const scope = await openScope(store, context, handle);
   const parts: string[] = [];
   for (const name of scope.sessions) {
     parts.push(...showSession(await countTexts(context, name), { sessions: [name] }));

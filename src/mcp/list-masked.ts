@@ -1,7 +1,7 @@
+import { openScope, type Scope } from '../store/access.ts';
 import { headsOf, type TextHead } from '../store/text-heads.ts';
 import { counted } from './counted.ts';
 import type { McpContext } from './create-mcp-server.ts';
-import { openScope, type Scope } from './scope.ts';
 import { showRefs } from './show-refs.ts';
 
 export interface ListInput {
@@ -10,9 +10,10 @@ export interface ListInput {
 }
 
 /** The texts of the caller's own sessions, a line for each. */
-export async function listMasked({ store, session, maxChars }: McpContext, input: ListInput): Promise<string> {
+export async function listMasked(context: McpContext, input: ListInput): Promise<string> {
+  const { store, maxChars } = context;
   const { handle, skip = 0 } = input;
-  const scope = await openScope(store, { handle, pinned: session });
+  const scope = await openScope(store, context, handle);
   const lines: string[] = [];
   let [left, count] = [maxChars - ROOM_FOR_WORDS, 0];
   for await (const head of headsIn(store, scope)) {

@@ -43,9 +43,13 @@ export function checkTurn(turn: number): void {
 }
 
 /** Tenants become part of keys and paths, like sessions. */
+export const isTenant = (tenant: unknown): tenant is string =>
+  typeof tenant === 'string' && /^[A-Za-z0-9_-]{1,128}$/.test(tenant);
+
+export const TENANT_RULE = '1 to 128 letters, digits, _ and -';
+
 export function checkTenant(tenant: string): void {
-  if (typeof tenant === 'string' && /^[A-Za-z0-9_-]{1,128}$/.test(tenant)) return;
-  throw badOption('the tenant', '1 to 128 letters, digits, _ and -', tenant);
+  if (!isTenant(tenant)) throw badOption('the tenant', TENANT_RULE, tenant);
 }
 
 function checkText(what: string, text: unknown): void {

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { given } from '../options.ts';
 import {
   checkItem,
@@ -57,6 +58,7 @@ interface Session {
 class MemoryStore implements Store {
   readonly #texts = new Map<Handle, Text>();
   readonly #sessions = new Map<string, Session>();
+  readonly #secret = randomBytes(32).toString('hex');
   #isClosed = false;
 
   async put(text: string, about: Reference): Promise<Handle> {
@@ -179,6 +181,11 @@ class MemoryStore implements Store {
   async gc(): Promise<GcReport> {
     this.#checkOpen();
     return { freedBytes: 0, removedTexts: 0, repaired: 0 };
+  }
+
+  async secret(): Promise<string> {
+    this.#checkOpen();
+    return this.#secret;
   }
 
   async *export(): AsyncGenerator<object> {

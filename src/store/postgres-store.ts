@@ -10,10 +10,18 @@ import {
   closedError,
 } from './check-input.ts';
 import { handleOf, handleOfDigest } from './handle.ts';
-import { inTransaction, type PostgresPool, type Query, type Row, withConnection } from './postgres/connection.ts';
+import {
+  inTransaction,
+  type PostgresPool,
+  patient,
+  type Query,
+  type Row,
+  withConnection,
+} from './postgres/connection.ts';
 import { migrate } from './postgres/migrate.ts';
 import { damagedNote, NOTE_COLUMNS, noteDamage, toNote, writeNote } from './postgres/notes.ts';
 import { fromRows } from './postgres/references.ts';
+import { keepSecret } from './postgres/secret.ts';
 import { type Item, ownLock, type Place, writeBatch } from './postgres/write-batch.ts';
 import { WriteQueue } from './postgres/write-queue.ts';
 import { turnRows, writeTurns } from './postgres/write-turns.ts';
@@ -46,15 +54,20 @@ export interface PostgresStoreOptions {
   readonly tenant?: string;
   /** Where the tables are. It is made at the first call if it is not there. */
   readonly schema?: string;
+  /**
+   * How long a connection or an answer may take, 30,000 if not given. Then the call is STORE_FAILED. `stats`, `verify`,
+   * `delete`, `gc` and migrations look at many rows and are not limited.
+   */
+  readonly timeoutMs?: number;
 }
 
 /** A store for many processes and machines, in a PostgreSQL database (11 or later). */
 export function createPostgresStore(options: PostgresStoreOptions): Store {
   checkOptions('createPostgresStore', options, RULES);
-  const { pool, tenant = 'default', schema = 'palimpsest' } = options;
+  const { pool, tenant = 'default', schema = 'palimpsest', timeoutMs = 30_000 } = options;
   if (!pool) throw badOption('createPostgresStore option pool', RULES.pool.expected, pool);
   checkTenant(tenant);
-  return new PostgresStore({ pool, tenant, schema });
+  return new PostgresStore({ pool: { connect: (lent) => pool.connect(lent), timeoutMs }, tenant, schema });
 }
 
 const RULES = {
@@ -63,6 +76,10 @@ const RULES = {
   schema: rule(
     'a name of 1 to 63 small letters, digits and _',
     (v) => typeof v === 'string' && /^[a-z_][a-z0-9_]{0,62}$/.test(v),
+  ),
+  timeoutMs: rule(
+    'a whole number from 1 to 2147483647',
+    (v) => Number.isInteger(v) && Number(v) > 0 && Number(v) < 2 ** 31,
   ),
 };
 
@@ -194,7 +211,7 @@ class PostgresStore implements Store {
     checkSession(session);
     await this.#ready();
     const { pool, schema, tenant } = this.#place;
-    await inTransaction(pool, ownLock(this.#place), async (query) => {
+    await inTransaction(patient(pool), ownLock(this.#place), async (query) => {
       await query(
         `WITH gone AS (DELETE FROM "${schema}".refs WHERE tenant = $1 AND session = $2 RETURNING handle)
          DELETE FROM "${schema}".texts WHERE tenant = $1 AND handle IN (SELECT handle FROM gone)
@@ -211,7 +228,7 @@ class PostgresStore implements Store {
 
   async stats(): Promise<StoreStats> {
     const { schema } = this.#place;
-    const [row] = await this.#query(
+    const [row] = await this.#scan(
       `SELECT count(*) AS texts, coalesce(sum(bytes), 0) AS text_bytes, coalesce(sum(pg_column_size(body)), 0) AS disk_bytes,
          (SELECT count(*) FROM "${schema}".turns WHERE tenant = $1) AS turns,
          (SELECT count(*) FROM "${schema}".notes WHERE tenant = $1) AS notes,
@@ -248,11 +265,11 @@ class PostgresStore implements Store {
         )
           problems.push(damage(handle));
     }
-    const lost = await this.#query(
+    const lost = await this.#scan(
       `SELECT DISTINCT handle FROM "${schema}".refs WHERE tenant = $1
          AND NOT EXISTS (SELECT FROM "${schema}".texts WHERE texts.tenant = $1 AND texts.handle = refs.handle)`,
     );
-    const notes = await this.#query(
+    const notes = await this.#scan(
       `SELECT session, name FROM "${schema}".notes WHERE tenant = $1 AND digest <> sha256(body)`,
     );
     return [...problems, ...lost.map(({ handle }) => loss(handle ?? '')), ...notes.map(noteDamage)];
@@ -262,7 +279,7 @@ class PostgresStore implements Store {
     const problems = repair ? await this.verify() : [];
     await this.#ready();
     const { pool, schema, tenant } = this.#place;
-    const removed = await inTransaction(pool, ownLock(this.#place), async (query) => {
+    const removed = await inTransaction(patient(pool), ownLock(this.#place), async (query) => {
       if (repair) await this.#giveUp(query, problems);
       const { rows } = await query(
         `WITH gone AS (DELETE FROM "${schema}".texts WHERE tenant = $1
@@ -287,6 +304,11 @@ class PostgresStore implements Store {
     const handles = problems.flatMap(({ handle }) => handle ?? []);
     await query(`DELETE FROM "${schema}".refs WHERE tenant = $1 AND handle = ANY ($2::text[])`, tenant, handles);
     await query(`DELETE FROM "${schema}".notes WHERE tenant = $1 AND digest <> sha256(body)`, tenant);
+  }
+
+  async secret(): Promise<string> {
+    await this.#ready();
+    return keepSecret(this.#place);
   }
 
   async *export(): AsyncGenerator<object> {
@@ -402,10 +424,17 @@ class PostgresStore implements Store {
     return withConnection(pool, async (query) => (await query(statement, tenant, ...values)).rows);
   }
 
+  /** As `#query`, for a statement that looks at every row. */
+  async #scan(statement: string): Promise<readonly Row[]> {
+    await this.#ready();
+    const { pool, tenant } = this.#place;
+    return withConnection(patient(pool), async (query) => (await query(statement, tenant)).rows);
+  }
+
   async #vacuum(): Promise<void> {
     const { pool, schema } = this.#place;
     const tables = ['texts', 'refs', 'turns', 'notes'].map((table) => `"${schema}".${table}`);
-    await withConnection(pool, (query) => query(`VACUUM ${tables.join(', ')}`));
+    await withConnection(patient(pool), (query) => query(`VACUUM ${tables.join(', ')}`));
   }
 
   async #ready(): Promise<void> {

@@ -137,6 +137,11 @@ export interface Store {
   gc(options?: GcOptions): Promise<GcReport>;
   /** Every text, turn and note as one object a line. */
   export(): AsyncIterable<object>;
+  /**
+   * A random key of this store, the same in every process and after restarts: a gateway names credentials with it. Made at the
+   * first call. Undefined for a reader that finds none. It is not in `export`.
+   */
+  secret(): Promise<string | undefined>;
   close(): Promise<void>;
 }
 

@@ -59,6 +59,29 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
     expect(await codeOf(work)).toBe(code);
   };
 
+  describe(`${name}: its secret`, () => {
+    testReopened('stays the same for all who open it, and is in no export', async (store, again) => {
+      const secrets = await Promise.all([store.secret(), store.secret(), store.secret()]);
+      const [secret = ''] = secrets;
+      expect(secrets).toEqual([secret, secret, secret]);
+      expect(secret.length >= 32).toBe(true);
+      await store.put('x', { session: 's' });
+      await store.delete('s');
+      const reopened = await again();
+      expect(await reopened.secret()).toBe(secret);
+      expect(JSON.stringify(await collect(reopened.export())).includes(secret)).toBe(false);
+    });
+
+    test('is another one for every tenant', async (store) => {
+      const other = await open(freshTenant());
+      try {
+        expect((await other.secret()) === (await store.secret())).toBe(false);
+      } finally {
+        await other.close();
+      }
+    });
+  });
+
   describe(`${name}: texts`, () => {
     test('a text comes back by its handle, with its size and where it was hidden', async (store) => {
       const about = { session: 's1', turn: 3, tool: 'bash' };

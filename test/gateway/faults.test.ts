@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { get, type IncomingMessage, type ServerResponse } from 'node:http';
-import { connect, createServer, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { GatewayOptions } from '../../src/gateway/index.ts';
 import { startGateway } from './gateway.ts';
-import { startRaw, startUpstream } from './upstream.ts';
+import { startRaw, startSocket, startUpstream } from './upstream.ts';
 
 const closers: (() => Promise<void>)[] = [];
 
@@ -27,28 +27,6 @@ const post = { method: 'POST', headers: { 'content-type': 'application/json' }, 
 interface Failure {
   readonly type: string;
   readonly error: { readonly type: string; readonly message: string };
-}
-
-/** An upstream that does not even speak HTTP. */
-async function startSocket(onSocket: (socket: Socket) => void) {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on('error', () => {});
-    onSocket(socket);
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  return {
-    url: `http://127.0.0.1:${port}`,
-    close: async () => {
-      for (const socket of sockets) socket.destroy();
-      const closed = once(server, 'close');
-      server.close();
-      await closed;
-    },
-  };
 }
 
 describe('an upstream', () => {
@@ -178,7 +156,7 @@ describe('a client', () => {
   it('that goes away before its request is complete leaves nothing behind', async () => {
     const { url, port, upstream } = await start(await startUpstream());
     const socket = connect(port, '127.0.0.1');
-    socket.write('POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n{"half');
+    socket.write('POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000\r\n\r\n{"half');
     await new Promise((resolve) => setTimeout(resolve, 100));
     socket.destroy();
     expect((await fetch(`${url}/v1/messages`, post)).status).toBe(200);

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import { get, type IncomingMessage } from 'node:http';
+import { get, request as httpRequest, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { GatewayOptions } from '../../src/gateway/index.ts';
 import { keepToken } from '../../src/gateway/token.ts';
+import { slidingWindow } from '../../src/index.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
 import { startGateway, TOKEN } from './gateway.ts';
 import { sendRaw, startUpstream } from './upstream.ts';
@@ -46,15 +47,15 @@ describe('a client cannot choose the upstream', () => {
     'CONNECT evil.example:443 HTTP/1.1',
   ])('with %s', async (line) => {
     const { port, upstream } = await start();
-    const answer = await sendRaw(port, `${line}\r\nhost: x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
+    const answer = await sendRaw(port, `${line}\r\nhost: localhost\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`);
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
     expect(upstream.received).toEqual([]);
   });
 
-  it('with a Host, a forwarding header or a redirect of its own', async () => {
-    const { port, upstream } = await start();
+  it('with a Host or a forwarding header of its own', async () => {
+    const { port, upstream } = await start({ hosts: ['gateway.example'] });
     const headers = [
-      'host: evil.example',
+      'host: gateway.example',
       'x-forwarded-host: evil.example',
       'x-upstream: http://evil.example',
       'forwarded: host=evil.example',
@@ -65,7 +66,7 @@ describe('a client cannot choose the upstream', () => {
 });
 
 describe('a client cannot smuggle a request', () => {
-  const smuggled = 'GET /smuggled HTTP/1.1\r\nhost: x\r\n\r\n';
+  const smuggled = 'GET /smuggled HTTP/1.1\r\nhost: localhost\r\n\r\n';
   it.each([
     ['two lengths', 'content-length: 5\r\ncontent-length: 6\r\n\r\nhello1'],
     ['a length and chunks', `content-length: 4\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n${smuggled}`],
@@ -77,15 +78,97 @@ describe('a client cannot smuggle a request', () => {
     ['a bad chunk size', `transfer-encoding: chunked\r\n\r\n-1\r\n${smuggled}`],
   ])('by %s', async (_what, rest) => {
     const { port, upstream } = await start();
-    const answer = await sendRaw(port, `POST /v1/files HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${rest}`);
+    const answer = await sendRaw(port, `POST /v1/files HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n${rest}`);
     expect(upstream.received.map(({ url }) => url)).not.toContain('/smuggled');
     expect(answer).not.toMatch(/HTTP\/1\.1 200[\s\S]*HTTP\/1\.1 200/);
   });
 
   it('in a header that the upstream would read as two', async () => {
     const { port, upstream } = await start();
-    await sendRaw(port, 'GET /v1/models HTTP/1.1\r\nhost: x\r\nx-a: 1\rx-b: 2\r\nconnection: close\r\n\r\n');
+    await sendRaw(port, 'GET /v1/models HTTP/1.1\r\nhost: localhost\r\nx-a: 1\rx-b: 2\r\nconnection: close\r\n\r\n');
     for (const { headers } of upstream.received) expect(headers).not.toHaveProperty('x-b');
+  });
+});
+
+/** A POST of a script with `mode: 'no-cors'`, or of a form: neither asks before it sends. */
+async function postAs(port: number, path: string, headers: Record<string, string>): Promise<[number, string]> {
+  const sending = httpRequest({ host: '127.0.0.1', port, path, method: 'POST', headers, agent: false });
+  sending.end('{"model":"m","messages":[{"role":"user","content":"hello"}]}');
+  const [answer] = (await once(sending, 'response')) as [IncomingMessage];
+  let text = '';
+  for await (const chunk of answer) text += chunk;
+  return [answer.statusCode ?? 0, text];
+}
+
+const PROVIDER_PATHS = ['/v1/messages', '/v1/chat/completions', '/v1/responses', '/v1/files', '/openai/api/pull'];
+
+describe('a foreign web page reaches no provider', () => {
+  it.each([
+    'evil.example',
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+    '0.0.0.0',
+    '10.0.0.1',
+    'host.docker.internal',
+  ])('by the name %s, and is told the setting', async (name) => {
+    const { port, upstream } = await start();
+    for (const path of PROVIDER_PATHS) {
+      const [status, text] = await postAs(port, path, { host: `${name}:${port}` });
+      expect([status, text]).toEqual([403, expect.stringContaining(`--allow-host ${name} `)]);
+      expect(text).toContain(`'${name}' to gateway.allowed_hosts`);
+    }
+    expect(await statusOf(port, '/v1/models', { host: `${name}:${port}` })).toBe(403);
+    expect(upstream.received).toEqual([]);
+  });
+
+  it.each(['https://evil.example', 'http://localhost:1', 'null', 'file://', 'chrome-extension://abc'])(
+    'from the origin %s, and is told the setting',
+    async (origin) => {
+      const { port, upstream, ask } = await start();
+      for (const path of PROVIDER_PATHS) {
+        const [status, text] = await postAs(port, path, {
+          host: `127.0.0.1:${port}`,
+          origin,
+          'content-type': 'text/plain',
+        });
+        expect([status, text]).toEqual([403, expect.stringContaining(`'${origin}' to gateway.allowed_origins`)]);
+      }
+      expect(upstream.received).toEqual([]);
+      expect((await ask<Answered>('status')).totals.requests).toBe(0);
+    },
+  );
+
+  it.each(['cross-site', 'same-site'])('with an image, of which a browser says %s', async (site) => {
+    const { port, upstream } = await start();
+    expect(await statusOf(port, '/v1/models', { host: `127.0.0.1:${port}`, 'sec-fetch-site': site })).toBe(403);
+    expect(upstream.received).toEqual([]);
+  });
+});
+
+describe('a provider is reached', () => {
+  it('by the names of this machine and by those that are allowed, in a container too', async () => {
+    const { port, upstream } = await start({ hosts: ['host.docker.internal', 'Gateway.Example:443'] });
+    const names = ['127.0.0.1', 'localhost', '[::1]', 'LOCALHOST', 'host.docker.internal', 'gateway.example'];
+    for (const name of names) expect((await postAs(port, '/v1/messages', { host: `${name}:${port}` }))[0]).toBe(200);
+    expect(upstream.received).toHaveLength(names.length);
+  });
+
+  it('by a client without an Origin, from our own page, and from origins that are allowed', async () => {
+    const { port, url } = await start({ origins: ['https://app.example', 'app://obsidian.md'] });
+    const host = `127.0.0.1:${port}`;
+    for (const origin of [url, 'https://app.example', 'HTTPS://APP.EXAMPLE', 'app://obsidian.md'])
+      expect((await postAs(port, '/v1/messages', { host, origin }))[0]).toBe(200);
+    expect((await postAs(port, '/v1/messages', { host }))[0]).toBe(200);
+    expect((await postAs(port, '/v1/messages', { host, origin: 'https://app.example.evil' }))[0]).toBe(403);
+  });
+
+  it('by any name with a token, which no page knows, but from no foreign origin', async () => {
+    const { port } = await start();
+    const host = `host.docker.internal:${port}`;
+    expect((await postAs(port, `/as/${TOKEN}/v1/messages`, { host }))[0]).toBe(200);
+    expect((await postAs(port, '/v1/messages', { host, 'x-palimpsest-token': TOKEN }))[0]).toBe(200);
+    expect((await postAs(port, '/v1/messages', { host, 'x-palimpsest-token': 'wrong' }))[0]).toBe(401);
+    expect((await postAs(port, `/as/${TOKEN}/v1/messages`, { host, origin: 'https://evil.example' }))[0]).toBe(403);
   });
 });
 
@@ -240,12 +323,128 @@ describe('secrets', () => {
     for (const secret of Object.values(secrets)) expect(seen).not.toContain(secret);
   });
 
+  it('that a provider quotes in its refusal are neither stored nor shown; the client gets the bytes', async () => {
+    const key = 'a/key+of="no"-known-kind';
+    const known = 'sk-ant-api03-AbCdEfGh1234567890';
+    const refusal = JSON.stringify({
+      error: { message: `bad key ${key} or ${encodeURIComponent(key)}, ${known}, query-secret` },
+    });
+    const upstream = await startUpstream((_request, response, body) => {
+      const isEdited = !body.toString().includes('result 0 result 0');
+      response.writeHead(isEdited ? 400 : 200).end(isEdited || body.includes('always') ? refusal : '{}');
+    });
+    closers.push(upstream.close);
+    const store = createMemoryStore();
+    const options = { store, policy: slidingWindow({ turns: 1 }) };
+    const gateway = await startGateway(upstream.url, options);
+    closers.push(() => gateway.close({ graceMs: 0 }));
+    const messages = [{ role: 'user', content: 'Go on' }, ...[0, 1, 2].flatMap(chatTurn)];
+    const send = (extra: object) =>
+      fetch(`${gateway.url}/v1/chat/completions?key=query-secret`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${key}`, 'x-goog-api-key': key },
+        body: JSON.stringify({ model: 'gpt-5', messages, ...extra }),
+      });
+    expect(await (await send({ user: 'always' })).text()).toBe(refusal);
+    expect(await (await send({})).text()).toBe('{}');
+    const { conversations } = await gateway.ask<{ conversations: { id: string }[] }>('conversations');
+    const shown = JSON.stringify(await gateway.ask(`conversations/${conversations[0]?.id}`));
+    const kept: object[] = [];
+    for await (const record of store.export()) kept.push(record);
+    const stored = JSON.stringify(kept);
+    expect(shown).toContain('bad key (redacted) or (redacted), (redacted), (redacted)');
+    expect(stored).toContain('hands-off');
+    for (const secret of [key, JSON.stringify(key).slice(1, -1), known, 'query-secret', 'known-kind'])
+      for (const seen of [shown, stored, JSON.stringify(gateway.logged)]) expect(seen).not.toContain(secret);
+  });
+
   it('of ours do not reach the upstream', async () => {
     const { url, upstream } = await start();
     await fetch(`${url}/v1/models`, { headers: { 'x-palimpsest-token': TOKEN } });
     await fetch(`${url}/as/${TOKEN}/v1/models`);
     expect(upstream.received).toHaveLength(2);
     expect(JSON.stringify(upstream.received)).not.toContain(TOKEN);
+  });
+});
+
+const chatTurn = (turn: number): object[] => [
+  {
+    role: 'assistant',
+    content: null,
+    tool_calls: [{ id: `c${turn}`, type: 'function', function: { name: 'read', arguments: '{}' } }],
+  },
+  { role: 'tool', tool_call_id: `c${turn}`, content: `result ${turn} `.repeat(1000) },
+];
+
+describe('metrics', () => {
+  const metrics = async (url: string, token?: string): Promise<number> =>
+    (await fetch(`${url}/metrics`, token ? { headers: { authorization: `Bearer ${token}` } } : {})).status;
+
+  it("need the gateway's own token where there are tenants, or other machines can ask", async () => {
+    const tenants = { 'token-of-tenant-aaaa': 'a' };
+    for (const options of [{ tenants }, { tenants, isPublic: true }, { isPublic: true }]) {
+      const { url } = await start(options);
+      expect(await metrics(url)).toBe(401);
+      expect(await metrics(url, 'wrong')).toBe(401);
+      // They count the requests of all tenants.
+      expect(await metrics(url, 'token-of-tenant-aaaa')).toBe(401);
+      expect(await metrics(url, TOKEN)).toBe(200);
+    }
+  });
+
+  it('are open on this machine where there is one user', async () => {
+    expect(await metrics((await start()).url)).toBe(200);
+  });
+});
+
+describe('a gateway that is its own upstream', () => {
+  const post = { method: 'POST', body: '{"model":"m","messages":[]}' };
+
+  it.each(['/v1/chat/completions', '/v1/models'])('answers %s with 508 and names the setting', async (path) => {
+    const upstream = await startUpstream();
+    closers.push(upstream.close);
+    const gateway = await startGateway(upstream.url);
+    closers.push(() => gateway.close({ graceMs: 0 }));
+    let passes = 0;
+    // What comes to the upstream goes back to the gateway.
+    upstream.server.removeAllListeners('request');
+    upstream.server.on('request', (request, response) => {
+      passes++;
+      const { method = 'GET', url = '', headers } = request;
+      const again = httpRequest(
+        `${gateway.url}${url}`,
+        { method, headers: { ...headers, host: 'localhost' } },
+        (answer) => {
+          response.writeHead(answer.statusCode ?? 0, answer.headers);
+          answer.pipe(response);
+        },
+      );
+      if (passes > 50) response.destroy();
+      else request.pipe(again);
+    });
+    const answer = await fetch(`${gateway.url}${path}`, path === '/v1/models' ? {} : post);
+    const text = await answer.text();
+    expect([answer.status, text]).toEqual([508, expect.stringContaining('--upstream openai=')]);
+    expect(text).toContain('gateway.upstreams.openai');
+    expect(text).toContain(upstream.url);
+    expect(passes).toBe(1);
+  });
+
+  it('of its upstream is found too, and a row of two is none', async () => {
+    const upstream = await startUpstream();
+    closers.push(upstream.close);
+    const last = await startGateway(upstream.url);
+    const first = await startGateway(last.url);
+    closers.push(
+      () => last.close({ graceMs: 0 }),
+      () => first.close({ graceMs: 0 }),
+    );
+    expect((await fetch(`${first.url}/v1/chat/completions`, post)).status).toBe(200);
+    expect(upstream.received[0]?.headers['x-palimpsest-via']).toMatch(/^[0-9a-f]{16}, [0-9a-f]{16}$/);
+    const many = Array.from({ length: 8 }, (_, i) => `gateway-${i}`).join(',');
+    const answer = await fetch(`${first.url}/v1/models`, { headers: { 'x-palimpsest-via': many } });
+    expect(answer.status).toBe(508);
+    expect(upstream.received).toHaveLength(1);
   });
 });
 

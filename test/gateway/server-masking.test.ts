@@ -3,7 +3,8 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { GatewayOptions, Receipt } from '../../src/gateway/index.ts';
-import { slidingWindow } from '../../src/index.ts';
+import { breakEven, slidingWindow } from '../../src/index.ts';
+import type { Prices } from '../../src/plan/prices.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
 import { changedStore, startGateway } from './gateway.ts';
 import { recordsOf } from './held.ts';
@@ -25,6 +26,9 @@ interface Answer {
 }
 
 const taken: Answer = { status: 200, body: JSON.stringify({ type: 'message', usage: USAGE }) };
+
+/** Taken, without a count: the limit is held against our own estimate. */
+const uncounted: Answer = { status: 200, body: JSON.stringify({ type: 'message' }) };
 
 /** A gateway that masks all but the last two turns, and an upstream that answers as it is told. */
 async function start(answer: (got: Received, index: number) => Answer = () => taken, options: GatewayOptions = {}) {
@@ -247,6 +251,34 @@ describe('an edited request that is refused', () => {
       refused: { status, text: expect.stringContaining('I do not like it') },
     });
     expect(totals.refused).toBe(1);
+  });
+
+  it('after an epoch that the limit forced is left alone too: later requests go out once, as they came', async () => {
+    const store = createMemoryStore();
+    const options = { policy: (prices: Prices) => breakEven({ prices }), maxTokens: 14_000, store };
+    let takesEdits = true;
+    const answer = (got: Received) => (masksOf(got) > 0 && !takesEdits ? refusal(400) : uncounted);
+    const gateway = await start(answer, options);
+    await send(gateway.url, request(20));
+    expect(masksOf(gateway.upstream.received[0] as Received)).toBeGreaterThan(0);
+    takesEdits = false;
+    await send(gateway.url, request(21));
+    for (const turns of [22, 23, 40]) await send(gateway.url, request(turns));
+    const { receipts } = await recordsOf(gateway, 5);
+    expect(gateway.upstream.received.slice(2).map(({ body }) => body.toString())).toEqual(
+      [21, 22, 23, 40].map(request),
+    );
+    expect(receipts.slice(2)).toEqual(
+      Array.from({ length: 3 }, () => expect.objectContaining({ act: 'off', masked: 0 })),
+    );
+    // A gateway that reads the events from the store does the same; a request from before the refusal keeps its masks.
+    takesEdits = true;
+    const other = await start(answer, options);
+    for (const turns of [41, 20]) await send(other.url, request(turns));
+    expect(other.upstream.received.map(({ body }) => body.toString())).toEqual([
+      request(41),
+      gateway.upstream.received[0]?.body.toString(),
+    ]);
   });
 
   it('with the original too is not the fault of the masks', async () => {

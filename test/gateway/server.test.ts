@@ -4,7 +4,7 @@ import { brotliCompressSync, deflateSync, gunzipSync, gzipSync } from 'node:zlib
 import { afterEach, describe, expect, it } from 'vitest';
 import type { GatewayOptions } from '../../src/gateway/index.ts';
 import { type Started, startGateway } from './gateway.ts';
-import { sendRaw, startRaw, startUpstream } from './upstream.ts';
+import { sendRaw, startRaw, startSocket, startUpstream } from './upstream.ts';
 
 const closers: (() => Promise<void>)[] = [];
 
@@ -74,9 +74,14 @@ describe('a request', () => {
       'expect: 100-continue',
       'X-Kept: yes',
     ];
-    await sendRaw(port, `POST /v1/files HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\n${lines.join('\r\n')}\r\n\r\n{}`);
+    await sendRaw(
+      port,
+      `POST /v1/files HTTP/1.1\r\nhost: localhost\r\ncontent-length: 2\r\n${lines.join('\r\n')}\r\n\r\n{}`,
+    );
     const names = upstream.received[0]?.rawHeaders.filter((_, i) => i % 2 === 0);
-    expect(names?.map((name) => name.toLowerCase()).sort()).toEqual(['connection', 'content-length', 'host', 'x-kept']);
+    expect(names?.map((name) => name.toLowerCase()).sort()).toEqual([
+      ...['connection', 'content-length', 'host', 'x-kept', 'x-palimpsest-via'],
+    ]);
     expect(names).toContain('X-Kept');
   });
 
@@ -199,6 +204,67 @@ describe('an answer', () => {
     );
     const { message } = await fetchRaw(`${url}/v1/models`);
     expect(message.trailers).toEqual({ 'x-sum': '42' });
+  });
+
+  it.each([
+    ['a length', 'HTTP/1.1', 'GET', 'HTTP/1.1 200 OK\r\ntrailer: X-Sum\r\ncontent-length: 2\r\n\r\n{}'],
+    ['no body', 'HTTP/1.1', 'HEAD', 'HTTP/1.1 200 OK\r\ntrailer: X-Sum\r\ntransfer-encoding: chunked\r\n\r\n'],
+    [
+      'a client of HTTP/1.0',
+      'HTTP/1.0',
+      'GET',
+      `HTTP/1.1 200 OK\r\ntrailer: X-Sum\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\nX-Sum: 1\r\n\r\n`,
+    ],
+  ])('that announces trailers comes through with %s', async (_what, version, method, bytes) => {
+    const { port } = await start(await startSocket((socket) => socket.on('data', () => socket.write(bytes))));
+    const answer = await sendRaw(
+      port,
+      `${method} /v1/models ${version}\r\nhost: localhost\r\nconnection: close\r\n\r\n`,
+    );
+    expect(answer).toMatch(method === 'HEAD' ? /^HTTP\/1\.1 200 OK\r\n/ : /^HTTP\/1\.1 200 OK\r\n[\s\S]*\{\}$/);
+  });
+
+  it.each([
+    ['in one packet', ['HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}']],
+    ['byte by byte', [...'HTTP/1.1 100 Continue\r\nx: y\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}']],
+    [
+      'twice, and with hints',
+      ['HTTP/1.1 100 C\r\n\r\nHTTP/1.1 103 Early\r\n\r\n', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}'],
+    ],
+    ['twice', ['HTTP/1.1 100 C\r\n\r\nHTTP/1.1 100 C\r\n\r\n', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}']],
+  ])('comes after a 100 Continue that was not asked for, %s', async (_what, packets) => {
+    const { url } = await start(
+      await startSocket((socket) =>
+        socket
+          .on('data', async () => {
+            for (const packet of packets) {
+              socket.write(packet);
+              await new Promise((resolve) => setTimeout(resolve, 2));
+            }
+          })
+          .setNoDelay(),
+      ),
+    );
+    // Twice, on one connection.
+    for (let time = 0; time < 2; time++) {
+      const answer = await fetch(`${url}/v1/models`);
+      expect([answer.status, await answer.text()]).toEqual([200, '{}']);
+    }
+  });
+
+  it('that quotes a 100 Continue is not changed', async () => {
+    const quoted = 'HTTP/1.1 100 Continue\r\n\r\n';
+    const { url } = await start(
+      await startSocket((socket) =>
+        socket.on('data', async () => {
+          for (const packet of [`HTTP/1.1 200 OK\r\ncontent-length: ${2 * quoted.length}\r\n\r\n`, quoted, quoted]) {
+            socket.write(packet);
+            await new Promise((resolve) => setTimeout(resolve, 30));
+          }
+        }),
+      ),
+    );
+    expect(await (await fetch(`${url}/v1/models`)).text()).toBe(quoted + quoted);
   });
 
   it('without a body comes without one', async () => {

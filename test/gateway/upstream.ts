@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
+import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from 'node:net';
 
 /** What an upstream got. */
 export interface Received {
@@ -55,6 +55,28 @@ export async function startRaw(
       const closed = once(server, 'close');
       server.close();
       server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+/** An upstream that answers in bytes of its own: it may speak bad HTTP, or none. */
+export async function startSocket(onSocket: (socket: Socket) => void): Promise<Pick<Upstream, 'url' | 'close'>> {
+  const sockets = new Set<Socket>();
+  const server = createTcpServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => {});
+    onSocket(socket);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      const closed = once(server, 'close');
+      server.close();
       await closed;
     },
   };

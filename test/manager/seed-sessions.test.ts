@@ -378,7 +378,7 @@ describe('ouro logging.rs', () => {
       await session.add(user('a'), reply('b'));
       session.manager.recordUsage({ promptTokens: 480, completionTokens: 20 });
     });
-    const { seq, time, view_tokens, ...event } = linesOf(directory).at(-1) ?? {};
+    const { crc32, seq, time, view_tokens, ...event } = linesOf(directory).at(-1) ?? {};
     expect(event).toEqual({
       type: 'token_usage',
       turn: 1,

@@ -179,7 +179,7 @@ describe('a damaged line in the middle', () => {
     const problems: Error[] = [];
     const again = await openChat({ directory, id: 'chat', onProblem: (problem) => problems.push(problem) });
     expect(again.messages()).toEqual(said(5).filter((_, i) => i !== 2));
-    expect(again.recovery).toMatchObject({ from: 'events', damagedLines: 1, missing: [4] });
+    expect(again.recovery).toMatchObject({ from: 'snapshot', damagedLines: 1, missing: [4] });
     expect(problems).toMatchObject([{ code: 'STORE_DAMAGED' }]);
     await again.close();
     expect(readFileSync(path('events.jsonl'), 'utf8')).toContain('\0\0\0');

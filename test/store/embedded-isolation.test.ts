@@ -91,7 +91,8 @@ describe('nothing outside the folder', () => {
       '1.journal',
       '1.journal.next',
       'current',
-      'current.next',
+      '1.current',
+      '2.current',
       'lock',
     ]) {
       const path = freshPath();

@@ -99,6 +99,8 @@ describe('createPostgresStore', () => {
     { schema: '' },
     { schema: 'x'.repeat(64) },
     { scheme: 'x' },
+    { timeoutMs: 0 },
+    { timeoutMs: Number.POSITIVE_INFINITY },
   ])('refuses %j', (options) => {
     expect(() => createPostgresStore({ pool, ...options } as never)).toThrow(
       expect.objectContaining({ code: 'BAD_OPTION' }),
@@ -181,6 +183,19 @@ describe('createPostgresStore', () => {
   });
 });
 
+describe('the secret', () => {
+  it('is one for all processes that make it at once, and a role that may only read finds it', async () => {
+    const name = newSchema();
+    const stores = Array.from({ length: 8 }, () => createPostgresStore({ pool: openPool({ max: 1 }), schema: name }));
+    const secrets = await Promise.all(stores.map((store) => store.secret()));
+    expect(new Set(secrets).size).toBe(1);
+    const { rows } = await pool.query(`SELECT tenant, secret FROM "${name}".secrets`);
+    expect(rows).toEqual([{ tenant: 'default', secret: secrets[0] }]);
+    const reader = openPool({ options: '-c default_transaction_read_only=on' });
+    expect(await createPostgresStore({ pool: reader, schema: name }).secret()).toBe(secrets[0]);
+  });
+});
+
 describe('migrations', () => {
   const versions = async (name: string) => (await pool.query(`SELECT version FROM "${name}".migrations`)).rows;
 
@@ -190,7 +205,7 @@ describe('migrations', () => {
       createPostgresStore({ pool: openPool({ max: 1 }), tenant: 'default', schema: name }),
     );
     await Promise.all(stores.map((store, i) => store.put(`text ${i}`, { session: 's' })));
-    expect(await versions(name)).toEqual([{ version: 1 }, { version: 2 }]);
+    expect(await versions(name)).toEqual([{ version: 1 }, { version: 2 }, { version: 3 }]);
     expect((await stores[0]?.stats())?.texts).toBe(8);
   });
 
@@ -222,17 +237,18 @@ describe('migrations', () => {
     await pool.query(`DROP ROLE "${role}"`);
   });
 
-  it('add the notes to a schema of the version before, and keep all that is in it', async () => {
+  it('add notes and secrets to a schema of the first version, and keep all that is in it', async () => {
     const name = newSchema();
     await createPostgresStore({ pool, schema: name }).put('kept', { session: 's' });
-    await pool.query(`DROP TABLE "${name}".notes`);
-    await pool.query(`DELETE FROM "${name}".migrations WHERE version = 2`);
+    await pool.query(`DROP TABLE "${name}".notes, "${name}".secrets`);
+    await pool.query(`DELETE FROM "${name}".migrations WHERE version > 1`);
     const store = createPostgresStore({ pool, schema: name });
     expect(await store.note('s', 'n')).toBe(undefined);
     await store.putNote({ session: 's', name: 'n', text: 'new' });
     expect(await store.note('s', 'n')).toBe('new');
     expect((await store.get(handleOf('kept')))?.text).toBe('kept');
-    expect(await versions(name)).toEqual([{ version: 1 }, { version: 2 }]);
+    expect(await store.secret()).toMatch(/^[0-9a-f]{64}$/);
+    expect(await versions(name)).toEqual([{ version: 1 }, { version: 2 }, { version: 3 }]);
   });
 
   it('refuse a schema from the future', async () => {

@@ -4,6 +4,7 @@ import { chownSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 
 /** A PostgreSQL server for the time of a test. */
 export interface PostgresServer {
@@ -11,10 +12,24 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
+/** A server of our own, which a test may kill and start again with the same data and port. */
+export interface OwnPostgresServer extends PostgresServer {
+  readonly port: number;
+  /** The processes of the server: the first one, and one for each connection. */
+  pids(): readonly number[];
+  /** Ends all its processes at once, as a crash does. */
+  kill(): Promise<void>;
+  /** Starts it again after `kill`. Resolves when it takes connections. */
+  start(): Promise<void>;
+}
+
 /** The server that PALIMPSEST_POSTGRES_URL names, or one of our own, whose programs come with `npm ci`. */
 export async function startPostgres(): Promise<PostgresServer> {
   const given = process.env.PALIMPSEST_POSTGRES_URL;
-  if (given) return { url: given, stop: async () => {} };
+  return given ? { url: given, stop: async () => {} } : startOwnPostgres();
+}
+
+export async function startOwnPostgres(): Promise<OwnPostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'palimpsest-postgres-'));
   const owner = otherThanRoot();
   if (owner) chownSync(folder, owner.uid, owner.gid);
@@ -26,20 +41,57 @@ export async function startPostgres(): Promise<PostgresServer> {
   // No socket: one in /tmp could meet that of another server.
   const settings = ['listen_addresses=127.0.0.1', 'unix_socket_directories=', `port=${port}`];
   const args = ['-D', data, ...settings.flatMap((setting) => ['-c', setting])];
-  const server = spawn(postgres, args, { ...owner, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+  let server: ChildProcess;
   const end = () => void server.kill('SIGQUIT');
+  const start = async (): Promise<void> => {
+    server = spawn(postgres, args, { ...owner, cwd: folder, stdio: ['ignore', 'ignore', 'pipe'] });
+    await untilReady(server);
+  };
+  const isRunning = (): boolean => server.exitCode === null && server.signalCode === null;
+  const pids = (): number[] => (isRunning() ? [server.pid as number, ...childrenOf(server.pid as number)] : []);
   process.once('exit', end);
-  await untilReady(server);
+  await start();
   return {
     url: `postgres://palimpsest@127.0.0.1:${port}/postgres`,
+    port,
+    pids,
+    start,
+    kill: async () => {
+      if (!isRunning()) return;
+      const all = pids();
+      const gone = once(server, 'exit');
+      for (const pid of all) kill(pid);
+      await gone;
+      // A process that is left would keep the next server from starting.
+      while (all.some(isAlive)) await setTimeout(10);
+    },
     stop: async () => {
       process.removeListener('exit', end);
-      const gone = once(server, 'exit');
+      const gone = isRunning() ? once(server, 'exit') : undefined;
       server.kill('SIGINT');
       await gone;
       rmSync(folder, { recursive: true, force: true });
     },
   };
+}
+
+function childrenOf(pid: number): number[] {
+  const { stdout } = spawnSync('ps', ['-o', 'pid=', '--ppid', String(pid)], { encoding: 'utf8' });
+  return stdout.split('\n').map(Number).filter(Boolean);
+}
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended meanwhile.
+  }
+}
+
+/** A process that ended and was not waited for yet does not count. */
+function isAlive(pid: number): boolean {
+  const { stdout } = spawnSync('ps', ['-o', 'stat=', '-p', String(pid)], { encoding: 'utf8' });
+  return /^[^Z\s]/.test(stdout.trim());
 }
 
 interface Owner {

@@ -18,6 +18,8 @@ const SHARE = 'a number above 0 and up to 1, such as 0.7';
 const PORT = 'a port of 0 to 65535';
 const share = z.number(SHARE).gt(0, SHARE).max(1, SHARE);
 const price = z.number('a number of 0 or more').min(0, 'a number of 0 or more');
+const GRACE = '0 to 86400000 milliseconds (a day)';
+const ORIGIN = 'an origin such as https://app.example';
 const ADDRESS = 'an http or https address';
 // Not the option protocol of z.url, which the JSON schema does not tell.
 const address = z.url({ error: ADDRESS, abort: true }).regex(/^https?:\/\//, ADDRESS);
@@ -174,6 +176,15 @@ export const configSchema = z
         allowed_hosts: about(
           z.array(text, 'a list of host names'),
           'Names by which it may be called, beside loopback.',
+        ),
+        allowed_origins: about(
+          z.array(z.string(ORIGIN).regex(/^[a-zA-Z][a-zA-Z0-9+.-]*:\/\/[^/?#\s*]+$/, ORIGIN), 'a list of origins'),
+          'Origins of web pages that may use it, beside its own: https://app.example',
+        ),
+        shutdown_grace_ms: about(
+          z.int(GRACE).min(0, GRACE).max(86_400_000, GRACE),
+          'How long exchanges with upstreams may take once it was told to stop. Event streams and half-sent requests end at once.',
+          30_000,
         ),
         upstreams: section({
           anthropic: about(address, 'In place of the official host.'),

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { PalimpsestError } from '../../errors.ts';
 import { isRecord } from '../../formats/lens.ts';
 import { nearest } from '../../options.ts';
+import { isTenant, TENANT_RULE } from '../../store/check-input.ts';
 import { LIMIT_FIELDS, limitOf, policyOf } from './config-options.ts';
 import { type Config, configSchema } from './config-schema.ts';
 
@@ -54,7 +55,7 @@ export function showProblem({ field, text, line }: ConfigProblem): string {
 export function readConfig(yaml: string): CheckedConfig {
   const lines = new LineCounter();
   const document = parseDocument(yaml, { lineCounter: lines, prettyErrors: false });
-  // A tag that nobody resolves is only a warning, but `!env KEY` would be taken for the text KEY.
+  // An unresolved tag is only a warning, but `!env KEY` would be taken for the text KEY.
   const broken = [...document.errors, ...document.warnings].map(
     ({ message, pos }): ConfigProblem => ({ field: '', text: message, line: lines.linePos(pos[0]).line }),
   );
@@ -77,7 +78,7 @@ export function checkConfig(value: unknown): CheckedConfig {
   return { config, problems: found.map(toProblem) };
 }
 
-/** What is wrong, and where. A key may hold a dot: `gpt-4.1` is one. */
+/** A problem and its place. A key may hold a dot: `gpt-4.1` is one. */
 interface Found {
   readonly path: readonly PropertyKey[];
   readonly text: string;
@@ -106,7 +107,7 @@ function check(value: unknown): Checked {
   const { issues } = parsed.error;
   const found = issues.flatMap((issue) => toFound(issue, given));
   const rest = withoutFields(given, found);
-  // What two fields say together is looked at once each of them is right.
+  // Fields are checked together once each of them is right.
   const more = issues.every(({ code }) => code === 'custom') ? checkTogether(rest as Config) : check(rest);
   const isPolicyWrong = found.some(({ path }) => path[0] === 'policy');
   return {
@@ -128,7 +129,8 @@ function withoutEmpty(value: unknown, schema: unknown = configSchema): unknown {
 function checkTogether(config: Config): Checked {
   const answer = withAnswer(config);
   const policy = withPolicy(answer.config);
-  return { config: policy.config, found: [...answer.found, ...policy.found] };
+  const tenants = withTenants(policy.config);
+  return { config: tenants.config, found: [...answer.found, ...policy.found, ...tenants.found] };
 }
 
 /** The answer and the margin must leave room for a request. A file that names no model may still have one in code. */
@@ -140,7 +142,23 @@ function withAnswer(config: Config): Checked {
   return { config: { ...config, model }, found: [{ path: ['model', 'max_output_tokens'], text }] };
 }
 
-/** What the makers of policies know about their options, they say themselves. */
+/** Tenants become folders and keys, and their tokens tell them apart. No token is shown. */
+function withTenants(config: Config): Checked {
+  const tokens = config.gateway?.tokens ?? {};
+  const owners = new Map(Object.entries(tokens).map(([tenant, token]) => [token, tenant]));
+  const found = Object.entries(tokens).flatMap(([tenant, token]): Found[] => {
+    const path = ['gateway', 'tokens', tenant];
+    if (!isTenant(tenant)) return [{ path, text: `Expected a tenant of ${TENANT_RULE} but found '${tenant}'` }];
+    const owner = owners.get(token);
+    return owner === tenant ? [] : [{ path, text: `Expected a token of its own but found that of ${owner}` }];
+  });
+  const { tenant } = config.store ?? {};
+  if (tenant !== undefined && !isTenant(tenant))
+    found.push({ path: ['store', 'tenant'], text: `Expected a tenant of ${TENANT_RULE} but found '${tenant}'` });
+  return { config: found.length === 0 ? config : (withoutFields(config, found) as Config), found };
+}
+
+/** The makers of policies check their options themselves. */
 function withPolicy(config: Config): Checked {
   try {
     policyOf(config);
@@ -174,7 +192,7 @@ function keysAt(path: readonly PropertyKey[]): readonly string[] {
   return Object.keys(shapeOf(schema) ?? {});
 }
 
-/** A field that is right, but stands in the wrong section. */
+/** The place of a known field that was found in the wrong section. */
 function placeOf(key: string, schema: unknown = configSchema, path = ''): string | undefined {
   for (const [name, inner] of Object.entries(shapeOf(schema) ?? {})) {
     const place = path === '' ? name : `${path}.${name}`;

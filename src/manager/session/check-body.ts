@@ -2,6 +2,7 @@ import { PalimpsestError } from '../../errors.ts';
 import { isRecord } from '../../formats/lens.ts';
 import { count, names, oneOf, positive, type Rule, rule, text } from '../../options.ts';
 import { isCut } from '../../plan/held-cut.ts';
+import { isKnownDamage } from './damage.ts';
 import type { Mask } from './session-event.ts';
 
 /** Throws for an event that could be written, but not be understood when it is read again. */
@@ -65,5 +66,10 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, Rule>>>> = {
   approval_required: { call_id: text, tool: text },
   approval_decision: { call_id: text },
   tools_skipped: { call_ids: names, reason: text },
-  checkpoint: { archive_bytes: count, state: rule('what a session amounts to', isState) },
+  damage_acknowledged: { lines: count, missing: listOf('a list of sequence numbers', count.check) },
+  checkpoint: {
+    damage: rule('known damage', (v) => v === undefined || isKnownDamage(v)),
+    archive_bytes: count,
+    state: rule('what a session amounts to', isState),
+  },
 };

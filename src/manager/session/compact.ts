@@ -1,19 +1,17 @@
 import { join } from 'node:path';
-import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
-import { readEvent } from './event-line.ts';
+import type { DiskFile } from '../../store/embedded/disk.ts';
+import { readEvent, toLine, unseal } from './event-line.ts';
 import { lastLine, type Place, readAt, readLines } from './lines.ts';
+import type { WrittenSession } from './open-log.ts';
 import { ARCHIVE, EVENTS } from './session-files.ts';
 import { writePieces } from './write-pieces.ts';
 
-const DRAFT = 'events.jsonl.new';
-
 /**
- * Appends to the archive every event that it does not have yet. Durable when it resolves; answers how long it is then.
- * Only so many bytes as the last checkpoint tells of are known to be sound: more was left by a crash.
+ * Appends to the archive every event that it does not have yet, and every damaged line. Durable when it resolves; answers how
+ * long it is then. The last checkpoint tells how many bytes belong to it: more was left by a crash, and is written again.
  */
 export async function archiveEvents(
-  disk: Disk,
-  folder: string,
+  { disk, folder, mayWrite }: WrittenSession,
   { events, soundBytes }: { readonly events: DiskFile; readonly soundBytes: number },
 ): Promise<number> {
   const path = join(folder, ARCHIVE);
@@ -21,6 +19,7 @@ export async function archiveEvents(
   const archive = disk.open(path, isNew ? 'create' : 'write');
   let size: number;
   try {
+    mayWrite();
     const { position, seq } = archiveEnd(archive, soundBytes);
     archive.truncate(position);
     try {
@@ -38,28 +37,36 @@ export async function archiveEvents(
   return size;
 }
 
-/** Where the last sound line of an archive ends, and which event it is. */
+/** Where an archive ends, and the last event that can be read in it. Damaged lines before the end stay. */
 export function archiveEnd(archive: DiskFile, soundBytes: number): { readonly position: number; readonly seq: number } {
-  for (let position = Math.min(archive.size(), soundBytes); position > 0; ) {
-    const line = lastLine(archive, position);
-    if (!line) break;
+  const end = Math.min(archive.size(), soundBytes);
+  let position = end;
+  for (let line = lastLine(archive, end); line; line = lastLine(archive, line.offset)) {
+    // Half a line, in an archive of which it is not known how long it was.
+    if (!line.isWhole && end < soundBytes) position = line.offset;
     const seq = line.isWhole ? seqOf(line.text) : undefined;
-    if (seq !== undefined) return { position: line.offset + line.bytes, seq };
-    position = line.offset;
+    if (seq !== undefined) return { position, seq };
   }
-  return { position: 0, seq: 0 };
+  return { position, seq: 0 };
 }
 
+/** Lines of the first format get a checksum here. */
 function* linesAfter(events: DiskFile, seq: number): Generator<Buffer> {
-  for (const line of readLines(events, 0))
-    if ((seqOf(line.text) ?? Number.POSITIVE_INFINITY) > seq) yield readAt(events, line);
+  for (const line of readLines(events, 0)) {
+    const found = line.isWhole ? seqOf(line.text) : undefined;
+    if (found === undefined) yield readAt(events, line);
+    else if (found > seq) yield Buffer.from(toLine(line.text));
+  }
 }
 
-/** It stands first in every line that nobody else wrote. */
+/** Undefined for a line that is damaged. */
 function seqOf(line: string): number | undefined {
-  const found = /^\{"seq":(\d+),/.exec(line)?.[1];
-  return found === undefined ? readEvent(line)?.event.seq : Number(found);
+  const found = SEQ.exec(line)?.[1];
+  if (found === undefined) return readEvent(line)?.event.seq;
+  return unseal(line) === undefined ? undefined : Number(found);
 }
+
+const SEQ = /^\{"crc32":"[0-9a-f]{8}","seq":(\d+),/;
 
 /** A log that is to take the place of the old one. */
 export interface Rewritten {
@@ -77,11 +84,10 @@ interface RewriteOptions {
 
 /** Writes a log with only these lines and one more, beside the old one. Durable when it resolves. */
 export async function rewriteEvents(
-  disk: Disk,
-  folder: string,
+  { disk, folder, draftSuffix }: WrittenSession,
   { events, kept, last }: RewriteOptions,
 ): Promise<Rewritten> {
-  const draft = join(folder, DRAFT);
+  const draft = join(folder, `${EVENTS}${draftSuffix}`);
   disk.remove(draft);
   const file = disk.open(draft, 'create');
   const places = new Map<number, Place>();
@@ -99,9 +105,15 @@ export async function rewriteEvents(
 }
 
 /** Puts the new log in the place of the old one. Where it fails, `hasMoved` tells which of the two now has the name. */
-export async function replaceEvents(disk: Disk, folder: string): Promise<{ hasMoved: boolean; error?: Error }> {
-  const draft = join(folder, DRAFT);
+export async function replaceEvents({
+  disk,
+  folder,
+  draftSuffix,
+  mayWrite,
+}: WrittenSession): Promise<{ hasMoved: boolean; error?: Error }> {
+  const draft = join(folder, `${EVENTS}${draftSuffix}`);
   try {
+    mayWrite();
     await disk.rename(draft, join(folder, EVENTS));
     return { hasMoved: true };
   } catch (error) {
@@ -112,8 +124,11 @@ export async function replaceEvents(disk: Disk, folder: string): Promise<{ hasMo
 function* movedTo(events: DiskFile, kept: readonly Place[], places: Map<number, Place>): Generator<Buffer> {
   let offset = 0;
   for (const place of kept) {
-    places.set(place.offset, { offset, bytes: place.bytes });
-    offset += place.bytes;
-    yield readAt(events, place);
+    const bytes = readAt(events, place);
+    const line = [bytes.subarray(0, -1), bytes].map(String).find((text) => seqOf(text) !== undefined);
+    const moved = line === undefined ? bytes : Buffer.from(toLine(line));
+    places.set(place.offset, { offset, bytes: moved.length });
+    offset += moved.length;
+    yield moved;
   }
 }

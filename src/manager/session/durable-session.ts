@@ -1,9 +1,8 @@
-import { dirname, join } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
 import type { Format } from '../../message.ts';
 import type { Cut } from '../../plan/held-cut.ts';
 import type { Hidden } from '../../plan/ledger/hidden.ts';
-import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
+import type { DiskFile } from '../../store/embedded/disk.ts';
 import type { MaskOptions } from '../context-action.ts';
 import type { MessageWriter } from '../message-writer.ts';
 import { sessionContinuity } from '../notices.ts';
@@ -13,16 +12,18 @@ import { renderLimits, type SessionParts } from '../session-settings.ts';
 import type { ToolCall, ToolResult } from '../tool-call.ts';
 import { checkLogged } from './check-logged.ts';
 import { Conversation } from './conversation.ts';
+import { type Damage, damageFound } from './damage.ts';
 import { EventLog } from './event-log.ts';
 import type { Place } from './lines.ts';
+import { openLog } from './open-log.ts';
 import { readEvents } from './read-events.ts';
 import { type Recovered, recover } from './recover.ts';
 import { resultEvents } from './result-events.ts';
 import type { EventOptions, MaskReport, Recovery, Session } from './session.ts';
 import type { EventBody, LoggedEvent, SessionEvent, SessionStatus } from './session-event.ts';
-import { EVENTS } from './session-files.ts';
 import { SessionManager } from './session-manager.ts';
 import { type HiddenStore, storeHidden } from './store-hidden.ts';
+import { SyncMark } from './sync-mark.ts';
 import { TurnRecorder } from './turn-recorder.ts';
 import { Upkeep, type UpkeepOptions } from './upkeep.ts';
 import { withAuthor, writeSummaries } from './write-summaries.ts';
@@ -48,6 +49,8 @@ export class DurableSession<M> implements Session<M> {
   readonly #conversation: Conversation<M>;
   readonly #log: EventLog<M>;
   readonly #upkeep: Upkeep<M>;
+  readonly #mark: SyncMark;
+  readonly #damage: Damage;
   readonly #stored: Set<string>;
   readonly #recorder: TurnRecorder<M>;
   #manager: SessionManager<M>;
@@ -65,6 +68,8 @@ export class DurableSession<M> implements Session<M> {
     this.#stored = parts.stored;
     this.#recorder = new TurnRecorder({ ...options, format: this.format }, parts.conversation);
     this.#recovery = { ...parts.recovered.recovery, answeredCalls: 0 };
+    this.#damage = parts.recovered.damage;
+    this.#mark = parts.mark;
     const { now, mayWrite, onProblem } = options;
     this.#log = new EventLog<M>({
       file: parts.file,
@@ -72,6 +77,7 @@ export class DurableSession<M> implements Session<M> {
       now,
       mayWrite,
       onProblem,
+      onSynced: (seq) => this.#mark.write(seq),
       onDurable: (event, place) => this.#apply(event, place),
       afterBatch: () => this.#upkeep.run(),
     });
@@ -80,6 +86,7 @@ export class DurableSession<M> implements Session<M> {
       log: this.#log,
       format: this.format.name,
       archiveBytes: parts.recovered.archiveBytes,
+      damage: parts.recovered.damage,
       storeHidden: () => this.#storeHidden([]),
     });
     this.#manager = this.#newManager();
@@ -87,14 +94,15 @@ export class DurableSession<M> implements Session<M> {
 
   static async open<M>(options: DurableOptions<M>): Promise<DurableSession<M>> {
     const { disk, folder } = options;
-    const file = await openLog(disk, folder);
+    const file = await openLog(options);
     try {
       const conversation = new Conversation(options.conversation);
       const stored = new Set<string>();
       const between = () => storeHidden(options, conversation, { stored, atLeastChars: MOST_WAITING_CHARS });
       const recovered = await recover({ disk, folder, file, conversation, between });
       checkFormat(options, recovered);
-      const session = new DurableSession(options, { conversation, stored, recovered, file });
+      const mark = await SyncMark.create(options, recovered.end.seq);
+      const session = new DurableSession(options, { conversation, stored, recovered, file, mark });
       await session.#begin(recovered);
       return session;
     } catch (error) {
@@ -190,7 +198,13 @@ export class DurableSession<M> implements Session<M> {
 
   async *events(options: EventOptions = {}): AsyncGenerator<SessionEvent<M>> {
     await this.#log.flush();
-    yield* readEvents<M>(this.#options.disk, this.directory, options);
+    yield* readEvents<M>(this.#options.disk, this.directory, {
+      ...options,
+      onDamage: (lines) => {
+        this.#damage.lines = Math.max(this.#damage.lines, lines);
+        this.#options.onProblem(damageFound(this.id, { lines }));
+      },
+    });
   }
 
   pendingApprovals(): { callId: string; tool: string; arguments?: unknown }[] {
@@ -201,6 +215,12 @@ export class DurableSession<M> implements Session<M> {
     await this.#change([{ type: 'reset' }]);
     await this.#recordTurns();
     this.#manager = this.#newManager();
+  }
+
+  async acknowledgeDamage(): Promise<void> {
+    if (!this.#damage.isOpen) return;
+    const { lines, missing } = this.#damage;
+    await this.#log.append([{ type: 'damage_acknowledged', lines, missing }]);
   }
 
   async compact(): Promise<void> {
@@ -216,18 +236,21 @@ export class DurableSession<M> implements Session<M> {
     this.#log.seal();
     try {
       await this.#log.flush();
-      await this.#log.exclusively(() => this.#upkeep.trySnapshot());
+      await this.#log.exclusively(async () => {
+        if (await this.#upkeep.trySnapshot()) this.#mark.remove();
+      });
     } finally {
+      this.#mark.close();
       this.#log.close();
       this.#options.onClose();
     }
   }
 
   /** A new log begins with its first event; in an old one nobody executes the calls any more that are still open. */
-  async #begin({ end }: Recovered): Promise<void> {
+  async #begin({ recovery }: Recovered): Promise<void> {
     const { id, openCalls } = this.#options;
     this.#reportDamage();
-    if (end.seq === 0) await this.#log.append([{ type: 'session_start', id, format: this.format.name }]);
+    if (recovery.from === 'nothing') await this.#log.append([{ type: 'session_start', id, format: this.format.name }]);
     // A reply is answered as a whole: while one of its calls waits for a person, none of them was made.
     if (openCalls === 'keep' || this.#conversation.approvals().size > 0) return;
     const skipped = this.#conversation.skipped();
@@ -241,9 +264,7 @@ export class DurableSession<M> implements Session<M> {
   #reportDamage(): void {
     const { damagedLines, missing } = this.#recovery;
     if (damagedLines === 0 && missing.length === 0) return;
-    const lost = missing.length === 0 ? '' : `, and events missing (${missing.slice(0, 10).join(', ')})`;
-    const text = `Expected a log without damage but found ${damagedLines} lines that are no events${lost}; the rest is there`;
-    this.#options.onProblem(new PalimpsestError('STORE_DAMAGED', text));
+    this.#options.onProblem(damageFound(this.id, { lines: damagedLines, missing }));
   }
 
   /** Answers how many calls that were. */
@@ -293,6 +314,7 @@ export class DurableSession<M> implements Session<M> {
     const isForgetting =
       type === 'session_restart' || type === 'reset' || (type === 'message' && this.#conversation.isFull);
     if (isForgetting) this.#recorder.keep();
+    if (type === 'damage_acknowledged') this.#damage.take(event);
     this.#upkeep.take(event);
     this.#conversation.apply(event, place);
   }
@@ -333,23 +355,10 @@ interface Parts<M> {
   readonly stored: Set<string>;
   readonly recovered: Recovered;
   readonly file: DiskFile;
+  readonly mark: SyncMark;
 }
 
 const INTERRUPTED = 'Error: tool execution interrupted by server restart';
-
-/** Its name may be new, or that of a compacted log, and a process was killed before it could sync it. */
-async function openLog(disk: Disk, folder: string): Promise<DiskFile> {
-  const path = join(folder, EVENTS);
-  const file = disk.open(path, disk.exists(path) ? 'write' : 'create');
-  try {
-    if (file.size() === 0) await disk.syncFolder(dirname(folder));
-    await disk.syncFolder(folder);
-    return file;
-  } catch (error) {
-    file.close();
-    throw error;
-  }
-}
 
 function checkFormat<M>({ writer, id }: DurableOptions<M>, { format }: Recovered): void {
   const { name } = writer.format;

@@ -1,3 +1,4 @@
+import { crc32 } from 'node:zlib';
 import { PalimpsestError } from '../../errors.ts';
 import { sessionLimits } from '../../limits.ts';
 import { checkBody, isBody } from './check-body.ts';
@@ -40,17 +41,49 @@ function toJson(body: object): string | undefined {
   }
 }
 
-/** One line: sequence number and time come first. */
-export function writeLine(body: string, { seq, time, batch }: LineStamp): string {
+/** An event as JSON: sequence number and time come first. */
+export function stampBody(body: string, { seq, time, batch }: LineStamp): string {
   const together = batch === seq ? '' : `"batch":${batch},`;
-  return `{"seq":${seq},"time":"${time}",${together}${body.slice(1)}\n`;
+  return `{"seq":${seq},"time":"${time}",${together}${body.slice(1)}`;
 }
 
-/** Undefined for what is no event. */
+/** Puts the checksum of all that follows it in front: one flipped bit anywhere in the line is noticed. */
+export const seal = (fields: string): string => `${CHECKSUM}${hex(crc32(fields))}",${fields}`;
+
+/** How a line begins that has a checksum. */
+export const CHECKSUM = '{"crc32":"';
+
+const SEALED = /^\{"crc32":"([0-9a-f]{8})",(?="seq")/;
+const SEAL_CHARS = CHECKSUM.length + 10;
+/** Lines of the first format have no checksum. No flipped bit makes a sealed line look like one. */
+const UNSEALED = /^\s*\{\s*"seq"/;
+
+const hex = (checksum: number): string => checksum.toString(16).padStart(8, '0');
+
+/** The JSON of a line without its checksum; undefined where the two do not fit. */
+export function unseal(line: string): string | undefined {
+  const found = SEALED.exec(line)?.[1];
+  if (found === undefined) return UNSEALED.test(line) ? line : undefined;
+  const fields = line.slice(SEAL_CHARS);
+  return hex(crc32(fields)) === found ? `{${fields}` : undefined;
+}
+
+/** An event as a line, with its checksum and its end. */
+export function toLine(event: string): string {
+  return `${SEALED.test(event) ? event : seal(event.trim().slice(1).trimStart())}\n`;
+}
+
+/** Undefined for a line that is damaged, or no event. */
 export function readEvent<M>(line: string): ReadEvent<M> | undefined {
+  const json = unseal(line);
+  return json === undefined ? undefined : parseEvent(json);
+}
+
+/** Reads what `stampBody` wrote. */
+export function parseEvent<M>(json: string): ReadEvent<M> | undefined {
   let value: Partial<SessionEvent<M>> & { batch?: unknown };
   try {
-    value = decodeValue(line) as typeof value;
+    value = decodeValue(json) as typeof value;
   } catch {
     return undefined;
   }

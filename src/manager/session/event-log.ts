@@ -1,6 +1,6 @@
 import { PalimpsestError } from '../../errors.ts';
 import type { DiskFile } from '../../store/embedded/disk.ts';
-import { encodeBody, readEvent, writeLine } from './event-line.ts';
+import { encodeBody, parseEvent, stampBody, toLine } from './event-line.ts';
 import type { Place } from './lines.ts';
 import type { EventBody, SessionEvent } from './session-event.ts';
 import { writePieces } from './write-pieces.ts';
@@ -16,8 +16,10 @@ export interface EventLogOptions<M> {
   readonly file: DiskFile;
   readonly end: LogEnd;
   readonly now: () => number;
-  /** Throws where another process has taken over. */
+  /** Throws where another process has taken over. Asked before a write, and again between its sync and its acknowledgement. */
   readonly mayWrite: () => void;
+  /** Told of the last event that is durable, before it is acknowledged. */
+  readonly onSynced: (seq: number) => void;
   /** Told of each event once it is durable, in order. */
   readonly onDurable: (event: SessionEvent<M>, place: Place) => void;
   /** Called when a batch is durable, before the next is begun. */
@@ -127,6 +129,7 @@ export class EventLog<M> {
     this.#file.close();
     this.#file = file;
     this.#end = end;
+    this.#options.onSynced(end.seq);
   }
 
   /** From now on nothing is taken. What is waiting can still be written. */
@@ -179,18 +182,21 @@ export class EventLog<M> {
     this.#check();
     const { position, seq } = this.#end;
     const time = this.#nextTime();
-    const lines = bodies.map((body, i) => writeLine(body, { seq: seq + 1 + i, time, batch: seq + 1 }));
+    const events = bodies.map((body, i) => stampBody(body, { seq: seq + 1 + i, time, batch: seq + 1 }));
+    const lines = events.map(toLine);
     const end = this.#put(lines, position);
     await this.#sync();
+    this.#check();
     this.#end = { position: end, seq: seq + lines.length, time };
-    this.#tell(lines, placesOf(lines, position));
+    this.#options.onSynced(this.#end.seq);
+    this.#tell(events, placesOf(lines, position));
   }
 
   /** What the events amount to must not differ from what is on disk. */
-  #tell(lines: readonly string[], places: readonly Place[]): void {
+  #tell(events: readonly string[], places: readonly Place[]): void {
     try {
-      for (const [i, line] of lines.entries()) {
-        const read = readEvent<M>(line);
+      for (const [i, event] of events.entries()) {
+        const read = parseEvent<M>(event);
         if (read) this.#options.onDurable(read.event, places[i] as Place);
       }
     } catch (error) {

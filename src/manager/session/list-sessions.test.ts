@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { never } from '../../plan/policies/never.ts';
@@ -221,6 +230,39 @@ describe('sweepSessions', () => {
     const swept = await sweepSessions({ directory, now: () => 30 * DAY });
     expect(swept).toMatchObject({ expired: ['a', 'c'], failed: [{ id: 'b', error: { code: 'BAD_OPTION' } }] });
     expect((await sweepSessions({ directory, now: () => 60 * DAY, remove: true })).removed).toEqual(['a', 'b', 'c']);
+  });
+
+  it('ends a session whose clock once was years ahead, by when its log was last written', async () => {
+    const directory = freshFolder();
+    for (const id of ['old', 'young']) {
+      let at = Date.UTC(2090, 0, 1);
+      const session = await openChat({ directory, id, now: () => at });
+      at = Date.UTC(2026, 0, 1);
+      await session.add(user(`in ${id}`));
+      await session.close();
+    }
+    const today = Date.UTC(2026, 0, 9);
+    for (const [id, days] of [
+      ['old', 8],
+      ['young', 6],
+    ] as const) {
+      const written = new Date(today - days * DAY);
+      utimesSync(join(directory, id, 'events.jsonl'), written, written);
+    }
+    expect((await sweepSessions({ directory, now: () => today })).expired).toEqual(['old']);
+    expect((await sweepSessions({ directory, now: () => today + 2 * DAY })).expired).toEqual(['young']);
+  });
+
+  it('ends one whose log and file both are from the future, as long after the first sweep that saw it', async () => {
+    const directory = freshFolder();
+    const session = await openChat({ directory, id: 'a', now: () => Date.UTC(2090, 0, 1) });
+    await session.close();
+    const later = new Date(Date.UTC(2090, 0, 1));
+    utimesSync(join(directory, 'a/events.jsonl'), later, later);
+    const today = Date.UTC(2026, 0, 9);
+    expect((await sweepSessions({ directory, now: () => today })).expired).toEqual([]);
+    expect((await sweepSessions({ directory, now: () => today + 6 * DAY })).expired).toEqual([]);
+    expect((await sweepSessions({ directory, now: () => today + 8 * DAY })).expired).toEqual(['a']);
   });
 
   it('refuses hours that are none', async () => {

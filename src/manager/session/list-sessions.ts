@@ -2,8 +2,7 @@ import { type Dirent, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Disk, nodeDisk } from '../../store/embedded/disk.ts';
 import { checkSession } from '../../store/store.ts';
-import { readEvent } from './event-line.ts';
-import { lastLine, readLines } from './lines.ts';
+import { lastPart, readLog } from './read-log.ts';
 import type { SessionEvent, SessionStatus } from './session-event.ts';
 import { EVENTS } from './session-files.ts';
 import { sessionsDirectory, unusable } from './session-folder.ts';
@@ -67,11 +66,12 @@ function readInfo(disk: Disk, folder: string, id: string): SessionInfo | undefin
   const file = disk.open(path, 'read');
   try {
     const start = knownInfo(disk, folder, id);
-    const isSound = start.offset <= file.size() && seqAt(lastLine(file, start.offset)?.text) === start.info.events;
+    const last = start.offset <= file.size() ? lastPart(file, start.offset) : undefined;
+    const isSound = last?.kind === 'event' && last.event.seq === start.info.events;
     const { offset, info } = isSound ? start : { offset: 0, info: nothingKnown(id) };
     let found = info;
-    for (const { text, isWhole } of readLines(file, offset)) {
-      const event = isWhole ? readEvent<unknown>(text)?.event : undefined;
+    for (const part of readLog<unknown>(file, offset)) {
+      const event = part.kind === 'event' && part.isWhole ? part.event : undefined;
       if (event && event.seq > found.events)
         found = { ...found, ...changesBy(event), events: event.seq, lastActive: event.time };
     }
@@ -80,8 +80,6 @@ function readInfo(disk: Disk, folder: string, id: string): SessionInfo | undefin
     file.close();
   }
 }
-
-const seqAt = (line: string | undefined): number => readEvent(line ?? '')?.event.seq ?? 0;
 
 const nothingKnown = (id: string): SessionInfo => ({
   id,

@@ -2,15 +2,21 @@ import { join } from 'node:path';
 import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
 import { readEvent } from './event-line.ts';
 import { readLines } from './lines.ts';
+import { readLog } from './read-log.ts';
 import type { EventOptions } from './session.ts';
 import type { SessionEvent } from './session-event.ts';
 import { ARCHIVE, EVENTS } from './session-files.ts';
+
+export interface ReadEventsOptions extends EventOptions {
+  /** Told of damaged lines that nobody acknowledged, once all events were read. */
+  readonly onDamage: (lines: number) => void;
+}
 
 /** The events of a session, from its archive and its log, each once and in order. No lock is needed. */
 export async function* readEvents<M>(
   disk: Disk,
   folder: string,
-  { afterSeq = 0, types }: EventOptions = {},
+  { afterSeq = 0, types, onDamage }: ReadEventsOptions,
 ): AsyncGenerator<SessionEvent<M>> {
   const files: DiskFile[] = [];
   const open = (name: string): DiskFile | undefined => {
@@ -20,35 +26,61 @@ export async function* readEvents<M>(
     files.push(file);
     return file;
   };
+  const seen = { damagedLines: 0, acknowledged: 0 };
   try {
     // The log first: what a compaction moves between the two is then read twice rather than never.
     const log = open(EVENTS);
     const archiveBytes = log ? soundArchive(log) : 0;
     const archive = archiveBytes > 0 ? open(ARCHIVE) : undefined;
     let last = afterSeq;
-    for (const [file, to] of [[archive, archiveBytes] as const, [log, undefined] as const]) {
-      if (!file) continue;
-      for (const { text, isWhole } of readLines(file, 0, to)) {
-        const event = isWhole ? readEvent<M>(text)?.event : undefined;
-        if (!event || event.seq <= last) continue;
-        last = event.seq;
-        if (types ? types.includes(event.type) : event.type !== 'checkpoint') yield event;
-      }
+    for (const event of merged<M>(eventsIn<M>(archive, seen, archiveBytes), eventsIn<M>(log, seen))) {
+      if (event.type === 'damage_acknowledged') seen.acknowledged = Math.max(seen.acknowledged, event.lines);
+      if (event.seq <= last) continue;
+      last = event.seq;
+      if (types ? types.includes(event.type) : event.type !== 'checkpoint') yield event;
     }
   } finally {
     for (const file of files) file.close();
   }
+  if (seen.damagedLines > seen.acknowledged) onDamage(seen.damagedLines);
 }
 
-const FIRST = /^\{"seq":1,/;
-const CHECKPOINT = /^\{"seq":\d+,"time":"[^"]*",(?:"batch":\d+,)?"type":"checkpoint"/;
+/** Two lists in order of their numbers as one. A line that a compaction kept is in both: one may be damaged. */
+function* merged<M>(archive: Iterator<SessionEvent<M>>, log: Iterator<SessionEvent<M>>): Generator<SessionEvent<M>> {
+  let [archived, logged] = [archive.next(), log.next()];
+  while (!archived.done || !logged.done) {
+    if (!archived.done && (logged.done || archived.value.seq <= logged.value.seq)) {
+      yield archived.value;
+      archived = archive.next();
+    } else if (!logged.done) {
+      yield logged.value;
+      logged = log.next();
+    }
+  }
+}
+
+function* eventsIn<M>(
+  file: DiskFile | undefined,
+  seen: { damagedLines: number },
+  to?: number,
+): Generator<SessionEvent<M>> {
+  if (!file) return;
+  for (const part of readLog<M>(file, 0, to)) {
+    if (part.kind === 'event' && part.isWhole) yield part.event;
+    // The last line may be one that is being written.
+    else if (part.kind === 'damage' && part.isWhole) seen.damagedLines += 1;
+  }
+}
 
 /** How much of the archive was synced when the log was last rewritten: all, where what tells so is damaged. */
 function soundArchive(log: DiskFile): number {
   for (const { text } of readLines(log, 0)) {
-    if (FIRST.test(text)) return 0;
-    const event = CHECKPOINT.test(text) ? readEvent(text)?.event : undefined;
+    const event = FIRST.test(text) || CHECKPOINT.test(text) ? readEvent(text)?.event : undefined;
+    if (event?.seq === 1) return 0;
     if (event?.type === 'checkpoint') return event.archive_bytes;
   }
   return Number.MAX_SAFE_INTEGER;
 }
+
+const FIRST = /^\{(?:"crc32":"[0-9a-f]{8}",)?"seq":1,/;
+const CHECKPOINT = /^\{(?:"crc32":"[0-9a-f]{8}",)?"seq":\d+,"time":"[^"]*",(?:"batch":\d+,)?"type":"checkpoint"/;

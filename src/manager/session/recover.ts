@@ -3,13 +3,15 @@ import { PalimpsestError } from '../../errors.ts';
 import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
 import { archiveEnd } from './compact.ts';
 import type { Conversation, ConversationState } from './conversation.ts';
-import { type ReadEvent, readEvent } from './event-line.ts';
+import { Damage } from './damage.ts';
 import type { LogEnd } from './event-log.ts';
-import { type Line, lastLine, type Place, readAt, readLines, readPieces } from './lines.ts';
+import { type Place, readAt, readPieces } from './lines.ts';
+import { type Located, type LogPart, lastPart, type NoEvent, readEventAt, readLog } from './read-log.ts';
 import type { Recovery } from './session.ts';
 import type { Checkpoint, SessionEvent } from './session-event.ts';
 import { ARCHIVE, EVENTS, SNAPSHOT, TORN } from './session-files.ts';
 import { readSnapshot, type Snapshot } from './snapshot.ts';
+import { readSyncMark } from './sync-mark.ts';
 import { writePieces } from './write-pieces.ts';
 
 export interface RecoverOptions<M> {
@@ -29,50 +31,81 @@ export interface Recovered {
   readonly format: string | undefined;
   /** How much of the archive is known to be sound. */
   readonly archiveBytes: number;
+  /** Damage that is still there, or was. */
+  readonly damage: Damage;
 }
 
 /** Brings a conversation to where its log ends: from the snapshot if that is sound, else from the events alone. */
 export async function recover<M>(options: RecoverOptions<M>): Promise<Recovered> {
-  const { snapshot, problem } = loadSnapshot(options);
-  const replay = new Replay(options, snapshot);
+  const start = loadSnapshot(options);
+  const acknowledged = Math.max(start.seq, readSyncMark(options.disk, options.folder));
+  const replay = new Replay(options, { ...start, acknowledged });
   await replay.run();
-  return replay.result(problem);
+  return replay.result(start.problem);
 }
 
-function loadSnapshot<M>({ disk, folder, file, conversation }: RecoverOptions<M>): {
-  snapshot?: Snapshot<M>;
-  problem?: string;
-} {
+interface Start<M> {
+  /** The last event that the snapshot covers, also where it cannot be used: they were all synced before it was written. */
+  readonly seq: number;
+  readonly snapshot?: Snapshot<M>;
+  readonly damage: Damage;
+  readonly problem?: string;
+}
+
+function loadSnapshot<M>({ disk, folder, file, conversation }: RecoverOptions<M>): Start<M> {
+  let seq = 0;
   try {
     const snapshot = readSnapshot<M>(disk, folder);
-    if (!snapshot) return {};
-    const found = findMessages(file, snapshot);
+    if (!snapshot) return { seq, damage: new Damage() };
+    seq = snapshot.seq;
+    const { found, damage } = findMessages(file, snapshot);
     const state = { ...snapshot.state, messages: snapshot.messages.map(([key]) => key) };
     conversation.load(state, (key) => found.get(key));
-    return { snapshot };
+    return { seq, snapshot, damage };
   } catch (error) {
     conversation.clear();
-    return { problem: `${SNAPSHOT} cannot be used: ${(error as Error).message}` };
+    return { seq, damage: new Damage(), problem: `${SNAPSHOT} cannot be used: ${(error as Error).message}` };
   }
 }
 
-/** The messages that a snapshot names. Throws where the log is not the one it was made of. */
-function findMessages<M>(
-  file: DiskFile,
-  { seq, offset, messages }: Snapshot<M>,
-): Map<string, { message: M; place: Place }> {
-  const last = offset <= file.size() ? lastLine(file, offset) : undefined;
-  if (!last?.isWhole || readEvent(last.text)?.event.seq !== seq)
-    throw new Error(`expected event ${seq} to end at byte ${offset} of ${EVENTS}, but it does not`);
+interface FoundMessages<M> {
+  readonly found: ReadonlyMap<string, { message: M; place: Place }>;
+  readonly damage: Damage;
+}
+
+/** The messages that a snapshot names, without those that are damaged. Throws where the log is not the one it was made of. */
+function findMessages<M>(file: DiskFile, { seq, offset, messages, damage: known }: Snapshot<M>): FoundMessages<M> {
+  const damage = new Damage();
+  if (known) damage.add(known);
+  const found = new Map<string, { message: M; place: Place }>();
   const read = new Map<number, SessionEvent<M> | undefined>();
-  return new Map(
-    messages.map(([key, place]) => {
-      if (!read.has(place.offset)) read.set(place.offset, readEvent<M>(readAt(file, place).toString('utf8'))?.event);
-      const message = messagesOf(read.get(place.offset)).find((found) => found.key === key)?.message;
-      if (message === undefined) throw new Error(`expected message ${key} at byte ${place.offset} of ${EVENTS}`);
-      return [key, { message, place }] as const;
-    }),
-  );
+  for (const [key, place] of messages) {
+    if (!read.has(place.offset)) read.set(place.offset, readEventAt<M>(file, place)?.event);
+    const event = read.get(place.offset);
+    const message = messagesOf(event).find((other) => other.key === key)?.message;
+    if (message !== undefined) found.set(key, { message, place });
+    else if (!event && isLine(file, place)) noteDamage(damage, Number.parseInt(key, 10));
+    else throw new Error(`expected message ${key} at byte ${place.offset} of ${EVENTS}`);
+  }
+  const last = offset <= file.size() ? lastPart<M>(file, offset) : undefined;
+  if (last?.kind === 'damage' && last.isWhole) noteDamage(damage, seq);
+  else if (last?.kind !== 'event' || last.event.seq !== seq)
+    throw new Error(`expected event ${seq} to end at byte ${offset} of ${EVENTS}, but it does not`);
+  return { found, damage };
+}
+
+/** A place in the middle of a line is one of another log. */
+function isLine(file: DiskFile, { offset, bytes }: Place): boolean {
+  const before = offset === 0 ? NEWLINE : readAt(file, { offset: offset - 1, bytes: 1 })[0];
+  const line = readAt(file, { offset, bytes });
+  return before === NEWLINE && line.length === bytes && line.indexOf(NEWLINE) === bytes - 1;
+}
+
+/** One event has one line. */
+function noteDamage(damage: Damage, seq: number): void {
+  if (damage.isMissing(seq)) return;
+  damage.lines += 1;
+  damage.miss(seq, seq + 1);
 }
 
 function messagesOf<M>(event: SessionEvent<M> | undefined): { key: string; message: M }[] {
@@ -81,12 +114,8 @@ function messagesOf<M>(event: SessionEvent<M> | undefined): { key: string; messa
   return event.messages.map((message, i) => ({ key: `${event.seq}.${i}`, message }));
 }
 
-interface Located<M> extends ReadEvent<M> {
-  readonly place: Place;
-}
-
-/** Something that is no event. Until it is known whether it was ever synced, what follows waits. */
-interface Damage<M> {
+/** Damage behind the last event that is known to be acknowledged. What follows waits until a later batch proves its sync. */
+interface Doubtful<M> {
   readonly offset: number;
   readonly expected: number;
   readonly lines: number;
@@ -96,33 +125,40 @@ interface Damage<M> {
 class Replay<M> {
   readonly #options: RecoverOptions<M>;
   readonly #snapshot: Snapshot<M> | undefined;
+  /** Events up to this one were acknowledged: of their lines, none is cut off. */
+  readonly #acknowledged: number;
+  readonly #damage: Damage;
   #end: LogEnd;
   #format: string | undefined;
   #archiveBytes: number;
   #events = 0;
-  #damagedLines = 0;
+  #cutLines = 0;
   #tornBytes = 0;
-  readonly #missing: number[] = [];
-  #damage: Damage<M> | undefined;
+  #doubtful: Doubtful<M> | undefined;
   /** What stands before the checkpoint in a compacted log: messages to which it refers. */
   #prologue: Located<M>[] | undefined;
 
-  constructor(options: RecoverOptions<M>, snapshot: Snapshot<M> | undefined) {
+  constructor(options: RecoverOptions<M>, { snapshot, damage, acknowledged }: Start<M> & { acknowledged: number }) {
     this.#options = options;
     this.#snapshot = snapshot;
+    this.#acknowledged = acknowledged;
+    this.#damage = damage;
     this.#format = snapshot?.format;
     this.#archiveBytes = snapshot?.archive_bytes ?? 0;
     this.#end = { position: snapshot?.offset ?? 0, seq: snapshot?.seq ?? 0, time: snapshot?.time ?? '' };
   }
 
   async run(): Promise<void> {
-    let lines = 0;
-    for (const line of readLines(this.#options.file, this.#end.position)) {
-      this.#take(line);
-      if (++lines % LINES_BETWEEN === 0) await this.#options.between();
+    let parts = 0;
+    for (const part of readLog<M>(this.#options.file, this.#end.position)) {
+      this.#take(part);
+      if (++parts % PARTS_BETWEEN === 0) await this.#options.between();
     }
-    if (this.#damage) await this.#cutOff(this.#damage);
+    if (this.#doubtful) await this.#cutOff(this.#doubtful);
     if (this.#prologue) this.#withoutCheckpoint(this.#prologue);
+    this.#checkEnd();
+    // A process that was killed may have written it and not synced it. From here on it counts as synced.
+    if (this.#end.seq > this.#acknowledged) await this.#options.file.sync();
   }
 
   result(problem: string | undefined): Recovered {
@@ -131,46 +167,55 @@ class Replay<M> {
       end: this.#end,
       format: this.#format,
       archiveBytes: this.#archiveBytes,
+      damage: this.#damage,
       recovery: {
         from,
         events: this.#events,
         tornBytes: this.#tornBytes,
-        damagedLines: this.#damagedLines,
-        missing: this.#missing,
+        damagedLines: this.#damage.openLines + this.#cutLines,
+        missing: this.#damage.missing,
         ...(problem === undefined ? {} : { snapshotProblem: problem }),
       },
     };
   }
 
-  #take(line: Line): void {
-    const read = line.isWhole ? readEvent<M>(line.text) : undefined;
-    if (read) this.#takeEvent({ ...read, place: { offset: line.offset, bytes: line.bytes } });
-    else if (isBlank(line)) this.#pass(line);
-    else this.#takeDamage(line);
+  #take(part: LogPart<M>): void {
+    if (part.kind !== 'event') this.#takeNoEvent(part);
+    else if (part.isWhole || part.event.seq <= this.#acknowledged) this.#takeEvent(part);
+    else this.#doubt(part);
   }
 
   #takeEvent(located: Located<M>): void {
-    if (!this.#damage) {
+    if (!this.#doubtful) {
       this.#accept(located);
       return;
     }
-    this.#damage.followers.push(located);
+    this.#doubtful.followers.push(located);
     // Written after the batch of the damaged line was synced: that was an event, and it is lost.
-    if (located.batch > this.#damage.expected) this.#acceptDamage(this.#damage);
+    if (located.batch > this.#doubtful.expected) this.#acceptDoubtful(this.#doubtful);
   }
 
-  #takeDamage(line: Line): void {
-    const { offset = line.offset, lines = 0, followers = [], expected = this.#end.seq + 1 } = this.#damage ?? {};
-    this.#damage = { offset, expected, lines: lines + (line.isWhole ? 1 : 0), followers };
+  #takeNoEvent(part: NoEvent): void {
+    const isAcknowledged = !this.#doubtful && this.#end.seq < this.#acknowledged;
+    if (part.kind === 'blank') this.#pass(part.place);
+    else if (isAcknowledged) {
+      this.#damage.lines += 1;
+      this.#pass(part.place);
+    } else this.#doubt(part);
+  }
+
+  #doubt({ place, isWhole }: LogPart<M>): void {
+    const { offset = place.offset, lines = 0, followers = [], expected = this.#end.seq + 1 } = this.#doubtful ?? {};
+    this.#doubtful = { offset, expected, lines: lines + (isWhole ? 1 : 0), followers };
   }
 
   #pass({ offset, bytes }: Place): void {
-    if (!this.#damage) this.#end = { ...this.#end, position: offset + bytes };
+    if (!this.#doubtful) this.#end = { ...this.#end, position: offset + bytes };
   }
 
-  #acceptDamage({ lines, followers }: Damage<M>): void {
-    this.#damage = undefined;
-    this.#damagedLines += lines;
+  #acceptDoubtful({ lines, followers }: Doubtful<M>): void {
+    this.#doubtful = undefined;
+    this.#damage.lines += lines;
     for (const located of followers) this.#accept(located);
   }
 
@@ -179,13 +224,13 @@ class Replay<M> {
     this.#events += 1;
     if (event.seq <= this.#end.seq) {
       // It is there already.
-      this.#damagedLines += 1;
+      this.#damage.lines += 1;
       this.#pass(place);
       return;
     }
     if (this.#end.seq === 0 && event.type !== 'session_start') this.#prologue = [];
     // Before a checkpoint there are gaps in any case: it tells which messages are missing.
-    if (!this.#prologue) this.#miss(this.#end.seq + 1, event.seq);
+    if (!this.#prologue) this.#damage.miss(this.#end.seq + 1, event.seq);
     this.#end = { position: place.offset + place.bytes, seq: event.seq, time: event.time };
     if (event.type === 'checkpoint') this.#fromCheckpoint(event);
     else if (this.#prologue) this.#prologue.push(located);
@@ -194,6 +239,7 @@ class Replay<M> {
 
   #fold({ event, place }: Located<M>): void {
     if (event.type === 'session_start') this.#format = event.format;
+    if (event.type === 'damage_acknowledged') this.#damage.take(event);
     this.#options.conversation.apply(event, place);
   }
 
@@ -201,11 +247,12 @@ class Replay<M> {
     const { format, ...state } = event.state as ConversationState<M> & { format: string };
     this.#archiveBytes = event.archive_bytes;
     if (!this.#prologue) return;
+    if (event.damage) this.#damage.add(event.damage);
     const found = new Map<string, { message: M; place: Place }>();
     for (const { event, place } of this.#prologue)
       for (const { key, message } of messagesOf(event)) found.set(key, { message, place });
     const lost = this.#options.conversation.load(state, (key) => found.get(key));
-    this.#missing.push(...lost.map((key) => Number.parseInt(key, 10)));
+    for (const seq of lost.map((key) => Number.parseInt(key, 10))) this.#damage.miss(seq, seq + 1);
     this.#format = format;
     this.#prologue = undefined;
   }
@@ -214,7 +261,7 @@ class Replay<M> {
   #withoutCheckpoint(prologue: readonly Located<M>[]): void {
     let next = 1;
     for (const located of prologue) {
-      this.#miss(next, located.event.seq);
+      this.#damage.miss(next, located.event.seq);
       next = located.event.seq + 1;
       this.#fold(located);
     }
@@ -229,35 +276,42 @@ class Replay<M> {
     if (!disk.exists(path)) return { position: 0, seq: 0 };
     const archive = disk.open(path, 'read');
     try {
-      return archiveEnd(archive, archive.size());
+      return archiveEnd(archive, Number.POSITIVE_INFINITY);
     } finally {
       archive.close();
     }
   }
 
-  /** From and up to, not including. */
-  #miss(from: number, to: number): void {
-    for (let seq = from; seq < Math.min(to, from + MOST_MISSING); seq++) this.#missing.push(seq);
+  /** Acknowledged events that are not there are missing; their numbers are not used again. A line behind damage begins anew. */
+  #checkEnd(): void {
+    const { file, folder } = this.#options;
+    if (this.#events === 0 && this.#damage.lines > 0 && !this.#snapshot) throw noEvents(folder);
+    this.#damage.miss(this.#end.seq + 1, this.#acknowledged + 1);
+    const { position } = this.#end;
+    const hasNewline = position === 0 || readAt(file, { offset: position - 1, bytes: 1 })[0] === NEWLINE;
+    if (!hasNewline) file.write(Buffer.from('\n'), position);
+    this.#end = {
+      ...this.#end,
+      seq: Math.max(this.#end.seq, this.#acknowledged),
+      position: position + (hasNewline ? 0 : 1),
+    };
   }
 
   /** What a crash left unfinished was never acknowledged. It must not come back behind what is written now. */
-  async #cutOff({ offset, lines, followers }: Damage<M>): Promise<void> {
+  async #cutOff({ offset, lines, followers }: Doubtful<M>): Promise<void> {
     const { file, folder } = this.#options;
     const hasLines = lines + followers.length > 0;
     if (hasLines && this.#end.seq === 0) throw noEvents(folder);
     if (hasLines) await keepTorn(this.#options, offset);
     this.#tornBytes = file.size() - offset;
-    this.#damagedLines += lines;
+    this.#cutLines = lines;
     file.truncate(offset);
     await file.sync();
   }
 }
 
-const MOST_MISSING = 1000;
-const LINES_BETWEEN = 100;
-
-/** Not what is no UTF-8 and has no text for that reason. */
-const isBlank = ({ isWhole, text, bytes }: Line): boolean => isWhole && text.trim() === '' && bytes === text.length + 1;
+const PARTS_BETWEEN = 100;
+const NEWLINE = 10;
 
 /** Durable when it resolves: only then may it leave the log. */
 async function keepTorn<M>({ disk, folder, file }: RecoverOptions<M>, offset: number): Promise<void> {

@@ -1,3 +1,5 @@
+import type { KnownDamage } from './damage.ts';
+
 /** Whether a session is being worked in, waits for somebody, or is over. */
 export type SessionStatus = 'active' | 'paused' | 'completed';
 
@@ -146,12 +148,23 @@ export interface Reset {
   readonly type: 'reset';
 }
 
+/** Somebody knows of the damage that was found until then: it is no longer reported. */
+export interface DamageAcknowledged {
+  readonly type: 'damage_acknowledged';
+  /** Damaged lines that were found so far, in log and archive. */
+  readonly lines: number;
+  /** Events that were missing. */
+  readonly missing: readonly number[];
+}
+
 /** All that the events before it amount to: written by a compaction, which keeps only those that are still needed. */
 export interface Checkpoint {
   readonly type: 'checkpoint';
   /** So much of the archive was synced before. */
   readonly archive_bytes: number;
   readonly state: unknown;
+  /** Damage that was found before. */
+  readonly damage?: KnownDamage;
 }
 
 /** What `session.log` takes. */
@@ -182,6 +195,7 @@ export type EventBody<M> =
   | WindDown
   | SessionRestart<M>
   | Reset
+  | DamageAcknowledged
   | Checkpoint
   | LoggedEvent;
 

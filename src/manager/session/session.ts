@@ -59,9 +59,9 @@ export interface Recovery {
   readonly events: number;
   /** Bytes at the end that were never synced, such as half a line, and were cut off. */
   readonly tornBytes: number;
-  /** Lines that are no events. They were left where they are, or cut off with their batch. */
+  /** Damaged lines that nobody acknowledged yet. They stay where they are, unless their batch was never synced. */
   readonly damagedLines: number;
-  /** Sequence numbers that are missing because of those. */
+  /** Acknowledged events that are missing, by sequence number. */
   readonly missing: readonly number[];
   /** Calls that a crash left open and that were answered. */
   readonly answeredCalls: number;
@@ -118,6 +118,8 @@ export interface Session<M> {
   pendingApprovals(): readonly { readonly callId: string; readonly tool: string; readonly arguments?: unknown }[];
   /** Begins an empty conversation. The log goes on. */
   reset(): Promise<void>;
+  /** Ends the report of the damage that was found so far. The damaged lines stay where they are. Durable when it resolves. */
+  acknowledgeDamage(): Promise<void>;
   /** Takes what is no longer needed out of `events.jsonl` now. It does so by itself when half of it is. */
   compact(): Promise<void>;
   /** Writes all that is waiting, and a snapshot, and lets others open the session. */

@@ -3,8 +3,10 @@ import { crc32 } from 'node:zlib';
 import { parse } from 'yaml';
 import type { Disk } from '../../store/embedded/disk.ts';
 import type { ConversationState } from './conversation.ts';
+import { isKnownDamage, type KnownDamage } from './damage.ts';
 import { decodeValue, encodeValue } from './encode-value.ts';
 import { type Place, readAt } from './lines.ts';
+import { replaceFile, type WrittenSession } from './open-log.ts';
 import { SNAPSHOT } from './session-files.ts';
 
 /** What the events up to one of them amount to, and where the messages stand. */
@@ -16,27 +18,21 @@ export interface Snapshot<M> {
   readonly time: string;
   readonly offset: number;
   readonly archive_bytes: number;
+  /** Damage that was found so far. */
+  readonly damage?: KnownDamage;
   readonly state: Omit<ConversationState<M>, 'messages'>;
   readonly messages: readonly (readonly [key: string, place: Place])[];
 }
 
-const DRAFT = 'state.yaml.new';
 const VERSION = 1;
 const HEAD =
   '# Written by Palimpsest, to open the session quickly. events.jsonl is the truth, and enough without this.\n';
 
 /** Replaces the snapshot: whoever reads it finds the old one or the new one, also after a crash. */
-export async function writeSnapshot<M>(disk: Disk, folder: string, snapshot: Snapshot<M>): Promise<void> {
-  const draft = join(folder, DRAFT);
-  disk.remove(draft);
-  const file = disk.open(draft, 'create');
-  try {
-    file.write(Buffer.from(seal(toYaml(snapshot))), 0);
-    await file.sync();
-  } finally {
-    file.close();
-  }
-  await disk.rename(draft, join(folder, SNAPSHOT));
+export async function writeSnapshot<M>(session: WrittenSession, snapshot: Snapshot<M>): Promise<void> {
+  const bytes = Buffer.from(seal(toYaml(snapshot)));
+  const file = await replaceFile(session, SNAPSHOT, (draft) => draft.write(bytes, 0));
+  file.close();
 }
 
 /** Undefined where there is none. Throws for one that cannot be read. */
@@ -91,6 +87,7 @@ function fromYaml<M>(text: string): Snapshot<M> {
     time,
     offset,
     archive_bytes,
+    damage,
     messages: _messages,
     checksum: _checksum,
     ...counts
@@ -99,8 +96,13 @@ function fromYaml<M>(text: string): Snapshot<M> {
   const areTexts = [id, format, time].every((value) => typeof value === 'string');
   if (!areTexts || ![seq, offset, archive_bytes].every(Number.isSafeInteger) || !isState(state))
     throw new Error('expected more fields');
-  const messages = places.map(readPlace);
-  return { id, format, seq, time, offset, archive_bytes, state: state as unknown as Snapshot<M>['state'], messages };
+  if (damage !== undefined && !isKnownDamage(damage)) throw new Error('expected a list of damage');
+  return {
+    ...{ id, format, seq, time, offset, archive_bytes },
+    ...(damage === undefined ? {} : { damage }),
+    state: state as unknown as Snapshot<M>['state'],
+    messages: places.map(readPlace),
+  };
 }
 
 const linesOf = (block: string): string[] => block.split('\n').filter((line) => line !== '');

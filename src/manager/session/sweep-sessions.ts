@@ -1,8 +1,11 @@
+import { statSync, utimesSync } from 'node:fs';
+import { join } from 'node:path';
 import { badOption, checkOptions, flag, func, rule } from '../../options.ts';
 import { deleteSession } from './delete-session.ts';
 import { endSession } from './end-session.ts';
 import { listSessions } from './list-sessions.ts';
-import { directoryRule } from './session-folder.ts';
+import { EVENTS } from './session-files.ts';
+import { directoryRule, sessionFolder } from './session-folder.ts';
 
 /** Options of `sweepSessions`. */
 export interface SweepOptions {
@@ -41,9 +44,10 @@ export async function sweepSessions(options: SweepOptions): Promise<Swept> {
   if (directory === undefined) throw badOption('sweepSessions option directory', directoryRule.expected, directory);
   const [done, open, failed]: [string[], string[], { id: string; error: Error }[]] = [[], [], []];
   for (const { id, format, status, lastActive } of ttlHours === 0 ? [] : listSessions(directory)) {
-    const isOld = now() - Date.parse(lastActive) > ttlHours * HOUR_MS;
-    if (!isOld || (status === 'completed' && !remove)) continue;
+    if (status === 'completed' && !remove) continue;
     try {
+      const activeAt = lastActivity(join(sessionFolder(directory, id), EVENTS), { lastActive, now: now() });
+      if (now() - activeAt <= ttlHours * HOUR_MS) continue;
       if (remove) await deleteSession({ directory, id });
       else await endSession({ directory, id, format, reason: 'expired', now });
       done.push(id);
@@ -53,4 +57,17 @@ export async function sweepSessions(options: SweepOptions): Promise<Swept> {
     }
   }
   return { expired: remove ? [] : done, removed: remove ? done : [], open, failed };
+}
+
+/**
+ * When something last happened in a session. Times in a log never go back, so one clock reading in the future would keep it
+ * for ever: then the time of the file counts. If that is in the future too, the time of this sweep is noted there and counts.
+ */
+function lastActivity(log: string, { lastActive, now }: { readonly lastActive: string; readonly now: number }): number {
+  const logged = Date.parse(lastActive);
+  if (logged <= now) return logged;
+  const written = statSync(log).mtimeMs;
+  if (written <= now) return written;
+  utimesSync(log, new Date(now), new Date(now));
+  return now;
 }

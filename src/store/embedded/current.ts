@@ -10,8 +10,12 @@ export interface Folder {
   readonly folder: string;
 }
 
+export interface Written extends Folder {
+  /** Throws if another process has taken over. */
+  mayWrite?(): void;
+}
+
 const CURRENT = 'current';
-const NEXT = 'current.next';
 
 /** The number of the generation in use, as the file says; undefined where it is missing or damaged. */
 function readCurrent({ disk, folder }: Folder): number | undefined {
@@ -31,14 +35,14 @@ function readCurrent({ disk, folder }: Folder): number | undefined {
 }
 
 /** Says which generation is in use from now on. */
-export async function writeCurrent(place: Folder, number: number): Promise<void> {
+export async function writeCurrent(place: Written, number: number): Promise<void> {
   await prepareCurrent(place, number);
-  await switchCurrent(place);
+  await switchCurrent(place, number);
 }
 
-/** All of it that needs room on the disk. */
+/** All of it that needs room on the disk. Two writers never have the same number. */
 export async function prepareCurrent({ disk, folder }: Folder, number: number): Promise<void> {
-  const next = join(folder, NEXT);
+  const next = join(folder, draftOf(number));
   disk.remove(next);
   const file = disk.open(next, 'create');
   try {
@@ -49,9 +53,31 @@ export async function prepareCurrent({ disk, folder }: Folder, number: number): 
   }
 }
 
-/** Goes over to what was prepared. */
-export const switchCurrent = ({ disk, folder }: Folder): Promise<void> =>
-  disk.rename(join(folder, NEXT), join(folder, CURRENT));
+/**
+ * Goes over to what was prepared. A writer that lost its lock either learns so here, or the one that has it now finds what
+ * was prepared, and removes it.
+ */
+export async function switchCurrent({ disk, folder, mayWrite }: Written, number: number): Promise<void> {
+  mayWrite?.();
+  await disk.rename(join(folder, draftOf(number)), join(folder, CURRENT));
+}
+
+/** Keeps another writer from naming its generation. */
+export function removeDrafts({ disk, folder }: Folder): void {
+  for (const name of disk.list(folder)) if (/^\d+\.current$/.test(name)) disk.remove(join(folder, name));
+}
+
+const draftOf = (number: number): string => `${number}.current`;
+
+/** A number that no generation has, or had as long as a writer may remember it. */
+export function nextNumber({ disk, folder }: Folder): number {
+  return 1 + disk.list(folder).reduce((most, name) => Math.max(most, numberIn(name) ?? 0), 0);
+}
+
+const numberIn = (name: string): number | undefined => {
+  const found = /^([1-9]\d{0,8})\.(?:log|index|current|(?:journal|meta)(?:\.next)?)$/.exec(name)?.[1];
+  return found === undefined ? undefined : Number(found);
+};
 
 const lineOf = (number: number): string => `${number} ${crc32(String(number)).toString(16).padStart(8, '0')}\n`;
 
@@ -85,15 +111,19 @@ const logsIn = ({ disk, folder }: Folder): number[] =>
     .flatMap((name) => (/^[1-9]\d{0,8}\.log$/.test(name) ? [Number.parseInt(name, 10)] : []))
     .sort((a, b) => a - b);
 
-/** What a compaction left behind that was cut off, or that is done with. Answers whether there was anything. */
-export function removeOthers(place: Folder, number: number): boolean {
+/**
+ * What a compaction left behind that was cut off, or that is done with. Answers whether there was anything. It looks first
+ * and then asks whether it may: so it finds nothing of a writer that took over. Logs go last, that of the highest number
+ * last of all: until then `nextNumber` gives no number that is being removed.
+ */
+export function removeOthers(place: Written, number: number): boolean {
   const { disk, folder } = place;
-  for (const old of logsIn(place)) if (old < number) leave({ ...place, number: old });
-  const names = disk.list(folder).filter((name) => {
-    const found = /^([1-9]\d{0,8})\.(?:log|index|(?:journal|meta)(?:\.next)?)$/.exec(name)?.[1];
-    return found !== undefined && Number(found) !== number;
-  });
-  for (const name of names) disk.remove(join(folder, name));
+  const names = disk.list(folder).filter((name) => (numberIn(name) ?? number) !== number);
+  const logs = logsIn(place).filter((other) => other !== number);
+  place.mayWrite?.();
+  for (const old of logs) if (old < number) leave({ ...place, number: old });
+  for (const name of names) if (!name.endsWith('.log')) disk.remove(join(folder, name));
+  for (const other of logs) disk.remove(join(folder, `${other}.log`));
   return names.length > 0;
 }
 

@@ -7,6 +7,7 @@ import {
   type GcOptions,
   type GcReport,
   type Handle,
+  isHandle,
   type Match,
   type Problem,
   type Reference,
@@ -19,22 +20,29 @@ import {
 } from '../store.ts';
 import type { Catalogue } from './catalogue.ts';
 import { copyAlive } from './copy-alive.ts';
-import { prepareCurrent, removeOthers, switchCurrent } from './current.ts';
+import { nextNumber, prepareCurrent, removeOthers, switchCurrent } from './current.ts';
 import type { Disk } from './disk.ts';
 import { Generation, type Limits } from './generation.ts';
 import { isGap, type LogRecord, NOTE, TEXT, TURN } from './log.ts';
-import { openToRead, openToWrite, PATIENCE } from './open-generation.ts';
+import { openToRead, openToWrite, PATIENCE, rebuilding } from './open-generation.ts';
 import { DamagedPage } from './pages.ts';
 import { problemsOf } from './problems-of.ts';
 import { decodeText, digestIn, readNote, readTurn } from './records.ts';
+import { keepSecret, readSecret } from './secret.ts';
 
 export interface EmbeddedOptions {
   readonly disk: Disk;
   readonly folder: string;
   readonly mode: 'read' | 'write';
   readonly limits?: StoreLimits;
-  /** Throws if another process has taken over. */
+  /** Throws STORE_LOCKED if another process has taken over. Called after each sync, before anything is acknowledged. */
   mayWrite?(): void;
+  /** The writer before may still be running, and write to the files that it has open. */
+  readonly isContested?: boolean;
+  /** Takes a lock that was lost again. Throws STORE_LOCKED while another process has it. */
+  takeLockAgain?(): void;
+  /** Called once everything that is used is in files that no other writer has open. */
+  onOpen?(): void;
   /** Called once it is closed. */
   onClose?(): void;
 }
@@ -43,6 +51,8 @@ export interface EmbeddedOptions {
 export interface StoreLimits extends Limits {
   /** Less than this is not worth a compaction. */
   readonly leastDead?: number;
+  /** How long to wait before something that failed is tried again. Twice as long after each failure. */
+  readonly retryMs?: number;
 }
 
 interface NewText {
@@ -73,7 +83,13 @@ export class EmbeddedStore implements Store {
   #compactAgainAt = 0;
   #inFlight = 0;
   #onIdle: (() => void) | undefined;
+  /** The disk failed, or another process has taken over: nothing is written until `#recover` succeeds. */
   #failed: Error | undefined;
+  #isLost = false;
+  readonly #recovery: Backoff;
+  readonly #checkpoints: Backoff;
+  /** Why the last checkpoint failed. */
+  #uncheckpointed: Error | undefined;
   /** So many texts more may be read before a reader looks what was written since. */
   #trusted = 0;
   #closing: Promise<void> | undefined;
@@ -81,6 +97,9 @@ export class EmbeddedStore implements Store {
   private constructor(options: EmbeddedOptions, generation: Generation) {
     this.#options = options;
     this.#generation = generation;
+    this.#recovery = new Backoff(options.limits?.retryMs);
+    this.#checkpoints = new Backoff(options.limits?.retryMs);
+    options.onOpen?.();
   }
 
   static async open(options: EmbeddedOptions): Promise<EmbeddedStore> {
@@ -155,7 +174,9 @@ export class EmbeddedStore implements Store {
 
   async get(handle: string): Promise<Stored | undefined> {
     this.#check();
-    return this.#find(handle);
+    const found = this.#find(handle);
+    if (!found && isHandle(handle)) this.#read(({ unreadable }) => checkMissing(handle, unreadable));
+    return found;
   }
 
   async getMany(handles: readonly string[]): Promise<(Stored | undefined)[]> {
@@ -211,7 +232,8 @@ export class EmbeddedStore implements Store {
 
   async verify(): Promise<Problem[]> {
     this.#check();
-    return this.#read(problemsOf);
+    const problems = this.#read(problemsOf);
+    return this.#uncheckpointed ? [...problems, unindexed(this.#uncheckpointed)] : problems;
   }
 
   /** Writes what is alive into a new generation, and lets the old one go. */
@@ -226,13 +248,18 @@ export class EmbeddedStore implements Store {
     const damage = repair ? this.#read(problemsOf).length : 0;
     if (!force && damage === 0 && old.catalogue.counts.deadBytes <= DEAD_SHARE * old.end)
       return { freedBytes: 0, removedTexts: 0, repaired: 0 };
-    const number = old.number + 1;
+    const number = nextNumber({ disk, folder });
     const { next, texts } = await this.#copy(number, { repair });
-    await switchCurrent({ disk, folder });
+    try {
+      await switchCurrent(this.#options, number);
+    } catch (error) {
+      next.close();
+      throw error;
+    }
     this.#generation = next;
     const freedBytes = Math.max(0, old.diskBytes - next.diskBytes);
     old.retire();
-    removeOthers({ disk, folder }, number);
+    removeOthers(this.#options, number);
     await disk.syncFolder(folder);
     return { freedBytes, removedTexts: Math.max(0, texts - this.#generation.catalogue.counts.texts), repaired: damage };
   }
@@ -253,9 +280,25 @@ export class EmbeddedStore implements Store {
       return { next: made, texts };
     } catch (error) {
       next?.close();
-      Generation.remove({ disk, folder, number });
-      throw isFull(error) ? failedBy(error) : error;
+      if (next) Generation.remove({ disk, folder, number });
+      throw this.#whyFailed(error);
     }
+  }
+
+  async secret(): Promise<string | undefined> {
+    this.#check();
+    try {
+      return readSecret(this.#options) ?? (this.#options.mode === 'read' ? undefined : await this.#makeSecret());
+    } catch (error) {
+      throw error instanceof PalimpsestError ? error : failedBy(error);
+    }
+  }
+
+  #makeSecret(): Promise<string> {
+    return this.#during(async () => {
+      this.#options.mayWrite?.();
+      return keepSecret(this.#options);
+    });
   }
 
   async *export(): AsyncGenerator<object> {
@@ -297,7 +340,7 @@ export class EmbeddedStore implements Store {
         if (this.#generation.isChanged) await this.#generation.checkpoint();
       }
     } catch (error) {
-      throw failedBy(error);
+      throw this.#whyFailed(error);
     } finally {
       this.#generation.close();
       this.#options.onClose?.();
@@ -341,6 +384,7 @@ export class EmbeddedStore implements Store {
     while (this.#waiting.length > 0) {
       // Another may have begun by the time that one is done.
       while (this.#work) await this.#work.catch(() => {});
+      if (this.#failed && this.#recovery.isOver) await this.#recover();
       this.#syncing = this.#commit(this.#nextGroup());
       await this.#syncing;
       this.#syncing = undefined;
@@ -362,13 +406,25 @@ export class EmbeddedStore implements Store {
     const written = this.#written(group);
     try {
       if (written.length > 0) await this.#generation.sync();
-      for (const { succeed } of written) succeed();
     } catch (cause) {
       // What the disk has of a sync that failed nobody knows: it is never tried again.
-      this.#failed = failedBy(cause);
-      for (const { fail } of written) fail(this.#failed);
+      const failure = this.#fail(cause);
+      for (const { fail } of written) fail(failure);
+      return;
     }
+    this.#acknowledge(written);
     this.#checkpointIfDue();
+  }
+
+  /** A writer that took over read the log after it had taken the lock: as long as the lock is ours, it finds all this. */
+  #acknowledge(written: readonly Waiting[]): void {
+    try {
+      if (written.length > 0) this.#options.mayWrite?.();
+      for (const { succeed } of written) succeed();
+    } catch (lost) {
+      this.#fail(lost);
+      for (const { fail } of written) fail(lost);
+    }
   }
 
   /** Writes in one go, or, where that fails, one by one. Answers those that could be written. */
@@ -390,17 +446,63 @@ export class EmbeddedStore implements Store {
 
   #prepareToWrite(): void {
     if (this.#failed) throw this.#failed;
-    this.#options.mayWrite?.();
   }
 
   /** What another process has taken over must be left as it is. */
   #canWrite(): boolean {
     try {
       this.#prepareToWrite();
+      this.#options.mayWrite?.();
       return this.#options.mode === 'write';
     } catch {
       return false;
     }
+  }
+
+  /** Nothing is written until it has recovered. */
+  #fail(cause: unknown): Error {
+    this.#recovery.failed();
+    this.#failed = this.#whyFailed(cause);
+    return this.#failed;
+  }
+
+  /** A writer that took over removes the files of the one before: then that is the reason, and not the disk. */
+  #whyFailed(cause: unknown): Error {
+    try {
+      this.#options.mayWrite?.();
+    } catch (lost) {
+      this.#isLost = true;
+      return lost as Error;
+    }
+    return cause instanceof PalimpsestError ? cause : failedBy(cause);
+  }
+
+  /**
+   * Goes on from what the disk has. In new files: what the old ones hold after a sync that failed nobody knows, and after
+   * a lock was lost others may have them open.
+   */
+  async #recover(): Promise<void> {
+    this.#work = this.#reopen();
+    try {
+      await this.#work;
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      this.#work = undefined;
+    }
+  }
+
+  async #reopen(): Promise<void> {
+    await this.#checkpointing;
+    if (this.#isLost) this.#options.takeLockAgain?.();
+    this.#options.mayWrite?.();
+    this.#isLost = false;
+    const next = await openToWrite({ ...this.#options, isContested: true });
+    this.#generation.retire();
+    this.#generation = next;
+    this.#options.onOpen?.();
+    this.#recovery.succeeded();
+    this.#failed = undefined;
   }
 
   #changed<T>(change: Change<T>): T {
@@ -409,23 +511,29 @@ export class EmbeddedStore implements Store {
     } catch (error) {
       if (error instanceof PalimpsestError) throw error;
       // A full disk may have room again; what it did not take was not acknowledged.
-      if (isFull(error)) throw failedBy(error);
-      this.#failed = failedBy(error);
-      throw this.#failed;
+      if (isFull(error)) throw this.#whyFailed(error);
+      throw this.#fail(error);
     }
   }
 
-  /** Not waited for: if it fails, the store has failed, and the next who writes is told. */
+  /** Not waited for. If it fails, the log has everything; it is tried again later. `verify` tells of it. */
   #checkpointIfDue(): void {
-    if (this.#checkpointing || this.#work || !this.#generation.isDue || !this.#canWrite()) return;
-    this.#checkpointing = this.#generation
-      .checkpoint()
-      .catch((error) => {
-        this.#failed ??= failedBy(error);
-      })
-      .finally(() => {
-        this.#checkpointing = undefined;
-      });
+    if (this.#checkpointing || this.#work || !this.#generation.isDue) return;
+    if (!this.#checkpoints.isOver || !this.#canWrite()) return;
+    this.#checkpointing = this.#checkpoint().finally(() => {
+      this.#checkpointing = undefined;
+    });
+  }
+
+  async #checkpoint(): Promise<void> {
+    try {
+      await this.#generation.checkpoint();
+      this.#uncheckpointed = undefined;
+      this.#checkpoints.succeeded();
+    } catch (error) {
+      this.#uncheckpointed = error as Error;
+      this.#checkpoints.failed();
+    }
   }
 
   /** Work during which nothing is written: a compaction replaces what is read. */
@@ -434,7 +542,7 @@ export class EmbeddedStore implements Store {
     const run = (async () => {
       await before?.catch(() => {});
       while (this.#syncing ?? this.#checkpointing) await (this.#syncing ?? this.#checkpointing)?.catch(() => {});
-      if (this.#failed) throw this.#failed;
+      this.#prepareToWrite();
       this.#options.mayWrite?.();
       return work();
     })();
@@ -443,8 +551,7 @@ export class EmbeddedStore implements Store {
       return await run;
     } catch (error) {
       if (error instanceof PalimpsestError) throw error;
-      this.#failed ??= failedBy(error);
-      throw this.#failed;
+      throw this.#fail(error);
     } finally {
       if (this.#work === run) this.#work = undefined;
     }
@@ -504,13 +611,40 @@ export class EmbeddedStore implements Store {
     this.#generation = next;
   }
 
+  /** A store that failed still reads. */
   #check(): void {
-    if (this.#failed) throw this.#failed;
     if (this.#closing) throw closedError();
   }
 }
 
 const MOST_TRUSTED = 256;
+
+/** How long to wait before something is tried again. */
+class Backoff {
+  readonly #firstMs: number;
+  #ms = 0;
+  #until = 0;
+
+  constructor(firstMs = 1000) {
+    this.#firstMs = firstMs;
+  }
+
+  get isOver(): boolean {
+    return performance.now() >= this.#until;
+  }
+
+  failed(): void {
+    this.#ms = Math.min(this.#ms * 2 || this.#firstMs, MOST_WAITS * this.#firstMs);
+    this.#until = performance.now() + this.#ms;
+  }
+
+  succeeded(): void {
+    this.#ms = 0;
+    this.#until = 0;
+  }
+}
+
+const MOST_WAITS = 60;
 
 /** Something to be written, and whoever waits for it. */
 interface Waiting {
@@ -551,26 +685,27 @@ const allOf = (group: readonly Waiting[]): Pick<Waiting, 'apply' | 'fail'> => ({
   fail: () => {},
 });
 
-/** A damaged page of the index is no loss: the log has everything. */
-function rebuilding<T>(generation: Generation, use: (generation: Generation) => T): T {
-  try {
-    return use(generation);
-  } catch (error) {
-    if (!(error instanceof DamagedPage)) throw error;
-    generation.rebuild();
-    return use(generation);
-  }
-}
-
 const isFull = (error: unknown): boolean =>
   ['ENOSPC', 'EDQUOT', 'EFBIG'].includes((error as NodeJS.ErrnoException).code ?? '');
 
 const failedBy = (cause: unknown): PalimpsestError =>
   new PalimpsestError(
     'STORE_FAILED',
-    `Expected the disk to keep what is written but it failed: ${(cause as Error).message}; see to it, then open the store anew`,
+    `Expected the disk to keep what is written but it failed: ${(cause as Error).message}; see to the disk and write it again`,
     { cause },
   );
+
+const unindexed = ({ message }: Error): Problem => ({
+  what: `the last checkpoint failed: ${message}`,
+  remedy: 'nothing is lost; see to the disk, it is tried again',
+});
+
+/** No index leads to what stood in unreadable bytes of the log: nobody knows whether it was this text. */
+function checkMissing(handle: string, unreadable: Problem | undefined): void {
+  if (!unreadable) return;
+  const text = `Expected the text of ${handle} but did not find it, and there are ${unreadable.what} that may have held it`;
+  throw new PalimpsestError('STORE_DAMAGED', `${text}; palimpsest store gc --repair gives them up`);
+}
 
 /** Undefined also for what is damaged: `verify` tells of it, and the others must come back. */
 function soundOf<T>(find: () => T | undefined): T | undefined {

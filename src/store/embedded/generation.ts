@@ -24,7 +24,7 @@ import {
   writeRecord,
 } from './log.ts';
 import { LogFile } from './log-file.ts';
-import { type ChangedPages, copyPages, DamagedPage } from './pages.ts';
+import { type ChangedPages, copyPages, DamagedPage, type Page } from './pages.ts';
 import { noBody } from './records.ts';
 
 /** When the index is written, and how much of it stays in memory. */
@@ -60,6 +60,7 @@ export class Generation {
   #isUnfinished = false;
   #holders = 0;
   #isRetired = false;
+  #lookedAt = performance.now();
 
   private constructor({ disk, folder, number, limits = {} }: Place, mode: 'read' | 'write', log: DiskFile) {
     this.#disk = disk;
@@ -72,8 +73,8 @@ export class Generation {
     this.#catalogue = new Catalogue(this.#log, this.#index);
   }
 
+  /** Fails where a file has its name: then the number is another writer's. */
   static async create(place: Place): Promise<Generation> {
-    Generation.remove(place);
     const log = place.disk.open(pathOf(place, 'log'), 'create');
     const generation = new Generation(place, 'write', log);
     generation.#log.id = randomInt(1, 2 ** 32);
@@ -82,13 +83,15 @@ export class Generation {
       await generation.checkpoint();
     } catch (error) {
       generation.close();
+      Generation.remove(place);
       throw error;
     }
     return generation;
   }
 
+  /** The log last: as long as it is there, no other writer takes this number. */
   static remove(place: Place): void {
-    for (const kind of ['log', 'index', 'meta', 'meta.next', 'journal', 'journal.next'])
+    for (const kind of ['index', 'meta', 'meta.next', 'journal', 'journal.next', 'current', 'log'])
       place.disk.remove(pathOf(place, kind));
   }
 
@@ -223,27 +226,41 @@ export class Generation {
 
   /**
    * Makes the index durable: first a copy of its changed pages in a journal, then the pages in their places. The log may
-   * grow meanwhile; what is written then is for the next checkpoint.
+   * grow meanwhile; what is written then is for the next checkpoint. One that fails leaves the generation as it was: the
+   * next one writes the same pages once more, also those of which a sync that failed may have left nothing on the disk.
    */
   async checkpoint(): Promise<void> {
     this.#indexFile ??= this.#createIndex();
     const [index, file] = [this.#index, this.#indexFile];
     const pages = index.takeDirty(file);
     const meta = this.#meta();
-    const next = this.#createNext('journal');
     this.#isCheckpointing = true;
     try {
-      const journal = writeJournal(next, meta, pages);
-      await this.#log.sync();
-      await this.#name('journal', next);
-      await this.#place(journal, file);
+      await this.#place(await this.#writeJournal(meta, pages), file);
+    } catch (error) {
+      index.giveBack(pages);
+      if (this.#index !== index) file.close();
+      // The disk may be full.
+      for (const kind of ['journal.next', 'meta.next']) this.#disk.remove(this.#path(kind));
+      throw error;
     } finally {
       this.#isCheckpointing = false;
-      next.close();
     }
     if (this.#index !== index) return file.close();
     index.release();
     this.#checkpoint = meta.checkpoint;
+  }
+
+  async #writeJournal(meta: Meta, pages: readonly Page[]): Promise<Journal> {
+    const next = this.#createNext('journal');
+    try {
+      const journal = writeJournal(next, meta, pages);
+      await this.#log.sync();
+      await this.#name('journal', next);
+      return journal;
+    } finally {
+      next.close();
+    }
   }
 
   #meta(): Meta {
@@ -403,6 +420,11 @@ export class Generation {
     return new LinearHash({ cachePages: this.#limits.cachePages });
   }
 
+  /** A stretch of the log that held records when it was read for the index: none of them can be found. */
+  get unreadable(): Problem | undefined {
+    return this.lost.find(({ at }) => at !== undefined);
+  }
+
   /** Has `verify` report something until it is repaired. */
   lose(what: string): void {
     this.#note([{ what, remedy: SAVED }]);
@@ -456,7 +478,15 @@ export class Generation {
   /** Takes in what another process wrote since. Answers false where the store goes on in another generation. */
   follow(): boolean {
     if (this.#isUnfinished || this.#log.hasMore()) this.#replay(this.#log.end);
-    return !this.#catalogue.isMoved;
+    return !this.#catalogue.isMoved && !this.#isRemoved();
+  }
+
+  /** A late write of a writer that lost its lock may cover the record that says so. Looked for once in a while. */
+  #isRemoved(): boolean {
+    const now = performance.now();
+    if (now - this.#lookedAt < LOOK_MS) return false;
+    this.#lookedAt = now;
+    return !this.#disk.exists(this.#path('log'));
   }
 }
 
@@ -466,6 +496,7 @@ interface Found {
   readonly isPatient?: boolean;
 }
 
+const LOOK_MS = 1000;
 const CHECKPOINT_BYTES = 1 << 26;
 const CHECKPOINT_PAGES = 8000;
 const SAVED = 'all that could be read was saved; palimpsest store gc --repair gives up the rest';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import * as fs from 'node:fs';
 import { hostname } from 'node:os';
+import { basename, dirname, join } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
 
 /** Who holds a store for writing. */
@@ -25,78 +26,171 @@ const STORE: LockWords = { what: 'the store', remedy: "stop that process, or ope
 const HEARTBEAT_MS = 5000;
 const SILENT_MS = 30_000;
 
-/** A lock on a store, held until it is released, the process is gone, or it was silent for too long. */
+/**
+ * A lock on a folder for one writer, held until it is released, the process is gone, or it was silent for too long.
+ *
+ * Clocks decide only when a lock may be taken over. Safety rests on three rules that no clock enters:
+ * - A writer calls `check` between the sync and the acknowledgement. A writer that lost its lock acknowledges nothing.
+ * - A writer that finds `isContested` writes to new files only. The writer before it may have the old ones open, and may
+ *   still finish a write that it began.
+ * - A file that replaces another is written under a name that no other writer uses, then `check` is called, then it is
+ *   renamed. A writer that finds `isContested` first removes the files that were waiting for their rename.
+ */
 export class Lock {
   readonly #path: string;
-  readonly #nonce: string;
+  readonly #own: OwnFile;
   readonly #words: LockWords;
   readonly #heartbeat: NodeJS.Timeout;
-  #beatAt = Date.now();
+  readonly #rivals: readonly string[];
   #isLost = false;
+  /**
+   * Whether the last writer may still be running: it has not released the lock, and it is not known to be gone. That is
+   * so after somebody removed the lock file, and after a lock of another host or container was silent.
+   */
+  readonly isContested: boolean;
 
-  private constructor(path: string, nonce: string, words: LockWords) {
+  private constructor(path: string, { own, words, tookSilent }: Taken) {
     this.#path = path;
-    this.#nonce = nonce;
+    this.#own = own;
     this.#words = words;
     this.#heartbeat = setInterval(() => this.#beat(), HEARTBEAT_MS);
     this.#heartbeat.unref();
+    try {
+      fs.renameSync(own.draft, writerFile(path, own.nonce));
+      this.check();
+      this.#rivals = writersOf(path).filter((file) => file !== writerFile(path, own.nonce) && !removeIfGone(file));
+      this.isContested = tookSilent || this.#rivals.length > 0;
+    } catch (error) {
+      this.release();
+      throw error;
+    }
   }
 
   /** Takes the lock, also from a process that is gone. */
   static take(path: string, words = STORE): Lock {
-    const own = holder(process.pid);
+    let tookSilent = false;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-      if (create(path, own)) return new Lock(path, own.nonce, words);
+      const own = create(path);
+      if (own) return new Lock(path, { own, words, tookSilent });
       const found = readHolder(path);
       if (!isGone(found, path)) throw locked(found, words);
-      breakLock(path);
+      tookSilent ||= breakLock(path);
     }
     throw locked(readHolder(path), words);
   }
 
-  /** Throws if another process has taken the lock, as it may when this one was stopped for a while. */
+  /** Throws STORE_LOCKED if the lock was taken over or removed. It looks at the file: one system call. */
   check(): void {
-    if (Date.now() - this.#beatAt > 2 * HEARTBEAT_MS) this.#beat();
-    if (this.#isLost) throw locked(readHolder(this.#path), this.#words);
+    this.#isLost ||= !this.#isOurs();
+    if (this.#isLost) throw lost(readHolder(this.#path), this.#words);
   }
 
+  /** Call it once everything that this writer uses is in new files. Until then the next writer finds it contested too. */
+  settle(): void {
+    for (const file of this.#rivals) fs.rmSync(file, { force: true });
+  }
+
+  /** Call it when no file is written any more. */
   release(): void {
     clearInterval(this.#heartbeat);
-    if (this.#isOurs()) fs.rmSync(this.#path, { force: true });
+    const isOurs = !this.#isLost && this.#isOurs();
+    fs.rmSync(this.#own.draft, { force: true });
+    fs.rmSync(writerFile(this.#path, this.#own.nonce), { force: true });
+    if (isOurs) fs.rmSync(this.#path, { force: true });
+    this.#own.close();
   }
 
   #beat(): void {
     this.#isLost ||= !this.#isOurs();
-    if (this.#isLost) return;
-    this.#beatAt = Date.now();
-    fs.lutimes(this.#path, new Date(), new Date(), () => {});
+    if (!this.#isLost) this.#own.touch();
   }
 
+  /** The file is open, so no other file can get its number. */
   #isOurs(): boolean {
-    return readHolder(this.#path)?.nonce === this.#nonce;
+    return fs.lstatSync(this.#path, { bigint: true, throwIfNoEntry: false })?.ino === this.#own.inode;
   }
 }
 
+interface Taken {
+  readonly own: OwnFile;
+  readonly words: LockWords;
+  /** The lock was there, and its holder not known to be gone. */
+  readonly tookSilent: boolean;
+}
+
 const ATTEMPTS = 5;
+
+/** The file of a lock that this process made, open as long as the lock is held. */
+class OwnFile {
+  readonly nonce: string;
+  readonly draft: string;
+  readonly inode: bigint;
+  #descriptor: number;
+
+  /** Under a name of its own. It gets that of the lock when it is whole: half of one would pass for a dead lock. */
+  constructor(path: string) {
+    const own = holder(process.pid);
+    this.nonce = own.nonce;
+    this.draft = `${path}.${own.nonce}`;
+    this.#descriptor = fs.openSync(this.draft, 'wx', 0o600);
+    try {
+      fs.writeFileSync(this.#descriptor, JSON.stringify(own));
+      this.inode = fs.fstatSync(this.#descriptor, { bigint: true }).ino;
+    } catch (error) {
+      this.discard();
+      throw error;
+    }
+  }
+
+  touch(): void {
+    fs.futimes(this.#descriptor, new Date(), new Date(), () => {});
+  }
+
+  discard(): void {
+    fs.rmSync(this.draft, { force: true });
+    this.close();
+  }
+
+  close(): void {
+    if (this.#descriptor >= 0) fs.closeSync(this.#descriptor);
+    this.#descriptor = -1;
+  }
+}
+
+/** Answers whether its process is known to be gone. */
+function removeIfGone(file: string): boolean {
+  const isGone = isKnownGone(readHolder(file));
+  if (isGone) fs.rmSync(file, { force: true });
+  return isGone;
+}
+
+function create(path: string): OwnFile | undefined {
+  const own = new OwnFile(path);
+  try {
+    fs.linkSync(own.draft, path);
+    return own;
+  } catch (error) {
+    own.discard();
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return undefined;
+    throw error;
+  }
+}
 
 function holder(pid: number): Holder {
   const boot = `${readLine('/proc/sys/kernel/random/boot_id')} ${namespace()}`.trim();
   return { pid, host: hostname(), boot, started: startOf(pid), nonce: randomUUID() };
 }
 
-/** It appears with all that stands in it, or not at all: whoever finds it half written would take it for a dead one. */
-function create(path: string, own: Holder): boolean {
-  const draft = `${path}.${own.nonce}`;
-  fs.writeFileSync(draft, JSON.stringify(own), { flag: 'wx', mode: 0o600 });
-  try {
-    fs.linkSync(draft, path);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
-    throw error;
-  } finally {
-    fs.rmSync(draft, { force: true });
-  }
+/** Tells that a process has or had the lock, until it has released it. Not named like the lock, which people remove. */
+const writerFile = (path: string, nonce: string): string => join(dirname(path), `writer.${basename(path)}.${nonce}`);
+
+function writersOf(path: string): string[] {
+  const prefix = basename(writerFile(path, ''));
+  const isOne = (name: string): boolean => name.startsWith(prefix) && !name.slice(prefix.length).includes('.');
+  return fs
+    .readdirSync(dirname(path))
+    .filter(isOne)
+    .map((name) => join(dirname(path), name));
 }
 
 /** Undefined where it is no lock of ours. No link is followed. */
@@ -113,11 +207,29 @@ function readHolder(path: string): Holder | undefined {
   }
 }
 
+/** Whether a lock may be taken over. */
 function isGone(found: Holder | undefined, path: string): boolean {
-  if (!found) return isSilent(path);
-  const here = holder(found.pid);
-  if (found.host !== here.host || found.boot !== here.boot) return isSilent(path);
-  return !isAlive(found.pid) || (found.started !== '' && found.started !== here.started);
+  return found && isOfHere(found) ? isKnownGone(found) : isSilent(path);
+}
+
+/** Whether a process certainly writes nothing any more. No clock is asked. */
+function isKnownGone(found: Holder | undefined): boolean {
+  if (!found) return false;
+  if (isBeforeBoot(found)) return true;
+  if (!isOfHere(found)) return false;
+  return !isAlive(found.pid) || (found.started !== '' && found.started !== startOf(found.pid));
+}
+
+/** Whether the numbers of processes mean the same here. */
+function isOfHere({ host, boot }: Holder): boolean {
+  const here = holder(process.pid);
+  return host === here.host && boot === here.boot;
+}
+
+/** This machine was started again since: of the processes before that none is left. */
+function isBeforeBoot({ host, boot }: Holder): boolean {
+  const [before, now] = [boot, holder(process.pid).boot].map((one) => one.split(' ')[0] ?? '');
+  return host === hostname() && before !== '' && now !== '' && before !== now;
 }
 
 function isSilent(path: string): boolean {
@@ -136,12 +248,16 @@ function isAlive(pid: number): boolean {
 
 /**
  * Removes a dead lock. Of two who found it dead, the slower would remove the lock of the faster: so only who holds a second
- * lock may, and looks again first.
+ * lock may, and looks again first. Answers whether its holder may still be running.
  */
-function breakLock(path: string): void {
+function breakLock(path: string): boolean {
   const breaking = Lock.take(`${path}.break`);
   try {
-    if (isGone(readHolder(path), path)) fs.rmSync(path, { force: true });
+    breaking.settle();
+    const found = readHolder(path);
+    if (!isGone(found, path)) return false;
+    fs.rmSync(path, { force: true });
+    return !isKnownGone(found);
   } finally {
     breaking.release();
   }
@@ -172,4 +288,10 @@ function readLine(path: string): string {
 function locked(found: Holder | undefined, { what, remedy }: LockWords): PalimpsestError {
   const who = found ? `process ${found.pid} on ${found.host}` : 'another process';
   return new PalimpsestError('STORE_LOCKED', `Expected to open ${what} for writing but ${who} holds it; ${remedy}`);
+}
+
+function lost(found: Holder | undefined, { what }: LockWords): PalimpsestError {
+  const how = found ? `process ${found.pid} on ${found.host} has taken it over` : 'its lock file was removed';
+  const text = `Expected to hold ${what} for writing but ${how}; this write is not acknowledged, open it again to go on`;
+  return new PalimpsestError('STORE_LOCKED', text);
 }

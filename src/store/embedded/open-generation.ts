@@ -1,6 +1,15 @@
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
-import { chooseCurrent, removeOthers, writeCurrent } from './current.ts';
+import { copyAlive } from './copy-alive.ts';
+import {
+  chooseCurrent,
+  nextNumber,
+  prepareCurrent,
+  removeDrafts,
+  removeOthers,
+  switchCurrent,
+  writeCurrent,
+} from './current.ts';
 import type { Disk } from './disk.ts';
 import { Generation, type Limits } from './generation.ts';
 import { DamagedPage } from './pages.ts';
@@ -17,24 +26,90 @@ export const PATIENCE = 20;
 const NAP_MS = 2;
 const NAP = new Int32Array(new SharedArrayBuffer(4));
 
+export interface WrittenPlace extends StorePlace {
+  /** Throws if another process has taken over. */
+  mayWrite?(): void;
+  /** The writer before may still be running, and write to the files that it has open. */
+  readonly isContested?: boolean | undefined;
+}
+
 /** The generation in use, or the first one of a new store. */
-export async function openToWrite({ disk, folder, limits }: StorePlace): Promise<Generation> {
-  const { number, problem } = chooseCurrent({ disk, folder });
+export async function openToWrite(place: WrittenPlace): Promise<Generation> {
+  const { disk, folder, limits } = place;
+  if (place.isContested) removeDrafts(place);
+  const { number, problem } = chooseCurrent(place);
   if (number === undefined) {
     // Whoever made the folder may have been killed before it was durable.
     await disk.syncFolder(dirname(folder));
-    const generation = await Generation.create({ disk, folder, number: 1, limits });
-    await writeCurrent({ disk, folder }, 1);
-    return generation;
+    return createFirst(place);
   }
+  if (place.isContested && disk.exists(join(folder, `${number}.log`))) return copyToNew(place);
   const generation = await Generation.open({ disk, folder, number, limits });
   if (problem) {
     generation.lose(problem);
     await generation.checkpoint();
-    await writeCurrent({ disk, folder }, number);
+    await writeCurrent(place, number);
   }
-  if (removeOthers({ disk, folder }, number)) await disk.syncFolder(folder);
+  if (removeOthers(place, number)) await disk.syncFolder(folder);
   return generation;
+}
+
+/** Takes the place of one that was begun and never finished, unless its writer may still be at it. */
+async function createFirst(place: WrittenPlace): Promise<Generation> {
+  const { disk, folder, limits } = place;
+  const number = place.isContested ? nextNumber(place) : 1;
+  if (!place.isContested) removeOthers(place, 0);
+  const generation = await Generation.create({ disk, folder, number, limits });
+  await writeCurrent(place, number);
+  if (removeOthers(place, number)) await disk.syncFolder(folder);
+  return generation;
+}
+
+/** Leaves the files of a writer that may still be running to that writer: the store goes on in a new generation. */
+async function copyToNew(place: WrittenPlace): Promise<Generation> {
+  const { disk, folder } = place;
+  const old = openToRead(place);
+  try {
+    const next = await copyOf(old, place);
+    try {
+      await switchCurrent(place, next.number);
+      removeOthers(place, next.number);
+      await disk.syncFolder(folder);
+      return next;
+    } catch (error) {
+      next.close();
+      throw error;
+    }
+  } finally {
+    old.close();
+  }
+}
+
+/** If that fails, nothing of it stays: the disk may be full. */
+async function copyOf(old: Generation, { disk, folder, limits }: StorePlace): Promise<Generation> {
+  const number = nextNumber({ disk, folder });
+  const next = await Generation.create({ disk, folder, number, limits });
+  try {
+    next.lost = rebuilding(old, (from) => copyAlive(from, next)).problems;
+    await next.checkpoint();
+    await prepareCurrent({ disk, folder }, number);
+    return next;
+  } catch (error) {
+    next.close();
+    Generation.remove({ disk, folder, number });
+    throw error;
+  }
+}
+
+/** A damaged page of the index is no loss: the log has everything. */
+export function rebuilding<T>(generation: Generation, use: (generation: Generation) => T): T {
+  try {
+    return use(generation);
+  } catch (error) {
+    if (!(error instanceof DamagedPage)) throw error;
+    generation.rebuild();
+    return use(generation);
+  }
 }
 
 /** The generation may be replaced while it is opened, and its index changed. */

@@ -30,19 +30,26 @@ export async function openWithLimits(options: OpenStoreOptions, limits: StoreLim
 async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
   await nodeDisk.makeFolder(folder);
   chmodSync(folder, 0o700);
-  const lock = Lock.take(join(folder, 'lock'));
-  const release = () => lock.release();
+  const path = join(folder, 'lock');
+  let lock = Lock.take(path);
   try {
     return await EmbeddedStore.open({
       disk: nodeDisk,
       folder,
       mode: 'write',
       limits,
+      isContested: lock.isContested,
       mayWrite: () => lock.check(),
-      onClose: release,
+      takeLockAgain: () => {
+        const again = Lock.take(path);
+        lock.release();
+        lock = again;
+      },
+      onOpen: () => lock.settle(),
+      onClose: () => lock.release(),
     });
   } catch (error) {
-    release();
+    lock.release();
     throw error;
   }
 }

@@ -5,6 +5,14 @@ export interface PostgresPool {
   connect(lent: (error: Error | undefined, client: PostgresClient | undefined) => void): void;
 }
 
+/** A pool with a time limit for a connection and for each answer. Without one, a server that is silent is waited for. */
+export interface TimedPool extends PostgresPool {
+  readonly timeoutMs?: number;
+}
+
+/** The pool without its limit, for statements that look at every row. */
+export const patient = (pool: TimedPool): PostgresPool => ({ connect: (lent) => pool.connect(lent) });
+
 /** A client out of such a pool. */
 export interface PostgresClient {
   query(config: PostgresQuery): Promise<unknown>;
@@ -33,11 +41,11 @@ export interface Answer {
 export type Query = (text: string, ...values: unknown[]) => Promise<Answer>;
 
 /** Lends a connection for some statements. What goes wrong is STORE_FAILED, and a broken connection is not lent again. */
-export async function withConnection<T>(pool: PostgresPool, work: (query: Query) => Promise<T>): Promise<T> {
+export async function withConnection<T>(pool: TimedPool, work: (query: Query) => Promise<T>): Promise<T> {
   let client: PostgresClient | undefined;
   try {
     client = await connect(pool);
-    const answer = await work(toQuery(client));
+    const answer = await work(toQuery(client, pool.timeoutMs));
     giveBack(client, false);
     return answer;
   } catch (cause) {
@@ -51,24 +59,32 @@ export async function withConnection<T>(pool: PostgresPool, work: (query: Query)
  * While a client is lent nobody else listens, and an 'error' that nobody hears ends the process. Not with the promise
  * that `connect` gives: a server that ends a connection it has just made is heard before the promise's reader runs.
  */
-function connect(pool: PostgresPool): Promise<PostgresClient> {
-  return new Promise((resolve, reject) => {
+function connect(pool: TimedPool): Promise<PostgresClient> {
+  let isLate = false;
+  const lent = new Promise<PostgresClient>((resolve, reject) => {
     pool.connect((error, client) => {
-      client?.on('error', ignore);
-      if (client) resolve(client);
-      else reject(error);
+      if (!client) return reject(error);
+      if (isLate) return client.release();
+      client.on('error', ignore);
+      resolve(client);
     });
+  });
+  return inTime(lent, pool.timeoutMs).catch((error) => {
+    isLate = true;
+    throw error;
   });
 }
 
-/** All or nothing: when this resolves, it is on the server's disk. `first` stands in the message that begins it. */
+/** All or nothing: when this resolves, it is on the server's disk. `first` is part of the message that begins it. */
 export function inTransaction<T>(
-  pool: PostgresPool,
+  pool: TimedPool,
   first: string,
   work: (query: Query, begun: readonly Row[]) => Promise<T>,
 ): Promise<T> {
   return withConnection(pool, async (query) => {
-    const { rows: begun } = await query(`BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ${DURABLE}; ${first}`);
+    const { rows: begun } = await query(
+      `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ${DURABLE}; ${limits(pool)}${first}`,
+    );
     const answer = await work(query, begun);
     // The COMMIT of a transaction that went wrong is answered with ROLLBACK, without an error.
     const { command } = await query('COMMIT');
@@ -81,13 +97,21 @@ export function inTransaction<T>(
 const DURABLE =
   "SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') = 'off'";
 
+/** A server that lost us must give our locks back: the next try would wait for them. Limits of its own stay. */
+function limits({ timeoutMs }: TimedPool): string {
+  if (timeoutMs === undefined) return '';
+  return ['statement_timeout', 'idle_in_transaction_session_timeout']
+    .map((name) => `SELECT set_config('${name}', '${timeoutMs}', true) WHERE current_setting('${name}') = '0'; `)
+    .join('');
+}
+
 /** Values stay text: how the pool's owner wants numbers and bytes parsed is not our affair. */
 const RAW = { getTypeParser: () => (value: string) => value };
 
-function toQuery(client: PostgresClient): Query {
+function toQuery(client: PostgresClient, timeoutMs: number | undefined): Query {
   return async (text, ...values) => {
     const config = values.length > 0 ? { text, values, types: RAW } : { text, types: RAW };
-    const answers = [await client.query(config)].flat() as Answer[];
+    const answers = [await inTime(client.query(config), timeoutMs)].flat() as Answer[];
     return answers.at(-1) ?? { command: '', rows: [] };
   };
 }
@@ -99,9 +123,28 @@ function giveBack(client: PostgresClient, isBroken: boolean): void {
 
 const ignore = (): void => {};
 
+class NoAnswer extends Error {}
+
+/** Whether a call failed because the server was silent: the next one would wait as long. */
+export const isNoAnswer = (error: unknown): boolean => error instanceof Error && error.cause instanceof NoAnswer;
+
+async function inTime<T>(asked: Promise<T>, timeoutMs: number | undefined): Promise<T> {
+  if (timeoutMs === undefined) return asked;
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    const error = new NoAnswer(`no answer within ${timeoutMs} ms (option timeoutMs of createPostgresStore)`);
+    timer = setTimeout(reject, timeoutMs, error);
+  });
+  try {
+    return await Promise.race([asked, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 function failed(cause: unknown): PalimpsestError {
   const why = cause instanceof Error ? cause.message : String(cause);
-  const remedy = 'nothing of this call was stored unless an earlier try had been';
+  const remedy = 'a write is stored whole or not at all: try it again';
   return new PalimpsestError('STORE_FAILED', `Expected an answer from PostgreSQL but found: ${why}; ${remedy}`, {
     cause,
   });

@@ -1,15 +1,16 @@
 import { hash } from 'node:crypto';
 import { PalimpsestError } from '../../errors.ts';
-import { inTransaction, type PostgresPool, type Query, withConnection } from './connection.ts';
+import { inTransaction, patient, type Query, type TimedPool, withConnection } from './connection.ts';
 
 /**
  * Brings a schema to the version of this program. Processes that start at once wait for the first. Where nothing is to
- * be done no statement changes anything, so that a role without the right to create tables is enough.
+ * be done no statement changes anything, so that a role without the right to create tables is enough. A migration takes the
+ * time that it needs.
  */
-export async function migrate(pool: PostgresPool, schema: string): Promise<void> {
+export async function migrate(pool: TimedPool, schema: string): Promise<void> {
   if ((await withConnection(pool, (query) => versionOf(query, schema))) === MIGRATIONS.length) return;
   const lock = `SELECT pg_advisory_xact_lock(${lockKey(schema, 'migrations')})`;
-  await inTransaction(pool, lock, async (query) => {
+  await inTransaction(patient(pool), lock, async (query) => {
     await query(
       `CREATE SCHEMA IF NOT EXISTS "${schema}";
        CREATE TABLE IF NOT EXISTS "${schema}".migrations
@@ -87,4 +88,6 @@ const MIGRATIONS: readonly ((prefix: string) => string)[] = [
       body bytea NOT NULL,
       PRIMARY KEY (tenant, session, name)
     );`,
+  (prefix) => `
+    CREATE TABLE ${prefix}secrets (tenant text COLLATE "C" PRIMARY KEY, secret text NOT NULL);`,
 ];

@@ -3,13 +3,13 @@ import { clashError } from '../check-input.ts';
 import { handleOf } from '../handle.ts';
 import type { Handle, Reference } from '../store.ts';
 import { hexDigestOf, toBytes } from '../text-bytes.ts';
-import { inTransaction, type PostgresPool, type Query } from './connection.ts';
+import { inTransaction, type Query, type TimedPool } from './connection.ts';
 import { lockKey } from './migrate.ts';
 import { type ReferenceRow, toRow } from './references.ts';
 
 /** Whose tables, and whose rows in them. */
 export interface Place {
-  readonly pool: PostgresPool;
+  readonly pool: TimedPool;
   readonly schema: string;
   readonly tenant: string;
 }

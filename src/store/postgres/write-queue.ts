@@ -1,5 +1,6 @@
 import { PalimpsestError } from '../../errors.ts';
 import type { Handle } from '../store.ts';
+import { isNoAnswer } from './connection.ts';
 import type { Item } from './write-batch.ts';
 
 interface Request {
@@ -57,6 +58,8 @@ export class WriteQueue {
       const isClash = error instanceof PalimpsestError && error.code === 'HANDLE_CLASH';
       if (isClash && requests.length > 1) for (const request of requests) await this.#writeTogether([request]);
       else for (const { reject } of requests) reject(error);
+      // Each batch that waits would wait for the whole time limit after the one before it.
+      if (isNoAnswer(error)) for (const { reject } of this.#waiting.splice(0)) reject(error);
     }
   }
 }

@@ -17,6 +17,8 @@ import { sendExchange } from './send.ts';
 
 export interface ProviderOptions {
   readonly script: Script;
+  /** A free one by default. */
+  readonly port?: number;
   /** The clock of the prompt cache, in milliseconds. */
   readonly now?: () => number;
   /** Serves only this; all by default. */
@@ -73,7 +75,7 @@ export async function startProvider(options: ProviderOptions): Promise<Provider>
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  server.listen(0, '127.0.0.1');
+  server.listen(options.port ?? 0, '127.0.0.1');
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -1,0 +1,80 @@
+import { PalimpsestError } from '../../errors.ts';
+import type { DamageAcknowledged } from './session-event.ts';
+
+/** Damage as a snapshot and a checkpoint record it. */
+export interface KnownDamage {
+  /** Damaged lines that were found so far. */
+  readonly lines: number;
+  /** How many of them were acknowledged. */
+  readonly acknowledged: number;
+  /** Events that are missing, without those that were acknowledged. */
+  readonly missing: readonly number[];
+}
+
+/** Not more of a gap is listed. */
+const MOST_MISSING = 1000;
+
+/** Lines of a log that cannot be read, and events that are missing. Reported at every open until it is acknowledged. */
+export class Damage {
+  lines = 0;
+  #acknowledged = 0;
+  readonly #missing = new Set<number>();
+
+  get openLines(): number {
+    return Math.max(0, this.lines - this.#acknowledged);
+  }
+
+  get missing(): readonly number[] {
+    return [...this.#missing].sort((a, b) => a - b);
+  }
+
+  get isOpen(): boolean {
+    return this.openLines > 0 || this.#missing.size > 0;
+  }
+
+  /** From and up to, not including. */
+  miss(from: number, to: number): void {
+    for (let seq = from; seq < Math.min(to, from + MOST_MISSING); seq++) this.#missing.add(seq);
+  }
+
+  isMissing(seq: number): boolean {
+    return this.#missing.has(seq);
+  }
+
+  take({ lines, missing }: Pick<DamageAcknowledged, 'lines' | 'missing'>): void {
+    this.#acknowledged = Math.max(this.#acknowledged, lines);
+    for (const seq of missing) this.#missing.delete(seq);
+  }
+
+  add({ lines, acknowledged, missing }: KnownDamage): void {
+    this.lines += lines;
+    this.#acknowledged = Math.max(this.#acknowledged, acknowledged);
+    for (const seq of missing) this.#missing.add(seq);
+  }
+
+  /** Undefined where there was none. */
+  dump(): KnownDamage | undefined {
+    if (this.lines === 0 && this.#missing.size === 0) return undefined;
+    return { lines: this.lines, acknowledged: this.#acknowledged, missing: this.missing };
+  }
+}
+
+export function isKnownDamage(value: unknown): value is KnownDamage {
+  const { lines, acknowledged, missing } = (value ?? {}) as Partial<Record<keyof KnownDamage, unknown>>;
+  const areCounts = [lines, acknowledged].every((count) => Number.isSafeInteger(count) && (count as number) >= 0);
+  return areCounts && Array.isArray(missing) && missing.every(Number.isSafeInteger);
+}
+
+/** The report of damage: which events are affected, and how to end it. */
+export function damageFound(
+  id: string,
+  { lines, missing = [] }: { readonly lines: number; readonly missing?: readonly number[] },
+): PalimpsestError {
+  const shown = missing.slice(0, 10).join(', ') + (missing.length > 10 ? ', …' : '');
+  const events = missing.length === 0 ? '' : `, and missing events (${shown})`;
+  return new PalimpsestError(
+    'STORE_DAMAGED',
+    `Expected the log of session ${id} without damage but found ${lines} damaged lines${events}; all other events were read. ` +
+      'Put the lines back from a backup and remove state.yaml, or call session.acknowledgeDamage() to end this report',
+  );
+}

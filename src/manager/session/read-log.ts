@@ -1,0 +1,86 @@
+import { isUtf8 } from 'node:buffer';
+import type { DiskFile } from '../../store/embedded/disk.ts';
+import { CHECKSUM, type ReadEvent, readEvent } from './event-line.ts';
+import { isTooLong, type Line, lastLine, type Place, readAt, readLines } from './lines.ts';
+
+/** An event, and where its line is. */
+export interface Located<M> extends ReadEvent<M> {
+  readonly kind: 'event';
+  readonly place: Place;
+  /** False for a last line without its newline. */
+  readonly isWhole: boolean;
+}
+
+/** A damaged line, or a blank one, which harms nothing. */
+export interface NoEvent {
+  readonly kind: 'damage' | 'blank';
+  readonly place: Place;
+  readonly isWhole: boolean;
+}
+
+export type LogPart<M> = Located<M> | NoEvent;
+
+/** Reads a log or an archive from a position on. Damage costs the line that it is in, and no line after it. */
+export function* readLog<M>(file: DiskFile, from: number, to?: number): Generator<LogPart<M>> {
+  for (const line of readLines(file, from, to)) {
+    const { offset, bytes, isWhole } = line;
+    const read = isWhole ? readEvent<M>(line.text) : undefined;
+    if (read) yield { kind: 'event', ...read, place: { offset, bytes }, isWhole };
+    else if (isBlank(line)) yield { kind: 'blank', place: { offset, bytes }, isWhole };
+    else yield* salvage<M>(readAt(file, line), { offset, isWhole });
+  }
+}
+
+/** The event whose line is at a place; undefined where it is damaged. */
+export function readEventAt<M>(file: DiskFile, place: Place): ReadEvent<M> | undefined {
+  return withoutEnd<M>(readAt(file, place));
+}
+
+/** The event or the damage that ends at a position; undefined where nothing is before it. */
+export function lastPart<M>(file: DiskFile, end: number): LogPart<M> | undefined {
+  const line = lastLine(file, end);
+  return line && [...readLog<M>(file, line.offset, end)].at(-1);
+}
+
+/** Not bytes that are no UTF-8 and have no text for that reason. */
+const isBlank = ({ isWhole, text, bytes }: Line): boolean => isWhole && text.trim() === '' && bytes === text.length + 1;
+
+/** So many places at which a line could begin are tried in one that is damaged. */
+const MOST_TRIES = 100;
+
+/** A damaged newline joins two lines. Finds the second one in them, and the first where only its newline is damaged. */
+function* salvage<M>(bytes: Buffer, { offset, isWhole }: { offset: number; isWhole: boolean }): Generator<LogPart<M>> {
+  let start = bytes.indexOf(CHECKSUM, 1);
+  for (let tries = 0; start > 0 && tries < MOST_TRIES; tries++) {
+    const read = withoutEnd<M>(bytes.subarray(start));
+    if (read) {
+      yield* salvage<M>(bytes.subarray(0, start), { offset, isWhole: true });
+      const place = { offset: offset + start, bytes: bytes.length - start };
+      yield { kind: 'event', ...read, place, isWhole };
+      return;
+    }
+    start = bytes.indexOf(CHECKSUM, start + 1);
+  }
+  const place = { offset, bytes: bytes.length };
+  const read = withoutEnd<M>(bytes);
+  if (read) yield { kind: 'event', ...read, place, isWhole };
+  else yield { kind: 'damage', place, isWhole };
+}
+
+/** Reads a line with its newline, with another byte in its place (and a newline that was added later), or without any. */
+function withoutEnd<M>(bytes: Buffer): ReadEvent<M> | undefined {
+  const [end, added] = [bytes.length - 1, bytes.length - 2];
+  return (
+    readBytes<M>(bytes.subarray(0, end)) ?? readBytes<M>(bytes) ?? readBytes<M>(bytes.subarray(0, Math.max(0, added)))
+  );
+}
+
+function readBytes<M>(bytes: Buffer): ReadEvent<M> | undefined {
+  if (!isUtf8(bytes)) return undefined;
+  try {
+    return readEvent<M>(bytes.toString('utf8'));
+  } catch (error) {
+    if (isTooLong(error)) return undefined;
+    throw error;
+  }
+}

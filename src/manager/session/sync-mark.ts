@@ -1,0 +1,87 @@
+import { join } from 'node:path';
+import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
+import { seal, unseal } from './event-line.ts';
+import { readAt } from './lines.ts';
+import { replaceFile, type WrittenSession } from './open-log.ts';
+import { SYNCED } from './session-files.ts';
+
+export interface MarkedSession extends WrittenSession {
+  readonly onProblem: (problem: Error) => void;
+}
+
+/** Room for the largest sequence number. Always as long, so that a new mark covers the old one. */
+const BYTES = 48;
+
+/**
+ * The last event that was acknowledged. Written after its sync and not synced itself: it survives the process, and tells
+ * a damaged line that was acknowledged from a batch that a crash left unfinished.
+ */
+export class SyncMark {
+  readonly #path: string;
+  readonly #disk: Disk;
+  readonly #file: DiskFile;
+  readonly #onProblem: (problem: Error) => void;
+  #hasFailed = false;
+
+  private constructor(file: DiskFile, { disk, folder, onProblem }: MarkedSession) {
+    this.#path = join(folder, SYNCED);
+    this.#disk = disk;
+    this.#file = file;
+    this.#onProblem = onProblem;
+  }
+
+  static async create(session: MarkedSession, seq: number): Promise<SyncMark> {
+    const { disk, folder, isContested, mayWrite } = session;
+    const path = join(folder, SYNCED);
+    const isThere = disk.exists(path);
+    const file =
+      isContested && isThere
+        ? await replaceFile(session, SYNCED, () => {})
+        : disk.open(path, isThere ? 'write' : 'create');
+    try {
+      mayWrite();
+    } catch (error) {
+      file.close();
+      throw error;
+    }
+    const mark = new SyncMark(file, session);
+    mark.write(seq);
+    return mark;
+  }
+
+  /** Costs no event where it fails: an older mark is weaker, not wrong. */
+  write(seq: number): void {
+    try {
+      this.#file.write(Buffer.from(`${seal(`"seq":${seq}}`).padEnd(BYTES - 1)}\n`), 0);
+      this.#hasFailed = false;
+    } catch (error) {
+      if (!this.#hasFailed) this.#onProblem(error as Error);
+      this.#hasFailed = true;
+    }
+  }
+
+  close(): void {
+    this.#file.close();
+  }
+
+  /** For a session whose snapshot says the same. */
+  remove(): void {
+    this.close();
+    this.#disk.remove(this.#path);
+  }
+}
+
+/** The number of the last event that is known to be acknowledged; 0 where the mark is missing or damaged. */
+export function readSyncMark(disk: Disk, folder: string): number {
+  const path = join(folder, SYNCED);
+  if (!disk.exists(path)) return 0;
+  const file = disk.open(path, 'read');
+  try {
+    const text = readAt(file, { offset: 0, bytes: BYTES }).toString('utf8').trimEnd();
+    const json = text.startsWith('{"crc32"') ? unseal(text) : undefined;
+    const seq = json === undefined ? 0 : Number((JSON.parse(json) as { seq: unknown }).seq);
+    return Number.isSafeInteger(seq) ? seq : 0;
+  } finally {
+    file.close();
+  }
+}
