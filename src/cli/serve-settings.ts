@@ -12,6 +12,7 @@ import type { Policy } from '../plan/policy.ts';
 import { type Prices, toPrices } from '../plan/prices.ts';
 import { type Io, UsageError } from './io.ts';
 import { readCount } from './parse-options.ts';
+import { type Retention, retentionOf } from './retention.ts';
 import { readServeConfig } from './serve-config.ts';
 import { DEFAULT_TENANT } from './stores.ts';
 import { storePath } from './with-store.ts';
@@ -46,6 +47,8 @@ export interface ServeSettings {
   readonly store: string;
   /** Whose store it is where a request has no tenant of its own. */
   readonly tenant: string;
+  /** What is removed from the store, and when; undefined: nothing. */
+  readonly retention: Retention | undefined;
   readonly workers: number;
   /** Each store has one user: agents at the MCP server of the gateway list and search with a handle alone. */
   readonly wholeStore: boolean;
@@ -78,6 +81,7 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
     isPublic: !isLoopback(host) || Object.keys(gateway.tokens ?? {}).length > 0,
     store: flags.store ?? store.postgres ?? store.path ?? storePath(undefined, io),
     tenant: readTenant(config),
+    retention: retentionOf(store),
     workers: readWorkers(flags.workers),
     wholeStore: flags['whole-store'] === true,
     graceMs: readGrace(flags['grace-ms']) ?? gateway.shutdown_grace_ms ?? DEFAULT_GRACE_MS,

@@ -15,6 +15,7 @@ import type { Store } from '../store/store.ts';
 import { playDemo } from './demo.ts';
 import { startDemoUpstream } from './demo-upstream.ts';
 import type { Io } from './io.ts';
+import { startPruning } from './retention.ts';
 import { greet, greetDemo, warnOfMissing } from './serve-greeting.ts';
 import { createMcpMount } from './serve-mcp.ts';
 import { readServeSettings, type ServeFlags, type ServeSettings } from './serve-settings.ts';
@@ -59,8 +60,10 @@ async function serveAlone(serving: Serving): Promise<void> {
   try {
     const gateway = createGateway(optionsOf(serving, { open: stores.open, isStoreShared: stores.isShared }));
     const server = await listen(gateway, settings);
+    const stopPruning = startPruning({ stores, retention: settings.retention, log: serving.log });
     await announce(serving, server.url);
     await interrupted(io);
+    stopPruning();
     await server.close({ graceMs: settings.graceMs });
   } finally {
     await stores.close();
@@ -80,8 +83,10 @@ async function serveWithWorkers(serving: Serving): Promise<void> {
   try {
     const records = createRecords({ startedAt: Date.now(), onReceipt: (receipt) => log(toLogEntry(receipt)) });
     const workers = await startWorkers({ workers: settings.workers, log, records, openStore: stores.open });
+    const stopPruning = startPruning({ stores, retention: settings.retention, log });
     await announce(serving, urlOf(settings.host, workers.port));
     await interrupted(io);
+    stopPruning();
     await workers.close({ graceMs: settings.graceMs + MOST_EXIT_MS });
   } finally {
     await stores.close();

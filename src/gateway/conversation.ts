@@ -1,4 +1,5 @@
 import { memoryLimits } from '../limits.ts';
+import { USE_EVERY_MS } from '../store/prune.ts';
 import type { Branch } from './branch.ts';
 import type { GatewayEvent } from './events.ts';
 import { Recent } from './recent.ts';
@@ -7,6 +8,10 @@ import { Recent } from './recent.ts';
 export class Conversation {
   readonly branches: Branch[] = [];
   hasEvents = false;
+  /** When the store was told that it is in use, by owner. */
+  readonly #touchedAt = new Recent<string, number>(memoryLimits.ownersPerConversation);
+  /** The deletions in the store when its texts were stored. */
+  #deletions: number | undefined;
   /** Whether a provider has answered any request of it. */
   isUsed = false;
   readonly #events = new Map<string, GatewayEvent[]>();
@@ -15,7 +20,7 @@ export class Conversation {
   /** Keys of texts that the store is known to have, whoever stored them. */
   readonly #stored = new Set<string>();
   /** The same by owner: a credential that is refreshed every hour makes a new one. */
-  readonly #storedFor = new Recent<string, Set<string>>(memoryLimits.ownersPerConversation);
+  #storedFor = new Recent<string, Set<string>>(memoryLimits.ownersPerConversation);
   /** By model: their names may come from anywhere. */
   readonly #usedAt = new Recent<string, number>(memoryLimits.branchesPerConversation);
   #lastOrder = 0;
@@ -27,6 +32,30 @@ export class Conversation {
 
   get hasAnyEvent(): boolean {
     return this.#events.size > 0;
+  }
+
+  /** Whether something was deleted since this was asked last: then nothing is known to be stored. */
+  isForgotten(deletions: number): boolean {
+    const isChanged = this.#deletions !== undefined && this.#deletions !== deletions;
+    this.#deletions = deletions;
+    if (isChanged) {
+      this.#stored.clear();
+      this.#storedFor = new Recent(memoryLimits.ownersPerConversation);
+    }
+    return isChanged;
+  }
+
+  /** Whether the store must be told that an owner's session is in use. Then it counts as told. */
+  mustTouch(owner = '', now: number): boolean {
+    const isTold = now - (this.#touchedAt.get(owner) ?? Number.NEGATIVE_INFINITY) < USE_EVERY_MS;
+    if (isTold || !this.#storedFor.get(owner)) return false;
+    this.#touchedAt.set(owner, now);
+    return true;
+  }
+
+  /** Events that were recorded, as far as is known. */
+  get recorded(): readonly GatewayEvent[] {
+    return [...this.#events.values()].flat().filter((event) => !this.#pending.has(event));
   }
 
   eventsAt(prefix: string): readonly GatewayEvent[] {

@@ -41,6 +41,7 @@ async function prepare(context: GatewayContext, request: GatewayRequest, purpose
   const storeTrouble =
     (await learnEvents(context, { gate, memory, conversation })) ?? (await learnSecret(gate, credential));
   const owner = typeof gate === 'string' ? undefined : gate.ownerOf(credential);
+  if (typeof gate !== 'string' && !isCountTokens) await keepInUse(context, { gate, memory, conversation, owner });
   const decided = decide(opened, { ...context.facts, now: context.now(), memory, owner, storeTrouble });
   if (storeTrouble) warnOf(context, storeTrouble);
   if (isCountTokens || (decided.fresh.length === 0 && decided.events.length === 0)) return decided;
@@ -79,6 +80,17 @@ async function learnEvents(
   if (typeof events === 'string') return events;
   memory.learnEvents(conversation, events);
   return undefined;
+}
+
+/** Has the store remove it last, and store again what was removed: this request carries the originals. */
+async function keepInUse(
+  { now }: GatewayContext,
+  { gate, memory, conversation, owner }: Asked & { readonly gate: StoreGate; readonly owner: string | undefined },
+): Promise<void> {
+  const known = memory.conversation(conversation);
+  const deletions = await gate.deletions();
+  if (typeof deletions === 'number' && known.isForgotten(deletions)) gate.record(conversation, known.recorded);
+  if (known.mustTouch(owner, now())) gate.touch(conversation, owner);
 }
 
 /** Without a credential no name is needed. */

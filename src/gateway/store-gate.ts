@@ -7,6 +7,7 @@ import type { Decided, StoreTrouble } from './decide.ts';
 import { loadEvents, toItems } from './event-store.ts';
 import type { GatewayEvent } from './events.ts';
 import type { Status } from './receipt.ts';
+import { eventSessionOf } from './sessions.ts';
 
 /** What stands in the way of a request waits no longer than this. */
 export const TOO_SLOW = `it took more than ${requestLimits.storeWaitMs} ms`;
@@ -62,6 +63,22 @@ export class StoreGate {
   /** The events that this or another gateway recorded. */
   events(conversation: string): Promise<readonly GatewayEvent[] | StoreTrouble> {
     return this.#inTime(() => loadEvents(this.store, conversation));
+  }
+
+  /** Changes with every deletion. */
+  async deletions(): Promise<number | StoreTrouble> {
+    if (this.#late > 0) return 'store-slow';
+    // What it answers says nothing about writes: it changes nothing in `health`.
+    const count = await inTime(this.store.deletions().catch(() => 'store-failed' as const));
+    return count === 'late' ? 'store-slow' : count;
+  }
+
+  /** Tells the store that a conversation is in use, also where nothing new of it is stored. Nobody waits for it. */
+  touch(conversation: string, owner: string | undefined): void {
+    void this.#inTime(async () => {
+      await this.store.touch(sessionOf(conversationId(conversation, owner)));
+      await this.store.touch(eventSessionOf(conversation));
+    });
   }
 
   /** Behind the answer: nobody waits for it. */

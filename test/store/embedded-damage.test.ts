@@ -4,6 +4,7 @@ import {
   aligned,
   isGap,
   type LogRecord,
+  REFERENCE,
   readStart,
   START,
   scanLog,
@@ -49,6 +50,9 @@ function recordsOf(files: Files): LogRecord[] {
   const log = diskOf(files).open(nameOf('1.log'), 'read');
   return [...scanLog(log, readStart(log)?.id ?? 0, START)].filter((found) => !isGap(found)) as LogRecord[];
 }
+
+/** Those of texts and references. */
+const textsOf = (files: Files): LogRecord[] => recordsOf(files).filter(({ type }) => type <= REFERENCE);
 
 /** The files with some of them changed, or, where it answers nothing, gone. */
 function changed(files: Files, kind: string, change: (bytes: Buffer) => Buffer | undefined): Files {
@@ -395,7 +399,7 @@ describe('what a text holds', () => {
     await store.put(before + forged.toString('utf16le'), { session: 'ss' });
     await store.put('last', { session: 'ss' });
     expect(disk.files.get(nameOf('1.log'))?.subarray(position, position + 32)).toEqual(forged.subarray(0, 32));
-    const record = recordsOf(disk.files)[1] as LogRecord;
+    const record = textsOf(disk.files)[1] as LogRecord;
     const damaged = changed(disk.files, '1.log', (bytes) => flipped(bytes, record.position + 32 + 100));
     const again = await openOn(diskOf(damaged), 'write', CALM);
     expect((await collect(again.list('ss'))).map(({ text }) => text)).toEqual(['first', 'last']);
@@ -406,7 +410,7 @@ describe('what a text holds', () => {
 describe('a text that is damaged', () => {
   it('is stored once more when it is put again, and a session that refers to it can be deleted', async () => {
     const files = await filesOf('closed');
-    const record = recordsOf(files)[7] as LogRecord;
+    const record = textsOf(files)[7] as LogRecord;
     const disk = diskOf(changed(files, '1.log', (bytes) => flipped(bytes, record.position + 32 + 60)));
     const store = await openOn(disk, 'write', CALM);
     expect(await outcome(() => store.get(handleOf(SHARED)))).toBe('STORE_DAMAGED');
@@ -422,7 +426,7 @@ describe('a text that is damaged', () => {
     const store = await openOn(disk, 'write', CALM);
     for (const session of ['a', 'b', 'c']) await store.put('shared', { session });
     await store.close();
-    const record = recordsOf(disk.files)[0] as LogRecord;
+    const record = textsOf(disk.files)[0] as LogRecord;
     const damaged = changed(disk.files, '1.log', (bytes) => flipped(bytes, record.position + 32 + 60));
     const files = isIndexLost ? changed(damaged, '1.index', () => undefined) : damaged;
     const again = await openOn(diskOf(files), 'write', CALM);
@@ -456,7 +460,7 @@ describe('a text that is damaged', () => {
     for (const session of ['a', 'b', 'c', 'd']) await store.put('shared', { session });
     await store.close();
     for (const n of [1, 2, 3]) {
-      const record = recordsOf(disk.files)[n] as LogRecord;
+      const record = textsOf(disk.files)[n] as LogRecord;
       const lostSession = ['a', 'b', 'c', 'd'][n];
       const damaged = changed(disk.files, '1.log', (bytes) => flipped(bytes, record.position + 40));
       const again = await openOn(diskOf(damaged), 'write', CALM);

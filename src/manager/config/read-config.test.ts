@@ -57,7 +57,7 @@ describe('readConfig', () => {
     ],
     [
       'store: { colour: red }',
-      'line 1: store.colour: Expected a known field but found colour; there is path, postgres, tenant, record_turns',
+      'line 1: store.colour: Expected a known field but found colour; there is path, postgres, tenant, record_turns, max_age_days, max_bytes',
     ],
     ['sesion:', 'line 1: sesion: Expected a known field but found sesion; did you mean session?'],
   ])('finds unknown fields, and the right ones: %s', (yaml, problem) => {

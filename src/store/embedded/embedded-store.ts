@@ -1,29 +1,45 @@
+import { setImmediate } from 'node:timers/promises';
 import { PalimpsestError } from '../../errors.ts';
 import { checkItem, checkNote, checkNoteName, checkRecord, checkTurn, closedError } from '../check-input.ts';
 import { handleOfDigest } from '../handle.ts';
+import {
+  type Gone,
+  NOTHING_REMOVED,
+  type Prunable,
+  prune,
+  type Removable,
+  slicesOf,
+  USE_EVERY_MS,
+  WEEK_MS,
+} from '../prune.ts';
 import { searchTexts } from '../search-texts.ts';
 import {
   checkSession,
+  type DeleteOptions,
   type GcOptions,
   type GcReport,
   type Handle,
   isHandle,
   type Match,
   type Problem,
+  type PruneOptions,
+  type PruneReport,
   type Reference,
+  type Removed,
   type SearchOptions,
+  type SessionInfo,
   type SessionNote,
   type Store,
   type Stored,
   type StoreStats,
   type TurnRecord,
 } from '../store.ts';
-import type { Catalogue } from './catalogue.ts';
-import { copyAlive } from './copy-alive.ts';
+import type { Catalogue, SessionTimes } from './catalogue.ts';
+import { AliveCopy } from './copy-alive.ts';
 import { nextNumber, prepareCurrent, removeOthers, switchCurrent } from './current.ts';
 import type { Disk } from './disk.ts';
 import { Generation, type Limits } from './generation.ts';
-import { isGap, type LogRecord, NOTE, TEXT, TURN } from './log.ts';
+import { isGap, type LogRecord, NOTE, START, TEXT, TURN } from './log.ts';
 import { openToRead, openToWrite, PATIENCE, rebuilding } from './open-generation.ts';
 import { DamagedPage } from './pages.ts';
 import { problemsOf } from './problems-of.ts';
@@ -51,6 +67,8 @@ export interface EmbeddedOptions {
 export interface StoreLimits extends Limits {
   /** Less than this is not worth a compaction. */
   readonly leastDead?: number;
+  /** How much a compaction copies at a time. */
+  readonly copyStepBytes?: number;
   /** How long to wait before something that failed is tried again. Twice as long after each failure. */
   readonly retryMs?: number;
 }
@@ -63,6 +81,10 @@ interface NewText {
 /** A quarter of the disk, and not for a few kilobytes. */
 const DEAD_SHARE = 0.25;
 const LEAST_DEAD = 1 << 20;
+/** A compaction copies this much of the old log at a time, and lets others work in between. */
+const COPY_STEP_BYTES = 1 << 20;
+/** `close` does not wait for a compaction of its own accord that has more than this to copy. */
+const QUICK_BYTES = 1 << 26;
 
 /**
  * A store in one folder: a log and an index, in generations. One process writes, any number read. What is put is
@@ -76,8 +98,11 @@ export class EmbeddedStore implements Store {
   #committing: Promise<void> | undefined;
   /** The group that is being written and synced. */
   #syncing: Promise<void> | undefined;
-  /** The compaction that runs or waits last: nothing is written before it is done. */
+  /** The last step of a compaction: nothing is written before it is done. */
   #work: Promise<unknown> | undefined;
+  /** The compaction or removal that runs or waits last: one at a time. Others write meanwhile. */
+  #upkeep: Promise<unknown> | undefined;
+  #deletions = 0;
   #checkpointing: Promise<void> | undefined;
   /** Dead bytes at which a compaction that failed is tried again. */
   #compactAgainAt = 0;
@@ -139,19 +164,115 @@ export class EmbeddedStore implements Store {
 
   /** A turn or note that is replaced leaves dead bytes, so the log is compacted here too. */
   async #replace(change: Change<void>): Promise<void> {
-    await this.#during(async () => {
-      await this.#write(change);
-      if (this.#isWorthCompacting()) await this.#tryCompact();
+    await this.#write(change);
+    this.#compactIfWorth();
+  }
+
+  async *sessions(): AsyncGenerator<SessionInfo> {
+    this.#check();
+    const newestFirst = this.#read(({ catalogue }) => catalogue.sessionTimes());
+    const timed = newestFirst.reverse().map((times) => ({ ...times, ...knownTimes(times, this.#now()) }));
+    for (const times of timed.sort((a, b) => a.lastAt - b.lastAt)) {
+      this.#check();
+      yield { ...times, ...this.#read(({ catalogue }) => catalogue.sizeOf(times.session)) };
+      await setImmediate();
+    }
+  }
+
+  async touch(session: string): Promise<void> {
+    this.#check();
+    checkSession(session);
+    if (this.#options.mode === 'read' || !this.#read(({ catalogue }) => catalogue.mustTouch(session))) return;
+    await this.#write(({ catalogue }) => catalogue.touch(session));
+  }
+
+  async delete(session: string, { purge = false, dryRun = false }: DeleteOptions = {}): Promise<Removed> {
+    this.#check();
+    checkSession(session);
+    if (dryRun) return this.#freedBy({ session, usedAt: 0 });
+    return this.#during(async () => {
+      const removed = await this.#remove({ session, usedAt: Number.POSITIVE_INFINITY });
+      if (purge) await this.#alone(() => this.#compact({ force: true }));
+      else this.#compactIfWorth();
+      return removed;
     });
   }
 
-  async delete(session: string, { purge = false } = {}): Promise<void> {
+  /** One removal after the other: puts go on in between. Then the log is compacted, where that is worth it. */
+  async prune(options: PruneOptions = {}): Promise<PruneReport> {
     this.#check();
-    checkSession(session);
-    await this.#during(async () => {
-      await this.#write(({ catalogue }) => catalogue.deleteSession(session), { isDeletion: true });
-      if (purge || this.#isWorthCompacting()) await this.#alone(() => this.#compact({ force: true }));
+    if (options.dryRun) return prune(this.#prunable(), options, () => this.#now());
+    return this.#during(async () => {
+      if (this.#hasUntimed()) await this.#alone(() => this.#compact({ force: true }));
+      const report = await this.#alone(() => prune(this.#prunable(), options, () => this.#now()));
+      const isOver = this.#generation.diskBytes > (options.maxBytes ?? Number.POSITIVE_INFINITY);
+      const { deadBytes } = this.#generation.catalogue.counts;
+      if (this.#isWorthCompacting() || (isOver && deadBytes > 0))
+        await this.#alone(() => this.#compact({ force: true, isBackground: true }));
+      return report;
     });
+  }
+
+  async deletions(): Promise<number> {
+    this.#check();
+    return this.#deletions;
+  }
+
+  /** An older version wrote records without times. A compaction gives them one. */
+  #hasUntimed(): boolean {
+    const { catalogue, end } = this.#generation;
+    return end > START && catalogue.ages(0).oldestAt === 0;
+  }
+
+  #prunable(): Prunable {
+    return {
+      removables: (now) => this.#removables(now),
+      usedBytes: async () => this.#read(usedBytesOf),
+      remove: async (what, { dryRun, gone }) => {
+        await setImmediate();
+        this.#check();
+        return dryRun ? this.#freedBy(what, gone) : this.#remove(what);
+      },
+    };
+  }
+
+  async #removables(now: number): Promise<Removable[]> {
+    const newestFirst = this.#read(({ catalogue }) => catalogue.sessionTimes());
+    const sessions: Removable[] = [];
+    for (const times of newestFirst.reverse()) {
+      const { session } = times;
+      // A clock was wrong. Without a new time the session would be the newest for ever.
+      const isInFuture = times.lastAt > now + USE_EVERY_MS;
+      if (isInFuture && this.#options.mode === 'write') await this.#write(({ catalogue }) => catalogue.touch(session));
+      sessions.push({ session, usedAt: isInFuture ? now : knownTimes(times, now).lastAt });
+    }
+    const loose = this.#read(({ catalogue }) => catalogue.looseTexts());
+    return [...sessions, ...slicesOf(loose.map(({ point, usedAt }) => ({ point, usedAt: usedAt || now })))];
+  }
+
+  async #remove(what: Removable): Promise<Removed> {
+    const { session, before = 0, usedAt } = what;
+    const removed = await this.#write(
+      (generation) => {
+        // It was used since it was chosen.
+        if (session !== undefined && generation.catalogue.usedAt(session) > usedAt) return NOTHING_REMOVED;
+        const freed = generation.catalogue.freedBy(what, NOTHING_GONE);
+        if (session === undefined) generation.catalogue.expire(before);
+        else generation.catalogue.deleteSession(session);
+        return freed;
+      },
+      { isDeletion: true },
+    );
+    this.#deletions += 1;
+    return removed;
+  }
+
+  #freedBy(what: Removable, gone: Gone = NOTHING_GONE): Removed {
+    return this.#read(({ catalogue }) => catalogue.freedBy(what, gone));
+  }
+
+  #now(): number {
+    return (this.#options.limits?.now ?? Date.now)();
   }
 
   #isWorthCompacting(): boolean {
@@ -160,16 +281,20 @@ export class EmbeddedStore implements Store {
     return deadBytes > leastDead && deadBytes > DEAD_SHARE * this.#generation.end;
   }
 
-  /** After a write, which is done whether this succeeds or not. Where it fails, it waits until twice as much is dead. */
-  async #tryCompact(): Promise<void> {
+  /** Behind a write, which is not kept waiting. Where it fails, the next one waits until twice as much is dead. */
+  #compactIfWorth(): void {
     const { deadBytes } = this.#generation.catalogue.counts;
-    if (deadBytes < this.#compactAgainAt) return;
-    try {
-      await this.#alone(() => this.#compact({}));
-      this.#compactAgainAt = 0;
-    } catch {
-      this.#compactAgainAt = 2 * deadBytes;
-    }
+    if (this.#closing || this.#upkeep || deadBytes < this.#compactAgainAt || !this.#isWorthCompacting()) return;
+    void this.#during(async () => {
+      try {
+        await this.#alone(() => this.#compact({ isBackground: true }));
+        this.#compactAgainAt = 0;
+      } catch {
+        this.#compactAgainAt = 2 * deadBytes;
+      }
+      // As much may have died while it copied.
+      this.#compactIfWorth();
+    });
   }
 
   async get(handle: string): Promise<Stored | undefined> {
@@ -226,7 +351,14 @@ export class EmbeddedStore implements Store {
     this.#check();
     return this.#read((generation): StoreStats => {
       const { texts, turns, notes, sessions, textBytes, deadBytes } = generation.catalogue.counts;
-      return { kind: 'embedded', texts, turns, notes, sessions, textBytes, deadBytes, diskBytes: generation.diskBytes };
+      const { oldestAt, newestAt, bytesSince } = generation.catalogue.ages(this.#now() - WEEK_MS);
+      return {
+        kind: 'embedded',
+        ...{ texts, turns, notes, sessions, textBytes, deadBytes, diskBytes: generation.diskBytes },
+        usedBytes: usedBytesOf(generation),
+        ...(oldestAt > 0 ? { oldestAt } : {}),
+        ...(newestAt > 0 ? { newestAt, weekBytes: bytesSince } : {}),
+      };
     });
   }
 
@@ -242,45 +374,90 @@ export class EmbeddedStore implements Store {
     return this.#during(() => this.#alone(() => this.#compact({ repair, force })));
   }
 
-  async #compact({ repair = false, force = false }: GcOptions): Promise<GcReport> {
-    const { disk, folder } = this.#options;
+  async #compact({ repair = false, force = false, isBackground = false }: CompactOptions): Promise<GcReport> {
     const old = this.#generation;
     const damage = repair ? this.#read(problemsOf).length : 0;
     if (!force && damage === 0 && old.catalogue.counts.deadBytes <= DEAD_SHARE * old.end)
       return { freedBytes: 0, removedTexts: 0, repaired: 0 };
-    const number = nextNumber({ disk, folder });
-    const { next, texts } = await this.#copy(number, { repair });
-    try {
-      await switchCurrent(this.#options, number);
-    } catch (error) {
-      next.close();
-      throw error;
-    }
-    this.#generation = next;
+    const copying = await this.#copyMost({ isBackground });
+    await this.#exclusively(() => this.#copyRest(copying, { repair }));
+    const { copy, next } = copying;
+    if (damage > 0) this.#deletions += 1;
+    const { texts } = this.#generation.catalogue.counts;
     const freedBytes = Math.max(0, old.diskBytes - next.diskBytes);
     old.retire();
-    removeOthers(this.#options, number);
-    await disk.syncFolder(folder);
-    return { freedBytes, removedTexts: Math.max(0, texts - this.#generation.catalogue.counts.texts), repaired: damage };
+    return { freedBytes, removedTexts: Math.max(0, copy.texts - texts), repaired: damage };
   }
 
-  /** What is alive, in a new generation that nobody knows of yet. If that fails, the store is as it was. */
-  async #copy(number: number, { repair }: GcOptions): Promise<{ next: Generation; texts: number }> {
-    const { disk, folder, limits } = this.#options;
-    let next: Generation | undefined;
-    try {
-      const made = await Generation.create({ disk, folder, number, limits });
-      next = made;
-      const { problems, texts } = this.#read((generation) => copyAlive(generation, made));
+  /**
+   * Copies what is alive into a new generation that nobody knows of yet, while others write to the old one, and then what
+   * they wrote. Answers when little is left. If it fails, the store is as it was.
+   */
+  async #copyMost({ isBackground }: { readonly isBackground: boolean }): Promise<Copying> {
+    const { disk, folder, limits, mayWrite } = this.#options;
+    const number = nextNumber({ disk, folder });
+    const next = await Generation.create({ disk, folder, number, limits }).catch((error) => {
+      throw this.#whyFailed(error);
+    });
+    const old = this.#generation;
+    return this.#filling(next, async () => {
+      const copy = new AliveCopy({ to: next, look: (use) => this.#read(use) });
+      const { copyStepBytes: step = COPY_STEP_BYTES } = limits ?? {};
+      // Whoever writes faster than this copies must wait in the end.
+      const most = 2 * this.#generation.end;
+      for (let copied = 0; copy.left > step && copied < most; copied += step) {
+        copy.step(step);
+        if (next.isDue) await next.checkpoint();
+        await setImmediate();
+        this.#checkGeneration(old);
+        mayWrite?.();
+        if (isBackground && this.#closing && copy.left > QUICK_BYTES) throw closedError();
+      }
+      await next.checkpoint();
+      return { copy, next, old };
+    });
+  }
+
+  /** All that needs room on the disk is done before the store goes over to the new generation. */
+  async #copyRest({ copy, next, old }: Copying, { repair }: { readonly repair: boolean }): Promise<void> {
+    const { disk, folder } = this.#options;
+    await this.#filling(next, async () => {
+      this.#checkGeneration(old);
+      this.#options.mayWrite?.();
+      copy.step(Number.POSITIVE_INFINITY);
       // What is damaged is reported until somebody gives it up.
-      made.lost = repair ? [] : problems;
-      await made.checkpoint();
+      next.lost = repair ? [] : copy.problems;
+      await next.checkpoint();
       this.#generation.reserve();
-      await prepareCurrent({ disk, folder }, number);
-      return { next: made, texts };
+      await prepareCurrent({ disk, folder }, next.number);
+    });
+    await switchCurrent(this.#options, next.number).catch((error) => {
+      next.close();
+      throw error;
+    });
+    this.#generation = next;
+    removeOthers(this.#options, next.number);
+    await disk.syncFolder(folder);
+  }
+
+  /** After a failure the store goes on in other files: what was copied of the old ones is worth nothing. */
+  #checkGeneration(old: Generation): void {
+    this.#prepareToWrite();
+    if (this.#generation === old) return;
+    throw new PalimpsestError(
+      'STORE_FAILED',
+      'Expected to compact the store but it was opened again meanwhile, after the disk had failed; compact it again',
+    );
+  }
+
+  /** Removes the new generation where the work on it fails. */
+  async #filling<T>(next: Generation, work: () => Promise<T>): Promise<T> {
+    const { disk, folder } = this.#options;
+    try {
+      return await work();
     } catch (error) {
-      next?.close();
-      if (next) Generation.remove({ disk, folder, number });
+      next.close();
+      Generation.remove({ disk, folder, number: next.number });
       throw this.#whyFailed(error);
     }
   }
@@ -536,24 +713,38 @@ export class EmbeddedStore implements Store {
     }
   }
 
-  /** Work during which nothing is written: a compaction replaces what is read. */
+  /** Upkeep, one after the other. Others write meanwhile. */
   async #alone<T>(work: () => Promise<T>): Promise<T> {
-    const before = this.#work;
+    const before = this.#upkeep;
     const run = (async () => {
       await before?.catch(() => {});
-      while (this.#syncing ?? this.#checkpointing) await (this.#syncing ?? this.#checkpointing)?.catch(() => {});
       this.#prepareToWrite();
       this.#options.mayWrite?.();
       return work();
     })();
-    this.#work = run;
+    this.#upkeep = run;
     try {
       return await run;
     } catch (error) {
       if (error instanceof PalimpsestError) throw error;
       throw this.#fail(error);
     } finally {
-      if (this.#work === run) this.#work = undefined;
+      if (this.#upkeep === run) this.#upkeep = undefined;
+    }
+  }
+
+  /** Work during which nothing is written: it replaces what is read. */
+  async #exclusively(work: () => Promise<void>): Promise<void> {
+    while (this.#work) await this.#work.catch(() => {});
+    const run = (async () => {
+      while (this.#syncing ?? this.#checkpointing) await (this.#syncing ?? this.#checkpointing)?.catch(() => {});
+      await work();
+    })();
+    this.#work = run;
+    try {
+      await run;
+    } finally {
+      this.#work = undefined;
     }
   }
 
@@ -618,6 +809,29 @@ export class EmbeddedStore implements Store {
 }
 
 const MOST_TRUSTED = 256;
+
+interface CompactOptions extends GcOptions {
+  /** It is given up when the store is closed. */
+  readonly isBackground?: boolean;
+}
+
+/** A compaction that is nearly done. */
+interface Copying {
+  readonly copy: AliveCopy;
+  readonly next: Generation;
+  /** The one that is copied. */
+  readonly old: Generation;
+}
+
+const NOTHING_GONE: Gone = { sessions: new Set(), before: 0 };
+
+const usedBytesOf = ({ end, catalogue }: Generation): number => Math.max(0, end - START - catalogue.counts.deadBytes);
+
+/** Sessions that an older version wrote have no time: they count from now on. */
+const knownTimes = ({ firstAt, lastAt }: SessionTimes, now: number): Pick<SessionTimes, 'firstAt' | 'lastAt'> => ({
+  firstAt: firstAt || now,
+  lastAt: lastAt || now,
+});
 
 /** How long to wait before something is tried again. */
 class Backoff {

@@ -32,6 +32,8 @@ export interface Limits {
   readonly checkpointBytes?: number;
   readonly checkpointPages?: number;
   readonly cachePages?: number;
+  /** The clock, in ms since the epoch. */
+  readonly now?: () => number;
 }
 
 /** Where a generation is. */
@@ -70,7 +72,7 @@ export class Generation {
     this.#mode = mode;
     this.#log = new LogFile(log, `${number}.log`);
     this.#index = this.#emptyIndex();
-    this.#catalogue = new Catalogue(this.#log, this.#index);
+    this.#catalogue = this.#catalogueOf();
   }
 
   /** Fails where a file has its name: then the number is another writer's. */
@@ -164,8 +166,8 @@ export class Generation {
     return this.#log.end;
   }
 
-  scan(): Generator<LogRecord | Gap> {
-    return this.#log.scan();
+  scan(from?: number): Generator<LogRecord | Gap> {
+    return this.#log.scan(from);
   }
 
   get diskBytes(): number {
@@ -366,11 +368,11 @@ export class Generation {
     if (isKnownFormat(format)) return;
     throw new PalimpsestError(
       'BAD_INPUT',
-      `Expected a store of format ${OLDEST_FORMAT} or ${FORMAT} but found ${format}; open it with the version that made it`,
+      `Expected a store of format ${OLDEST_FORMAT} to ${FORMAT} but found ${format}; open it with the version that made it`,
     );
   }
 
-  /** Durable before the first note: a program that knows no notes would lose them in a compaction, so it must refuse the log. */
+  /** Durable before the first record of this format: a program that does not know it would lose such records in a compaction. */
   async #raiseFormat(): Promise<void> {
     const start = this.#log.readStart();
     if (!start || start.format === FORMAT) return;
@@ -400,7 +402,7 @@ export class Generation {
     this.#indexFile ??= this.#disk.open(this.#path('index'), this.#mode);
     const { cachePages } = this.#limits;
     this.#index = new LinearHash({ file: this.#indexFile, shape: meta.shape, cachePages, newer });
-    this.#catalogue = new Catalogue(this.#log, this.#index, meta.counts);
+    this.#catalogue = this.#catalogueOf(meta.counts);
     this.#checkpoint = meta.checkpoint;
   }
 
@@ -410,10 +412,14 @@ export class Generation {
     if (!this.#isCheckpointing) this.#indexFile?.close();
     this.#indexFile = undefined;
     this.#index = this.#emptyIndex();
-    this.#catalogue = new Catalogue(this.#log, this.#index);
+    this.#catalogue = this.#catalogueOf();
     this.lose(why);
     this.#checkpoint = 0;
     this.#replay(START);
+  }
+
+  #catalogueOf(counts?: Meta['counts']): Catalogue {
+    return new Catalogue(this.#log, this.#index, { counts, now: this.#limits.now });
   }
 
   #emptyIndex(): LinearHash {

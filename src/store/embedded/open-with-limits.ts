@@ -8,6 +8,7 @@ import type { Store } from '../store.ts';
 import { nodeDisk } from './disk.ts';
 import { EmbeddedStore, type StoreLimits } from './embedded-store.ts';
 import { Lock } from './lock.ts';
+import { serveRequests } from './requests.ts';
 
 /** Opens a store, for tests with checkpoints and compactions as often as they like. */
 export async function openWithLimits(options: OpenStoreOptions, limits: StoreLimits = {}): Promise<Store> {
@@ -32,8 +33,9 @@ async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
   chmodSync(folder, 0o700);
   const path = join(folder, 'lock');
   let lock = Lock.take(path);
+  let stopServing = (): void => {};
   try {
-    return await EmbeddedStore.open({
+    const store = await EmbeddedStore.open({
       disk: nodeDisk,
       folder,
       mode: 'write',
@@ -46,8 +48,13 @@ async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
         lock = again;
       },
       onOpen: () => lock.settle(),
-      onClose: () => lock.release(),
+      onClose: () => {
+        stopServing();
+        lock.release();
+      },
     });
+    stopServing = serveRequests(folder, store);
+    return store;
   } catch (error) {
     lock.release();
     throw error;
