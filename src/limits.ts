@@ -105,8 +105,8 @@ export const recallLimits = {
 
 /** Searches over stored texts. */
 export const searchLimits = {
-  /** Further searches wait for a thread. Set with `gateway.limits.search_threads`. */
-  threads: 2,
+  /** Patterns that run at the same time, each in a process of its own. Others wait. Set with `gateway.limits.search_processes`. */
+  processes: 2,
   /** Further searches are refused with BUSY. */
   waiting: 64,
   /** A pattern that takes longer over one batch of texts is stopped: the matches so far are the answer. */

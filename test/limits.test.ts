@@ -64,7 +64,7 @@ const INTRO = [
   '    json_values: 100000',
   '    scan_ms: 2000',
   '    answer_bytes: 67108864',
-  '    search_threads: 2',
+  '    search_processes: 2',
   '```',
   '',
 ];
