@@ -225,13 +225,14 @@ export class EmbeddedStore implements Store {
   }
 
   #prunable(): Prunable {
+    const chosenIn = this.#generation;
     return {
       removables: (now) => this.#removables(now),
       usedBytes: async () => this.#read(usedBytesOf),
       remove: async (what, { dryRun, gone }) => {
         await setImmediate();
         this.#check();
-        return dryRun ? this.#freedBy(what, gone) : this.#remove(what);
+        return dryRun ? this.#freedBy(what, gone) : this.#remove(what, chosenIn);
       },
     };
   }
@@ -250,10 +251,12 @@ export class EmbeddedStore implements Store {
     return [...sessions, ...slicesOf(loose.map(({ point, usedAt }) => ({ point, usedAt: usedAt || now })))];
   }
 
-  async #remove(what: Removable): Promise<Removed> {
+  async #remove(what: Removable, chosenIn?: Generation): Promise<Removed> {
     const { session, before = 0, usedAt } = what;
     const removed = await this.#write(
       (generation) => {
+        // A position is one of the log that it was chosen in.
+        if (session === undefined && generation !== chosenIn) return NOTHING_REMOVED;
         // It was used since it was chosen.
         if (session !== undefined && generation.catalogue.usedAt(session) > usedAt) return NOTHING_REMOVED;
         const freed = generation.catalogue.freedBy(what, NOTHING_GONE);
@@ -379,7 +382,7 @@ export class EmbeddedStore implements Store {
     const damage = repair ? this.#read(problemsOf).length : 0;
     if (!force && damage === 0 && old.catalogue.counts.deadBytes <= DEAD_SHARE * old.end)
       return { freedBytes: 0, removedTexts: 0, repaired: 0 };
-    const copying = await this.#copyMost({ isBackground });
+    const copying = await this.#copyMost(old, { isBackground });
     await this.#exclusively(() => this.#copyRest(copying, { repair }));
     const { copy, next } = copying;
     if (damage > 0) this.#deletions += 1;
@@ -393,18 +396,18 @@ export class EmbeddedStore implements Store {
    * Copies what is alive into a new generation that nobody knows of yet, while others write to the old one, and then what
    * they wrote. Answers when little is left. If it fails, the store is as it was.
    */
-  async #copyMost({ isBackground }: { readonly isBackground: boolean }): Promise<Copying> {
+  async #copyMost(old: Generation, { isBackground }: { readonly isBackground: boolean }): Promise<Copying> {
     const { disk, folder, limits, mayWrite } = this.#options;
     const number = nextNumber({ disk, folder });
     const next = await Generation.create({ disk, folder, number, limits }).catch((error) => {
       throw this.#whyFailed(error);
     });
-    const old = this.#generation;
     return this.#filling(next, async () => {
+      this.#checkGeneration(old);
       const copy = new AliveCopy({ to: next, look: (use) => this.#read(use) });
       const { copyStepBytes: step = COPY_STEP_BYTES } = limits ?? {};
       // Whoever writes faster than this copies must wait in the end.
-      const most = 2 * this.#generation.end;
+      const most = 2 * old.end;
       for (let copied = 0; copy.left > step && copied < most; copied += step) {
         copy.step(step);
         if (next.isDue) await next.checkpoint();
