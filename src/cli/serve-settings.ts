@@ -61,7 +61,7 @@ export interface ServeSettings {
     'upstreams' | 'policy' | 'prices' | 'maxTokens' | 'boundThinking' | 'hosts' | 'origins' | 'limits'
   >;
   /** The default if not given. */
-  readonly searchThreads: number | undefined;
+  readonly searchProcesses: number | undefined;
 }
 
 /** Flags come before every file. */
@@ -86,7 +86,7 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
     wholeStore: flags['whole-store'] === true,
     graceMs: readGrace(flags['grace-ms']) ?? gateway.shutdown_grace_ms ?? DEFAULT_GRACE_MS,
     tenants: Object.fromEntries(Object.entries(gateway.tokens ?? {}).map(([tenant, token]) => [token, tenant])),
-    searchThreads: gateway.limits?.search_threads,
+    searchProcesses: gateway.limits?.search_processes,
     gateway: {
       limits: limitsOf(gateway.limits),
       upstreams: { ...gateway.upstreams, ...readUpstreams(flags.upstream ?? []) } as Record<Provider, string>,

@@ -9,7 +9,7 @@ import { toLogEntry } from '../gateway/log-receipt.ts';
 import { createRecords, type Records } from '../gateway/records.ts';
 import { checkPort, urlOf } from '../gateway/server.ts';
 import { keepToken } from '../gateway/token.ts';
-import { limitSearchThreads } from '../store/line-matcher.ts';
+import { limitSearchProcesses } from '../store/line-matcher.ts';
 import { createMemoryStore } from '../store/memory-store.ts';
 import type { Store } from '../store/store.ts';
 import { playDemo } from './demo.ts';
@@ -25,7 +25,7 @@ import { version } from './version.ts';
 /** Serves until someone stops it. */
 export async function serve(flags: ServeFlags, io: Io): Promise<void> {
   const settings = await readServeSettings(flags, io);
-  if (settings.searchThreads !== undefined) limitSearchThreads(settings.searchThreads);
+  if (settings.searchProcesses !== undefined) limitSearchProcesses(settings.searchProcesses);
   const token = io.env?.PALIMPSEST_TOKEN || ownToken();
   checkGatewayOptions({ ...settings.gateway, token, tenants: settings.tenants });
   const log: Log = flags.quiet ? () => {} : createLog((line) => io.stderr(line));

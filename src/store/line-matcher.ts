@@ -1,7 +1,6 @@
-import { Worker } from 'node:worker_threads';
+import { spawn } from 'node:child_process';
 import { PalimpsestError } from '../errors.ts';
 import { searchLimits } from '../limits.ts';
-import { countLines } from '../text.ts';
 import { Lines } from './lines.ts';
 
 export interface Pattern {
@@ -21,10 +20,10 @@ export interface LineMatcher {
   match(texts: readonly string[]): Promise<MatchedLines>;
 }
 
-/** A plain text is looked for here. A pattern, which may take for ever, in a thread that can be ended. */
+/** A plain text is looked for here. A pattern, which may take for ever, in a process that can be killed. */
 export function createLineMatcher({ query, regex, ignoreCase }: Pattern): LineMatcher {
   if (!regex && !ignoreCase) return new TextMatcher(query);
-  return new ThreadMatcher(compile(regex ? query : escapePattern(query), ignoreCase ? 'i' : ''));
+  return new PatternMatcher(compile(regex ? query : escapePattern(query), ignoreCase ? 'i' : ''));
 }
 
 /** What is valid as Unicode is taken as such; a model's `\-` or `\_` is not, and means what it always meant. */
@@ -72,7 +71,7 @@ class TextMatcher implements LineMatcher {
   }
 }
 
-class ThreadMatcher implements LineMatcher {
+class PatternMatcher implements LineMatcher {
   readonly #pattern: RegExp;
   #leftMs: number = searchLimits.totalMs;
   #hasStarted = false;
@@ -82,20 +81,21 @@ class ThreadMatcher implements LineMatcher {
   }
 
   async match(texts: readonly string[]): Promise<MatchedLines> {
-    const counts = texts.map(countLines);
-    const total = counts.reduce((sum, count) => sum + count, 0);
-    // A byte for each line, and one for the end: whatever happens to the thread, what it found stands here.
-    const found = new Uint8Array(new SharedArrayBuffer(total + 1));
     const { source, flags } = this.#pattern;
-    // Between two batches a thread serves others. A search that has begun is not refused then.
-    const thread = await threads.take({ mustWait: this.#hasStarted });
+    const lines = texts.map((): number[] => []);
+    // Between two batches a searcher serves others. A search that has begun is not refused then.
+    const searcher = await searchers.take({ mustWait: this.#hasStarted });
     this.#hasStarted = true;
     const startMs = performance.now();
-    const ended = await thread.run({ source, flags, texts, found }, Math.min(searchLimits.batchMs, this.#leftMs));
+    const job = { source, flags, texts };
+    const ended = await searcher.run(job, {
+      mostMs: Math.min(searchLimits.batchMs, this.#leftMs),
+      onFound: ([text, line]) => lines[text]?.push(line),
+    });
     this.#leftMs = Math.max(0, this.#leftMs - (performance.now() - startMs));
-    threads.giveBack(thread);
+    searchers.giveBack(searcher);
     if (ended === 'failed') throw badPattern(source, undefined);
-    return { lines: toLines(found, counts), timedOut: found[total] === 0 };
+    return { lines, timedOut: ended === 'late' };
   }
 }
 
@@ -103,69 +103,98 @@ interface Job {
   readonly source: string;
   readonly flags: string;
   readonly texts: readonly string[];
-  readonly found: Uint8Array;
 }
 
-/** A thread that runs patterns, one job at a time. */
-class Thread {
-  readonly #worker = new Worker(PROGRAM, { eval: true, execArgv: [], env: {} });
-  /** False once a job took too long, or failed: the thread is gone then. */
+/** A text of the job, and a line in it. */
+type FoundLine = readonly [text: number, line: number];
+
+interface RunOptions {
+  readonly mostMs: number;
+  onFound(found: FoundLine): void;
+}
+
+/**
+ * A process that runs patterns, one job at a time. Not a thread: V8 compiles some short patterns in exponential time, and only the
+ * end of its process stops it.
+ */
+class Searcher {
+  readonly #child = spawn(process.execPath, ['-e', PROGRAM], {
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    serialization: 'advanced',
+    env: { ELECTRON_RUN_AS_NODE: '1' },
+  });
+  /** False once a job took too long, or the process failed. */
   isAlive = true;
 
   constructor() {
-    this.#worker.unref();
-    // A thread may fail while it has no job.
-    this.#worker.on('error', () => {
+    this.#rest();
+    const die = (): void => {
       this.isAlive = false;
-    });
+    };
+    this.#child.on('error', die).on('exit', die).on('disconnect', die);
   }
 
-  /** Ends the thread where the job takes too long, or fails. */
-  async run(job: Job, mostMs: number): Promise<Ended> {
-    this.#worker.ref();
-    const ended = await this.#answer(job, mostMs);
-    this.#worker.unref();
-    if (ended === 'done') return ended;
-    this.isAlive = false;
-    await this.#worker.terminate();
+  /** Ends the process where the job takes too long, or fails. */
+  async run(job: Job, options: RunOptions): Promise<Ended> {
+    this.#child.ref();
+    this.#child.channel?.ref();
+    const ended = await this.#answer(job, options);
+    if (ended !== 'done') {
+      this.isAlive = false;
+      this.#child.kill('SIGKILL');
+    }
+    this.#rest();
     return ended;
   }
 
-  #answer(job: Job, mostMs: number): Promise<Ended> {
-    const worker = this.#worker;
+  /** A process without a job keeps nobody from ending. */
+  #rest(): void {
+    this.#child.unref();
+    this.#child.channel?.unref();
+  }
+
+  #answer(job: Job, { mostMs, onFound }: RunOptions): Promise<Ended> {
+    const child = this.#child;
     return new Promise((resolve) => {
       let timer: NodeJS.Timeout | undefined;
       const end = (ended: Ended): void => {
         clearTimeout(timer);
-        worker.off('message', hear).off('error', fail);
+        child.off('message', hear).off('error', fail).off('exit', fail);
         resolve(ended);
       };
-      // The time that a new thread takes to start is not the pattern's.
-      const hear = (said: 'started' | 'done'): void => {
+      const hear = (message: unknown): void => {
+        const said = message as Said;
         if (said === 'done') end(said);
-        else timer = setTimeout(end, mostMs, 'late');
+        // The time that a new process takes to start is not the pattern's.
+        else if (said === 'started') timer = setTimeout(end, mostMs, 'late');
+        else for (const found of said) onFound(found);
       };
       const fail = (): void => end('failed');
-      worker.on('message', hear).on('error', fail);
-      worker.postMessage(job);
+      child.on('message', hear).on('error', fail).on('exit', fail);
+      if (!this.isAlive) fail();
+      else
+        child.send(job, (error) => {
+          if (error) fail();
+        });
     });
   }
 }
 
+type Said = 'started' | 'done' | readonly FoundLine[];
 type Ended = 'done' | 'late' | 'failed';
 
-/** A fixed number of threads for all searches of the process. Searches wait for one in the order in which they came. */
-class Threads {
-  readonly #idle: Thread[] = [];
-  readonly #waiting: ((thread: Thread) => void)[] = [];
-  #most: number = searchLimits.threads;
+/** A fixed number of processes for all searches. Searches wait for one in the order in which they came. */
+class Searchers {
+  readonly #idle: Searcher[] = [];
+  readonly #waiting: ((searcher: Searcher) => void)[] = [];
+  #most: number = searchLimits.processes;
   #busy = 0;
 
   limitTo(most: number): void {
     this.#most = most;
   }
 
-  async take({ mustWait }: { readonly mustWait: boolean }): Promise<Thread> {
+  async take({ mustWait }: { readonly mustWait: boolean }): Promise<Searcher> {
     if (this.#busy < this.#most) {
       this.#busy += 1;
       return this.#next();
@@ -174,55 +203,65 @@ class Threads {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
-  giveBack(thread: Thread): void {
-    if (thread.isAlive) this.#idle.push(thread);
+  giveBack(searcher: Searcher): void {
+    if (searcher.isAlive) this.#idle.push(searcher);
     const waiting = this.#waiting.shift();
     if (waiting) waiting(this.#next());
     else this.#busy -= 1;
   }
 
-  #next(): Thread {
-    for (let thread = this.#idle.pop(); thread; thread = this.#idle.pop()) if (thread.isAlive) return thread;
-    return new Thread();
+  #next(): Searcher {
+    for (let searcher = this.#idle.pop(); searcher; searcher = this.#idle.pop()) if (searcher.isAlive) return searcher;
+    return new Searcher();
   }
 }
 
-const threads = new Threads();
+const searchers = new Searchers();
 
-/** How many patterns may run at the same time in this process. */
-export const limitSearchThreads = (most: number): void => threads.limitTo(most);
+/** How many patterns may run at the same time. */
+export const limitSearchProcesses = (most: number): void => searchers.limitTo(most);
 
 function tooMany(waiting: number): PalimpsestError {
-  const remedy = 'search again in a moment, or set gateway.limits.search_threads';
-  return new PalimpsestError('BUSY', `Expected a free thread for this search but ${waiting} others wait; ${remedy}`);
+  const remedy = 'search again in a moment, or set gateway.limits.search_processes';
+  return new PalimpsestError('BUSY', `Expected room for this search but ${waiting} others wait; ${remedy}`);
 }
 
-/** As source text, because no worker can load a TypeScript file. Lines are those of lines.ts. */
+/**
+ * Source text, because `node -e` cannot load a TypeScript file. Lines are those of lines.ts. A pattern keeps the process from hearing
+ * that its parent is gone: a thread looks after that.
+ */
 const PROGRAM = `
-const { parentPort } = require('node:worker_threads');
-parentPort.on('message', ({ source, flags, texts, found }) => {
-  parentPort.postMessage('started');
+const { Worker } = require('node:worker_threads');
+// The next line may take for ever: the first matches are sent one by one, later ones in batches.
+const ONE_BY_ONE = 100;
+const SEND_AFTER_MS = 20;
+process.on('disconnect', () => process.exit());
+new Worker(
+  'const parent = process.ppid; setInterval(() => { if (process.ppid !== parent) process.kill(process.pid, "SIGKILL"); }, 1000)',
+  { eval: true },
+).unref();
+process.on('message', ({ source, flags, texts }) => {
+  process.send('started');
   const pattern = new RegExp(source, flags);
-  let line = 0;
-  for (const text of texts) {
-    for (let start = 0; start < text.length; line++) {
+  let found = [];
+  let count = 0;
+  let sentAt = performance.now();
+  texts.forEach((text, index) => {
+    for (let start = 0, line = 0; start < text.length; line++) {
       const next = text.indexOf('\\n', start);
       const end = next < 0 ? text.length : next;
-      if (pattern.test(text.slice(start, end > start && next >= 0 && text[end - 1] === '\\r' ? end - 1 : end))) found[line] = 1;
+      if (pattern.test(text.slice(start, end > start && next >= 0 && text[end - 1] === '\\r' ? end - 1 : end))) {
+        found.push([index, line]);
+        if (++count <= ONE_BY_ONE || performance.now() - sentAt > SEND_AFTER_MS) {
+          process.send(found);
+          found = [];
+          sentAt = performance.now();
+        }
+      }
       start = end + 1;
     }
-  }
-  found[line] = 1;
-  parentPort.postMessage('done');
+  });
+  process.send(found);
+  process.send('done');
 });
 `;
-
-function toLines(found: Uint8Array, counts: readonly number[]): number[][] {
-  let first = 0;
-  return counts.map((count) => {
-    const lines: number[] = [];
-    for (let line = 0; line < count; line++) if (found[first + line] === 1) lines.push(line);
-    first += count;
-    return lines;
-  });
-}

@@ -140,8 +140,8 @@ describe.each(['closed', 'crashed'] as const)('in a store that was %s', (state) 
     for (const record of recordsOf(files).filter(({ type }) => type === TEXT)) {
       const text = TEXTS.find((one) => one.length > 10 && textIn(record)(one));
       if (text === undefined) continue;
-      // In its digest, in its text, and in its header.
-      for (const at of [record.position + 32 + 3, record.position + 32 + record.body.length - 2, record.position + 5]) {
+      // In its digest, in its text, and in its type.
+      for (const at of [record.position + 32 + 3, record.position + 32 + record.body.length - 2, record.position + 4]) {
         const disk = diskOf(changed(files, '1.log', (bytes) => flipped(bytes, at)));
         const readers = [await openOn(diskOf(disk.files), 'read', CALM), await openOn(disk, 'write', CALM)];
         for (const one of readers) expect(await outcome(() => one.get(handleOf(text)))).toBe('STORE_DAMAGED');

@@ -223,10 +223,10 @@ export const configSchema = z
             'Usage is not looked for behind so many bytes of an answer, decompressed.',
             answerLimits.bytes,
           ),
-          search_threads: about(
+          search_processes: about(
             positive,
             'So many searches by a pattern run at the same time; others wait.',
-            searchLimits.threads,
+            searchLimits.processes,
           ),
         }),
       }),
