@@ -140,8 +140,9 @@ describe.each(['closed', 'crashed'] as const)('in a store that was %s', (state) 
     for (const record of recordsOf(files).filter(({ type }) => type === TEXT)) {
       const text = TEXTS.find((one) => one.length > 10 && textIn(record)(one));
       if (text === undefined) continue;
-      // In its digest, in its text, and in its type.
-      for (const at of [record.position + 32 + 3, record.position + 32 + record.body.length - 2, record.position + 4]) {
+      // In its digest, in its text, in its type and in its time.
+      const { position, body } = record;
+      for (const at of [position + 32 + 3, position + 32 + body.length - 2, position + 4, position + 5]) {
         const disk = diskOf(changed(files, '1.log', (bytes) => flipped(bytes, at)));
         const readers = [await openOn(diskOf(disk.files), 'read', CALM), await openOn(disk, 'write', CALM)];
         for (const one of readers) expect(await outcome(() => one.get(handleOf(text)))).toBe('STORE_DAMAGED');
