@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os';
 import { isLoopback } from '../gateway/guard.ts';
 import type { GatewayLimits, GatewayOptions, Provider } from '../gateway/index.ts';
-import { officialHosts, readAddress } from '../gateway/upstreams.ts';
+import { readAddress } from '../gateway/upstreams.ts';
+import { providerNames } from '../gateway/wire/providers.ts';
 import { DEFAULT_GRACE_MS, MOST_GRACE_MS } from '../gateway/work.ts';
 import { parsePrices } from '../lab/contender.ts';
 import { ownPricesOf, policyOf } from '../manager/config/config-options.ts';
@@ -132,7 +133,7 @@ function readUpstreams(values: readonly string[]): Partial<Record<Provider, stri
 
 function readUpstream(value: string): [string, string] {
   const [, provider = '', address = ''] = /^([^=]*)=(.*)$/.exec(value) ?? [];
-  const known = Object.keys(officialHosts);
+  const known: readonly string[] = providerNames;
   if (!known.includes(provider) || address === '') {
     const near = nearest(provider, known);
     const hint = near && near !== provider ? `; did you mean ${near}=…?` : '';

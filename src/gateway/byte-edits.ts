@@ -19,8 +19,12 @@ export function byteEdits(
     if (!listed || !place) throw new Error(`no place for the result in message ${segment.message}`);
     const bytes = written(request, listed.read, { segment, place, text });
     changes.push({ start: listed.start + place.start, end: listed.start + place.end, bytes });
-    if (place.beside)
-      changes.push({ start: listed.start + place.beside.start, end: listed.start + place.beside.end, bytes: NOTHING });
+    if (place.attachments)
+      changes.push({
+        start: listed.start + place.attachments.start,
+        end: listed.start + place.attachments.end,
+        bytes: NOTHING,
+      });
   }
   return changes;
 }
@@ -45,10 +49,10 @@ function written(request: ReadRequest, read: ReadMessage, replacement: Replaceme
   return bytes;
 }
 
-function write({ shape }: ReadRequest, { message }: ReadMessage, { segment, place, text }: Replacement): string {
-  let value: unknown = shape.format.edit(message, segment, text);
+function write({ wire }: ReadRequest, { message }: ReadMessage, { segment, place, text }: Replacement): string {
+  let value: unknown = wire.format.edit(message, segment, text);
   for (const key of segment.path) value = (value as Fields)[key];
-  if (segment.path.at(-1) === 'functionResponse') return JSON.stringify((value as Fields).response);
+  if (place.member !== undefined) return JSON.stringify((value as Fields)[place.member]);
   const json = JSON.stringify(value);
   return place.markers === '' ? json : `${json.slice(0, -2)}${place.markers}}]`;
 }

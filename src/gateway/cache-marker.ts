@@ -1,7 +1,7 @@
 import { asString, type Fields, isRecord } from '../formats/lens.ts';
-import type { BlockPlace, MarkerPlace } from './blocks.ts';
 import type { ReadRequest } from './read-request.ts';
 import type { ByteEdit } from './splice.ts';
+import type { BlockPlace, MarkerPlace } from './wire/cache-blocks.ts';
 
 /** A block of a message. */
 export interface BlockAt {

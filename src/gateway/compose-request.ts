@@ -5,9 +5,9 @@ import { type PlacedMarker, placeMarker } from './cache-marker.ts';
 import type { Outgoing, StoreTrouble } from './decide.ts';
 import { changedSince } from './masks.ts';
 import { mustOptIn } from './must-opt-in.ts';
-import { type OptIn, optIn } from './opt-in.ts';
 import type { SituatedRequest } from './situated-request.ts';
 import { splice } from './splice.ts';
+import type { OptIn } from './wire/bound-thinking.ts';
 
 /** A request as it goes out. */
 export interface ComposedRequest extends Outgoing {
@@ -26,7 +26,7 @@ export function composeRequest(situated: SituatedRequest, trouble: StoreTrouble 
   const { request, planned } = situated;
   const wanted = planned.broken === undefined ? (trouble ? frozen(situated) : planned.edits) : [];
   const mustAsk = mustOptIn(situated, wanted[0]?.segment);
-  const asked = mustAsk ? optIn(request) : undefined;
+  const asked = mustAsk ? request.wire.boundThinking?.optIn(request) : undefined;
   // Where it cannot, only what was masked before stays so: the provider would refuse the request.
   const edits = mustAsk && !asked ? wanted.filter(({ segment }) => planned.branch.sent.has(segment)) : wanted;
   const changed = changedSince(planned.branch.sent, edits);
@@ -62,7 +62,7 @@ export function isStored({ conversation }: SituatedRequest, hidden: Hidden): boo
 
 /** Just before the first block that the provider has not seen like this. */
 function placed({ request, planned }: SituatedRequest, changed: ReplaceEdit | undefined): PlacedMarker | undefined {
-  if (request.api !== 'anthropic') return undefined;
+  if (!request.wire.placesMarkers) return undefined;
   const first = changed && (planned.segments[changed.segment] as Segment);
   if (!first || first.message >= planned.branch.sentMessages) return undefined;
   return placeMarker(request, { message: first.message, block: first.path[1] as number });

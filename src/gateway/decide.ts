@@ -10,9 +10,10 @@ import { type ReadRequest, readRequest } from './read-request.ts';
 import type { Act, Mask, Tokens } from './receipt.ts';
 import { situate } from './situated-request.ts';
 import { leaveUnread } from './unread.ts';
+import type { Api } from './wire/index.ts';
+import { isCountTokensPath } from './wire/wire.ts';
 
-/** The API a request speaks. */
-export type Api = 'anthropic' | 'openai-chat' | 'openai-responses' | 'gemini';
+export type { Api };
 
 /** A request as it came, decoded if it was compressed. Its bytes are kept until the next one: they must not be changed. */
 export interface GatewayRequest {
@@ -190,7 +191,7 @@ export function decide(request: GatewayRequest | Opened, facts: Facts): Decided 
 
 function decideRead(request: ReadRequest, facts: Facts): Decided {
   const { memory } = facts;
-  const isCountTokens = isCount(request.path);
+  const isCountTokens = isCountTokensPath(request.wire, request.path);
   // Nothing of a count may remain: it is planned apart from what is known. And while events were being loaded, another
   // request may have gone on with the branch that this one found.
   const isFree = !isCountTokens && request.branch !== undefined && memory.holds(request.branch);
@@ -201,5 +202,3 @@ function decideRead(request: ReadRequest, facts: Facts): Decided {
   if (!isCountTokens) memory.keep(request.conversation, situated.planned.branch);
   return decided;
 }
-
-const isCount = (path: string): boolean => /(?:\/count_tokens|\/input_tokens|:countTokens)$/.test(path);

@@ -8,10 +8,10 @@ import type { GatewayEvent } from './events.ts';
 import { REASONS } from './left-alone.ts';
 import { toMask } from './masks.ts';
 import { optInOfOriginal } from './must-opt-in.ts';
-import { saysBound } from './opt-in.ts';
 import type { Mask } from './receipt.ts';
 import type { SituatedRequest } from './situated-request.ts';
 import { splice } from './splice.ts';
+import { isStreamed } from './wire/wire.ts';
 
 /**
  * Decides what of a plan goes out. Only that is an event, and an epoch that does not go out is over. A count changes
@@ -98,7 +98,7 @@ class DecidedRequest implements Decided {
     if (!originalTaken || isCountTokens) return [];
     const stamp = { prefix: request.listed.at(-1)?.prefix ?? '', order: conversation.nextOrder };
     const event: GatewayEvent =
-      saysBound(text) && !this.#composed.optIn
+      request.wire.boundThinking?.isRefusal(text) && !this.#composed.optIn
         ? { kind: 'bound-thinking', ...stamp }
         : { kind: 'hands-off', ...stamp, because: quote(text, 120), wasEdited: planned.branch.sent.size > 0 };
     conversation.learn([event]);
@@ -131,7 +131,7 @@ function toDecision(situated: SituatedRequest, composed: ComposedRequest, estima
       return masks;
     },
     ...{ without, sent, isCountTokens },
-    streamed: request.fields.get('stream')?.value === true || request.path.endsWith(':streamGenerateContent'),
+    streamed: isStreamed(request.wire, { stream: request.fields.get('stream')?.value, path: request.path }),
     ...(composed.marker ? { cacheMarker: composed.marker.message } : {}),
     ...(composed.optIn ? { dropsThinking: true } : {}),
   };

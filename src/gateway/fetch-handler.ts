@@ -11,7 +11,8 @@ import { type Route, routeOf } from './route.ts';
 import { isRefusal } from './serve-understood.ts';
 import { settleRequest } from './settle-request.ts';
 import { leaveUnread } from './unread.ts';
-import { UsageReader } from './usage-reader.ts';
+import { UsageReader, type UsageReaderOptions } from './usage-reader.ts';
+import { wires } from './wire/index.ts';
 
 /** Answers a request as the server's `fetch` of Bun, Deno, Hono and others. */
 export type FetchHandler = (request: Request) => Promise<Response>;
@@ -70,7 +71,8 @@ async function serve(context: GatewayContext, asked: Asked): Promise<Response> {
     const events = decided.refused({ ...refused, originalTaken: answer.status < 400 });
     recordEvents(context, asked.tenant, decided.conversation, events);
   }
-  return watched(answer, context.limits.answerBytes, (usage, streamed) => {
+  const reading = { wire: wires[asked.route.api as Api], mostBytes: context.limits.answerBytes };
+  return watched(answer, reading, (usage, streamed) => {
     const { tenant, route } = asked;
     const times = { startedAt, overheadMs, totalMs: performance.now() - began };
     const { status } = answer;
@@ -120,10 +122,10 @@ async function send(
 /** The same answer; when it has passed, what the provider counted. */
 function watched(
   answer: Response,
-  mostBytes: number,
+  reading: UsageReaderOptions,
   done: (usage: Awaited<ReturnType<UsageReader['end']>>, streamed: boolean) => void,
 ): Response {
-  const reader = new UsageReader([...answer.headers].flat(), mostBytes);
+  const reader = new UsageReader([...answer.headers].flat(), reading);
   const finish = async (): Promise<void> => done(await reader.end(), reader.isEvents);
   if (!answer.body) {
     void finish();

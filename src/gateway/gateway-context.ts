@@ -12,7 +12,8 @@ import type { OwnRoutesOptions } from './own-routes.ts';
 import type { Status } from './receipt.ts';
 import { createRecords } from './records.ts';
 import { DEFAULT_TENANT, Tenants } from './tenants.ts';
-import { officialHosts, openUpstreams, type Upstreams } from './upstreams.ts';
+import { openUpstreams, type Upstreams } from './upstreams.ts';
+import { officialAddresses } from './wire/providers.ts';
 import { Work } from './work.ts';
 
 /** Whose request it is, and its path without our token in it. */
@@ -97,7 +98,7 @@ function settingsOf(options: GatewayOptions): Status['settings'] {
     prices: prices === undefined ? 'by request' : toPrices('createGateway', prices).name,
     ...(maxTokens === undefined ? {} : { maxTokens }),
     boundThinking,
-    ...officialHosts,
+    ...officialAddresses,
     ...upstreams,
   };
 }

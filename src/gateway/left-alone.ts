@@ -1,4 +1,4 @@
-import { isRecord } from '../formats/lens.ts';
+import { type Fields, isRecord } from '../formats/lens.ts';
 import { requestLimits } from '../limits.ts';
 import type { Reason } from './decide.ts';
 import type { GatewayLimits } from './gateway-limits.ts';
@@ -6,8 +6,8 @@ import type { ReadRequest } from './read-request.ts';
 
 /** Why a request must pass through as it came; undefined if it need not. */
 export function leftAlone(request: ReadRequest): Reason | undefined {
-  const { shape, fields, listed, conversation } = request;
-  if (listed.length === 0 && typeof fields.get(shape.list)?.value !== 'string') return 'unknown-format';
+  const { wire, fields, listed, conversation } = request;
+  if (listed.length === 0 && typeof fields.get(wire.messages)?.value !== 'string') return 'unknown-format';
   if (isSet(request, 'previous_response_id')) return 'previous-response';
   if (isSet(request, 'conversation')) return 'conversation';
   if (isSet(request, 'thread')) return 'thread';
@@ -67,7 +67,7 @@ function keepsThinking(edit: unknown): boolean {
   return isRecord(edit) && String(edit.type).startsWith('clear_thinking_') && edit.keep === 'all';
 }
 
-function asksToCompact({ api, listed }: ReadRequest): boolean {
-  const last = listed.at(-1)?.read.message as { readonly type?: unknown } | undefined;
-  return api === 'openai-responses' && last?.type === 'compaction_trigger';
+function asksToCompact({ wire, listed }: ReadRequest): boolean {
+  const last = listed.at(-1)?.read.message;
+  return last !== undefined && wire.asksToCompact?.(last as Fields) === true;
 }

@@ -1,6 +1,5 @@
-import { bindsThinking } from '../laws/bound-reasoning.ts';
-import { type OptIn, optIn } from './opt-in.ts';
 import type { SituatedRequest } from './situated-request.ts';
+import type { OptIn } from './wire/bound-thinking.ts';
 
 /** Whether thinking stands behind what is masked now, or was when it was thought. */
 export function mustOptIn(situated: SituatedRequest, firstEdited = Number.POSITIVE_INFINITY): boolean {
@@ -13,12 +12,14 @@ export function mustOptIn(situated: SituatedRequest, firstEdited = Number.POSITI
 /** Thinking in an answer to an edited request is bound to what was masked: an original that follows must opt in too. */
 export function optInOfOriginal(situated: SituatedRequest): OptIn | undefined {
   const wasEdited = situated.planned.branch.sent.size > 0 || wasEditedElsewhere(situated);
-  return wasEdited && isThinkingBound(situated) ? optIn(situated.request) : undefined;
+  const { request } = situated;
+  return wasEdited && isThinkingBound(situated) ? request.wire.boundThinking?.optIn(request) : undefined;
 }
 
 function isThinkingBound({ request, found, planned }: SituatedRequest): boolean {
-  if (request.api !== 'anthropic' || planned.lastSigned < 0) return false;
-  return bindsThinking(request.model) || found.some(({ event }) => event.kind === 'bound-thinking');
+  const { boundThinking } = request.wire;
+  if (!boundThinking || planned.lastSigned < 0) return false;
+  return boundThinking.isBound(request.model) || found.some(({ event }) => event.kind === 'bound-thinking');
 }
 
 /** Before it was left alone, for another model, or, as far as anyone here knows, before the store went away. */

@@ -2,23 +2,16 @@ import { requestLimits } from '../limits.ts';
 import type { Segment } from '../message.ts';
 import { type Prices, priceLists } from '../plan/prices.ts';
 import { quote } from '../text.ts';
-import { apiShapes } from './api-shapes.ts';
-import type { Api, Decided, Facts, GatewayRequest, ReceiptDecision } from './decide.ts';
+import type { Decided, Facts, GatewayRequest, ReceiptDecision } from './decide.ts';
 import { parseJson } from './parse-json.ts';
 import { firstPrefix, nextPrefixes } from './prefix-hash.ts';
 import type { Tokens } from './receipt.ts';
-import { listedPrices } from './request-prices.ts';
+import { type Api, wires } from './wire/index.ts';
+import { listedPrices } from './wire/request-prices.ts';
+import { isStreamed, modelOf, type Wire } from './wire/wire.ts';
 
 /** Larger ones are read like all others: what is known of them from earlier requests need not be read again. */
 const MOST_BYTES = 16 * 1024;
-
-/** Without any of these in its text, a request holds no result of a tool, and no marker of a cache. */
-const SIGNS: Readonly<Record<Api, readonly string[]>> = {
-  anthropic: ['tool_result', 'cache_control'],
-  'openai-chat': ['"tool"', '"function"'],
-  'openai-responses': ['_output', 'mcp_call', 'compaction'],
-  gemini: ['unctionResponse', 'unction_response'],
-};
 
 /** With these the provider keeps the history, or changes it: why such a request is left alone is told elsewhere. */
 const OTHERS = ['previous_response_id', 'conversation', 'thread', 'compaction', 'context_management'];
@@ -33,32 +26,30 @@ export function decidePlain(
 ): Decided | undefined {
   if (bytes.length > MOST_BYTES) return undefined;
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
-  if (SIGNS[api].some((sign) => text.includes(sign))) return undefined;
+  const wire: Wire = wires[api];
+  if (wire.resultSigns.some((sign) => text.includes(sign))) return undefined;
   const body = parseJson(text) as Readonly<Record<string, unknown>> | undefined;
   if (typeof body !== 'object' || body === null || OTHERS.some((name) => name in body)) return undefined;
-  if ((modelOf(body, path)?.length ?? 0) > requestLimits.modelChars) return undefined;
-  const first = firstSaid(api, body[apiShapes[api].list]);
-  return first && new PlainRequest({ api, path, bytes: bytes.length, body, first, prices: facts.prices });
+  if ((modelOf(wire, { model: body.model, path })?.length ?? 0) > requestLimits.modelChars) return undefined;
+  const first = firstSaid(wire, body[wire.messages]);
+  return first && new PlainRequest({ api, wire, path, bytes: bytes.length, body, first, prices: facts.prices });
 }
 
 /** The pieces of the first message that is no system prompt. */
-function firstSaid(api: Api, messages: unknown): readonly Segment[] | undefined {
+function firstSaid(wire: Wire, messages: unknown): readonly Segment[] | undefined {
   if (!Array.isArray(messages)) return undefined;
   for (const message of messages) {
     if (typeof message !== 'object' || message === null) return undefined;
     const segments: Segment[] = [];
-    apiShapes[api].format.viewer().add(message, segments);
+    wire.format.viewer().add(message, segments);
     if (segments.some(({ kind }) => kind !== 'system')) return segments;
   }
   return undefined;
 }
 
-function modelOf({ model }: Readonly<Record<string, unknown>>, path: string): string | undefined {
-  return typeof model === 'string' ? model : /\/models\/([^/:]+)/.exec(path)?.[1];
-}
-
 interface Parts {
   readonly api: Api;
+  readonly wire: Wire;
   readonly path: string;
   readonly bytes: number;
   readonly body: Readonly<Record<string, unknown>>;
@@ -118,13 +109,13 @@ class PlainDecision implements ReceiptDecision {
   readonly sent: Tokens;
   readonly without: Tokens;
 
-  constructor({ api, path, bytes, body, prices }: Parts) {
-    const model = modelOf(body, path);
+  constructor({ wire, path, bytes, body, prices }: Parts) {
+    const model = modelOf(wire, { model: body.model, path });
     if (model) this.model = model;
-    this.streamed = body.stream === true || path.endsWith(':streamGenerateContent');
+    this.streamed = isStreamed(wire, { stream: body.stream, path });
     // The provider will count: little rests on this.
     const tokens = Math.ceil(bytes / 4);
-    const list = pricesFor(api, model);
+    const list = pricesFor(wire, model);
     this.prices = prices ?? (tokens < list.leastTokens ? priceLists.none : list);
     this.sent = { tokens, cached: 0, written: tokens };
     this.without = this.sent;
@@ -132,7 +123,7 @@ class PlainDecision implements ReceiptDecision {
 }
 
 /** A request that comes here has no marker: a cache that needs one keeps nothing of it. */
-function pricesFor(api: Api, model: string | undefined): Prices {
-  const prices = listedPrices(api, model);
+function pricesFor(wire: Wire, model: string | undefined): Prices {
+  const prices = listedPrices(wire, model);
   return prices.lookup.kind === 'markers' ? priceLists.none : prices;
 }

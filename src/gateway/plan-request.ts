@@ -110,7 +110,7 @@ function planAll(request: ReadRequest, settings: Settings, { epochs, isCold }: S
 }
 
 function createPlanner(request: ReadRequest, settings: Settings, epochs: EpochRecord[]): Planner<object> {
-  return new Planner(request.shape.format, {
+  return new Planner(request.wire.format, {
     policy: settings.policy(),
     epochs,
     handleOf,

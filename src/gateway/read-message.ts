@@ -2,14 +2,14 @@ import { isUtf8 } from 'node:buffer';
 import { asList, asString, type Fields, isRecord } from '../formats/lens.ts';
 import type { Segment } from '../message.ts';
 import { quote } from '../text.ts';
-import type { ApiShape } from './api-shapes.ts';
-import { type BlockPlace, readBlocks } from './blocks.ts';
 import type { Reason } from './decide.ts';
 import { noteBytes, type PlaceKey, placeKey } from './gateway-format.ts';
 import type { JsonScan } from './json-scan.ts';
 import { memberRange, type Range, valueRange } from './member-range.ts';
 import { parseJson } from './parse-json.ts';
 import type { Hashed } from './prefix-hash.ts';
+import type { BlockPlace } from './wire/cache-blocks.ts';
+import type { Wire } from './wire/wire.ts';
 
 /** A message, and where in its bytes stands what may be edited. Places count from the start of the message. */
 export interface ReadMessage {
@@ -27,8 +27,10 @@ export interface ReadMessage {
 export interface ResultPlace extends Range {
   /** The cache markers in a list, as they are written, each behind a comma. */
   readonly markers: string;
-  /** What goes with the content: the files beside a response of Gemini's. */
-  readonly beside?: Range;
+  /** The member of the result that is replaced, where that is not all of it. */
+  readonly member?: string;
+  /** Goes with the content. */
+  readonly attachments?: Range;
 }
 
 /** A message, and what its prefix is known by. */
@@ -38,19 +40,19 @@ export interface Reading {
 }
 
 /** Reads the message that was scanned last. Answers the reason why its request must pass through where there is one. */
-export function readMessage(shape: ApiShape, scan: JsonScan, bytes: Buffer): Reading | Reason {
+export function readMessage(wire: Wire, scan: JsonScan, bytes: Buffer): Reading | Reason {
   const [start, end] = [scan.start(0), scan.end(0)];
   const message = parseJson(bytes.toString('utf8', start, end));
   if (message === undefined) return 'not-json';
   if (!isRecord(message)) return 'unknown-format';
-  const viewer = shape.format.viewer();
+  const viewer = wire.format.viewer();
   const segments: Segment[] = [];
   viewer.add(message, segments);
-  const results = readResults({ shape, scan, bytes, message, segments });
+  const results = readResults({ wire, scan, bytes, message, segments });
   if (typeof results === 'string') return results;
-  const blocks = shape.list === 'messages' ? readBlocks(scan, message) : [];
+  const blocks = wire.readBlocks?.(scan, message) ?? [];
   const read = { message, title: titleOf(segments), results, blocks, isReply: viewer.turn > 0 };
-  return { read, hashed: segments.map((segment) => toHashed(shape, message, segment)) };
+  return { read, hashed: segments.map((segment) => toHashed(wire, message, segment)) };
 }
 
 /** What a client puts before the user's words in tags is not the user's. */
@@ -61,7 +63,7 @@ function titleOf(segments: readonly Segment[]): string {
 }
 
 interface Context {
-  readonly shape: ApiShape;
+  readonly wire: Wire;
   readonly scan: JsonScan;
   readonly bytes: Buffer;
   readonly message: Fields;
@@ -78,7 +80,7 @@ function readResults(context: Context): Map<PlaceKey, ResultPlace> | Reason {
     const key = placeKey(segment.path);
     const value = locate(scan, segment.path);
     if (value === DUPLICATE) return 'duplicate-keys';
-    const place = value === MISSING ? undefined : placeOf(scan, value);
+    const place = value === MISSING ? undefined : placeOf(context, value);
     if (place === DUPLICATE) return 'duplicate-keys';
     if (!place || !isUtf8(context.bytes.subarray(scan.start(value), scan.end(value)))) untouchable.add(key);
     else {
@@ -118,17 +120,23 @@ function memberValue(scan: JsonScan, object: number, name: string): number {
   return found;
 }
 
-/** In a response of Gemini's only what it says is replaced: its name and id stay as they were written. */
-function placeOf(scan: JsonScan, value: number): ResultPlace | typeof DUPLICATE | undefined {
+/** Undefined for an object that cannot be replaced. */
+function placeOf({ wire, scan }: Context, value: number): ResultPlace | typeof DUPLICATE | undefined {
   if (!scan.isObject(value))
     return { ...valueRange(scan, value), markers: scan.isList(value) ? markersIn(scan, value) : '' };
   const members = scan.members(value);
-  const response = members.find(({ name }) => name === 'response');
-  if (!response)
+  const { content, attachments } = wire.resultMembers ?? {};
+  const replaced = members.find(({ name }) => name === content);
+  if (!replaced)
     return members.some(({ name }) => name === 'type') ? { ...valueRange(scan, value), markers: '' } : undefined;
-  if (memberValue(scan, value, 'response') === DUPLICATE) return DUPLICATE;
-  const parts = members.find(({ name }) => name === 'parts');
-  return { ...valueRange(scan, response.value), markers: '', ...(parts ? { beside: memberRange(scan, parts) } : {}) };
+  if (memberValue(scan, value, replaced.name) === DUPLICATE) return DUPLICATE;
+  const gone = members.find(({ name }) => name === attachments);
+  return {
+    ...valueRange(scan, replaced.value),
+    markers: '',
+    member: replaced.name,
+    ...(gone ? { attachments: memberRange(scan, gone) } : {}),
+  };
 }
 
 const MARKERS = ['cache_control', 'prompt_cache_breakpoint'];
@@ -153,8 +161,8 @@ function stripMarkers(message: Fields, path: readonly (string | number)[]): void
 }
 
 /** What was written, markers apart, where that is more than a text and is not what `JSON.stringify` would write. */
-function writtenText({ shape, scan, message }: Context, segment: Segment, value: number): string | undefined {
-  const original = shape.format.original(message, segment);
+function writtenText({ wire, scan, message }: Context, segment: Segment, value: number): string | undefined {
+  const original = wire.format.original(message, segment);
   const isJson = scan.isList(value) || scan.isObject(value);
   if (!isJson || original === undefined || original === segment.text) return undefined;
   const written = withoutMarkers(scan, value);
@@ -178,9 +186,9 @@ function withoutMarkers(scan: JsonScan, value: number): string {
   return text + scan.bytes.toString('utf8', from, scan.end(value));
 }
 
-function toHashed(shape: ApiShape, message: Fields, segment: Segment): Hashed {
+function toHashed(wire: Wire, message: Fields, segment: Segment): Hashed {
   const { kind, text, callId, path } = segment;
   if (kind !== 'observation') return { kind, text, callId };
-  const stored = segment.bound ? text : shape.format.original(message, segment);
-  return { kind, text: stored ?? text, callId: asString(callId) ?? shape.answers(message, path) };
+  const stored = segment.bound ? text : wire.format.original(message, segment);
+  return { kind, text: stored ?? text, callId: asString(callId) ?? wire.answers(message, path) };
 }

@@ -1,9 +1,8 @@
 import { requestLimits } from '../limits.ts';
-import { type ApiShape, apiShapes } from './api-shapes.ts';
 import { type Beside, NOTHING_BESIDE } from './beside.ts';
 import type { Branch, Listed } from './branch.ts';
 import type { ConversationMemory } from './conversation-memory.ts';
-import type { Api, GatewayRequest, Reason } from './decide.ts';
+import type { GatewayRequest, Reason } from './decide.ts';
 import {
   JsonScan,
   NOT_JSON,
@@ -18,6 +17,8 @@ import type { Range } from './member-range.ts';
 import { parseJson } from './parse-json.ts';
 import { firstPrefix, nextPrefixes } from './prefix-hash.ts';
 import { readMessage } from './read-message.ts';
+import { type Api, wires } from './wire/index.ts';
+import { modelOf, type Wire } from './wire/wire.ts';
 
 /** A field of the request beside its messages. */
 export interface Field extends Range {
@@ -28,7 +29,7 @@ export interface Field extends Range {
 /** A request whose bytes were read. */
 export interface ReadRequest {
   readonly api: Api;
-  readonly shape: ApiShape;
+  readonly wire: Wire;
   readonly path: string;
   readonly headers: GatewayRequest['headers'];
   readonly body: Buffer;
@@ -81,7 +82,7 @@ class Reader {
   readonly #request: GatewayRequest;
   readonly #body: Buffer;
   readonly #memory: ConversationMemory;
-  readonly #shape: ApiShape;
+  readonly #wire: Wire;
   readonly #fields = new Map<string, Field>();
   readonly #listed: Listed[] = [];
   #beside = NOTHING_BESIDE;
@@ -93,21 +94,21 @@ class Reader {
     this.#request = request;
     this.#body = body;
     this.#memory = memory;
-    this.#shape = apiShapes[request.api];
+    this.#wire = wires[request.api];
   }
 
   read(): ReadRequest | Reason {
     const problem = this.#readFields();
     if (problem) return problem;
     const { api, path, headers } = this.#request;
-    const model = modelOf(this.#fields, path);
+    const model = modelOf(this.#wire, { model: this.#fields.get('model')?.value, path });
     if (model !== undefined && model.length > requestLimits.modelChars) return 'model-name';
     const messages = this.#listed.length;
     const branches = this.#branches.filter(({ listed }) => listed.length <= messages);
     const longer = this.#branches.filter((branch) => branch.listed.length > messages && branch.model === model);
     return {
       ...{ api, path, headers, model },
-      shape: this.#shape,
+      wire: this.#wire,
       body: this.#body,
       fields: this.#fields,
       beside: this.#beside,
@@ -148,8 +149,8 @@ class Reader {
   }
 
   #readField(name: string, start: number): number | Reason {
-    if (name === this.#shape.list && this.#body[start] === OPEN_LIST) return this.#readList(start + 1);
-    const isBeside = this.#shape.beside.includes(name);
+    if (name === this.#wire.messages && this.#body[start] === OPEN_LIST) return this.#readList(start + 1);
+    const isBeside = this.#wire.overhead.includes(name);
     const known = isBeside ? this.#memory.beside.find(this.#body, start) : undefined;
     const end = known?.end ?? scan.scan(this.#body, start, 1);
     if (end < 0) return problemOf(end);
@@ -200,7 +201,7 @@ class Reader {
     const end = scan.scan(this.#body, at, 2);
     if (end < 0) return problemOf(end);
     const values = left - scan.left;
-    const reading = readMessage(this.#shape, scan, this.#body);
+    const reading = readMessage(this.#wire, scan, this.#body);
     if (typeof reading === 'string') return reading;
     const prefixes = nextPrefixes(prefix, reading.hashed);
     return [{ start: at, end, prefix: prefixes.at(-1) ?? prefix, prefixes, read: reading.read, values }];
@@ -273,10 +274,4 @@ function longest(branches: readonly Branch[]): Branch | undefined {
 /** The first piece behind so many messages. */
 function prefixBehind({ listed }: Branch, messages: number): readonly string[] {
   return listed.find(({ prefixes }, i) => i >= messages && prefixes.length > 0)?.prefixes.slice(0, 1) ?? [];
-}
-
-function modelOf(fields: ReadonlyMap<string, Field>, path: string): string | undefined {
-  const model = fields.get('model')?.value;
-  if (typeof model === 'string' && model !== '') return model;
-  return /\/models\/([^/:]+)/.exec(path)?.[1];
 }

@@ -1,7 +1,7 @@
-import type { Api } from './decide.ts';
+import { type Api, routesOf, wires } from './wire/index.ts';
+import { guessProvider, type Provider, providerNames } from './wire/providers.ts';
 
-/** Whom a request is for. */
-export type Provider = 'anthropic' | 'openai' | 'gemini';
+export type { Provider };
 
 /** Where a request goes, and whether it is one of those that are understood. */
 export interface Route {
@@ -31,44 +31,16 @@ export function routeOf(request: RequestLine): Route | undefined {
   // Without the prefix too: `/openai//evil/…` would name a host to whoever resolves it as a reference.
   if (!isForwardable(target)) return undefined;
   const path = pathOf(target);
-  const known = request.method === 'POST' ? KNOWN.find(({ pattern }) => pattern.test(path)) : undefined;
-  const provider = prefix ?? known?.provider ?? guessProvider(path, request);
-  return {
-    provider,
-    target,
-    path,
-    // Another company's path below a prefix is not ours to read: `/openai/v1/messages` passes through.
-    api: known?.provider === provider ? known.api : undefined,
-    isCountTokens: known?.isCountTokens === true,
-  };
+  const known = request.method === 'POST' ? routesOf(path) : [];
+  const [first] = known;
+  const provider = prefix ?? (first ? wires[first.api].provider : guessProvider({ ...request, path }));
+  // Another company's path below a prefix is not ours to read: `/openai/v1/messages` passes through.
+  const route = known.find(({ api }) => wires[api].provider === provider);
+  return { provider, target, path, api: route?.api, isCountTokens: route?.isCountTokens === true };
 }
 
-const PREFIX = /^\/(anthropic|openai|gemini)(?=[/?]|$)/;
+const PREFIX = new RegExp(`^/(${providerNames.join('|')})(?=[/?]|$)`);
 const below = (rest: string): string => (rest.startsWith('/') ? rest : `/${rest}`);
-
-interface KnownPath {
-  readonly pattern: RegExp;
-  readonly provider: Provider;
-  readonly api: Api;
-  readonly isCountTokens?: true;
-}
-
-/** By their ends: some clients put a path of their own before `/v1`. */
-const KNOWN: readonly KnownPath[] = [
-  { pattern: /\/v1\/messages$/, provider: 'anthropic', api: 'anthropic' },
-  { pattern: /\/v1\/messages\/count_tokens$/, provider: 'anthropic', api: 'anthropic', isCountTokens: true },
-  { pattern: /\/chat\/completions$/, provider: 'openai', api: 'openai-chat' },
-  { pattern: /^(?:\/[^/]+)*\/v1\/responses$|^\/responses$/, provider: 'openai', api: 'openai-responses' },
-  { pattern: /\/models\/[^/]+:(?:stream)?[gG]enerateContent$/, provider: 'gemini', api: 'gemini' },
-];
-
-/** A key that goes to the wrong company is a key given away: what marks a provider comes before the default. */
-function guessProvider(path: string, { headers, url }: RequestLine): Provider {
-  if (headers['anthropic-version'] !== undefined || headers['x-api-key'] !== undefined) return 'anthropic';
-  if (headers['x-goog-api-key'] !== undefined || /[?&]key=/.test(url) || /^\/v1(?:alpha|beta)/.test(path))
-    return 'gemini';
-  return path.startsWith('/v1/messages') ? 'anthropic' : 'openai';
-}
 
 /**
  * Origin form only, with exactly one slash in front: `new URL('//evil/…', upstream)` would send the key to evil. Dot

@@ -11,7 +11,8 @@ import { decodeBody, readBody } from './read-body.ts';
 import { redactCredentials } from './redact.ts';
 import { settleRequest } from './settle-request.ts';
 import { leaveUnread } from './unread.ts';
-import { UsageReader } from './usage-reader.ts';
+import { UsageReader, type UsageReaderOptions } from './usage-reader.ts';
+import { wires } from './wire/index.ts';
 import type { Sent } from './write-receipt.ts';
 
 /** Serves a request of an interface that is understood. */
@@ -69,13 +70,14 @@ interface Answered {
 
 /** Sends what was decided. An edited request that is refused as such is followed by the original, once. */
 async function send(context: GatewayContext, served: Served, { encoded, decided }: ToSend): Promise<Answered> {
-  const first = new Answering(context, decided.body !== undefined);
+  const reading = { wire: wires[served.route.api as Api], mostBytes: context.limits.answerBytes };
+  const first = new Answering(reading, decided.body !== undefined);
   const outcome = await sendOnce(context, served, { encoded, outgoing: decided, watch: first });
   if (outcome.kind !== 'held') return { outcome, sent: await first.sent(outcome) };
   const { rawHeaders, url = '' } = served.request;
   const said = await textOf(outcome.body, outcome.headers);
   const refused = { status: outcome.status, text: redactCredentials(said, { rawHeaders, url }) };
-  const second = new Answering(context, false, (status) => {
+  const second = new Answering(reading, false, (status) => {
     if (served.route.isCountTokens) return;
     const events = decided.refused({ ...refused, originalTaken: status < 400 });
     recordEvents(context, served.tenant, decided.conversation, events);
@@ -86,13 +88,13 @@ async function send(context: GatewayContext, served: Served, { encoded, decided 
 
 /** Watches one answer: holds back a refusal of what was edited, and reads what the provider counted. */
 class Answering implements Watch {
-  readonly #answerBytes: number;
+  readonly #reading: UsageReaderOptions;
   readonly #isEdited: boolean;
   readonly #onStart: ((status: number) => void) | undefined;
   #reader: UsageReader | undefined;
 
-  constructor({ limits }: GatewayContext, isEdited: boolean, onStart?: (status: number) => void) {
-    this.#answerBytes = limits.answerBytes;
+  constructor(reading: UsageReaderOptions, isEdited: boolean, onStart?: (status: number) => void) {
+    this.#reading = reading;
     this.#isEdited = isEdited;
     this.#onStart = onStart;
   }
@@ -103,7 +105,7 @@ class Answering implements Watch {
 
   start(status: number, headers: readonly string[]): void {
     this.#onStart?.(status);
-    if (status < 300) this.#reader = new UsageReader(headers, this.#answerBytes);
+    if (status < 300) this.#reader = new UsageReader(headers, this.#reading);
   }
 
   chunk(chunk: Buffer): void {

@@ -6,8 +6,8 @@ import type { Facts } from './decide.ts';
 import type { GatewayEvent, SettingsEvent, SettledPrices } from './events.ts';
 import type { Found } from './find-events.ts';
 import type { ReadRequest } from './read-request.ts';
-import type { MaskingPrices } from './request-prices.ts';
 import { type Period, settledPolicy } from './settled-policy.ts';
+import type { MaskingPrices } from './wire/request-prices.ts';
 
 /** What a conversation is planned with. */
 export interface Settings {
@@ -119,8 +119,8 @@ function periodsOf(request: ReadRequest, recorded: readonly FoundSettings[], now
 }
 
 /** The turn of each message. */
-function turnsOf({ shape, listed }: ReadRequest): number[] {
-  const viewer = shape.format.viewer();
+function turnsOf({ wire, listed }: ReadRequest): number[] {
+  const viewer = wire.format.viewer();
   return listed.map(({ read }) => {
     viewer.add(read.message, []);
     return viewer.turn;

@@ -1,6 +1,6 @@
 import type { Observation, Policy, RequestView } from '../plan/policy.ts';
 import { type Prices, priceLists } from '../plan/prices.ts';
-import type { MaskingPrices } from './request-prices.ts';
+import type { MaskingPrices } from './wire/request-prices.ts';
 
 /** Prices that hold from a turn on. */
 export interface Period {

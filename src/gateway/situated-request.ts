@@ -5,8 +5,8 @@ import type { GatewayEvent } from './events.ts';
 import { type Found, findEvents, replayedEvents } from './find-events.ts';
 import { type PlannedRequest, planRequest } from './plan-request.ts';
 import type { ReadRequest } from './read-request.ts';
-import { maskingPrices, requestPrices } from './request-prices.ts';
 import { type Settings, settle } from './settings.ts';
+import { maskingPrices, requestPrices } from './wire/request-prices.ts';
 
 /** All that is known of a request once it was planned. */
 export interface SituatedRequest {

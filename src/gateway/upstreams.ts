@@ -1,8 +1,8 @@
 import { buildConnector, Pool } from 'undici';
 import { requestLimits } from '../limits.ts';
 import { badOption, checkOptions, text } from '../options.ts';
-import type { Provider } from './route.ts';
 import { skipContinue } from './skip-continue.ts';
+import { type Provider, providerNames, providers } from './wire/providers.ts';
 
 /** A provider's address, and the connections to it. */
 export interface Upstream {
@@ -17,27 +17,20 @@ export interface Upstream {
 
 export type Upstreams = Readonly<Record<Provider, Upstream>>;
 
-/** Where requests go if nothing else is said. */
-export const officialHosts: Readonly<Record<Provider, string>> = {
-  anthropic: 'https://api.anthropic.com',
-  openai: 'https://api.openai.com',
-  gemini: 'https://generativelanguage.googleapis.com',
-};
-
 /** Opens the upstreams: those that are given, else the official hosts. Nothing connects before the first request. */
 export function openUpstreams(given: Partial<Readonly<Record<Provider, string>>> = {}): Upstreams {
-  checkOptions('createGateway upstreams', given, { anthropic: text, openai: text, gemini: text });
+  checkOptions('createGateway upstreams', given, Object.fromEntries(providerNames.map((name) => [name, text])));
   const open = (provider: Provider): Upstream => {
-    const { origin, prefix } = readAddress(provider, given[provider] ?? officialHosts[provider]);
+    const { origin, prefix } = readAddress(provider, given[provider] ?? providers[provider].address);
     return {
       provider,
       origin,
       prefix,
-      isOfficial: origin === officialHosts[provider],
+      isOfficial: origin === new URL(providers[provider].address).origin,
       pool: new Pool(origin, { ...PATIENCE, connect }),
     };
   };
-  return { anthropic: open('anthropic'), openai: open('openai'), gemini: open('gemini') };
+  return Object.fromEntries(providerNames.map((name) => [name, open(name)])) as Upstreams;
 }
 
 /** A model may think for an hour before it answers: the client's own patience governs. */

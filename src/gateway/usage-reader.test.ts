@@ -1,11 +1,12 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { UsageReader } from './usage-reader.ts';
+import { wires } from './wire/index.ts';
 
 const ANSWER = Buffer.from(JSON.stringify({ usage: { input_tokens: 7, output_tokens: 2 } }));
 
 async function usageOf(encoding: string, body: Buffer): Promise<unknown> {
-  const reader = new UsageReader(['Content-Encoding', encoding]);
+  const reader = new UsageReader(['Content-Encoding', encoding], { wire: wires.anthropic });
   reader.push(body);
   return reader.end();
 }

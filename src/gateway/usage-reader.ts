@@ -4,6 +4,7 @@ import { readUsage } from '../manager/usage.ts';
 import { headerOf, type RawHeaders } from './headers.ts';
 import { JsonScan } from './json-scan.ts';
 import { parseJson } from './parse-json.ts';
+import type { Wire } from './wire/wire.ts';
 
 /** What a provider says that a request took. */
 export interface Usage {
@@ -16,10 +17,16 @@ export interface Usage {
   readonly droppedThinking?: number;
 }
 
+export interface UsageReaderOptions {
+  readonly wire: Wire;
+  readonly mostBytes?: number;
+}
+
 /** Finds the usage in a copy of an answer, a stream of events or one document. It holds back nothing. */
 export class UsageReader {
   /** The answer is a stream of events. */
   readonly isEvents: boolean;
+  readonly #wire: Wire;
   readonly #mostBytes: number;
   readonly #decoder: Decoder | undefined;
   #isReading: boolean;
@@ -32,7 +39,8 @@ export class UsageReader {
   #usage: Fields | undefined;
   #droppedThinking = 0;
 
-  constructor(headers: RawHeaders, mostBytes: number = answerLimits.bytes) {
+  constructor(headers: RawHeaders, { wire, mostBytes = answerLimits.bytes }: UsageReaderOptions) {
+    this.#wire = wire;
     this.#mostBytes = mostBytes;
     this.isEvents = headerOf(headers, 'content-type')?.includes('event-stream') === true;
     const encoding = headerOf(headers, 'content-encoding')?.trim().toLowerCase() ?? 'identity';
@@ -134,17 +142,16 @@ export class UsageReader {
 
   /** Later events say more: fields that they have replace, fields that they lack stay. */
   #merge(message: unknown): void {
-    // Gemini without `alt=sse` answers a stream as one list.
+    // A stream without `alt=sse` may come as one list.
     for (const event of Array.isArray(message) ? message : [message]) this.#mergeEvent(asFields(event));
   }
 
   #mergeEvent(event: Fields | undefined): void {
     if (!event) return;
-    const inner = asFields(event.message) ?? asFields(event.response) ?? event;
-    const usage = asFields(inner.usage) ?? asFields(inner.usageMetadata) ?? asFields(event.usage);
+    const told = this.#wire.usageIn(event);
+    const usage = asFields(told.usage);
     if (usage) this.#usage = this.#usage ? { ...this.#usage, ...withoutNull(usage) } : usage;
-    const dropped = inner.input_transformations ?? event.input_transformations;
-    if (Array.isArray(dropped)) this.#droppedThinking = dropped.length;
+    if (Array.isArray(told.droppedThinking)) this.#droppedThinking = told.droppedThinking.length;
   }
 }
 

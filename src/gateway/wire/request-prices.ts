@@ -1,12 +1,12 @@
-import { type Prices, priceLists, pricesOf } from '../plan/prices.ts';
-import { canMark, markersOf } from './cache-marker.ts';
-import type { Api } from './decide.ts';
-import type { ReadRequest } from './read-request.ts';
+import { type Prices, priceLists, pricesOf } from '../../plan/prices.ts';
+import { canMark, markersOf } from '../cache-marker.ts';
+import type { ReadRequest } from '../read-request.ts';
+import type { Wire } from './wire.ts';
 
 /** What the provider bills for this request, once it is large enough to be cached. */
 export function requestPrices(request: ReadRequest): Prices {
-  const { api, model } = request;
-  const prices = listedPrices(api, model);
+  const { wire, model } = request;
+  const prices = listedPrices(wire, model);
   if (prices.lookup.kind !== 'markers') return prices;
   const markers = markersOf(request);
   if (markers.all.length === 0) return priceLists.none;
@@ -15,17 +15,9 @@ export function requestPrices(request: ReadRequest): Prices {
 }
 
 /** The price list of a model, or that of its API where the name of the model tells nothing. */
-export function listedPrices(api: Api, model: string | undefined): Prices {
-  return (model === undefined ? undefined : pricesOf(model)) ?? DEFAULTS[api];
+export function listedPrices({ prices }: Wire, model: string | undefined): Prices {
+  return (model === undefined ? undefined : pricesOf(model)) ?? prices;
 }
-
-/** An unknown model is more likely to be cached than not, and waiting costs least. */
-const DEFAULTS = {
-  anthropic: priceLists['anthropic-5m'],
-  'openai-chat': priceLists['gpt-5'],
-  'openai-responses': priceLists['gpt-5'],
-  gemini: priceLists.gemini,
-} as const;
 
 /** Of Anthropic's models, by their names; 2026-08-08. */
 const LEAST: readonly (readonly [RegExp, number])[] = [
@@ -51,5 +43,5 @@ export function maskingPrices(request: ReadRequest, prices: Prices, { isOwn }: {
   if (prices.lookup.kind !== 'markers') return { ...prices, canMark: true };
   const { onMessages, automatic } = markersOf(request);
   if (!isOwn && onMessages.length === 0 && !automatic) return { ...priceLists.none, canMark: true };
-  return { ...prices, canMark: request.api === 'anthropic' && canMark(request) };
+  return { ...prices, canMark: request.wire.placesMarkers === true && canMark(request) };
 }

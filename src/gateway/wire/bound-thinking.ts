@@ -1,9 +1,9 @@
-import { isRecord } from '../formats/lens.ts';
-import { OPT_IN } from '../laws/bound-reasoning.ts';
-import type { Outgoing } from './decide.ts';
-import { JsonScan } from './json-scan.ts';
-import type { ReadRequest } from './read-request.ts';
-import type { ByteEdit } from './splice.ts';
+import { isRecord } from '../../formats/lens.ts';
+import { bindsThinking, OPT_IN } from '../../laws/bound-reasoning.ts';
+import type { Outgoing } from '../decide.ts';
+import { JsonScan } from '../json-scan.ts';
+import type { ReadRequest } from '../read-request.ts';
+import type { ByteEdit } from '../splice.ts';
 
 /** The edits and headers with which a request opts into dropping thinking that is bound to another prefix. */
 export interface OptIn extends Pick<Outgoing, 'headers'> {
@@ -14,11 +14,24 @@ const BINDING = 'block_binding';
 const BEHAVIOUR = 'prefix_mismatch_behavior';
 const { value: DROP, headerValue: BETA } = OPT_IN;
 
-/** What the provider says where thinking is bound to what was sent before. */
-export const saysBound = (text: string): boolean => /bound to a different conversation/i.test(text);
+/** How an API treats thinking that is signed over everything before it. */
+export interface BoundThinking {
+  /** Whether this model's thinking is. */
+  isBound(model: string | undefined): boolean;
+  /** Whether a refusal says that it is. */
+  isRefusal(text: string): boolean;
+  /** Undefined where the request cannot opt in: it does not ask for thinking, or the client has chosen otherwise. */
+  optIn(request: ReadRequest): OptIn | undefined;
+}
 
-/** Undefined where the request cannot opt in: it does not ask for thinking, or the client has chosen otherwise. */
-export function optIn(request: ReadRequest): OptIn | undefined {
+/** Anthropic's. */
+export const boundThinking: BoundThinking = {
+  isBound: bindsThinking,
+  isRefusal: (text) => /bound to a different conversation/i.test(text),
+  optIn,
+};
+
+function optIn(request: ReadRequest): OptIn | undefined {
   const field = request.fields.get('thinking');
   if (!field || !isRecord(field.value) || !TYPES.has(String(field.value.type))) return undefined;
   const binding = field.value[BINDING];
