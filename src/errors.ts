@@ -10,6 +10,7 @@ export type ErrorCode =
   | 'NOT_FOUND'
   | 'RESTART_LIMIT'
   | 'TIMED_OUT'
+  | 'BUSY'
   | 'HANDLE_CLASH'
   | 'STORE_CLOSED'
   | 'STORE_DAMAGED'

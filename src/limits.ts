@@ -10,7 +10,7 @@ export const requestLimits = {
   /** A compressed body that grows to more than so many times its size passes through unread. */
   bodyRatio: 100,
   /** A request with more JSON values passes through unread. Set with `gateway.limits.json_values`. */
-  jsonValues: 250_000,
+  jsonValues: 100_000,
   /** A request that takes longer to read passes through unread. Set with `gateway.limits.scan_ms`. */
   scanMs: 2000,
   /** A request with deeper nested JSON passes through unread. */
@@ -32,7 +32,7 @@ export const answerLimits = {
   /** A longer event, or a longer answer that is one document, is not searched for usage. */
   eventBytes: 16 * 1024 * 1024,
   /** An event or document with more JSON values is not searched for usage. */
-  jsonValues: 250_000,
+  jsonValues: 100_000,
   /** An answer that takes longer to read is no longer read for usage. */
   readMs: 1000,
   /** An answer that decompresses to more than so many times its size, and to more than 1 MiB, is no longer read for usage. */
@@ -73,6 +73,8 @@ export const memoryLimits = {
   branchesPerConversation: 16,
   /** The handles that a conversation is known to have stored are forgotten, and stored again with its next request. */
   storedPerConversation: 10_000,
+  /** The credentials of a conversation unused for longest are forgotten; their texts are stored again with the next request. */
+  ownersPerConversation: 16,
   /** The system prompts and tool lists unused for longest are forgotten. */
   prompts: 64,
   /** All calibrations are forgotten and learnt again. */
@@ -103,8 +105,8 @@ export const recallLimits = {
 
 /** Searches over stored texts. */
 export const searchLimits = {
-  /** Further searches wait for a thread. Set with `gateway.limits.search_threads`. */
-  threads: 2,
+  /** Patterns that run at the same time, each in a process of its own. Others wait. Set with `gateway.limits.search_processes`. */
+  processes: 2,
   /** Further searches are refused with BUSY. */
   waiting: 64,
   /** A pattern that takes longer over one batch of texts is stopped: the matches so far are the answer. */

@@ -7,12 +7,15 @@ export interface Rule {
   readonly check: Check;
 }
 
+type Rules = Readonly<Record<string, Rule>>;
+
 /** A rule of one's own. */
 export const rule = (expected: string, check: Check): Rule => ({ expected, check });
 
 /** What an option may be. Every maker names its options with these, so that all complain alike. */
 export const count: Rule = rule('a whole number of 0 or more', (v) => Number.isInteger(v) && (v as number) >= 0);
 export const positive: Rule = rule('a whole number of 1 or more', (v) => Number.isInteger(v) && (v as number) >= 1);
+export const amount: Rule = rule('a number of 0 or more', (v) => Number.isFinite(v) && (v as number) >= 0);
 export const flag: Rule = rule('true or false', (v) => typeof v === 'boolean');
 export const func: Rule = rule('a function', (v) => typeof v === 'function');
 export const names: Rule = rule('a list of strings', (v) => Array.isArray(v) && v.every((x) => typeof x === 'string'));
@@ -21,19 +24,26 @@ export const text: Rule = rule('a text', (v) => typeof v === 'string');
 export const oneOf = (...values: readonly string[]): Rule =>
   rule(`one of ${values.map((v) => `'${v}'`).join(', ')}`, (v) => values.includes(v as string));
 
-/** Throws BAD_OPTION for a value that breaks its rule, or for a name that no rule knows. */
-export function checkOptions(of: string, options: object, rules: Readonly<Record<string, Rule>>): void {
+/** Throws BAD_OPTION for a value that breaks its rule, for a name that no rule knows, and where a required one is missing. */
+export function checkOptions(of: string, options: object, rules: Rules, required: readonly string[] = []): void {
   for (const [name, value] of Object.entries(given(of, options))) {
     const found = Object.hasOwn(rules, name) ? rules[name] : undefined;
     if (!found) throw unknownOption(of, name, Object.keys(rules));
     if (value !== undefined && !found.check(value)) throw badOption(`${of} option ${name}`, found.expected, value);
   }
+  const missing = required.find((name) => (options as Readonly<Record<string, unknown>>)[name] === undefined);
+  if (missing !== undefined) throw badOption(`${of} option ${missing}`, rules[missing]?.expected ?? '', undefined);
 }
 
 /** The options, if they are an object: to be asked before they are taken apart. */
 export function given<T extends object>(of: string, options: T): T {
   if (typeof options === 'object' && options !== null && !Array.isArray(options)) return options;
   throw badOption(`the options of ${of}`, 'an object', options);
+}
+
+/** The options without those that are undefined. */
+export function defined<T extends object>(options: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never;
 }
 
 export function badOption(name: string, expected: string, found: unknown): PalimpsestError {

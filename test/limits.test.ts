@@ -61,10 +61,10 @@ const INTRO = [
   'gateway:',
   '  limits:',
   '    body_bytes: 67108864',
-  '    json_values: 250000',
+  '    json_values: 100000',
   '    scan_ms: 2000',
   '    answer_bytes: 67108864',
-  '    search_threads: 2',
+  '    search_processes: 2',
   '```',
   '',
 ];

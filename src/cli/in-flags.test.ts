@@ -34,7 +34,7 @@ describe('errors on the command line are in its own words', () => {
   it('tells who writes to a store without the options of the library', async () => {
     const path = join(folder, 'held');
     const store = await openStore({ path });
-    const { code, stderr } = await palimpsest(['store', 'gc', '--store', path]);
+    const { code, stderr } = await palimpsest(['fit', 'x.json', '--store', path], { readFile: async () => messages });
     expect([code, stderr]).toEqual([1, expect.stringMatching(/holds it; stop that process\n$/)]);
     await store.close();
   });

@@ -69,6 +69,9 @@ describe('palimpsest mcp', () => {
     [['--http', '0', '--host', '0.0.0.0'], 'token'],
     [['--http', '0', '--session', 'a/b'], 'session'],
     [['--http', '0', '--max-chars', '10'], '2000'],
+    [['--session', 'a', '--whole-store'], 'one of --session, --credential-env and --whole-store'],
+    [['--credential-env', 'NOT_SET'], '$NOT_SET is empty or not set'],
+    [['--http', '0', '--credential-env', 'HOME'], 'each client sends its key'],
     [['--http', '0', '--sesion', 'a'], 'did you mean --session?'],
   ])('%j is called wrongly', async (args, said) => {
     const { code, stdout, stderr } = await palimpsest(['mcp', ...args, '--store', path]);

@@ -1,5 +1,6 @@
 import { Readable, Writable } from 'node:stream';
 import type { McpOptions } from '../mcp/create-mcp-server.ts';
+import type { Caller } from '../store/access.ts';
 import { type Io, UsageError } from './io.ts';
 import { createLateStore, type LateStore } from './late-store.ts';
 import { parseOptions, readCount } from './parse-options.ts';
@@ -11,13 +12,22 @@ export const mcpHelp = `palimpsest mcp: lets an agent recall by itself what was 
 Usage: palimpsest mcp [options]
 
 An MCP server with the tools recall, search_masked, list_masked, list_turns
-and context_report. An MCP client starts it and talks to it over standard
-input and output; with --http it listens for clients itself. It only reads,
-also while a gateway or a session writes to the same store.
+and context_report. recall answers every handle. The others need to know which
+conversations are the caller's: one of --session, --credential-env (clients of
+--http send their key as x-api-key or x-palimpsest-credential) or --whole-store.
+An MCP client starts it and talks to it over standard input and output; with
+--http it listens for clients itself. It only reads, also while a gateway or a
+session writes to the same store.
 
 Options:
   --http <port>      serve streamable HTTP at /mcp; 0 picks a free port
   --host <address>   with --http: where to listen (default: 127.0.0.1)
+  --whole-store      the store is yours alone: with a handle of its context an
+                     agent searches and lists the conversations that hold it
+  --credential-env <name>
+                     the variable that holds the key which the agent sends to
+                     its provider: it searches and lists what a gateway
+                     forwarded with that key
   --session <id>     search and list in this session only
   --max-chars <n>    size of an answer (default: 20000)
   --store <place>    a folder, or a postgres:// address (default:
@@ -30,12 +40,14 @@ $PALIMPSEST_TOKEN, if set, is the bearer token that clients of --http must
 send. It is needed where --host is not this machine.
 
 Exit codes: 0 stopped, 1 could not be done, 2 called wrongly.
-Example: claude mcp add palimpsest -- palimpsest mcp
+Example: claude mcp add palimpsest -- palimpsest mcp --whole-store
 `;
 
 const OPTIONS = {
   http: { type: 'string' },
   host: { type: 'string' },
+  'whole-store': { type: 'boolean' },
+  'credential-env': { type: 'string' },
   session: { type: 'string' },
   'max-chars': { type: 'string' },
   store: { type: 'string' },
@@ -46,7 +58,7 @@ export async function mcpCommand(args: readonly string[], io: Io): Promise<numbe
   const { values, positionals } = parseOptions(args, OPTIONS);
   if (positionals.length > 0) throw new UsageError(`expected options only but found '${positionals[0]}'`);
   const settings = {
-    ...(values.session === undefined ? {} : { session: values.session }),
+    ...readCaller(values, io),
     ...(values['max-chars'] === undefined ? {} : { maxChars: readCount('--max-chars', values['max-chars']) }),
   };
   const serve = values.http === undefined ? overStdio(values, io) : overHttp(values, io);
@@ -60,6 +72,19 @@ export async function mcpCommand(args: readonly string[], io: Io): Promise<numbe
     await store.close();
   }
   return 0;
+}
+
+/** How clients show which conversations are their own. */
+function readCaller(values: Values, io: Io): Caller {
+  const { session, 'whole-store': wholeStore, 'credential-env': name, http } = values;
+  if ([session, wholeStore, name].filter((value) => value !== undefined).length > 1)
+    throw new UsageError('expected one of --session, --credential-env and --whole-store');
+  if (name === undefined) return { session, wholeStore };
+  if (http !== undefined)
+    throw new UsageError('--credential-env is for standard input and output; with --http each client sends its key');
+  const credential = io.env?.[name];
+  if (credential) return { credential };
+  throw new UsageError(`expected --credential-env to name a variable with a key but $${name} is empty or not set`);
 }
 
 async function notThere(store: LateStore, { path, tenant }: { path: string; tenant: string }): Promise<string> {

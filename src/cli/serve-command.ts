@@ -23,6 +23,8 @@ Options:
   --max-tokens <n>      above it results are masked whatever it costs
   --bound-thinking <w>  opt-in or keep: what may stand before signed thinking
   --workers <n>         processes that share the port; auto: one for each core
+  --whole-store         each store has one user: agents may list and search all of
+                        it at /_palimpsest/mcp (default: what their key sent)
   --grace-ms <n>        how long exchanges may take after SIGTERM (default: 30000)
   --config <file>       a palimpsest.yaml to read all this from, and no other
   --demo                plays a conversation to look at, without any key
@@ -48,6 +50,7 @@ const OPTIONS = {
   'max-tokens': { type: 'string' },
   'bound-thinking': { type: 'string' },
   workers: { type: 'string' },
+  'whole-store': { type: 'boolean' },
   'grace-ms': { type: 'string' },
   config: { type: 'string' },
   demo: { type: 'boolean' },

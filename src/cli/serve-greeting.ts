@@ -15,6 +15,8 @@ export interface Greeting {
 /** What to type next. */
 export function greet({ url, token, isPublic, store, tenant }: Greeting): string {
   const whose = tenant === DEFAULT_TENANT ? '' : ` --tenant ${tenant}`;
+  // Other machines may mean other users, who must not list each other's conversations.
+  const caller = isPublic ? '--credential-env ANTHROPIC_API_KEY' : '--whole-store';
   const base = isPublic ? `${url}/as/TOKEN` : url;
   return `listening on ${url}
 
@@ -28,7 +30,7 @@ Watch what it does:
 
 What is masked is kept in ${store}
   ${`palimpsest recall <handle>${whose}`.padEnd(40)} # read it again
-  ${`palimpsest mcp${whose}`.padEnd(40)} # let the agent do so
+  ${`palimpsest mcp ${caller}${whose}`.padEnd(40)} # let the agent do so
 Ctrl-C stops it when what is under way is done.
 `;
 }

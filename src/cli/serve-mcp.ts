@@ -1,24 +1,32 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { recallLimits } from '../limits.ts';
+import type { McpOptions } from '../mcp/create-mcp-server.ts';
 import type { Store } from '../store/store.ts';
 
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /** MCP over HTTP beside the gateway's API, under its rules: each tenant recalls from its own store. */
-export function createMcpMount(open: (tenant: string) => Promise<Store>) {
+export function createMcpMount(
+  open: (tenant: string) => Promise<Store>,
+  { wholeStore }: Pick<McpOptions, 'wholeStore'> = {},
+) {
   const handles = new Map<string, Promise<Handle>>();
   return (request: IncomingMessage, response: ServerResponse, tenant: string): Promise<void> => {
-    const handle = handles.get(tenant) ?? createHandle(() => open(tenant));
+    const handle = handles.get(tenant) ?? createHandle({ store: () => open(tenant), wholeStore });
     handles.set(tenant, handle);
     return handle.then((answer) => answer(request, response));
   };
 }
 
 /** Only when it is asked for: the SDK would slow down the start. */
-async function createHandle(store: () => Promise<Store>): Promise<Handle> {
-  const [{ toNodeHandler }, { createMcpHandler }, { createMcpServer }] = await Promise.all([
+async function createHandle(options: McpOptions): Promise<Handle> {
+  const [{ toNodeHandler }, { createMcpHandler }, { serverFor }, { limitBatches }] = await Promise.all([
     import('@modelcontextprotocol/node'),
     import('@modelcontextprotocol/server'),
-    import('../mcp/create-mcp-server.ts'),
+    import('../mcp/serve-http.ts'),
+    import('../mcp/limit-batches.ts'),
   ]);
-  return toNodeHandler(createMcpHandler(() => createMcpServer({ store }))) as Handle;
+  // The authorization header carries the gateway's own token.
+  const handler = limitBatches(createMcpHandler(serverFor(options, { hasAuthorization: false })));
+  return toNodeHandler(handler, { maxRequestBodySize: recallLimits.bodyBytes }) as Handle;
 }

@@ -13,6 +13,7 @@ import type { Policy } from '../plan/policy.ts';
 import { type Prices, toPrices } from '../plan/prices.ts';
 import { type Io, UsageError } from './io.ts';
 import { readCount } from './parse-options.ts';
+import { type Retention, retentionOf } from './retention.ts';
 import { readServeConfig } from './serve-config.ts';
 import { DEFAULT_TENANT } from './stores.ts';
 import { storePath } from './with-store.ts';
@@ -30,6 +31,7 @@ export interface ServeFlags {
   readonly 'max-tokens'?: string | undefined;
   readonly 'bound-thinking'?: string | undefined;
   readonly workers?: string | undefined;
+  readonly 'whole-store'?: boolean | undefined;
   readonly 'grace-ms'?: string | undefined;
   readonly config?: string | undefined;
   readonly demo?: boolean | undefined;
@@ -46,7 +48,11 @@ export interface ServeSettings {
   readonly store: string;
   /** Whose store it is where a request has no tenant of its own. */
   readonly tenant: string;
+  /** What is removed from the store, and when; undefined: nothing. */
+  readonly retention: Retention | undefined;
   readonly workers: number;
+  /** Each store has one user: agents at the MCP server of the gateway list and search with a handle alone. */
+  readonly wholeStore: boolean;
   /** How long exchanges may take once it was told to stop. */
   readonly graceMs: number;
   /** Token to tenant, beside the one that is made. */
@@ -56,7 +62,7 @@ export interface ServeSettings {
     'upstreams' | 'policy' | 'prices' | 'maxTokens' | 'boundThinking' | 'hosts' | 'origins' | 'limits'
   >;
   /** The default if not given. */
-  readonly searchThreads: number | undefined;
+  readonly searchProcesses: number | undefined;
 }
 
 /** Flags come before every file. */
@@ -76,10 +82,12 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
     isPublic: !isLoopback(host) || Object.keys(gateway.tokens ?? {}).length > 0,
     store: flags.store ?? store.postgres ?? store.path ?? storePath(undefined, io),
     tenant: readTenant(config),
+    retention: retentionOf(store),
     workers: readWorkers(flags.workers),
+    wholeStore: flags['whole-store'] === true,
     graceMs: readGrace(flags['grace-ms']) ?? gateway.shutdown_grace_ms ?? DEFAULT_GRACE_MS,
     tenants: Object.fromEntries(Object.entries(gateway.tokens ?? {}).map(([tenant, token]) => [token, tenant])),
-    searchThreads: gateway.limits?.search_threads,
+    searchProcesses: gateway.limits?.search_processes,
     gateway: {
       limits: limitsOf(gateway.limits),
       upstreams: { ...gateway.upstreams, ...readUpstreams(flags.upstream ?? []) } as Record<Provider, string>,

@@ -9,11 +9,13 @@ import { toLogEntry } from '../gateway/log-receipt.ts';
 import { createRecords, type Records } from '../gateway/records.ts';
 import { checkPort, urlOf } from '../gateway/server.ts';
 import { keepToken } from '../gateway/token.ts';
+import { limitSearchProcesses } from '../store/line-matcher.ts';
 import { createMemoryStore } from '../store/memory-store.ts';
 import type { Store } from '../store/store.ts';
 import { playDemo } from './demo.ts';
 import { startDemoUpstream } from './demo-upstream.ts';
 import type { Io } from './io.ts';
+import { startPruning } from './retention.ts';
 import { greet, greetDemo, warnOfMissing } from './serve-greeting.ts';
 import { createMcpMount } from './serve-mcp.ts';
 import { readServeSettings, type ServeFlags, type ServeSettings } from './serve-settings.ts';
@@ -23,6 +25,7 @@ import { version } from './version.ts';
 /** Serves until someone stops it. */
 export async function serve(flags: ServeFlags, io: Io): Promise<void> {
   const settings = await readServeSettings(flags, io);
+  if (settings.searchProcesses !== undefined) limitSearchProcesses(settings.searchProcesses);
   const token = io.env?.PALIMPSEST_TOKEN || ownToken();
   checkGatewayOptions({ ...settings.gateway, token, tenants: settings.tenants });
   const log: Log = flags.quiet ? () => {} : createLog((line) => io.stderr(line));
@@ -57,8 +60,10 @@ async function serveAlone(serving: Serving): Promise<void> {
   try {
     const gateway = createGateway(optionsOf(serving, { open: stores.open, isStoreShared: stores.isShared }));
     const server = await listen(gateway, settings);
+    const stopPruning = startPruning({ stores, retention: settings.retention, log: serving.log });
     await announce(serving, server.url);
     await interrupted(io);
+    stopPruning();
     await server.close({ graceMs: settings.graceMs });
   } finally {
     await stores.close();
@@ -78,8 +83,10 @@ async function serveWithWorkers(serving: Serving): Promise<void> {
   try {
     const records = createRecords({ startedAt: Date.now(), onReceipt: (receipt) => log(toLogEntry(receipt)) });
     const workers = await startWorkers({ workers: settings.workers, log, records, openStore: stores.open });
+    const stopPruning = startPruning({ stores, retention: settings.retention, log });
     await announce(serving, urlOf(settings.host, workers.port));
     await interrupted(io);
+    stopPruning();
     await workers.close({ graceMs: settings.graceMs + MOST_EXIT_MS });
   } finally {
     await stores.close();
@@ -151,7 +158,7 @@ function optionsOf({ settings, token, log }: Serving, { open, isStoreShared, rec
     isPublic: settings.isPublic,
     log,
     version,
-    mounts: { '/_palimpsest/mcp': createMcpMount(open) },
+    mounts: { '/_palimpsest/mcp': createMcpMount(open, settings) },
   };
 }
 

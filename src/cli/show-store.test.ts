@@ -5,7 +5,7 @@ describe('showStats', () => {
   it('leaves out what the store does not know', () => {
     const stats = { kind: 'postgres', texts: 1, turns: 0, notes: 0, sessions: 1200, textBytes: 0 } as const;
     expect(showStats(stats, { where: 'db', tenant: 'default' })).toBe(
-      'store    db (postgres)\nholds    1 text of 1,200 sessions, 0 turns\ntext     0 bytes\n',
+      'store    db (postgres)\nholds    1 text of 1,200 sessions, 0 turns\ntext     0 bytes\nkeeps    everything\n',
     );
   });
 
@@ -30,6 +30,44 @@ describe('showStats', () => {
       'on disk  2.0 MB, 2.00 times the text\nto free  500.0 KB (25 %); palimpsest store gc\n',
     );
     expect(showStats({ ...stats, deadBytes: 0 }, { where: 'x', tenant: 'default' })).toContain('to free  nothing\n');
+  });
+});
+
+describe('showStats of a store with times', () => {
+  const stats = {
+    kind: 'embedded',
+    texts: 1,
+    turns: 0,
+    notes: 0,
+    sessions: 1,
+    textBytes: 9e6,
+    weekBytes: 7e6,
+  } as const;
+  const [oldestAt, newestAt] = [Date.UTC(2026, 0, 1), Date.UTC(2026, 1, 1, 12)];
+
+  it('tells its age, its growth and what is kept', () => {
+    const retention = { maxAgeMs: 90 * 86_400_000, maxBytes: 1e10 };
+    expect(showStats({ ...stats, oldestAt, newestAt }, { where: 'x', tenant: 'default', retention })).toContain(
+      `stored   2026-01-01 00:00 to 2026-02-01 12:00 UTC
+grows    1.0 MB a day, over the last 7 days
+keeps    what was used in the last 90 days, 10.0 GB at most (a gateway that serves removes the rest)
+`,
+    );
+  });
+
+  it('divides by its age where it is younger than a week', () => {
+    const young = { ...stats, oldestAt: newestAt - 2 * 86_400_000, newestAt };
+    expect(showStats(young, { where: 'x', tenant: 'default' })).toContain(
+      'grows    3.5 MB a day, over the last 2 days',
+    );
+  });
+
+  it('adds up tenants', () => {
+    const sum = sumOf([
+      { ...stats, oldestAt, newestAt: newestAt - 5 },
+      { ...stats, oldestAt: oldestAt + 5, newestAt },
+    ]);
+    expect([sum?.oldestAt, sum?.newestAt, sum?.weekBytes]).toEqual([oldestAt, newestAt, 14e6]);
   });
 });
 

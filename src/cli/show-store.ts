@@ -1,4 +1,5 @@
-import type { GcReport, Problem, StoreStats } from '../store/store.ts';
+import type { GcReport, Problem, PruneReport, Removed, StoreStats } from '../store/store.ts';
+import type { Retention } from './retention.ts';
 import { DEFAULT_TENANT } from './stores.ts';
 
 /** Which store is shown. */
@@ -6,10 +7,12 @@ export interface Shown {
   /** Its place, and the tenant where that says something. */
   readonly where: string;
   readonly tenant: string;
+  /** What is configured to be removed. */
+  readonly retention?: Retention | undefined;
 }
 
 /** What a store holds, at a glance. */
-export function showStats(stats: StoreStats, { where, tenant }: Shown): string {
+export function showStats(stats: StoreStats, { where, tenant, retention }: Shown): string {
   const { kind, texts, sessions, turns, notes, textBytes, diskBytes, deadBytes } = stats;
   const rows = [
     ['store', `${where} (${kind})`],
@@ -20,8 +23,45 @@ export function showStats(stats: StoreStats, { where, tenant }: Shown): string {
     ['text', showBytes(textBytes)],
     ...(diskBytes === undefined ? [] : [['on disk', showBytes(diskBytes) + ratio(diskBytes, textBytes)]]),
     ...(deadBytes === undefined ? [] : [['to free', showDead(deadBytes, diskBytes ?? 0, tenant)]]),
+    ...ageRows(stats),
+    ['keeps', showRetention(retention)],
   ];
   return `${rows.map(([name = '', value]) => `${name.padEnd(8)} ${value}`).join('\n')}\n`;
+}
+
+function ageRows({ oldestAt, newestAt, weekBytes = 0 }: StoreStats): string[][] {
+  if (newestAt === undefined) return [];
+  // Before this version nothing had a time.
+  const since = oldestAt === undefined ? '' : `${showTime(oldestAt)} to `;
+  const days = Math.min(7, Math.max(1, (newestAt - (oldestAt ?? 0)) / DAY_MS));
+  return [
+    ['stored', `${since}${showTime(newestAt)} UTC`],
+    ['grows', `${showBytes(Math.round(weekBytes / days))} a day, over the last ${count(Math.ceil(days), 'day')}`],
+  ];
+}
+
+const DAY_MS = 86_400_000;
+
+const showTime = (time: number): string => new Date(time).toISOString().slice(0, 16).replace('T', ' ');
+
+function showRetention({ maxAgeMs, maxBytes }: Retention = {}): string {
+  const limits = [
+    ...(maxAgeMs === undefined ? [] : [`what was used in the last ${count(Math.round(maxAgeMs / DAY_MS), 'day')}`]),
+    ...(maxBytes === undefined ? [] : [`${showBytes(maxBytes)} at most`]),
+  ];
+  return limits.length === 0 ? 'everything' : `${limits.join(', ')} (a gateway that serves removes the rest)`;
+}
+
+/** What was deleted. */
+export function showRemoved({ sessions, texts, turns, bytes }: Removed, { dryRun }: { dryRun: boolean }): string {
+  if (sessions + texts + turns === 0) return 'nothing to remove\n';
+  const what = `${count(sessions, 'session')} with ${count(texts, 'text')} and ${count(turns, 'turn')}, ${showBytes(bytes)}`;
+  return `${dryRun ? 'would remove' : 'removed'} ${what}\n`;
+}
+
+export function showPruned(report: PruneReport, how: { dryRun: boolean }): string {
+  const inUse = report.inUse === 0 ? '' : `  ${report.inUse} of them used in the last 6 hours: the size needs it\n`;
+  return `${showRemoved(report, how)}${inUse}${how.dryRun ? 'would leave' : 'left'} ${showBytes(report.usedBytes)}\n`;
 }
 
 const ratio = (disk: number, text: number): string =>
@@ -48,7 +88,16 @@ function added(a: StoreStats, b: StoreStats): StoreStats {
     textBytes: a.textBytes + b.textBytes,
     ...(a.diskBytes === undefined ? {} : { diskBytes: a.diskBytes + (b.diskBytes ?? 0) }),
     ...(a.deadBytes === undefined ? {} : { deadBytes: a.deadBytes + (b.deadBytes ?? 0) }),
+    ...(a.usedBytes === undefined ? {} : { usedBytes: a.usedBytes + (b.usedBytes ?? 0) }),
+    ...(a.weekBytes === undefined ? {} : { weekBytes: a.weekBytes + (b.weekBytes ?? 0) }),
+    ...pick('oldestAt', Math.min, a, b),
+    ...pick('newestAt', Math.max, a, b),
   };
+}
+
+function pick(field: 'oldestAt' | 'newestAt', choose: (...times: number[]) => number, ...all: readonly StoreStats[]) {
+  const times = all.flatMap((one) => one[field] ?? []);
+  return times.length === 0 ? {} : { [field]: choose(...times) };
 }
 
 /** What `verify` found, each with what to do. */

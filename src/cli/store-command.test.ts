@@ -88,16 +88,75 @@ describe('palimpsest store', () => {
     expect((await store('stats')).stdout).toContain('1 text of 1 session');
   });
 
-  it('reads while another process writes, and says who does where it cannot', async () => {
+  it('reads while another process writes, and has that process do the upkeep', async () => {
     const writer = await openStore({ path, mode: 'write' });
     try {
+      await writer.put('of a third session', { session: 'third' });
       expect((await store('stats')).code).toBe(0);
-      const { code, stderr } = await store('gc');
-      expect(code).toBe(1);
-      expect(stderr).toContain(String(process.pid));
+      expect(await store('delete', '--session', 'third', '--dry-run')).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/^would remove 1 session with 1 text and 0 turns, \d+ bytes\n$/),
+      });
+      expect(await store('delete', '--session', 'third')).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/^removed 1 session with 1 text and 0 turns, \d+ bytes\n$/),
+      });
+      expect(await store('gc', '--force')).toMatchObject({ code: 0, stdout: expect.stringMatching(/^freed/) });
+      expect((await writer.stats()).sessions).toBe(1);
+      expect(readdirSync(join(path, 'default', 'requests'))).toEqual([]);
     } finally {
       await writer.close();
     }
+  });
+
+  it('delete and prune tell what they remove, first without doing it', async () => {
+    const own = mkdtempSync(join(tmpdir(), 'palimpsest-prune-cli-'));
+    const writer = await openStore({ path: own });
+    for (const session of ['a', 'b', 'c']) await writer.put(session.repeat(50_000), { session });
+    await writer.close();
+    const at = (...args: string[]) => palimpsest(['store', ...args, '--store', own]);
+    expect((await at('delete', '--older-than', '1h')).stdout).toBe('nothing to remove\n');
+    const planned = await at('prune', '--max-bytes', '110KB', '--dry-run');
+    expect(planned.stdout).toMatch(
+      /^would remove 1 session with 1 text and 0 turns, 50\.\d KB\n {2}1 of them used in the last 6 hours: .*\nwould leave 100\.\d KB\n$/,
+    );
+    const { stdout } = await at('prune', '--max-bytes', '110KB', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({ sessions: 1, texts: 1, inUse: 1, dryRun: false });
+    const stats = JSON.parse((await at('stats', '--json')).stdout);
+    expect(stats).toMatchObject({ texts: 2, retention: {}, weekBytes: expect.any(Number) });
+    expect(stats.diskBytes).toBeLessThan(120_000);
+    expect((await at('stats')).stdout).toMatch(
+      /^stored {3}20.* UTC\ngrows {4}100\.\d KB a day, .*\nkeeps {4}everything$/m,
+    );
+    rmSync(own, { recursive: true });
+  });
+
+  it('prune takes its limits from the configuration where no flag says them', async () => {
+    const readFile = async (file: string): Promise<string> =>
+      file === 'own.yaml' ? 'store: { max_age_days: 30, max_bytes: 1kB }' : Promise.reject(new Error('ENOENT'));
+    const at = (...args: string[]) => palimpsest(['store', ...args, '--store', path], { readFile });
+    expect((await at('stats', '--config', 'own.yaml')).stdout).toContain(
+      'keeps    what was used in the last 30 days, 1.0 KB at most',
+    );
+    const { stdout } = await at('prune', '--config', 'own.yaml', '--dry-run', '--json');
+    expect(JSON.parse(stdout)).toMatchObject({ dryRun: true });
+    expect(await at('prune')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('--max-age-days or --max-bytes'),
+    });
+  });
+
+  it.each([
+    [['delete'], 'either --session <id> or --older-than <age>'],
+    [['delete', '--session', 'a', '--older-than', '3d'], 'either --session <id> or --older-than <age>'],
+    [['delete', '--older-than', '3'], 'an age such as 12h, 30d or 8w'],
+    [['prune', '--max-bytes', 'much'], 'a size such as 500MB'],
+    [['prune', '--max-age-days', '0'], '--max-age-days to be a whole number of 1 or more'],
+    [['stats', '--session', 'a'], '--session belongs to delete'],
+    [['gc', '--dry-run'], '--dry-run belongs to delete and prune'],
+  ])('%j is called wrongly', async (args, why) => {
+    const { code, stderr } = await store(...args);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(why)]);
   });
 
   it('verify tells what is damaged until gc --repair gives it up', async () => {
@@ -206,12 +265,12 @@ describe('palimpsest store', () => {
   }
 
   it.each<[string[], string]>([
-    [[], 'expected one of stats, verify, gc, export'],
-    [['list'], 'expected one of stats, verify, gc, export'],
+    [[], 'expected one of stats, verify, delete, prune, gc, export'],
+    [['list'], 'expected one of stats, verify, delete, prune, gc, export'],
     [['toString'], 'expected one of'],
     [['stats', 'verify'], 'expected one of'],
-    [['stats', '--repair'], 'belong to gc'],
-    [['verify', '--force'], 'belong to gc'],
+    [['stats', '--repair'], 'belongs to gc'],
+    [['verify', '--force'], 'belongs to gc'],
     [['gc', '--repare'], 'did you mean --repair?'],
   ])('%j is called wrongly', async (args, said) => {
     const { code, stdout, stderr } = await store(...args);

@@ -1,35 +1,56 @@
-import type { Store } from '../store/store.ts';
+import { readSize } from '../manager/config/read-size.ts';
+import type { PruneOptions, PruneReport, Store } from '../store/store.ts';
 import { type Io, UsageError } from './io.ts';
-import { hintFor, parseOptions } from './parse-options.ts';
-import { type Shown, showGc, showProblems, showStats, sumOf } from './show-store.ts';
+import { hintFor, parseOptions, readCount } from './parse-options.ts';
+import { type Retention, readAge, retentionOf } from './retention.ts';
+import { readServeConfig } from './serve-config.ts';
+import { type Shown, showGc, showProblems, showPruned, showRemoved, showStats, sumOf } from './show-store.ts';
 import { DEFAULT_TENANT, showPlace } from './stores.ts';
+import { upkeep } from './upkeep.ts';
 import { storePath, withEachStore, withStore } from './with-store.ts';
 
 export const storeHelp = `palimpsest store: what the store holds, and its upkeep.
 
-Usage: palimpsest store <stats | verify | gc | export> [options]
+Usage: palimpsest store <action> [options]
 
-  stats    how much there is, and how much space it takes
+  stats    how much there is, how old it is, and how fast it grows
   verify   reads everything and checks it; tells what is damaged
-  gc       frees the space of what was deleted (nothing else may write)
+  delete   removes a session, or all that was not used for a while
+  prune    removes what was not used for longest, by age and size
+  gc       frees the space of what was deleted
   export   every text, turn and note to standard output, one JSON object a line
 
+While a gateway serves, delete, prune and gc are done by the gateway.
+
 Options:
-  --repair         with gc: gives up what verify reports as damaged
-  --force          with gc: compacts however little there is to free
-  --json           prints the result as JSON
-  --store <place>  a folder, or a postgres:// address (default:
-                   $PALIMPSEST_STORE, else ~/.palimpsest/store)
-  --tenant <name>  whose store, where a gateway has several (default: all for
-                   stats and verify, else default)
+  --session <id>      with delete: this session
+  --older-than <age>  with delete: what was not used for 12h, 30d or 8w
+  --max-age-days <n>  with prune: removes what was not used for so many days
+  --max-bytes <size>  with prune: removes until the store is this small: 10GB.
+                      Default of both: store.max_age_days and store.max_bytes
+  --config <file>     where those are set (default: the user's configuration)
+  --dry-run           with delete and prune: only tells what would be removed
+  --repair            with gc: gives up what verify reports as damaged
+  --force             with gc: compacts however little there is to free
+  --json              prints the result as JSON
+  --store <place>     a folder, or a postgres:// address (default:
+                      $PALIMPSEST_STORE, else ~/.palimpsest/store)
+  --tenant <name>     whose store, where a gateway has several (default: all
+                      for stats and verify, else default)
   -h, --help
 
 Exit codes: 0 done, 1 could not be done or verify found problems,
 2 called wrongly.
-Example: palimpsest store export | gzip > store.jsonl.gz
+Example: palimpsest store prune --max-bytes 10GB --dry-run
 `;
 
 const OPTIONS = {
+  session: { type: 'string' },
+  'older-than': { type: 'string' },
+  'max-age-days': { type: 'string' },
+  'max-bytes': { type: 'string' },
+  'dry-run': { type: 'boolean' },
+  config: { type: 'string' },
   repair: { type: 'boolean' },
   force: { type: 'boolean' },
   json: { type: 'boolean' },
@@ -46,6 +67,8 @@ interface Request extends Values {
 const actions: Readonly<Record<string, (request: Request, io: Io) => Promise<number>>> = {
   stats,
   verify,
+  delete: deleteSome,
+  prune: pruneStore,
   gc,
   export: exportAll,
 };
@@ -56,18 +79,78 @@ export async function storeCommand(args: readonly string[], io: Io): Promise<num
   const known = Object.keys(actions);
   const action = Object.hasOwn(actions, name) ? actions[name] : undefined;
   if (!action || others.length > 0) throw new UsageError(`expected one of ${known.join(', ')}${hintFor(name, known)}`);
-  if (name !== 'gc' && (values.repair || values.force)) throw new UsageError('--repair and --force belong to gc');
+  checkFlags(name, values);
   return action({ ...values, path: storePath(values.store, io) }, io);
+}
+
+/** Which actions take a flag; the others take all. */
+const BELONG: Readonly<Record<string, readonly string[]>> = {
+  repair: ['gc'],
+  force: ['gc'],
+  session: ['delete'],
+  'older-than': ['delete'],
+  'max-age-days': ['prune'],
+  'max-bytes': ['prune'],
+  'dry-run': ['delete', 'prune'],
+  config: ['prune', 'stats'],
+};
+
+function checkFlags(action: string, values: Values): void {
+  for (const [flag, actions] of Object.entries(BELONG))
+    if (values[flag as keyof Values] !== undefined && !actions.includes(action))
+      throw new UsageError(`--${flag} belongs to ${actions.join(' and ')}`);
 }
 
 async function stats(request: Request, io: Io): Promise<number> {
   const { opened, code } = await inEachStore(request, io, (store) => store.stats());
   const tenants = Object.fromEntries(opened.map(({ tenant, value }) => [tenant, value]));
   const all = opened.map(({ value }) => value);
-  if (request.json) io.stdout(asJson({ path: showPlace(request.path), ...sumOf(all), tenants }));
-  else io.stdout(opened.map(({ value, ...shown }) => showStats(value, shown)).join('\n'));
+  const retention = await configuredRetention(request, quiet(io)).catch(() => undefined);
+  if (request.json)
+    io.stdout(asJson({ path: showPlace(request.path), ...sumOf(all), retention: retention ?? {}, tenants }));
+  else io.stdout(opened.map(({ value, ...shown }) => showStats(value, { ...shown, retention })).join('\n'));
   return code;
 }
+
+async function deleteSome(request: Request, io: Io): Promise<number> {
+  const { session, 'older-than': age, 'dry-run': dryRun = false } = request;
+  if ((session === undefined) === (age === undefined))
+    throw new UsageError('delete needs either --session <id> or --older-than <age>');
+  const removed =
+    session === undefined
+      ? await pruned(request, { maxAgeMs: readAge('--older-than', age ?? ''), dryRun })
+      : dryRun
+        ? await withStore(request, (store) => store.delete(session, { dryRun }))
+        : await upkeep(request, 'delete', session);
+  io.stdout(request.json ? asJson({ ...removed, dryRun }) : showRemoved(removed, { dryRun }));
+  return 0;
+}
+
+async function pruneStore(request: Request, io: Io): Promise<number> {
+  const { 'max-age-days': days, 'max-bytes': size, 'dry-run': dryRun = false } = request;
+  const hasFlags = days !== undefined || size !== undefined;
+  if (size !== undefined && readSize(size) === undefined)
+    throw new UsageError(`expected --max-bytes to be a size such as 500MB or 10GB but found '${size}'`);
+  const flags = { max_age_days: days === undefined ? undefined : readCount('--max-age-days', days), max_bytes: size };
+  const retention = hasFlags ? retentionOf(flags) : await configuredRetention(request, io);
+  if (!retention)
+    throw new UsageError(
+      'prune needs --max-age-days or --max-bytes, or store.max_age_days or store.max_bytes in the configuration',
+    );
+  const report = await pruned(request, { ...retention, dryRun });
+  io.stdout(request.json ? asJson({ ...report, dryRun }) : showPruned(report, { dryRun }));
+  return 0;
+}
+
+/** To see what would go, nobody need write. */
+const pruned = (request: Request, options: PruneOptions): Promise<PruneReport> =>
+  options.dryRun ? withStore(request, (store) => store.prune(options)) : upkeep(request, 'prune', options);
+
+async function configuredRetention({ config }: Request, io: Io): Promise<Retention | undefined> {
+  return retentionOf((await readServeConfig(config, io)).store ?? {});
+}
+
+const quiet = (io: Io): Io => ({ ...io, stderr: () => {} });
 
 async function verify(request: Request, io: Io): Promise<number> {
   const { opened, code } = await inEachStore(request, io, (store) => store.verify());
@@ -99,7 +182,7 @@ async function inEachStore<T>(request: Request, io: Io, work: (store: Store) => 
 async function gc(request: Request, io: Io): Promise<number> {
   const { json, repair, force } = request;
   const options = { repair: repair === true, force: force === true };
-  const report = await withStore({ ...request, mode: 'write' }, (store) => store.gc(options));
+  const report = await upkeep(request, 'gc', options);
   io.stdout(json ? asJson(report) : showGc(report));
   return 0;
 }

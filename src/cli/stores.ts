@@ -36,7 +36,7 @@ export function showPlace(place: string): string {
   return `${protocol}//${username && `${username}@`}${host}${pathname}`;
 }
 
-const isDatabase = (place: string): boolean => /^postgres(?:ql)?:\/\//.test(place);
+export const isDatabase = (place: string): boolean => /^postgres(?:ql)?:\/\//.test(place);
 
 function inFolder(path: string, mode: 'read' | 'write'): Stores {
   const stores = keepOpen((tenant) => openStore({ path, mode, tenant }));

@@ -1,4 +1,5 @@
 import type { Store } from '../store/store.ts';
+import { headsOf } from '../store/text-heads.ts';
 import { type Call, isWire, type Note, type Reply, type Stop, toWireError } from './cluster-wire.ts';
 import type { Finished, Records } from './records.ts';
 
@@ -19,47 +20,91 @@ export interface WorkerChannel {
 /** Answers what a worker asks of the store and the records, which only this process has. */
 export function serveWorker(worker: WorkerChannel, owned: Owned): void {
   const watches = new Map<string, () => void>();
+  const lists: Lists = new Map();
   worker.on('message', (message: unknown) => {
     if (!isWire(message)) return;
-    if (message.type === 'palimpsest-call') void answer(worker, owned, message);
+    if (message.type === 'palimpsest-call') void answer(worker, owned, lists, message);
     if (message.type === 'palimpsest-note') hear(worker, owned, message, watches);
   });
   worker.once('exit', () => {
     for (const stop of watches.values()) stop();
+    for (const id of lists.keys()) endList(lists, id);
   });
 }
 
-async function answer(worker: WorkerChannel, owned: Owned, call: Call): Promise<void> {
+/** The lists that a worker reads, by the call that began each. */
+type Lists = Map<number, AsyncIterator<unknown>>;
+
+async function answer(worker: WorkerChannel, owned: Owned, lists: Lists, call: Call): Promise<void> {
   const reply: Reply = { type: 'palimpsest-reply', id: call.id };
   try {
-    send(worker, { ...reply, ...(await perform(await targetOf(owned, call), call)) });
+    send(worker, { ...reply, ...(await perform(owned, lists, call)) });
   } catch (error) {
     send(worker, { ...reply, error: toWireError(error) });
   }
 }
 
-async function targetOf({ openStore, records }: Owned, { method, tenant }: Call): Promise<Target> {
-  const [place] = method.split('.');
-  const target = place === 'store' ? await openStore(tenant) : place === 'book' ? records.book(tenant) : records;
-  return target as unknown as Target;
+async function perform(owned: Owned, lists: Lists, { id, method, tenant, args }: Call): Promise<Part> {
+  const [place, name = ''] = method.split('.');
+  const list = Number(args[0]);
+  if (method === 'list.more') return nextPart(lists, list);
+  if (method === 'list.end') return endList(lists, list);
+  const value = await ask(owned, { place, name, tenant, args });
+  if (!isAsyncIterable(value)) return { value: await value };
+  lists.set(id, value[Symbol.asyncIterator]());
+  return nextPart(lists, id);
+}
+
+interface Asked extends Pick<Call, 'tenant' | 'args'> {
+  readonly place: string | undefined;
+  readonly name: string;
+}
+
+async function ask({ openStore, records }: Owned, { place, name, tenant, args }: Asked): Promise<unknown> {
+  if (place !== 'store') return call(place === 'book' ? records.book(tenant) : records, name, args);
+  const store = await openStore(tenant);
+  return name === 'heads' ? headsOf(store, String(args[0])) : call(store, name, args);
 }
 
 type Target = Readonly<Record<string, (...args: readonly unknown[]) => unknown>>;
 
-async function perform(target: Target, { method, args }: Call): Promise<Pick<Reply, 'value' | 'error'>> {
-  const value = target[method.split('.')[1] ?? '']?.(...args);
-  return isAsyncIterable(value) ? collect(value) : { value: await value };
-}
+const call = (target: object, name: string, args: readonly unknown[]): unknown => (target as Target)[name]?.(...args);
 
-/** What goes over the wire is one message: all that was found, and what went wrong then. */
-async function collect(found: AsyncIterable<unknown>): Promise<Pick<Reply, 'value' | 'error'>> {
+type Part = Pick<Reply, 'value' | 'error' | 'goesOn'>;
+
+/** A message to a worker has so many items of a list, or so many characters and the item that goes beyond. */
+const PART_ITEMS = 256;
+const PART_CHARS = 1_000_000;
+
+/** The next part of a list, and what went wrong then. */
+async function nextPart(lists: Lists, id: number): Promise<Part> {
   const value: unknown[] = [];
+  let chars = 0;
   try {
-    for await (const item of found) value.push(item);
+    while (value.length < PART_ITEMS && chars < PART_CHARS) {
+      const next = await lists.get(id)?.next();
+      if (!next || next.done) {
+        lists.delete(id);
+        return { value };
+      }
+      value.push(next.value);
+      chars += charsOf(next.value);
+    }
+    return { value, goesOn: true };
   } catch (error) {
+    lists.delete(id);
     return { value, error: toWireError(error) };
   }
-  return { value };
+}
+
+/** Of its texts: all else is short. */
+const charsOf = (item: unknown): number =>
+  Object.values(item as object).reduce((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0);
+
+function endList(lists: Lists, id: number): Part {
+  void lists.get(id)?.return?.();
+  lists.delete(id);
+  return {};
 }
 
 const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>

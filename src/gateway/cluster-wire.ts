@@ -15,6 +15,8 @@ export interface Reply {
   readonly type: 'palimpsest-reply';
   readonly id: number;
   readonly value?: unknown;
+  /** A list that goes on: `list.more` with the id of this call asks for the next part, `list.end` for no more. */
+  readonly goesOn?: boolean;
   readonly error?: { readonly code: string; readonly message: string };
 }
 

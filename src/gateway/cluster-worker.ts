@@ -1,5 +1,6 @@
 import { closedError } from '../store/check-input.ts';
 import type { Store, Stored } from '../store/store.ts';
+import type { RemoteHeads, TextHead } from '../store/text-heads.ts';
 import type { BookReader, ConversationDetail, Entered } from './book.ts';
 import { fromWireError, isWire, type Reply, type Wire } from './cluster-wire.ts';
 import type { ConversationSummary, Totals } from './receipt.ts';
@@ -42,9 +43,9 @@ export function connectToOwner(channel: Channel): Remote {
   const ask: Ask = (method, tenant, ...args) =>
     new Promise((resolve, reject) => {
       const id = ++lastId;
-      waiting.set(id, ({ error, value }) => {
+      waiting.set(id, ({ error, value, goesOn }) => {
         if (error && value === undefined) reject(fromWireError(error));
-        else resolve({ value, error } as never);
+        else resolve({ id, value, error, goesOn } as never);
       });
       channel.send?.({ type: 'palimpsest-call', id, method, tenant, args });
     });
@@ -73,7 +74,11 @@ export function connectToOwner(channel: Channel): Remote {
 }
 
 interface Answered<T> {
+  /** Of the call. */
+  readonly id: number;
   readonly value: T;
+  /** A list has more parts. */
+  readonly goesOn?: boolean;
   /** What went wrong after that much was found. */
   readonly error?: Reply['error'];
 }
@@ -90,15 +95,24 @@ function remoteBook(ask: Ask, tenant: string, watch: BookReader['watch']): BookR
 }
 
 /** One process writes: the owner. A worker that closes its store closes nothing. */
-function remoteStore(ask: Ask, tenant: string): Store {
+function remoteStore(ask: Ask, tenant: string): Store & RemoteHeads {
   let isClosed = false;
   const askOpen = <T>(name: string, args: readonly unknown[]): Promise<Answered<T>> =>
     isClosed ? Promise.reject(closedError()) : ask<T>(`store.${name}`, tenant, ...args);
   const call = async <T>(name: string, ...args: readonly unknown[]): Promise<T> => (await askOpen<T>(name, args)).value;
   async function* each<T>(name: string, ...args: readonly unknown[]): AsyncGenerator<T> {
-    const { value, error } = await askOpen<T[]>(name, args);
-    yield* value;
-    if (error) throw fromWireError(error);
+    const { id, ...first } = await askOpen<T[]>(name, args);
+    let part: Omit<Answered<T[]>, 'id'> = first;
+    try {
+      for (;;) {
+        yield* part.value;
+        if (part.error) throw fromWireError(part.error);
+        if (!part.goesOn) return;
+        part = await ask<T[]>('list.more', tenant, id);
+      }
+    } finally {
+      if (part.goesOn) void ask('list.end', tenant, id);
+    }
   }
   return {
     put: (text, about) => call('put', text, about),
@@ -112,12 +126,18 @@ function remoteStore(ask: Ask, tenant: string): Store {
     putNote: (note) => call('putNote', note),
     note: (session, name) => call('note', session, name),
     list: (session) => each<Stored>('list', session),
+    heads: (session) => each<TextHead>('heads', session),
     search: (query, options) => each('search', query, options),
+    sessions: () => each('sessions'),
+    touch: (session) => call('touch', session),
     delete: (session, options) => call('delete', session, options),
+    prune: (options) => call('prune', options),
+    deletions: () => call('deletions'),
     stats: () => call('stats'),
     verify: () => call('verify'),
     gc: (options) => call('gc', options),
     export: () => each('export'),
+    secret: () => call('secret'),
     close: async () => {
       isClosed = true;
     },

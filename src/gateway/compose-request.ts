@@ -53,11 +53,11 @@ function frozen(situated: SituatedRequest): readonly ReplaceEdit[] {
   return planned.edits.filter(({ segment, handle }) => handles.has(handle) && (isReplayed || sent.has(segment)));
 }
 
-/** By which a text is known to be stored. */
+/** Key: handle and turn. */
 export const storedKey = ({ handle, turn }: Hidden): string => `${handle} ${turn}`;
 
 export function isStored({ conversation }: SituatedRequest, hidden: Hidden): boolean {
-  return conversation.stored.has(storedKey(hidden));
+  return conversation.isStored(storedKey(hidden));
 }
 
 /** Just before the first block that the provider has not seen like this. */

@@ -1,4 +1,5 @@
 import { memoryLimits } from '../limits.ts';
+import { USE_EVERY_MS } from '../store/prune.ts';
 import type { Branch } from './branch.ts';
 import type { GatewayEvent } from './events.ts';
 import { Recent } from './recent.ts';
@@ -6,14 +7,20 @@ import { Recent } from './recent.ts';
 /** All that begins with the same message. */
 export class Conversation {
   readonly branches: Branch[] = [];
-  /** The handles and turns that the store is known to have. */
-  readonly stored = new Set<string>();
   hasEvents = false;
+  /** When the store was told that it is in use, by owner. */
+  readonly #touchedAt = new Recent<string, number>(memoryLimits.ownersPerConversation);
+  /** The deletions in the store when its texts were stored. */
+  #deletions: number | undefined;
   /** Whether a provider has answered any request of it. */
   isUsed = false;
   readonly #events = new Map<string, GatewayEvent[]>();
   /** What was decided and is not known to be recorded yet. */
   readonly #pending = new Set<GatewayEvent>();
+  /** Keys of texts that the store is known to have, whoever stored them. */
+  readonly #stored = new Set<string>();
+  /** The same by owner: a credential that is refreshed every hour makes a new one. */
+  #storedFor = new Recent<string, Set<string>>(memoryLimits.ownersPerConversation);
   /** By model: their names may come from anywhere. */
   readonly #usedAt = new Recent<string, number>(memoryLimits.branchesPerConversation);
   #lastOrder = 0;
@@ -25,6 +32,30 @@ export class Conversation {
 
   get hasAnyEvent(): boolean {
     return this.#events.size > 0;
+  }
+
+  /** Whether something was deleted since this was asked last: then nothing is known to be stored. */
+  isForgotten(deletions: number): boolean {
+    const isChanged = this.#deletions !== undefined && this.#deletions !== deletions;
+    this.#deletions = deletions;
+    if (isChanged) {
+      this.#stored.clear();
+      this.#storedFor = new Recent(memoryLimits.ownersPerConversation);
+    }
+    return isChanged;
+  }
+
+  /** Whether the store must be told that an owner's session is in use. Then it counts as told. */
+  mustTouch(owner = '', now: number): boolean {
+    const isTold = now - (this.#touchedAt.get(owner) ?? Number.NEGATIVE_INFINITY) < USE_EVERY_MS;
+    if (isTold || !this.#storedFor.get(owner)) return false;
+    this.#touchedAt.set(owner, now);
+    return true;
+  }
+
+  /** Events that were recorded, as far as is known. */
+  get recorded(): readonly GatewayEvent[] {
+    return [...this.#events.values()].flat().filter((event) => !this.#pending.has(event));
   }
 
   eventsAt(prefix: string): readonly GatewayEvent[] {
@@ -62,6 +93,25 @@ export class Conversation {
       const others = this.eventsAt(event.prefix).filter((other) => other !== event);
       if (others.length > 0) this.#events.set(event.prefix, others);
       else this.#events.delete(event.prefix);
+    }
+  }
+
+  isStored(key: string): boolean {
+    return this.#stored.has(key);
+  }
+
+  /** Whether the store has a reference to the text in the owner's own session. */
+  isStoredFor(owner: string | undefined, key: string): boolean {
+    return this.#storedFor.get(owner ?? '')?.has(key) === true;
+  }
+
+  setStored(owner: string | undefined, keys: readonly string[]): void {
+    const known = this.#storedFor.get(owner ?? '') ?? new Set();
+    for (const all of [known, this.#stored]) if (all.size > memoryLimits.storedPerConversation) all.clear();
+    this.#storedFor.set(owner ?? '', known);
+    for (const key of keys) {
+      known.add(key);
+      this.#stored.add(key);
     }
   }
 

@@ -38,6 +38,8 @@ export interface Facts {
   readonly maxTokens?: number | undefined;
   /** Signed thinking behind a mask: opt into dropping it, or mask nothing before it. */
   readonly boundThinking?: 'opt-in' | 'keep' | undefined;
+  /** The name of the user's credential: which texts it is known to have stored depends on it, and nothing that is sent. */
+  readonly owner?: string | undefined;
   /** Why the store did not tell what is recorded of the conversation: then nothing new is masked. */
   readonly storeTrouble?: StoreTrouble | undefined;
   readonly limits?: GatewayLimits | undefined;

@@ -1,7 +1,6 @@
-import { memoryLimits } from '../limits.ts';
 import type { Hidden } from '../plan/ledger/hidden.ts';
 import { quote } from '../text.ts';
-import { type ComposedRequest, composeRequest, isStored, storedKey } from './compose-request.ts';
+import { type ComposedRequest, composeRequest, storedKey } from './compose-request.ts';
 import type { Answer, Decided, Outgoing, ReceiptDecision, Refusal, StoreTrouble } from './decide.ts';
 import { type Estimate, estimateRequest } from './estimate-request.ts';
 import type { GatewayEvent } from './events.ts';
@@ -45,7 +44,7 @@ class DecidedRequest implements Decided {
   #isRefused = false;
 
   constructor(situated: SituatedRequest, trouble: StoreTrouble | undefined) {
-    const { request, isCountTokens } = situated;
+    const { request, facts, conversation, isCountTokens } = situated;
     const composed = composeRequest(situated, trouble);
     const { edits, heldBack } = composed;
     this.#situated = situated;
@@ -56,7 +55,9 @@ class DecidedRequest implements Decided {
     this.body = composed.body;
     this.headers = composed.headers;
     this.hidden = hiddenBy(situated, composed);
-    this.fresh = isCountTokens ? [] : this.hidden.filter((hidden) => !isStored(situated, hidden));
+    this.fresh = isCountTokens
+      ? []
+      : this.hidden.filter((hidden) => !conversation.isStoredFor(facts.owner, storedKey(hidden)));
     this.events = isCountTokens || heldBack || edits.length === 0 ? [] : situated.unrecorded;
     this.decision = toDecision(situated, composed, this.#estimate);
   }
@@ -69,10 +70,9 @@ class DecidedRequest implements Decided {
   }
 
   stored(): void {
-    const { conversation } = this.#situated;
+    const { conversation, facts } = this.#situated;
     conversation.learn(this.events);
-    if (conversation.stored.size > memoryLimits.storedPerConversation) conversation.stored.clear();
-    for (const hidden of this.fresh) conversation.stored.add(storedKey(hidden));
+    conversation.setStored(facts.owner, this.fresh.map(storedKey));
   }
 
   putOff(because: StoreTrouble): Decided {

@@ -1,3 +1,4 @@
+import { credentialOf } from '../store/access.ts';
 import type { Api, Decided, Outgoing } from './decide.ts';
 import { createGatewayContext, type GatewayContext } from './gateway-context.ts';
 import { checkGatewayOptions, type GatewayOptions } from './gateway-options.ts';
@@ -36,7 +37,8 @@ export function createFetchHandler(options: GatewayOptions = {}): FetchHandler {
     if (!route) return failure(400, 'invalid_request_error', 'Palimpsest expected a path without dot segments');
     if (context.hops.isLoop(headers))
       return failure(508, 'loop_detected', loopMessage(context.upstreams[route.provider]));
-    const asked: Asked = { request, route, tenant: caller.tenant, headers };
+    const credential = credentialOf(headers, { hasAuthorization: true, target: route.target });
+    const asked: Asked = { request, route, tenant: caller.tenant, credential, headers };
     try {
       return route.api ? await serve(context, asked) : await send(context, asked, request.body);
     } catch (error) {
@@ -49,6 +51,7 @@ interface Asked {
   readonly request: Request;
   readonly route: Route;
   readonly tenant: string;
+  readonly credential: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -73,11 +76,11 @@ async function serve(context: GatewayContext, asked: Asked): Promise<Response> {
   }
   const reading = { wire: wires[asked.route.api as Api], mostBytes: context.limits.answerBytes };
   return watched(answer, reading, (usage, streamed) => {
-    const { tenant, route } = asked;
+    const { tenant, credential, route } = asked;
     const times = { startedAt, overheadMs, totalMs: performance.now() - began };
     const { status } = answer;
     const sent = { status, usage, streamed, refused };
-    const entry = settleRequest(context, { tenant, route, decided, sent, times });
+    const entry = settleRequest(context, { tenant, credential, route, decided, sent, times });
     context.records.finish({ tenant, provider: route.provider, status, ended: 'passed', entry });
   });
 }
@@ -87,12 +90,17 @@ async function refusalIn(answer: Response, { request }: Asked): Promise<{ status
   return { status: answer.status, text: redactCredentials(await answer.text(), { rawHeaders, url: request.url }) };
 }
 
-async function decideOn(context: GatewayContext, { route, headers, tenant }: Asked, encoded: Buffer): Promise<Decided> {
+async function decideOn(context: GatewayContext, asked: Asked, encoded: Buffer): Promise<Decided> {
+  const { route, headers, tenant, credential } = asked;
   if (encoded.length > context.limits.bodyBytes) return leaveUnread('too-large', context.limits);
   const body = await decodeBody(encoded, headers['content-encoding'] ?? '', context.limits.bodyBytes);
   if (!body) return leaveUnread('content-encoding');
   const { api, path, provider, isCountTokens } = route;
-  return prepareRequest(context, { api: api as Api, path, headers, body }, { tenant, provider, isCountTokens });
+  return prepareRequest(
+    context,
+    { api: api as Api, path, headers, body },
+    { tenant, provider, credential, isCountTokens },
+  );
 }
 
 async function send(

@@ -18,7 +18,7 @@ const HOP_BY_HOP = new Set([
 /** Ours, or written again for the upstream. */
 const NOT_FORWARDED = new Set([
   ...HOP_BY_HOP,
-  ...['host', 'content-length', 'expect', 'trailer', 'x-palimpsest-token', HOP_HEADER],
+  ...['host', 'content-length', 'expect', 'trailer', 'x-palimpsest-token', 'x-palimpsest-credential', HOP_HEADER],
 ]);
 
 /** The headers for the upstream, in their order and spelling, with those in `changes` (lower case) replaced or, if empty, left out. */

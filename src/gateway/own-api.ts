@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { PalimpsestError } from '../errors.ts';
 import { recallLimits, recordLimits } from '../limits.ts';
+import { sessionOf } from '../store/access.ts';
 import { type RecallOptions, recall } from '../store/recall.ts';
 import type { Match, Store } from '../store/store.ts';
 import { answerError, answerJson } from './answer.ts';
 import type { Status } from './receipt.ts';
 import type { Records } from './records.ts';
-import { isEventSession, sessionOf } from './sessions.ts';
+import { isEventSession } from './sessions.ts';
 import type { Work } from './work.ts';
 
 export interface ApiOptions {

@@ -183,15 +183,12 @@ function brokenLaw({ planner, lawful }: Line, edits: readonly ReplaceEdit[]): st
   return violation?.text;
 }
 
-/** Measured on many short blocks: each has its object, its places and its piece. */
-const BYTES_PER_VALUE = 250;
-
 function toBranch(request: ReadRequest, { key, overheadTokens }: Settings, line: Line): Branch {
   const { body, listed, model } = request;
   const { planner, epochs, lawful, sent, sentMessages, sentTokens } = line;
-  // The bytes, what was parsed of them, and the planner's notes on each message. A value may be as short as `0,`.
-  const values = listed.reduce((sum, message) => sum + message.values, 0);
-  const size = 3 * body.length + 2500 * listed.length + BYTES_PER_VALUE * values;
+  // The bytes, what was parsed of them, and the planner's notes on each message and piece. A value may be as short as `0,`.
+  const parts = listed.reduce((sum, { prefixes, values }) => sum + 600 * prefixes.length + 100 * values, 0);
+  const size = 3 * body.length + 2500 * listed.length + parts;
   return {
     ...{ body, listed, model, planner, settings: key, overheadTokens, canGoOn: true },
     ...{ epochs, lawful, sent, sentMessages, sentTokens, size },

@@ -11,6 +11,8 @@ import { leaveUnread } from './unread.ts';
 export interface Purpose {
   readonly tenant: string;
   readonly provider: Provider;
+  /** The user's, as the request carries it. */
+  readonly credential: string | undefined;
   /** Planned alike, but nothing is stored. */
   readonly isCountTokens: boolean;
 }
@@ -30,17 +32,20 @@ export async function prepareRequest(
 }
 
 async function prepare(context: GatewayContext, request: GatewayRequest, purpose: Purpose): Promise<Decided> {
-  const { tenant, provider, isCountTokens } = purpose;
+  const { tenant, provider, credential, isCountTokens } = purpose;
   const memory = context.tenants.memory(tenant, provider);
   const opened = openRequest(request, memory, context.facts.limits);
   const { conversation } = opened;
   if (!conversation) return decide(opened, { ...context.facts, now: context.now(), memory });
   const gate = context.tenants.opened(tenant) ?? (await gateOf(context, tenant));
-  const storeTrouble = await learnEvents(context, { gate, memory, conversation });
-  const decided = decide(opened, { ...context.facts, now: context.now(), memory, storeTrouble });
+  const storeTrouble =
+    (await learnEvents(context, { gate, memory, conversation })) ?? (await learnSecret(gate, credential));
+  const owner = typeof gate === 'string' ? undefined : gate.ownerOf(credential);
+  if (typeof gate !== 'string' && !isCountTokens) await keepInUse(context, { gate, memory, conversation, owner });
+  const decided = decide(opened, { ...context.facts, now: context.now(), memory, owner, storeTrouble });
   if (storeTrouble) warnOf(context, storeTrouble);
   if (isCountTokens || (decided.fresh.length === 0 && decided.events.length === 0)) return decided;
-  const kept = typeof gate === 'string' ? gate : await gate.keep(decided);
+  const kept = typeof gate === 'string' ? gate : await gate.keep(decided, owner);
   if (kept !== 'stored') {
     warnOf(context, kept);
     return decided.putOff(kept);
@@ -75,6 +80,25 @@ async function learnEvents(
   if (typeof events === 'string') return events;
   memory.learnEvents(conversation, events);
   return undefined;
+}
+
+/** Has the store remove it last, and store again what was removed: this request carries the originals. */
+async function keepInUse(
+  { now }: GatewayContext,
+  { gate, memory, conversation, owner }: Asked & { readonly gate: StoreGate; readonly owner: string | undefined },
+): Promise<void> {
+  const known = memory.conversation(conversation);
+  const deletions = await gate.deletions();
+  if (typeof deletions === 'number' && known.isForgotten(deletions)) gate.record(conversation, known.recorded);
+  if (known.mustTouch(owner, now())) gate.touch(conversation, owner);
+}
+
+/** Without a credential no name is needed. */
+async function learnSecret(
+  gate: StoreGate | StoreTrouble,
+  credential: string | undefined,
+): Promise<StoreTrouble | undefined> {
+  return typeof gate === 'string' || credential === undefined ? undefined : gate.learnSecret();
 }
 
 function warnOf(context: GatewayContext, code: StoreTrouble): void {

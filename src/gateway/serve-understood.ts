@@ -1,4 +1,5 @@
 import { answerLimits } from '../limits.ts';
+import { credentialOf } from '../store/access.ts';
 import type { Api, Decided, Outgoing } from './decide.ts';
 import { finishRequest } from './finish-request.ts';
 import { forward, type Outcome, type Watch } from './forward.ts';
@@ -18,16 +19,21 @@ import type { Sent } from './write-receipt.ts';
 /** Serves a request of an interface that is understood. */
 export async function serveUnderstood(context: GatewayContext, served: Served): Promise<void> {
   const { tenant, route } = served;
+  const credential = credentialOf(served.request.headers, { hasAuthorization: true, target: route.target });
+  // Not waited for: small talk needs the store only for its secret, to know whose totals it belongs to.
+  if (!context.tenants.opened(tenant)) context.tenants.gate(tenant).catch(() => {});
   const startedAt = context.now();
   const began = performance.now();
   const encoded = await readBody(served.request, context.limits.bodyBytes).catch(() => null);
   if (encoded === null) return;
   const read = performance.now();
-  const decided = decideAtOnce(context, served, encoded) ?? (await decideOn(context, served, encoded));
+  const decided =
+    decideAtOnce(context, served, encoded) ?? (await decideOn(context, { ...served, credential }, encoded));
   const overheadMs = performance.now() - read;
   const { outcome, sent } = await send(context, served, { encoded, decided });
   const times = { startedAt, overheadMs, totalMs: performance.now() - began };
-  finishRequest(context, served, { outcome, entry: settleRequest(context, { tenant, route, decided, sent, times }) });
+  const entry = settleRequest(context, { tenant, credential, route, decided, sent, times });
+  finishRequest(context, served, { outcome, entry });
 }
 
 /** Small talk needs no store and no memory: most requests of a chat are done with here. */
@@ -46,7 +52,11 @@ function decideAtOnce(
   }
 }
 
-async function decideOn(context: GatewayContext, served: Served, encoded: Buffer | undefined): Promise<Decided> {
+interface Known extends Served {
+  readonly credential: string | undefined;
+}
+
+async function decideOn(context: GatewayContext, served: Known, encoded: Buffer | undefined): Promise<Decided> {
   if (!encoded) return leaveUnread('too-large', context.limits);
   const { headers } = served.request;
   const encoding = headers['content-encoding'];
@@ -54,7 +64,12 @@ async function decideOn(context: GatewayContext, served: Served, encoded: Buffer
   if (!body) return leaveUnread('content-encoding');
   const { api, path, provider, isCountTokens } = served.route;
   const request = { api: api as Api, path, headers: headers as Record<string, string>, body };
-  return prepareRequest(context, request, { tenant: served.tenant, provider, isCountTokens });
+  return prepareRequest(context, request, {
+    tenant: served.tenant,
+    provider,
+    credential: served.credential,
+    isCountTokens,
+  });
 }
 
 interface ToSend {

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { conversationId } from '../store/access.ts';
 import type { Entry } from './book.ts';
 import type { Decided } from './decide.ts';
 import type { GatewayContext } from './gateway-context.ts';
@@ -8,6 +9,8 @@ import { countedOf, type Sent, type Times, writeReceipt } from './write-receipt.
 /** A request that was understood, decided and sent. */
 export interface Over {
   readonly tenant: string;
+  /** The user's, as the request carried it. */
+  readonly credential: string | undefined;
   readonly route: Route;
   readonly decided: Decided;
   readonly sent: Sent;
@@ -17,18 +20,20 @@ export interface Over {
 /** Tells the memory what became of a request, and writes its receipt. `count_tokens` has none and changes nothing. */
 export function settleRequest(
   context: GatewayContext,
-  { tenant, route, decided, sent, times }: Over,
+  { tenant, credential, route, decided, sent, times }: Over,
 ): Entry | undefined {
   if (route.isCountTokens) return undefined;
   const { status, usage } = sent;
   const isTaken = status >= 200 && status < 300;
   if (isTaken) decided.answered({ now: context.now(), promptTokens: usage && usage.cached + usage.written });
   const counted = context.tenants.counted(tenant);
+  const owner = context.tenants.opened(tenant)?.ownerOf(credential);
+  const conversation = decided.conversation && conversationId(decided.conversation, owner);
   // Each model counts its own way.
-  const key = `${decided.conversation} ${decided.decision.model ?? ''}`;
+  const key = `${conversation} ${decided.decision.model ?? ''}`;
   const previous = counted.get(key);
   const { api = '', path } = route;
-  const entry = writeReceipt({ id: nextId(), api, path, decided, previous, sent, times });
+  const entry = writeReceipt({ id: nextId(), conversation, api, path, decided, previous, sent, times });
   if (isTaken) counted.set(key, countedOf(entry, { decided, previous }));
   return entry;
 }

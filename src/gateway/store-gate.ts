@@ -1,12 +1,13 @@
 import { PalimpsestError } from '../errors.ts';
 import { recordLimits, requestLimits } from '../limits.ts';
+import { conversationId, ownerOf, sessionOf } from '../store/access.ts';
 import type { Store } from '../store/store.ts';
 import { clipText } from '../text.ts';
 import type { Decided, StoreTrouble } from './decide.ts';
 import { loadEvents, toItems } from './event-store.ts';
 import type { GatewayEvent } from './events.ts';
 import type { Status } from './receipt.ts';
-import { sessionOf } from './sessions.ts';
+import { eventSessionOf } from './sessions.ts';
 
 /** What stands in the way of a request waits no longer than this. */
 export const TOO_SLOW = `it took more than ${requestLimits.storeWaitMs} ms`;
@@ -18,10 +19,12 @@ export class StoreGate {
   /** What was asked of the store and did not come in time, and still may. */
   #late = 0;
   #trouble: string | undefined;
+  #secret: string | undefined;
 
   constructor(store: Store) {
     this.store = store;
     void this.#askKind();
+    void this.learnSecret();
   }
 
   async #askKind(): Promise<void> {
@@ -30,9 +33,23 @@ export class StoreGate {
     });
   }
 
-  /** Stores what a decision hides, and its events, in one batch. */
-  keep({ conversation, fresh, events }: Decided): Promise<'stored' | StoreTrouble> {
-    const session = sessionOf(conversation);
+  /** Learns the secret of the store, once. Answers why that failed. */
+  async learnSecret(): Promise<StoreTrouble | undefined> {
+    if (this.#secret !== undefined) return undefined;
+    const secret = await this.#inTime(async () => ({ value: await this.store.secret() }));
+    if (typeof secret === 'string') return secret;
+    this.#secret = secret.value;
+    return this.#secret === undefined ? 'store-failed' : undefined;
+  }
+
+  /** The name of a credential in this store; undefined where there is none, or the secret is not known yet. */
+  ownerOf(credential: string | undefined): string | undefined {
+    return this.#secret === undefined || credential === undefined ? undefined : ownerOf(this.#secret, credential);
+  }
+
+  /** Stores what a decision hides, under the conversation of its owner, and its events, in one batch. */
+  keep({ conversation, fresh, events }: Decided, owner: string | undefined): Promise<'stored' | StoreTrouble> {
+    const session = sessionOf(conversationId(conversation, owner));
     const texts = fresh.map(({ text, turn, tool }) => ({
       text,
       about: { session, turn, ...(tool === undefined ? {} : { tool: clipText(tool, recordLimits.toolChars) }) },
@@ -46,6 +63,22 @@ export class StoreGate {
   /** The events that this or another gateway recorded. */
   events(conversation: string): Promise<readonly GatewayEvent[] | StoreTrouble> {
     return this.#inTime(() => loadEvents(this.store, conversation));
+  }
+
+  /** Changes with every deletion. */
+  async deletions(): Promise<number | StoreTrouble> {
+    if (this.#late > 0) return 'store-slow';
+    // What it answers says nothing about writes: it changes nothing in `health`.
+    const count = await inTime(this.store.deletions().catch(() => 'store-failed' as const));
+    return count === 'late' ? 'store-slow' : count;
+  }
+
+  /** Tells the store that a conversation is in use, also where nothing new of it is stored. Nobody waits for it. */
+  touch(conversation: string, owner: string | undefined): void {
+    void this.#inTime(async () => {
+      await this.store.touch(sessionOf(conversationId(conversation, owner)));
+      await this.store.touch(eventSessionOf(conversation));
+    });
   }
 
   /** Behind the answer: nobody waits for it. */

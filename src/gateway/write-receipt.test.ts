@@ -17,6 +17,7 @@ function settled(decision: Partial<ReceiptDecision>, { decided, previous, ...sen
   const usage = { cached: 900, written: 100, completionTokens: 5 };
   return {
     id: 'r',
+    conversation: decided ? decided.conversation : 'c',
     api: 'anthropic',
     path: '/v1/messages',
     decided: decided ?? { ...base, conversation: 'c', title: 'T', decision: all },

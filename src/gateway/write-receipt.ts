@@ -25,6 +25,8 @@ export interface Times {
 /** What is known of a request when it is over. */
 export interface Settled {
   readonly id: string;
+  /** With its owner in it; empty where the request was not read. */
+  readonly conversation: string;
   readonly api: string;
   readonly path: string;
   readonly decided: Decided;
@@ -60,8 +62,8 @@ type Writable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** The receipt of a request: the provider's own numbers where it gave them. */
 export function writeReceipt(settled: Settled): Entry {
-  const { decided, sent: answer, times } = settled;
-  const { decision, conversation } = decided;
+  const { decided, conversation, sent: answer, times } = settled;
+  const { decision } = decided;
   const { status, usage, refused } = answer;
   const isBilled = status >= 200 && status < 300;
   const { sent, without } = isBilled ? tokensOf(settled, refused !== undefined) : NOTHING_BILLED;

@@ -1,7 +1,7 @@
 import { PalimpsestError } from '../errors.ts';
 import { boundThinking } from '../laws/bound-reasoning.ts';
 import type { Format } from '../message.ts';
-import { badOption } from '../options.ts';
+import { badOption, defined } from '../options.ts';
 import type { Requirement } from '../plan/report.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { AgentEvent } from './agent-event.ts';
@@ -123,7 +123,7 @@ export class AgentRun<M> {
     this.#emit({ type: 'overflow', said: first.overflow });
     await this.#budget.reduce(first.rendered);
     const second = await this.#send().catch((error: unknown) => {
-      // What only the caller can shorten leaves no room for less: the refusal stands.
+      // Parts that only the caller can shorten leave no room: the refusal is final.
       if (error instanceof PalimpsestError && error.code === 'BUDGET_IMPOSSIBLE') return first;
       throw error;
     });
@@ -162,7 +162,7 @@ export class AgentRun<M> {
     return parts.length > 0 ? { system: parts.join('\n\n') } : {};
   }
 
-  /** What goes with the messages, as large as it is on the wire. */
+  /** System prompt and tools, as large as on the wire. */
   #beside(): { readonly system?: string; readonly tools: readonly object[] } {
     return { ...this.#system(), tools: this.#options.toolbox.definitions.map(asSent) };
   }
@@ -176,10 +176,9 @@ export class AgentRun<M> {
       messages,
       ...this.#system(),
       tools: this.#options.toolbox.definitions,
-      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
       ...(requires.length > 0 ? { requires } : {}),
       ...(changed > 0 ? { cacheMarkers: [changed] } : {}),
-      ...(onText ? { onText } : {}),
+      ...defined({ maxOutputTokens, onText }),
     };
   }
 

@@ -17,7 +17,7 @@ export interface JudgedCall {
   readonly isDecided: boolean;
 }
 
-/** Finds out whether a call may be made. What cannot be run needs nobody's approval: its error goes back at once. */
+/** Finds out whether a call may be made. A call that cannot be run needs no approval: its error goes back at once. */
 export async function judge(given: PreparedCall, approve: Approve, signal: AbortSignal): Promise<JudgedCall> {
   const { prepared, isAsked } = await needsApproval(given);
   if (!isAsked) return { prepared, verdict: 'run', isDecided: false };
@@ -35,13 +35,13 @@ async function needsApproval(prepared: PreparedCall): Promise<{ prepared: Prepar
   try {
     return { prepared, isAsked: typeof needsApproval === 'function' ? await needsApproval(args) : needsApproval };
   } catch (error) {
-    // Arguments that nobody expected: such a call is not made.
+    // The arguments were not expected: such a call is not made.
     const why = `it could not be told whether ${call.name} may be called like this: ${errorText(error)}`;
     return { prepared: { call, refused: failed(call, why) }, isAsked: false };
   }
 }
 
-/** What the model reads in place of a result. */
+/** The text that the model reads in place of a result. */
 export function deniedResult(call: ToolCall, reason: string): ToolResult {
   return failed(call, `the user did not approve this call${reason === '' ? '' : `: ${reason}`}`);
 }

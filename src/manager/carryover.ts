@@ -3,7 +3,7 @@ import { shallowCopy } from '../formats/lens.ts';
 import { isPlaceholder, readNotice, summaryHeader } from '../laws/idempotent.ts';
 import type { AnyFormat, Format, FormatName, Segment } from '../message.ts';
 import { checkOptions, count, func, positive } from '../options.ts';
-import { checkedCounter, formatRule, resolveFormat } from '../plan/fit.ts';
+import { checkedCounter, formatRule, impossible, resolveFormat } from '../plan/fit.ts';
 import { Ledger } from '../plan/ledger/ledger.ts';
 import type { Turn } from '../plan/ledger/turn.ts';
 import { reduce } from '../plan/reduce.ts';
@@ -12,7 +12,7 @@ import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
 import type { ContextSource } from './context-manager-options.ts';
 import { isManagerNotice } from './notices.ts';
-import { impossible, RENDER_STAGES } from './render-with-budget.ts';
+import { RENDER_STAGES } from './render-with-budget.ts';
 import { leadingSystem, sizeOfMessages } from './sizes.ts';
 
 /** Options of `extractCarryover`. */
@@ -45,7 +45,7 @@ export function extractCarryover<M>(messages: readonly M[], options: CarryoverOp
     // The budget may mask an image; that turn is then one of those that are not carried over.
     return carry(carry(own));
   } catch (error) {
-    // What a model said cannot be cut: then that turn stays behind.
+    // The words of a model cannot be cut: that turn is not carried over.
     if (!(error instanceof PalimpsestError && error.code === 'BUDGET_IMPOSSIBLE')) throw error;
     return fitCarryover(essentials(own, format), { format, counter, maxTokens });
   }
@@ -58,7 +58,7 @@ function fitCarryover<M>(
   const max = maxTokens + sizeOfMessages(leadingSystem(messages, format), format, counter);
   const ledger = Ledger.of(messages, format, { counter });
   reduce(ledger, { max, measure: 'tokens', target: max, stages: RENDER_STAGES, window: 0 });
-  if (ledger.tokens > max) throw impossible(ledger, max);
+  if (ledger.tokens > max) throw impossible(ledger, max, 'maxTokens or carryoverTokens');
   return withoutNotices(ledger.sent(), format);
 }
 

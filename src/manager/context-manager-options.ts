@@ -1,5 +1,5 @@
 import type { AnyFormat, Format, FormatName } from '../message.ts';
-import { anything, count, flag, func, positive, rule, text } from '../options.ts';
+import { amount, anything, count, flag, func, positive, rule, text } from '../options.ts';
 import { formatRule, windowsRule } from '../plan/fit.ts';
 import type { Policy } from '../plan/policy.ts';
 import type { Counter } from '../tokens/counter.ts';
@@ -84,8 +84,8 @@ export const FRESH: ManagerState = {
 
 const SHARE = rule('a number above 0 and up to 1', (v) => typeof v === 'number' && v > 0 && v <= 1);
 
-/** What each option may be. */
-export const MANAGER_RULES = {
+/** The rules of the options that a session passes on to its manager. */
+export const THRESHOLD_RULES = {
   contextLimit: positive,
   maxInputTokens: positive,
   maxOutputTokens: positive,
@@ -97,12 +97,17 @@ export const MANAGER_RULES = {
   maxRestarts: count,
   model: text,
   contextWindows: windowsRule,
-  format: formatRule,
   policy: rule('a policy, such as oldestBatch()', (v) => typeof (v as Policy | null)?.step === 'function'),
-  session: rule('a session', (v) => typeof (v as ContextSource<unknown> | null)?.view === 'function'),
   system: anything,
   tools: anything,
   counter: func,
+};
+
+/** The rules of all options. */
+export const MANAGER_RULES = {
+  ...THRESHOLD_RULES,
+  format: formatRule,
+  session: rule('a session', (v) => typeof (v as ContextSource<unknown> | null)?.view === 'function'),
   recall: flag,
   calibration: rule('a Calibration', (v) => v instanceof Calibration),
   state: rule('what state() answered', isState),
@@ -111,10 +116,9 @@ export const MANAGER_RULES = {
 function isState(value: unknown): boolean {
   const state = { ...FRESH, ...(value as Partial<ManagerState> | null) };
   const { sessionNumber, promptTokens = 0, completionTokens, maskedTotal, isWindingDown, hasTriedMask } = state;
-  const isSize = (size: unknown): boolean => typeof size === 'number' && size >= 0 && Number.isFinite(size);
   return (
     positive.check(sessionNumber) &&
-    [promptTokens, completionTokens, maskedTotal].every(isSize) &&
+    [promptTokens, completionTokens, maskedTotal].every(amount.check) &&
     [isWindingDown, hasTriedMask].every(flag.check)
   );
 }

@@ -1,7 +1,7 @@
 import { PalimpsestError } from '../errors.ts';
 import type { ChatMessage, Format } from '../message.ts';
-import { badOption, checkOptions, count } from '../options.ts';
-import { createPlanner, type FitOptions, resolveFormat } from '../plan/fit.ts';
+import { badOption, checkOptions, count, defined } from '../options.ts';
+import { resolveFormat } from '../plan/fit.ts';
 import { never } from '../plan/policies/never.ts';
 import { oldestBatch } from '../plan/policies/oldest-batch.ts';
 import type { Policy } from '../plan/policy.ts';
@@ -27,10 +27,12 @@ import {
   effectiveLimit,
   type LimitOptions,
 } from './effective-limit.ts';
-import { type EpochGoal, forceEpoch, onlyForced, previewEpoch } from './force-epoch.ts';
+import { type EpochGoal, forceEpoch, onlyForced, type PlanOptions, planFor, previewEpoch } from './force-epoch.ts';
 import { compressedNotice, restartNotice, windDownNotice } from './notices.ts';
 import { rememberingCounter } from './remembering-counter.ts';
 import { readUsage } from './usage.ts';
+
+const DEFAULTS = { maskBatch: 3, carryoverTurns: 5, maxRestarts: 20 };
 
 /** Falling below the soft threshold ends what began at it: the next time starts afresh. */
 const CALM = { isWindingDown: false, hasTriedMask: false } as const;
@@ -43,10 +45,7 @@ const NOTHING = { count: 0, isWorth: false } as const;
  */
 export class ContextManager<M = ChatMessage> {
   readonly calibration: Calibration;
-  readonly #options: ContextManagerOptions<M>;
-  readonly #maskBatch: number;
-  readonly #maxRestarts: number;
-  readonly #carryoverTurns: number;
+  readonly #options: ContextManagerOptions<M> & typeof DEFAULTS;
   readonly #policy: Policy;
   readonly #model: string;
   readonly #counter: Counter;
@@ -55,25 +54,22 @@ export class ContextManager<M = ChatMessage> {
   #state: ManagerState;
   #notice: string | undefined;
   #beside: Beside;
-  /** What was estimated for the request whose usage is recorded next. */
+  /** The estimate for the request whose usage is recorded next. */
   #estimated: number | undefined;
-  /** What is estimated for the context that the provider counted last. */
+  /** The estimate for the context that the provider counted last. */
   #counted: number | undefined;
 
   constructor(options: ContextManagerOptions<M> = {}) {
     checkOptions('ContextManager', options, MANAGER_RULES);
-    const { model, maskBatch = 3, carryoverTurns = 5, state = FRESH } = options;
-    this.#options = options;
+    this.#options = { ...DEFAULTS, ...defined(options) };
+    const { maskBatch, carryoverTurns } = this.#options;
     this.#limit = checkedLimit(options);
     this.#beside = { system: options.system, tools: options.tools };
-    this.#maskBatch = maskBatch;
-    this.#maxRestarts = options.maxRestarts ?? 20;
-    this.#carryoverTurns = carryoverTurns;
     this.#policy = onlyForced(options.policy ?? oldestBatch({ count: maskBatch, window: carryoverTurns }));
-    this.#model = model ?? '';
+    this.#model = options.model ?? '';
     this.#counter = rememberingCounter(options.counter ?? countTokens);
     this.calibration = options.calibration ?? new Calibration();
-    this.#state = { ...FRESH, ...state };
+    this.#state = { ...FRESH, ...options.state };
   }
 
   /** The limit, its layers, and the thresholds as they apply. */
@@ -105,10 +101,10 @@ export class ContextManager<M = ChatMessage> {
   /** How large the context is: what the provider counted last, and what came since; or else an estimate of all of it. */
   get promptTokens(): number {
     const { promptTokens } = this.#state;
-    if (promptTokens === undefined) return this.#estimateReal(this.#view());
+    if (promptTokens === undefined) return this.#isKnown ? this.#toReal(this.#estimate(this.#view())) : 0;
     if (this.#counted === undefined) return promptTokens;
     const since = this.#estimate(this.#view()) - this.#counted;
-    return Math.max(1, promptTokens + this.calibration.toReal(this.#model, since));
+    return Math.max(1, promptTokens + this.#toReal(since));
   }
   /** The same as a share of the window, in percent. */
   get usagePct(): number {
@@ -147,7 +143,7 @@ export class ContextManager<M = ChatMessage> {
       this.calibration.learn(this.#model, { estimated: this.#estimated, real: promptTokens });
     this.#estimated = undefined;
     const isTold = promptTokens > 0;
-    // Who knows no messages can estimate nothing: the last count is the best there is.
+    // Without messages nothing can be estimated: the last count is the best there is.
     if (isTold || this.#isKnown) this.#setPrompt(isTold ? promptTokens : undefined);
     this.#counted = isTold && this.#isKnown ? this.#estimate(this.#view()) : undefined;
     if (isTold && this.#isBelow(promptTokens, this.softThreshold)) this.#update(CALM);
@@ -158,7 +154,7 @@ export class ContextManager<M = ChatMessage> {
   preflight(messages: readonly M[] = this.#view(), beside: Beside = {}): Preflight {
     this.#beside = { ...this.#beside, ...beside };
     this.#estimated = this.#estimate(messages);
-    const tokens = this.calibration.toReal(this.#model, this.#estimated);
+    const tokens = this.#toReal(this.#estimated);
     return { tokens, usagePct: this.#pctOf(tokens), fits: tokens <= this.#limit.requestTokens };
   }
 
@@ -166,7 +162,10 @@ export class ContextManager<M = ChatMessage> {
   evaluate(): ContextAction<M> {
     const tokens = this.promptTokens;
     this.#notice = undefined;
-    if (this.#isBelow(tokens, this.softThreshold)) return this.#calmDown();
+    if (this.#isBelow(tokens, this.softThreshold)) {
+      this.#update(CALM);
+      return { type: 'continue' };
+    }
     const isHard = !this.#isBelow(tokens, this.hardThreshold);
     if (isHard && this.#state.isWindingDown) return this.#fullAction();
     // A jump over the hard threshold masks first; what came there although it was masked winds down.
@@ -198,7 +197,7 @@ export class ContextManager<M = ChatMessage> {
     if (this.#messages && !session) this.#messages = messages;
     const savedTokens = tokens.before - tokens.after;
     const { notice, reclaimedPct } = this.recordMask({ masked, savedTokens, total });
-    const left = before - this.calibration.toReal(this.#model, savedTokens);
+    const left = before - this.#toReal(savedTokens);
     if (this.#isBelow(left, this.softThreshold)) this.#update(CALM);
     return { messages, masked, total: this.maskedTotal, notice, reclaimedPct, hidden };
   }
@@ -209,7 +208,7 @@ export class ContextManager<M = ChatMessage> {
     readonly reclaimedPct: number;
   } {
     const { masked, savedTokens } = mask;
-    const saved = this.calibration.toReal(this.#model, savedTokens);
+    const saved = this.#toReal(savedTokens);
     const reclaimedPct = this.#pctOf(saved);
     const total = masked > 0 ? Math.max(this.maskedTotal + masked, mask.total ?? 0) : this.maskedTotal;
     this.#update({ maskedTotal: total });
@@ -233,7 +232,7 @@ export class ContextManager<M = ChatMessage> {
     const realTokens = this.#options.carryoverTokens ?? Math.ceil(this.#limit.soft.tokens / 2);
     const maxTokens = Math.max(1, Math.floor(realTokens / this.calibration.ratio(this.#model)));
     return extractCarryover(messages, {
-      turns: this.#carryoverTurns,
+      turns: this.#options.carryoverTurns,
       maxTokens,
       format: this.#format(),
       counter: this.#counter,
@@ -245,7 +244,7 @@ export class ContextManager<M = ChatMessage> {
     if (!this.#mayRestart)
       throw new PalimpsestError(
         'RESTART_LIMIT',
-        `Expected at most ${this.#maxRestarts} restarts but this would be one more; raise maxRestarts, or end the session`,
+        `Expected at most ${this.#options.maxRestarts} restarts but this would be one more; raise maxRestarts, or end the session`,
       );
     this.#checkKnown('restart');
     const carryover = this.carryover();
@@ -268,12 +267,7 @@ export class ContextManager<M = ChatMessage> {
     return tokens / this.contextLimit < threshold;
   }
   get #mayRestart(): boolean {
-    return this.sessionNumber <= this.#maxRestarts;
-  }
-
-  #calmDown(): ContextAction<M> {
-    this.#update(CALM);
-    return { type: 'continue' };
+    return this.sessionNumber <= this.#options.maxRestarts;
   }
 
   #fullAction(): ContextAction<M> {
@@ -283,19 +277,19 @@ export class ContextManager<M = ChatMessage> {
   }
 
   /**
-   * What an epoch would mask. With no messages known, something can be masked for all it knows. Less than a batch is worth
+   * Previews an epoch. With no messages known, something may be maskable. Less than a batch is worth
    * it only where that is enough: masks that go one by one rewrite the provider's cache every time.
    */
   #maskable(tokens: number): { readonly count: number; readonly isWorth: boolean } {
-    if (!this.#isKnown) return { count: this.#maskBatch, isWorth: true };
+    if (!this.#isKnown) return { count: this.#options.maskBatch, isWorth: true };
     const goal = this.#goal(tokens);
     const { count, savedTokens } = previewEpoch(this.#view(), goal, this.#fitOptions());
-    return { count, isWorth: count >= this.#maskBatch || savedTokens > goal.saveTokens };
+    return { count, isWorth: count >= this.#options.maskBatch || savedTokens > goal.saveTokens };
   }
 
   #goal(tokens: number): { readonly least: number; readonly saveTokens: number } {
     const excess = (tokens - this.#limit.soft.tokens) / this.calibration.ratio(this.#model);
-    return { least: this.#maskBatch, saveTokens: excess };
+    return { least: this.#options.maskBatch, saveTokens: excess };
   }
 
   /** Without messages there would be nothing to answer, and code that goes on with an empty list loses the conversation. */
@@ -319,21 +313,18 @@ export class ContextManager<M = ChatMessage> {
     return this.#options.session?.format ?? resolveFormat<M>(this.#view(), this.#options.format);
   }
 
-  #fitOptions(): Omit<FitOptions, 'format'> & { readonly format: Format<M> } {
+  #fitOptions(): PlanOptions<M> {
     const { recall = false } = this.#options;
     const { system, tools } = this.#beside;
     return { format: this.#format(), policy: this.#policy, counter: this.#counter, system, tools, handleOf, recall };
   }
 
   #estimate(messages: readonly M[]): number {
-    const { format, ...options } = this.#fitOptions();
-    const planner = createPlanner(format, { ...options, policy: never() });
-    planner.take(messages);
-    return planner.tokens;
+    return planFor(messages, { ...this.#fitOptions(), policy: never() }).tokens;
   }
 
-  #estimateReal(messages: readonly M[]): number {
-    return this.#isKnown ? this.calibration.toReal(this.#model, this.#estimate(messages)) : 0;
+  #toReal(estimated: number): number {
+    return this.calibration.toReal(this.#model, estimated);
   }
 
   #pctOf(tokens: number): number {

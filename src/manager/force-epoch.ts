@@ -23,13 +23,11 @@ export interface ForcedEpoch<M> {
   readonly record: EpochRecord | undefined;
 }
 
+export type PlanOptions<M> = Omit<FitOptions, 'format'> & { readonly format: Format<M> };
+
 /** Masks the oldest results that a policy lets go now, whatever it would wait for. What it decides is data: see `record`. */
-export function forceEpoch<M>(
-  messages: readonly M[],
-  goal: EpochGoal,
-  { format, ...options }: Omit<FitOptions, 'format'> & { readonly format: Format<M> },
-): ForcedEpoch<M> {
-  const before = plan(messages, format, options);
+export function forceEpoch<M>(messages: readonly M[], goal: EpochGoal, options: PlanOptions<M>): ForcedEpoch<M> {
+  const before = planFor(messages, options);
   const chosen = chooseResults(before, goal);
   const last = chosen[chosen.length - 1];
   if (!last) return { ...resultOf(before, before), masked: 0, record: undefined };
@@ -41,21 +39,22 @@ export function forceEpoch<M>(
     ...(goal.inside ? { inside: true } : {}),
   };
   const epochs = [...(options.facts?.epochs ?? []), record];
-  const after = plan(messages, format, { ...options, facts: { ...options.facts, epochs } });
+  const after = planFor(messages, { ...options, facts: { ...options.facts, epochs } });
   return { ...resultOf(before, after), masked: chosen.length, record };
 }
 
-/** What it would do: how many results it would mask, and what that would save by estimate. */
+/** Previews an epoch: how many results it would mask, and the estimated saving. */
 export function previewEpoch<M>(
   messages: readonly M[],
   goal: EpochGoal,
-  { format, ...options }: Omit<FitOptions, 'format'> & { readonly format: Format<M> },
+  options: PlanOptions<M>,
 ): { readonly count: number; readonly savedTokens: number } {
-  const chosen = chooseResults(plan(messages, format, options), goal);
+  const chosen = chooseResults(planFor(messages, options), goal);
   return { count: chosen.length, savedTokens: chosen.reduce((sum, { gain }) => sum + gain, 0) };
 }
 
-function plan<M>(messages: readonly M[], format: Format<M>, options: FitOptions): Planner<M> {
+/** A planner that has taken these messages in. */
+export function planFor<M>(messages: readonly M[], { format, ...options }: PlanOptions<M>): Planner<M> {
   const planner = createPlanner(format, options);
   planner.take(messages);
   return planner;

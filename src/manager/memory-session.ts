@@ -115,7 +115,7 @@ class MemorySession<M> implements AgentContext<M> {
     await this.#options.onWindDown?.(this);
   }
 
-  /** What it changes is known; the event itself nobody could read. */
+  /** Applies an event. There is no log that keeps it. */
   async log(event: LoggedEvent): Promise<void> {
     this.#apply(event);
   }

@@ -1,17 +1,17 @@
-/** Told after results were masked: how many now, how many in all, and what share of the window that freed. */
+/** Shown to the model after results were masked: how many now and in all, and the share of the window that this freed. */
 export function compressedNotice(about: { masked: number; total: number; reclaimedPct: number }): string {
   const { masked, total, reclaimedPct } = about;
   const share = Math.round(reclaimedPct);
   return `[Context compressed: ${masked} observations masked this round, ${total} total, ~${share}% context reclaimed]`;
 }
 
-/** Told when the window is nearly full, before a restart. */
+/** Shown to the model when the window is nearly full, before a restart. */
 export function windDownNotice(usagePct: number): string {
   const share = Math.round(usagePct);
   return `[Context window ${share}% full. Please wrap up your current task and write any important state to workspace files. The session will restart shortly.]`;
 }
 
-/** Told first thing after a restart. */
+/** Shown to the model after a restart. */
 export function restartNotice(sessionNumber: number): string {
   return `[Session restarted. Session #${sessionNumber}. Previous session context was full. Check your workspace files for progress state.]`;
 }

@@ -60,7 +60,7 @@ function endOfReply(segments: readonly Segment[], message: number): number {
 
 const PAIR: ReadonlySet<Segment['kind']> = new Set(['reasoning', 'action', 'observation']);
 
-/** Results for the calls that nobody executes any more; none where the provider executes one of them itself. */
+/** Results for calls that will not be executed; none where the provider executes one of them itself. */
 export function resultsForOpen<M>(
   writer: MessageWriter<M>,
   messages: readonly M[],
@@ -78,7 +78,7 @@ function withResults<M>(messages: readonly M[], placed: readonly PlacedResults<M
   return [...messages.flatMap((message, i) => [...before(i), message]), ...before(messages.length)];
 }
 
-/** What a call that a restart left open is answered with. */
+/** The result of a call that a restart left open. */
 export const skippedByRestart = (call: ToolCall): ToolResult => ({
   call,
   text: 'Skipped: the session was restarted',

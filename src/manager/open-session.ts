@@ -3,9 +3,9 @@ import { PalimpsestError } from '../errors.ts';
 import type { ChatMessage } from '../message.ts';
 import { anything, checkOptions, flag, func, oneOf, positive, rule, text } from '../options.ts';
 import { nodeDisk } from '../store/embedded/disk.ts';
-import type { Lock } from '../store/embedded/lock.ts';
 import { type DurableOptions, DurableSession } from './session/durable-session.ts';
-import { lockSession } from './session/lock-session.ts';
+import { lockSession, type SessionLock } from './session/lock-session.ts';
+import { UNSHARED } from './session/open-log.ts';
 import type { Session, SessionOptions } from './session/session.ts';
 import { directoryRule, sessionFolder } from './session/session-folder.ts';
 import { partsOf, SETTINGS_RULES } from './session-settings.ts';
@@ -36,7 +36,7 @@ export async function openSession<M = ChatMessage>(options: SessionOptions<M>): 
   const lock = await lockFolder(folder, id);
   const release = (): void => lock.release();
   try {
-    return await DurableSession.open({ ...session, disk, mayWrite: () => lock.check(), onClose: release });
+    return await DurableSession.open({ ...session, disk, ...lock.writing, onClose: release });
   } catch (error) {
     release();
     throw error instanceof PalimpsestError ? error : cannotOpen(id, error as Error);
@@ -58,12 +58,12 @@ function toDurable<M>(options: SessionOptions<M>, folder: string): Omit<DurableO
     onWindDown: options.onWindDown ?? (() => {}),
     onProblem: (problem) => tell(options.onProblem ?? ((error) => process.emitWarning(error)), problem),
     now: options.now ?? Date.now,
-    mayWrite: () => {},
+    ...UNSHARED,
     onClose: () => {},
   };
 }
 
-/** What the caller's function throws is his to catch, and must not stop the log. */
+/** An error of the caller's function must not stop the log: it is thrown later. */
 function tell(onProblem: (problem: Error) => void, problem: Error): void {
   try {
     onProblem(problem);
@@ -74,7 +74,7 @@ function tell(onProblem: (problem: Error) => void, problem: Error): void {
   }
 }
 
-async function lockFolder(folder: string, id: string): Promise<Lock> {
+async function lockFolder(folder: string, id: string): Promise<SessionLock> {
   try {
     await nodeDisk.makeFolder(folder);
     chmodSync(folder, 0o700);

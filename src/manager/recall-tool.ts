@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { checkOptions, positive } from '../options.ts';
+import { checkOptions, defined, positive } from '../options.ts';
 import { type Recalled, type RecallOptions, recall } from '../store/recall.ts';
 import type { Store } from '../store/store.ts';
 import { headOf } from '../text.ts';
@@ -32,11 +32,10 @@ export function recallTool(store: Store, options: { readonly maxChars?: number }
 }
 
 function optionsOf({ handle: _handle, lines, ...rest }: Asked): RecallOptions {
-  const given = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined));
-  return lines ? { ...given, lines: lines as [number, number] } : given;
+  return defined({ ...rest, lines: lines as [number, number] | undefined });
 }
 
-/** The first line says what follows, so that nobody takes it for instructions. */
+/** The first line says what follows, so that the model does not take it for instructions. */
 function show({ handle, head, tail, lines: range, grep }: Asked, { text, lines }: Recalled, maxChars: number): string {
   const [first, last] = [range?.[0] ?? 1, Math.min(range?.[1] ?? lines, lines)];
   const from = tail === undefined ? first : Math.max(first, last - tail + 1);

@@ -2,7 +2,7 @@ import type { Counter } from '../tokens/counter.ts';
 
 /** Shorter texts are counted as quickly as they are found. */
 const LEAST_CHARS = 200;
-/** All texts together; then it begins anew. */
+/** The size of all texts in the cache; above it, the cache is emptied. */
 const MOST_CHARS = 8_000_000;
 
 /** A counter that counts each text once: the same messages are sized before every request. */

@@ -283,7 +283,9 @@ describe('renderWithBudget', () => {
 
   it('says so where even the task and the newest message cannot be cut to the budget', () => {
     const run = [user('go'), user('and?'), reply(prose(40_000))];
-    expect(codeOf(() => render(run, { maxHistoryTokens: 100 }))).toBe('BUDGET_IMPOSSIBLE');
+    const impossible = (): unknown => render(run, { maxHistoryTokens: 100 });
+    expect(codeOf(impossible)).toBe('BUDGET_IMPOSSIBLE');
+    expect(impossible).toThrow(/cannot be cut \(.*replies and calls \d+.*\); raise window or maxHistoryTokens/);
   });
 
   it('takes a turn apart as a last resort: a reply that is too large goes, the question behind it stays', () => {

@@ -1,10 +1,17 @@
 import { PalimpsestError } from '../errors.ts';
 import type { AnyFormat, Format, FormatName } from '../message.ts';
 import { anything, checkOptions, count, flag, func, positive, rule, text } from '../options.ts';
-import { checkedCounter, formatRule, hasRecallTool, resolveFormat, windowsRule } from '../plan/fit.ts';
+import {
+  checkedCounter,
+  formatRule,
+  impossible,
+  resolveFormat,
+  showFor,
+  sizeOfValue,
+  windowsRule,
+} from '../plan/fit.ts';
 import { type Cut, isCut, reduceHeld } from '../plan/held-cut.ts';
 import type { Hidden } from '../plan/ledger/hidden.ts';
-import type { Ledger } from '../plan/ledger/ledger.ts';
 import { writeNotice } from '../plan/notes.ts';
 import type { Stage } from '../plan/stages/stage.ts';
 import type { SummaryAuthor } from '../plan/summary.ts';
@@ -12,7 +19,7 @@ import { handleOf } from '../store/handle.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
 import { effectiveLimit } from './effective-limit.ts';
-import { leadingSystem, sizeOfMessages, sizeOfValue } from './sizes.ts';
+import { leadingSystem, sizeOfMessages } from './sizes.ts';
 
 /** Options of `renderWithBudget`. */
 export interface RenderOptions<M = unknown> {
@@ -95,8 +102,8 @@ const RULES = {
   recall: flag,
 };
 
-/** A cut goes down to this share of the budget, and holds until history overflows again. */
-const ROOM = 0.75;
+/** A cut goes down to this share of the budget, so that it does not move with every message that comes. */
+export const ROOM = 0.75;
 
 /** Whole turns of the loop go first, then those of the conversation, then whatever else can be cut. */
 export const RENDER_STAGES: readonly Stage[] = [
@@ -125,13 +132,13 @@ export function renderWithBudget<M>(messages: readonly M[], options: RenderOptio
   const held = reduceHeld(
     messages,
     { max, target, measure: 'tokens', stages: RENDER_STAGES, window: 0, keepMessages },
-    { format, counter, cut, handleOf, show: recall ? (hasRecallTool(options.tools) ? 'recall' : 'handle') : 'nothing' },
+    { format, counter, cut, handleOf, show: showFor(recall, options.tools) },
   );
   const { ledger, decision } = held;
-  if (ledger.tokens > max) throw impossible(ledger, max);
+  if (ledger.tokens > max) throw impossible(ledger, max, 'window or maxHistoryTokens');
   const { notice } = ledger.notes;
-  const [omitted, clipped] = [notice?.omitted ?? 0, ledger.replaced.clip];
-  const historyTokens = { before: ledger.tokensBefore - head, after: ledger.tokens - head };
+  const [omitted, clipped] = [notice?.omitted ?? 0, ledger.totals.replaced.clip];
+  const historyTokens = { before: ledger.totals.tokensBefore - head, after: ledger.tokens - head };
   const requestTokens = budget.systemTokens + budget.toolTokens + historyTokens.after;
   return {
     messages: ledger.sent(),
@@ -143,22 +150,16 @@ export function renderWithBudget<M>(messages: readonly M[], options: RenderOptio
   };
 }
 
-export function impossible<M>({ tokens }: Ledger<M>, maxTokens: number): PalimpsestError {
-  return new PalimpsestError(
-    'BUDGET_IMPOSSIBLE',
-    `Expected a history that can be cut to ${maxTokens} tokens but ${tokens} are left when all that may go has gone; ` +
-      'raise the budget, or shorten what only you can shorten',
-  );
-}
-
 type Budget = Omit<RenderReport, 'historyTokens' | 'requestTokens' | 'omitted' | 'clipped' | 'decision'>;
 
 /** `available = window - system and directives - tools - output - 10 %`, of which history gets at most its cap. */
 function budgetOf<M>(options: RenderOptions<M>, headTokens: number, counter: Counter): Budget {
   const { system, directives, tools, window, ...limits } = options;
   const limit = effectiveLimit({ ...limits, maxInputTokens: window });
-  const systemTokens = headTokens + sizeOfValue(system, counter) + sizeOfValue(directives, counter);
-  const toolTokens = sizeOfValue(tools, counter);
+  const sizeOf = (name: string, value: unknown): number =>
+    sizeOfValue(`renderWithBudget option ${name}`, value, counter);
+  const systemTokens = headTokens + sizeOf('system', system) + sizeOf('directives', directives);
+  const toolTokens = sizeOf('tools', tools);
   const { limitTokens: windowTokens, outputTokens, marginTokens } = limit;
   const availableTokens = limit.budgetTokens - systemTokens - toolTokens;
   const parts = { windowTokens, systemTokens, toolTokens, outputTokens, marginTokens, availableTokens };

@@ -26,7 +26,7 @@ interface Sent {
 
 const NOTHING_SENT: Sent = { requestTokens: 0, budgetTokens: Number.POSITIVE_INFINITY, viewLength: 0 };
 
-/** What was refused is asked again at this share of its size. */
+/** A refused request is sent again at this share of its size. */
 const REDUCED = 0.7;
 
 /** Keeps the requests of one run within their budget: renders them, and makes room for the next. */
@@ -39,17 +39,13 @@ export class RequestBudget<M> {
   #isWindingDown = false;
   /** Turns were left out since then: that there is room now does not mean that the conversation has become small. */
   #hasCut = false;
-  #restarts = 0;
+  restarts = 0;
 
   constructor(options: BudgetOptions<M>) {
     this.#options = options;
     this.#context = options.context;
     this.#context.manager.limitTo(options);
     this.#windowTokens = this.#context.manager.contextLimit;
-  }
-
-  get restarts(): number {
-    return this.#restarts;
   }
 
   /** The next request. */
@@ -155,7 +151,7 @@ export class RequestBudget<M> {
       if (error instanceof PalimpsestError && error.code === 'RESTART_LIMIT') return false;
       throw error;
     }
-    this.#restarts += 1;
+    this.restarts += 1;
     this.#isWindingDown = false;
     this.#sent = NOTHING_SENT;
     this.#options.emit({ type: 'restarted', number: this.#context.number });

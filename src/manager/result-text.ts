@@ -22,7 +22,7 @@ function bytesText(bytes: Uint8Array): string {
   }
 }
 
-/** What was thrown, in words. */
+/** A thrown value, in words. */
 export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return toText(error) || String(error);
   if (error.message !== '') return error.message;

@@ -1,6 +1,6 @@
 import { PalimpsestError } from '../errors.ts';
 import { isRecord } from '../formats/lens.ts';
-import { badOption, checkOptions, count, flag, func, oneOf, positive, rule, text } from '../options.ts';
+import { badOption, checkOptions, count, defined, flag, func, oneOf, positive, rule, text } from '../options.ts';
 import type { Policy } from '../plan/policy.ts';
 import type { AsyncSummaryWriter } from '../store/summary-log.ts';
 import type { AgentContext } from './agent-context.ts';
@@ -187,13 +187,7 @@ function prepare<M>(options: AgentOptions<M>) {
 }
 
 function memoryOptions<M>({ model, maxInputTokens, policy, summarize }: AgentOptions<M>) {
-  return {
-    format: model.format ?? 'chat',
-    ...(model.model === undefined ? {} : { model: model.model }),
-    ...(maxInputTokens === undefined ? {} : { maxInputTokens }),
-    ...(policy === undefined ? {} : { policy }),
-    ...(summarize === undefined ? {} : { summarize }),
-  };
+  return defined({ format: model.format ?? 'chat', model: model.model, maxInputTokens, policy, summarize });
 }
 
 function taskOf<M>(task: AgentOptions<M>['task'], writer: MessageWriter<M>): readonly M[] {

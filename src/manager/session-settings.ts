@@ -1,13 +1,13 @@
 import type { Format, FormatName } from '../message.ts';
 import { func, oneOf, positive } from '../options.ts';
 import { defaultPolicy } from '../plan/default-policy.ts';
-import { formatRule, hasRecallTool } from '../plan/fit.ts';
+import { formatRule, showFor } from '../plan/fit.ts';
 import type { Policy, Truncation } from '../plan/policy.ts';
 import { type AsyncSummaryWriter, SUMMARY_TIMEOUT_MS, SummaryLog } from '../store/summary-log.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import { actorMessageLimit } from './actor-message-limit.ts';
 import type { ContextManager } from './context-manager.ts';
-import { type ContextManagerOptions, MANAGER_RULES } from './context-manager-options.ts';
+import { type ContextManagerOptions, THRESHOLD_RULES } from './context-manager-options.ts';
 import { effectiveLimit } from './effective-limit.ts';
 import { type MessageWriter, messageWriter } from './message-writer.ts';
 import { rememberingCounter } from './remembering-counter.ts';
@@ -37,18 +37,9 @@ export interface SessionSettings<M>
   readonly summarizeTimeoutMs?: number;
 }
 
-const {
-  format: _format,
-  session: _session,
-  recall: _recall,
-  calibration: _calibration,
-  state: _state,
-  ...THRESHOLDS
-} = MANAGER_RULES;
-
-/** What each of them may be. */
+/** The rules of the settings. */
 export const SETTINGS_RULES = {
-  ...THRESHOLDS,
+  ...THRESHOLD_RULES,
   format: formatRule,
   maxToolResultTokens: positive,
   toolResultTruncation: oneOf('head', 'tail', 'both'),
@@ -56,7 +47,7 @@ export const SETTINGS_RULES = {
   summarizeTimeoutMs: positive,
 };
 
-/** What the parts of a session are made of. */
+/** The parts of a session. */
 export interface SessionParts<M> {
   readonly writer: MessageWriter<M>;
   readonly conversation: ConversationOptions<M>;
@@ -84,7 +75,7 @@ export function partsOf<M>(
     format: writer.format,
     policy,
     counter,
-    show: hasStore ? (hasRecallTool(settings.tools) ? 'recall' : 'handle') : 'nothing',
+    show: showFor(hasStore, settings.tools),
     maxResultTokens: settings.maxToolResultTokens ?? 8000,
     truncation: settings.toolResultTruncation ?? 'head',
     limit: messageLimit(settings),
@@ -94,7 +85,7 @@ export function partsOf<M>(
 }
 
 function thresholdsOf<M>(settings: SessionSettings<M>): Partial<SessionSettings<M>> {
-  return Object.fromEntries(Object.entries(settings).filter(([name]) => Object.hasOwn(THRESHOLDS, name)));
+  return Object.fromEntries(Object.entries(settings).filter(([name]) => Object.hasOwn(THRESHOLD_RULES, name)));
 }
 
 function messageLimit<M>(settings: SessionSettings<M>): number {

@@ -1,11 +1,12 @@
 import type { AnyFormat, Format, FormatName } from '../message.ts';
-import { badOption, checkOptions, count, func, oneOf, positive } from '../options.ts';
+import { checkOptions, count, func, oneOf, positive } from '../options.ts';
 import { formatRule, resolveFormat } from '../plan/fit.ts';
 import type { HandleOptions } from '../plan/handles.ts';
 import type { Hidden } from '../plan/ledger/hidden.ts';
 import { Ledger } from '../plan/ledger/ledger.ts';
 import { reduce } from '../plan/reduce.ts';
 import type { Stage } from '../plan/stages/stage.ts';
+import { ROOM } from './render-with-budget.ts';
 
 /** Options of `trimMessages`. */
 export interface TrimOptions<M = unknown> extends HandleOptions {
@@ -24,9 +25,6 @@ export interface Trimmed<M> {
   readonly hidden: readonly Hidden[];
 }
 
-/** A trim goes down to this share, so that it does not move with every message that comes. */
-const ROOM = 0.75;
-
 /** Whole turns go, of the loop first; where nothing was ever answered, the oldest messages behind the task. */
 const STAGES: readonly Stage[] = [
   { kind: 'drop', what: 'turns' },
@@ -36,16 +34,15 @@ const STAGES: readonly Stage[] = [
 
 /** Leaves the oldest turns out of a list that is too long: whole turns, never the task, with a notice that counts them. */
 export function trimMessages<M>(messages: readonly M[], options: TrimOptions<M>): Trimmed<M> {
-  checkOptions('trimMessages', options, RULES);
+  checkOptions('trimMessages', options, RULES, ['maxMessages']);
   const { maxMessages: max, handleOf, show, conversationMessages: keepMessages = 0 } = options;
-  if (max === undefined) throw badOption('trimMessages option maxMessages', positive.expected, max);
   const format = resolveFormat<M>(messages, options.format);
   if (messages.length <= max) return { messages: messages.slice(), dropped: 0, hidden: [] };
   // Messages are counted, not their sizes.
   const counter = (): number => 0;
   const ledger = Ledger.of(messages, format, { counter, handleOf, show });
   reduce(ledger, { max, measure: 'messages', target: Math.floor(ROOM * max), stages: STAGES, window: 0, keepMessages });
-  return { messages: ledger.sent(), dropped: ledger.removedMessages, hidden: ledger.hidden };
+  return { messages: ledger.sent(), dropped: ledger.totals.removedMessages, hidden: ledger.hidden };
 }
 
 const RULES = {

@@ -10,7 +10,7 @@ describe('contextReport', () => {
     await store.put('y'.repeat(300), { session: 'mine', turn: 7, tool: 'read_file' });
     await store.put('z', { session: 'mine', turn: 5, tool: 'bash' });
     await store.put('not yours', { session: 'other', turn: 99, tool: 'cat' });
-    const answer = await contextReport({ store, maxChars: 2000 }, { handle });
+    const answer = await contextReport({ store, wholeStore: true, maxChars: 2000 }, { handle });
     expect(answer.split('\n').slice(0, 5)).toEqual([
       'context report: what is masked in your conversation',
       'session mine: 3 texts, 1,301 characters (about 326 tokens), turns 2–7',
@@ -39,7 +39,7 @@ describe('contextReport', () => {
   });
 
   it('without a handle says what that means', async () => {
-    const answer = await contextReport({ store: createMemoryStore(), maxChars: 2000 }, {});
+    const answer = await contextReport({ store: createMemoryStore(), wholeStore: true, maxChars: 2000 }, {});
     expect(answer).toContain('nothing that could be recalled is masked');
   });
 
@@ -47,6 +47,8 @@ describe('contextReport', () => {
     const store = createMemoryStore();
     let handle = '';
     for (let i = 0; i < 100; i++) handle = await store.put('same', { session: `session-${i}`, tool: `tool-${i}` });
-    expect((await contextReport({ store, maxChars: 2000 }, { handle })).length).toBeLessThanOrEqual(2000);
+    expect((await contextReport({ store, wholeStore: true, maxChars: 2000 }, { handle })).length).toBeLessThanOrEqual(
+      2000,
+    );
   });
 });

@@ -1,9 +1,10 @@
 import type { Report } from '../plan/report.ts';
+import { checkMayList, openScope, refsInScope, type Scope } from '../store/access.ts';
 import type { Stored } from '../store/store.ts';
+import { headsOf } from '../store/text-heads.ts';
 import { quote } from '../text.ts';
 import { counted } from './counted.ts';
 import type { McpContext } from './create-mcp-server.ts';
-import { openScope, refsInScope, type Scope } from './scope.ts';
 import { showRefs } from './show-refs.ts';
 import { takeLines } from './take-lines.ts';
 
@@ -14,8 +15,9 @@ export interface ReportInput {
 /** How much of the caller's conversation is hidden, and what the last request did, where that is known. */
 export async function contextReport(context: McpContext, { handle }: ReportInput): Promise<string> {
   const { store, session, report, maxChars } = context;
+  checkMayList(context);
   if (handle === undefined && session === undefined) return NOTHING_KNOWN;
-  const scope = await openScope(store, { handle, pinned: session });
+  const scope = await openScope(store, context, handle);
   const parts: string[] = [];
   for (const name of scope.sessions) {
     parts.push(...showSession(await countTexts(context, name), { sessions: [name] }));
@@ -45,15 +47,15 @@ async function countTexts({ store }: McpContext, session: string): Promise<Count
   const byTool = new Map<string, { texts: number; chars: number }>();
   let largest: Counts['largest'] = [];
   let [texts, chars, first, last] = [0, 0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for await (const { handle, text, refs } of store.list(session)) {
+  for await (const { handle, chars: length, refs } of headsOf(store, session)) {
     texts += 1;
-    chars += text.length;
+    chars += length;
     const own = refsInScope(refs, { sessions: [session] });
     for (const { turn } of own) if (turn !== undefined) [first, last] = [Math.min(first, turn), Math.max(last, turn)];
     const tool = own[0]?.tool ?? 'unknown';
     const known = byTool.get(tool) ?? { texts: 0, chars: 0 };
-    byTool.set(tool, { texts: known.texts + 1, chars: known.chars + text.length });
-    largest = [...largest, { handle, refs, chars: text.length }].sort((a, b) => b.chars - a.chars).slice(0, 3);
+    byTool.set(tool, { texts: known.texts + 1, chars: known.chars + length });
+    largest = [...largest, { handle, refs, chars: length }].sort((a, b) => b.chars - a.chars).slice(0, 3);
   }
   return { texts, chars, turns: first <= last ? [first, last] : undefined, byTool, largest };
 }

@@ -20,6 +20,8 @@ describe('createMcpServer', () => {
     [{ maxChars: 2500.5 }, 'maxChars'],
     [{ session: '' }, 'session'],
     [{ session: '../x' }, 'session'],
+    [{ session: 'x', wholeStore: true }, 'wholeStore'],
+    [{ credential: '' }, 'credential'],
   ])('refuses %j', (options, said) => {
     expect(() => createMcpServer({ store: createMemoryStore(), ...options })).toThrow(
       expect.objectContaining({ code: 'BAD_OPTION', message: expect.stringContaining(said) }),

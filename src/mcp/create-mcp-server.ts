@@ -5,15 +5,18 @@ import { PalimpsestError } from '../errors.ts';
 import { recallLimits } from '../limits.ts';
 import { badOption } from '../options.ts';
 import type { Report } from '../plan/report.ts';
+import { CHECK_HANDLE, mayList } from '../store/access.ts';
 import { checkSession, type Store } from '../store/store.ts';
 import { contextReport } from './context-report.ts';
 import { listMasked } from './list-masked.ts';
 import { listTurns } from './list-turns.ts';
 import { recallMasked } from './recall-masked.ts';
-import { CHECK_HANDLE } from './scope.ts';
 import { searchMasked } from './search-masked.ts';
 
-/** What an MCP server gives access to. */
+/**
+ * What an MCP server gives access to. `recall` answers every handle of the store. To list and search, the caller must show
+ * which conversations are its own: `session`, `credential` or `wholeStore`.
+ */
 export interface McpOptions {
   /**
    * Opened for one tenant: the server sees nothing else. It is not closed with the server. A function is asked on every
@@ -21,7 +24,14 @@ export interface McpOptions {
    */
   readonly store: Store | (() => Promise<Store>);
   /** Search and list look into this session only, and need no handle. */
-  readonly session?: string;
+  readonly session?: string | undefined;
+  /**
+   * The client's key or token at the provider: a handle opens the conversation that holds it among those that a gateway
+   * forwarded with this credential. Over HTTP each request may carry its own instead.
+   */
+  readonly credential?: string | undefined;
+  /** The store has one user: a handle opens every session that holds it. */
+  readonly wholeStore?: boolean | undefined;
   /** What is known about a session's last request, for `context_report`. */
   readonly report?: (session: string) => Report | undefined | Promise<Report | undefined>;
   /** The size of an answer: 20,000 unless told. */
@@ -37,16 +47,23 @@ export interface McpContext extends McpOptions {
 /** An MCP server for one client. Connect it to a transport, or let `serveStdio` or `serveHttp` do so. */
 export function createMcpServer(options: McpOptions): McpServer {
   checkMcpOptions(options);
-  const server = new McpServer({ name: 'palimpsest', title: 'Palimpsest', version }, { instructions: INSTRUCTIONS });
+  const server = new McpServer(
+    { name: 'palimpsest', title: 'Palimpsest', version },
+    { instructions: instructionsFor(options) },
+  );
   registerTools(server, { ...options, maxChars: options.maxChars ?? recallLimits.answerChars });
   return server;
 }
 
 /** Throws BAD_OPTION. A server is made for each client: mistakes are told before the first one comes. */
-export function checkMcpOptions({ maxChars, session }: McpOptions): void {
+export function checkMcpOptions({ maxChars, session, credential, wholeStore }: McpOptions): void {
   if (maxChars !== undefined && !(Number.isInteger(maxChars) && maxChars >= LEAST_CHARS))
     throw badOption('maxChars', `a whole number of ${LEAST_CHARS} or more`, maxChars);
   if (session !== undefined) checkSession(session);
+  if (session !== undefined && wholeStore) throw badOption('wholeStore', 'false beside a session', wholeStore);
+  // Not in the words of an error: it is a secret.
+  if (credential !== undefined && (typeof credential !== 'string' || credential === ''))
+    throw badOption('credential', 'a text that is not empty', typeof credential);
 }
 
 /** Room for one match, or one text of a list, and for what an answer says about itself. */
@@ -54,9 +71,15 @@ const LEAST_CHARS = 2000;
 
 const version: string = createRequire(import.meta.url)('../../package.json').version;
 
-const INSTRUCTIONS = `Old tool results in your context may have been replaced by placeholders such as
+const instructionsFor = (options: McpOptions): string =>
+  `${RECALL}${mayList(options) ? ` ${SEARCH}` : ''} Run the tool again only if its result may have changed.`;
+
+const RECALL = `Old tool results in your context may have been replaced by placeholders such as
 [read_file src/a.ts: 212 lines, 7431 chars masked · recall p_3kf2q2m7abcdefghijklmnopqr]
-Nothing is lost. Instead of running the tool again, call recall with the handle (p_…) to read the original, or a part of it. When you do not know which placeholder hides what you need, call search_masked or list_masked with any handle of your context. Run the tool again only if its result may have changed.`;
+Nothing is lost. Instead of running the tool again, call recall with the handle (p_…) to read the original, or a part of it.`;
+
+const SEARCH =
+  'When you do not know which placeholder hides what you need, call search_masked or list_masked with any handle of your context.';
 
 const handle = z
   .string({ error: `Expected a handle, a text. ${CHECK_HANDLE}` })
@@ -68,7 +91,12 @@ const recallInput = z.strictObject({
   head: lineCount.optional().describe('Only the first so many lines.'),
   tail: lineCount.optional().describe('Only the last so many lines.'),
   lines: z.array(lineCount).length(2).optional().describe('Only these lines: [from, to], counted from 1, inclusive.'),
-  grep: z.string().min(1).optional().describe('Only the lines that match this JavaScript regular expression.'),
+  grep: z
+    .string()
+    .min(1)
+    .max(recallLimits.queryChars)
+    .optional()
+    .describe('Only the lines that match this JavaScript regular expression.'),
   context: z
     .int()
     .min(0)
@@ -93,7 +121,7 @@ const skip = z
 
 const searchInput = (scope: z.ZodType<string | undefined>) =>
   z.strictObject({
-    query: z.string().min(1).describe('The text to look for.'),
+    query: z.string().min(1).max(recallLimits.queryChars).describe('The text to look for.'),
     handle: scope,
     regex: z.boolean().optional().describe('The query is a JavaScript regular expression.'),
     ignore_case: z.boolean().optional().describe('Capitals and small letters are the same.'),

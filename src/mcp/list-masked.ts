@@ -1,8 +1,7 @@
-import type { Stored } from '../store/store.ts';
-import { countLines, quote } from '../text.ts';
+import { openScope, type Scope } from '../store/access.ts';
+import { headsOf, type TextHead } from '../store/text-heads.ts';
 import { counted } from './counted.ts';
 import type { McpContext } from './create-mcp-server.ts';
-import { openScope, type Scope } from './scope.ts';
 import { showRefs } from './show-refs.ts';
 
 export interface ListInput {
@@ -11,15 +10,16 @@ export interface ListInput {
 }
 
 /** The texts of the caller's own sessions, a line for each. */
-export async function listMasked({ store, session, maxChars }: McpContext, input: ListInput): Promise<string> {
+export async function listMasked(context: McpContext, input: ListInput): Promise<string> {
+  const { store, maxChars } = context;
   const { handle, skip = 0 } = input;
-  const scope = await openScope(store, { handle, pinned: session });
+  const scope = await openScope(store, context, handle);
   const lines: string[] = [];
   let [left, count] = [maxChars - ROOM_FOR_WORDS, 0];
-  for await (const stored of textsOf(store, scope)) {
+  for await (const head of headsIn(store, scope)) {
     count += 1;
     if (count <= skip || left < 0) continue;
-    const line = showText(stored, scope);
+    const line = showHead(head, scope);
     left -= line.length + 1;
     if (left >= 0) lines.push(line);
   }
@@ -33,19 +33,18 @@ export async function listMasked({ store, session, maxChars }: McpContext, input
 const ROOM_FOR_WORDS = 300;
 
 /** Each once, also where two sessions hold it. */
-export async function* textsOf(store: McpContext['store'], { sessions }: Scope): AsyncGenerator<Stored> {
+async function* headsIn(store: McpContext['store'], { sessions }: Scope): AsyncGenerator<TextHead> {
   const seen = new Set<string>();
   for (const session of sessions) {
-    for await (const stored of store.list(session)) {
-      if (seen.has(stored.handle)) continue;
-      seen.add(stored.handle);
-      yield stored;
+    for await (const head of headsOf(store, session)) {
+      if (seen.has(head.handle)) continue;
+      seen.add(head.handle);
+      yield head;
     }
   }
 }
 
-function showText({ handle, text, refs }: Stored, scope: Scope): string {
-  const size = `${counted(countLines(text), 'line')}, ${counted(text.length, 'char')}`;
-  const first = quote(text.slice(0, 1000).trimStart().split('\n', 1)[0] ?? '');
+function showHead({ handle, lines, chars, first, refs }: TextHead, scope: Scope): string {
+  const size = `${counted(lines, 'line')}, ${counted(chars, 'char')}`;
   return `${handle} ${showRefs(refs, scope)}: ${size}: ${first}`;
 }

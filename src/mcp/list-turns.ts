@@ -1,9 +1,9 @@
 import { PalimpsestError } from '../errors.ts';
+import { openScope, type Scope } from '../store/access.ts';
 import type { Store, TurnRecord } from '../store/store.ts';
 import { headOf, quote } from '../text.ts';
 import { counted } from './counted.ts';
 import type { McpContext } from './create-mcp-server.ts';
-import { openScope, type Scope } from './scope.ts';
 
 export interface TurnsInput {
   readonly handle?: string | undefined;
@@ -14,7 +14,7 @@ export interface TurnsInput {
 
 /** The turns of the caller's own sessions, a line for each, or one turn with its texts. */
 export async function listTurns(context: McpContext, input: TurnsInput): Promise<string> {
-  const scope = await openScope(context.store, { handle: input.handle, pinned: context.session });
+  const scope = await openScope(context.store, context, input.handle);
   return input.turn === undefined
     ? showAll(context, scope, input)
     : showOne(context, scope, { ...input, turn: input.turn });

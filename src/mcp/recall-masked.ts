@@ -1,8 +1,8 @@
 import { PalimpsestError } from '../errors.ts';
+import { checkHandle } from '../store/access.ts';
 import { type Recalled, type RecallOptions, recall } from '../store/recall.ts';
 import { clipText, headOf, tailOf } from '../text.ts';
 import type { McpContext } from './create-mcp-server.ts';
-import { checkHandle } from './scope.ts';
 import { takeLines } from './take-lines.ts';
 
 export interface RecallInput {

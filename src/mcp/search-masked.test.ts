@@ -18,7 +18,7 @@ async function twoSessions() {
 const contextOf = (store: Store, session?: string): McpContext => ({
   store,
   maxChars: 2000,
-  ...(session === undefined ? {} : { session }),
+  ...(session === undefined ? { wholeStore: true } : { session }),
 });
 
 describe('searchMasked', () => {

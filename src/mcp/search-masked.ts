@@ -1,8 +1,8 @@
 import { PalimpsestError } from '../errors.ts';
+import { openScope, type Scope } from '../store/access.ts';
 import type { Match } from '../store/store.ts';
 import { clipText, headOf, tailOf } from '../text.ts';
 import type { McpContext } from './create-mcp-server.ts';
-import { openScope, type Scope } from './scope.ts';
 import { showRefs } from './show-refs.ts';
 
 export interface SearchInput {
@@ -17,7 +17,7 @@ export interface SearchInput {
 /** The lines that match in the caller's own sessions, grouped by the text in which they stand. */
 export async function searchMasked(context: McpContext, input: SearchInput): Promise<string> {
   const { query, limit = 50, skip = 0 } = input;
-  const scope = await openScope(context.store, { handle: input.handle, pinned: context.session });
+  const scope = await openScope(context.store, context, input.handle);
   // One more than is shown tells whether there are more.
   const found = await findMatches(context, { ...input, scope, most: skip + limit + 1 });
   const wanted = found.matches.slice(skip, skip + limit);

@@ -3,9 +3,12 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { localhostHostValidation, localhostOriginValidation, toNodeHandler } from '@modelcontextprotocol/node';
-import { createMcpHandler } from '@modelcontextprotocol/server';
+import { createMcpHandler, type McpServerFactory } from '@modelcontextprotocol/server';
 import { PalimpsestError } from '../errors.ts';
+import { recallLimits } from '../limits.ts';
+import { credentialOf } from '../store/access.ts';
 import { checkMcpOptions, createMcpServer, type McpOptions } from './create-mcp-server.ts';
+import { limitBatches } from './limit-batches.ts';
 
 /** Where an MCP server listens. */
 export interface HttpOptions {
@@ -30,8 +33,8 @@ export async function serveHttp(options: McpOptions, http: HttpOptions): Promise
   const { port, host = '127.0.0.1', token } = http;
   if (!isLoopback(host) && !token)
     throw new PalimpsestError('BAD_OPTION', `Expected a token, because ${host} can be reached from other machines`);
-  const handler = createMcpHandler(() => createMcpServer(options));
-  const handle = toNodeHandler(handler) as Handle;
+  const handler = createMcpHandler(serverFor(options, { hasAuthorization: !token }));
+  const handle = toNodeHandler(limitBatches(handler), { maxRequestBodySize: recallLimits.bodyBytes }) as Handle;
   const mayPass = createGuard({ host, token });
   const server = createServer((request, response) => {
     if (mayPass(request, response)) void handle(request, response);
@@ -46,6 +49,23 @@ export async function serveHttp(options: McpOptions, http: HttpOptions): Promise
       server.closeAllConnections();
       await closed;
     },
+  };
+}
+
+/**
+ * Makes the server for each request, which may carry the credential of its client. `hasAuthorization` is false where that header
+ * carries a token of the server itself.
+ */
+export function serverFor(
+  options: McpOptions,
+  { hasAuthorization }: { readonly hasAuthorization: boolean },
+): McpServerFactory {
+  return ({ requestInfo }) => {
+    const headers = Object.fromEntries(requestInfo?.headers ?? []);
+    return createMcpServer({
+      ...options,
+      credential: credentialOf(headers, { hasAuthorization }) ?? options.credential,
+    });
   };
 }
 

@@ -1,6 +1,6 @@
+import { refsInScope, type Scope } from '../store/access.ts';
 import type { Reference } from '../store/store.ts';
 import { quote } from '../text.ts';
-import { refsInScope, type Scope } from './scope.ts';
 
 /** `turn 12, read_file`, for each place in the caller's sessions where a text was hidden. */
 export function showRefs(refs: readonly Reference[], scope: Scope): string {

@@ -66,7 +66,7 @@ export class Copies<M> {
     let last: number | undefined;
     for (const edit of edits) {
       const place = replaceIn(this.#messages, format, segments, edit);
-      // The edits of one message stand together: it is noted once, with all of them.
+      // The edits of one message are next to each other: the message is noted once, with all of them.
       if (last !== undefined && place !== last) this.#seen.add(this.#messages[last]);
       last = place;
     }

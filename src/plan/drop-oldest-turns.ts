@@ -1,5 +1,5 @@
 import type { AnyFormat, FormatName } from '../message.ts';
-import { badOption, checkOptions, func, positive } from '../options.ts';
+import { checkOptions, func, positive } from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
 import { checkedCounter, formatRule, resolveFormat } from './fit.ts';
@@ -30,11 +30,9 @@ export interface Dropped<M> {
  * which begins with the first reply that calls a tool, stays.
  */
 export function dropOldestTurns<M>(messages: readonly M[], options: DropOptions): Dropped<M> {
-  checkOptions('dropOldestTurns', options, { maxTokens: positive, format: formatRule, counter: func });
+  checkOptions('dropOldestTurns', options, { maxTokens: positive, format: formatRule, counter: func }, ['maxTokens']);
   const { maxTokens, format } = options;
   const counter = checkedCounter(options.counter ?? countTokens);
-  if (maxTokens === undefined)
-    throw badOption('dropOldestTurns option maxTokens', 'a whole number of 1 or more', maxTokens);
   const ledger = Ledger.of(messages, resolveFormat<M>(messages, format), { counter });
   // Where only a notice is left of the loop, everything else is the conversation.
   const noLoop = ledger.notes.notice ? messages.length : 0;
@@ -43,9 +41,9 @@ export function dropOldestTurns<M>(messages: readonly M[], options: DropOptions)
   reduce(ledger, { max: maxTokens, measure: 'tokens', target: maxTokens, stages, window: 0, keepMessages });
   return {
     messages: ledger.sent(),
-    droppedCount: ledger.removedMessages,
+    droppedCount: ledger.totals.removedMessages,
     hidden: ledger.hidden,
-    tokens: { before: ledger.tokensBefore, after: ledger.tokens },
+    tokens: { before: ledger.totals.tokensBefore, after: ledger.tokens },
     withinBudget: ledger.tokens <= maxTokens,
   };
 }

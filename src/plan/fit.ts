@@ -3,12 +3,13 @@ import { PalimpsestError } from '../errors.ts';
 import { detectFormat, formatByName, isCertain } from '../formats/detect-format.ts';
 import type { AnyFormat, Format, FormatName, Plan } from '../message.ts';
 import { EMPTY_PLAN } from '../message.ts';
-import { anything, badOption, checkOptions, flag, func, oneOf, positive, rule, text } from '../options.ts';
+import { anything, badOption, checkOptions, count, flag, func, oneOf, positive, rule, text } from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
 import { defaultPolicy } from './default-policy.ts';
 import { keepCompiled } from './keep-compiled.ts';
 import type { Hidden } from './ledger/hidden.ts';
+import type { Ledger } from './ledger/ledger.ts';
 import { plannerFor } from './memory.ts';
 import { Planner } from './planner.ts';
 import { type EpochRecord, isSamePolicy, type Policy } from './policy.ts';
@@ -90,14 +91,13 @@ function isFacts(value: unknown): boolean {
 }
 
 function areEpochs(value: unknown): boolean {
-  const isCount = (count: unknown): boolean => Number.isInteger(count) && (count as number) >= 0;
   const isEpoch = (epoch: Partial<EpochRecord> | null): boolean =>
-    isCount(epoch?.turns) && isCount(epoch?.messages) && isCount(epoch?.before ?? 0);
+    count.check(epoch?.turns) && count.check(epoch?.messages) && count.check(epoch?.before ?? 0);
   return Array.isArray(value) && value.every(isEpoch);
 }
 
 function isTable(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && Object.values(value).every((v) => Number.isInteger(v) && v > 0);
+  return typeof value === 'object' && value !== null && Object.values(value).every(positive.check);
 }
 
 function isPolicy(value: unknown): boolean {
@@ -132,7 +132,7 @@ export function fitWith<M>(messages: readonly M[], options: FitOptions, summariz
 
 function fittedBy<M>(planner: Planner<M>, messages: readonly M[], options: FitOptions): FitResult<M> {
   const budget = budgetOf(options);
-  if (budget !== undefined && planner.tokens > budget) throw impossible(planner, budget);
+  if (budget !== undefined && planner.tokens > budget) throw impossible(planner.ledger, budget, 'maxTokens');
   const { plan, messages: fitted, hidden } = planner.result();
   const broken = planner.check(messages, fitted, plan);
   if (broken.length === 0) return { messages: fitted, plan, report: planner.report(), hidden };
@@ -161,6 +161,7 @@ function newPlanner<M>(format: Format<M>, options: FitOptions, { of, summarize }
   const { handleOf, recall = false, model } = options;
   const policy = policyOf(options);
   const counter = options.counter ? checkedCounter(options.counter) : countTokens;
+  const sizeOf = (name: 'system' | 'tools'): number => sizeOfValue(`${of} option ${name}`, options[name], counter);
   if (recall && !handleOf) throw badOption(`${of} option handleOf`, 'a function where recall is on', handleOf);
   return new Planner(format, {
     policy,
@@ -169,9 +170,9 @@ function newPlanner<M>(format: Format<M>, options: FitOptions, { of, summarize }
     model,
     maxTokens: budgetOf(options),
     epochs: options.facts?.epochs,
-    show: recall ? (hasRecallTool(options.tools) ? 'recall' : 'handle') : 'nothing',
+    show: showFor(recall, options.tools),
     keepSigned: options.boundThinking === 'keep',
-    overheadTokens: sizeBeside(of, 'system', options.system, counter) + sizeBeside(of, 'tools', options.tools, counter),
+    overheadTokens: sizeOf('system') + sizeOf('tools'),
     summarize,
   });
 }
@@ -252,29 +253,33 @@ function likelyFormat(messages: readonly unknown[]): FormatName | undefined {
   return roles.includes('system') || roles.includes('developer') ? name : 'anthropic';
 }
 
-function sizeBeside(of: string, name: 'system' | 'tools', value: unknown, counter: Counter): number {
+/** The size of a system prompt or of tools. The error for a value that cannot be written names the option. */
+export function sizeOfValue(option: string, value: unknown, counter: Counter): number {
   if (value === undefined || value === null) return 0;
-  return counter(typeof value === 'string' ? value : writeBeside(of, name, value));
+  return counter(typeof value === 'string' ? value : writeValue(option, value));
 }
 
-function writeBeside(of: string, name: 'system' | 'tools', value: unknown): string {
+function writeValue(option: string, value: unknown): string {
   try {
     return JSON.stringify(value) ?? '';
   } catch {
-    throw badOption(`${of} option ${name}`, 'a text or what can be written as JSON', value);
+    throw badOption(option, 'a text or what can be written as JSON', value);
   }
 }
 
-/** `recall` is written only where the model has a tool of that name. */
-export function hasRecallTool(tools: unknown): boolean {
+/** How handles are shown, if at all: behind the word `recall` only where the model has a tool of that name. */
+export const showFor = (recall: boolean, tools: unknown): 'nothing' | 'handle' | 'recall' =>
+  recall ? (hasRecallTool(tools) ? 'recall' : 'handle') : 'nothing';
+
+function hasRecallTool(tools: unknown): boolean {
   if (!Array.isArray(tools)) return typeof tools === 'object' && tools !== null && Object.hasOwn(tools, 'recall');
   const declared = tools.flatMap((tool) => tool?.functionDeclarations ?? tool?.function_declarations ?? [tool]);
   return declared.some((tool) => tool?.name === 'recall' || tool?.function?.name === 'recall');
 }
 
-function impossible<M>(planner: Planner<M>, budget: number): PalimpsestError {
-  const { ledger } = planner;
-  const { system, user, reasoning, action, observation } = ledger.after;
+/** The error for a history that is too large when all that may go has gone. */
+export function impossible<M>(ledger: Ledger<M>, budget: number, settings: string): PalimpsestError {
+  const { system, user, reasoning, action, observation } = ledger.totals.after;
   const kinds = system.tokens + user.tokens + reasoning.tokens + action.tokens + observation.tokens;
   const parts = [
     `system prompt, tools and notes ${system.tokens + ledger.overheadTokens}`,
@@ -286,7 +291,7 @@ function impossible<M>(planner: Planner<M>, budget: number): PalimpsestError {
   return new PalimpsestError(
     'BUDGET_IMPOSSIBLE',
     `Expected a history that can be cut to ${budget} tokens but ${ledger.tokens} cannot be cut (${parts.join(', ')}); ` +
-      'raise maxTokens, or shorten what only you can shorten',
+      `raise ${settings}, or shorten what only you can shorten`,
   );
 }
 

@@ -88,11 +88,12 @@ function repeat<M>(ledger: Ledger<M>, { drops, clips, splits }: CutStep): boolea
 
 function recordStep<M>(ledger: Ledger<M>, apply: () => void): CutStep | undefined {
   const { isSplit } = ledger;
-  const rows = ledger.rows.map(({ from, to }) => [from, to] as const);
+  const before = sentBy(ledger);
   const sizes = new Map(ledger.clipSizes);
   apply();
   const clips = [...ledger.clipSizes].filter(([segment, maxTokens]) => sizes.get(segment) !== maxTokens);
-  const drops = joined(rows.flatMap((row) => without(row, ledger.rows)));
+  const after = new Set(sentBy(ledger));
+  const drops = joined(before.filter((message) => !after.has(message)).map((message) => [message, message + 1]));
   const splits = ledger.isSplit && !isSplit;
   if (clips.length === 0 && drops.length === 0 && !splits) return undefined;
   return {
@@ -102,19 +103,11 @@ function recordStep<M>(ledger: Ledger<M>, apply: () => void): CutStep | undefine
   };
 }
 
-type Span = readonly [from: number, to: number];
+/** The messages that are sent, notes apart. */
+const sentBy = <M>({ rows }: Ledger<M>): number[] =>
+  rows.flatMap(({ from, to }) => Array.from({ length: to - from }, (_, i) => from + i));
 
-/** The parts of a span that no row covers any more. */
-function without([from, to]: Span, rows: readonly { readonly from: number; readonly to: number }[]): Span[] {
-  const parts: Span[] = [];
-  let next = from;
-  for (const row of rows) {
-    if (row.to <= next || row.from >= to) continue;
-    if (row.from > next) parts.push([next, row.from]);
-    next = Math.max(next, row.to);
-  }
-  return next < to ? [...parts, [next, to]] : parts;
-}
+type Span = readonly [from: number, to: number];
 
 /** Spans that touch become one. */
 function joined(spans: readonly Span[]): Span[] {

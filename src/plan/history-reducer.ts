@@ -1,12 +1,12 @@
 import { chat } from '../formats/chat.ts';
 import { detectFormat, formatByName, isCertain } from '../formats/detect-format.ts';
 import type { AnyFormat, ChatMessage, Format, FormatName } from '../message.ts';
-import { badOption, checkOptions, flag } from '../options.ts';
+import { checkOptions, defined, flag } from '../options.ts';
 import { formatRule, resolveFormat } from './fit.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { GRADUATED_RULES, graduatedBudget, graduatedStyle, MASK_OUTSIDE } from './policies/graduated.ts';
 import { reduce } from './reduce.ts';
-import { maskAll, outsideWindow, segmentsOf } from './stages/mask.ts';
+import { maskAll, segmentsOf } from './stages/mask.ts';
 import { type ReductionStage, type Stage, sizeOf } from './stages/stage.ts';
 import { summarizeNow } from './summary.ts';
 
@@ -44,6 +44,8 @@ export interface HistoryReductionResult<M = ChatMessage> {
   summaryProblem?: string;
 }
 
+const RULES = { enabled: flag, format: formatRule, ...GRADUATED_RULES };
+
 /** Mask, then summarise where that is enough, then truncate: the newest turns stay whole as long as they fit. */
 const STAGES: readonly Stage[] = [
   MASK_OUTSIDE,
@@ -63,30 +65,26 @@ export class HistoryReducer {
     messages: readonly M[],
     options: HistoryReducerOptions<M>,
   ): HistoryReductionResult<M> {
-    checkOptions('HistoryReducer', options, { enabled: flag, format: formatRule, ...GRADUATED_RULES });
-    if (options.maxInputChars === undefined)
-      throw badOption('HistoryReducer option maxInputChars', 'a whole number of 1 or more', undefined);
+    checkOptions('HistoryReducer', options, RULES, ['maxInputChars']);
     const graduated = graduatedBudget(options, STAGES);
     const summarize = options.summarize && summarizeNow('HistoryReducer', options.summarize as never);
     const budget = { ...graduated, target: graduated.max, summarize };
     const style = graduatedStyle(options.maxObservationChars);
     const ledger = Ledger.of(messages, formatOf(messages, options.format), { style });
     ledger.beginRequest();
-    const outside = (): number[] => segmentsOf(outsideWindow(ledger, budget.window));
-    const stage = options.enabled === false ? undefined : reduce(ledger, budget, { outside, inside: outside });
+    const stage = options.enabled === false ? undefined : reduce(ledger, budget);
     const problem = ledger.notes.summary === undefined ? undefined : ledger.summaryAuthor?.because;
     return {
       messages: ledger.sent(),
       reduced: stage !== undefined,
-      droppedCount: ledger.removedMessages,
+      droppedCount: ledger.totals.removedMessages,
       invariantStatus: stage === 'fallback' ? 'fallback' : 'ok',
       maskedCount: ledger.maskedCount,
       maskedChars: ledger.maskedChars,
-      ...(stage === undefined ? {} : { reductionStage: stage }),
       withinBudget: sizeOf(ledger, budget) <= budget.max,
-      beforeTokens: ledger.tokensBefore,
+      beforeTokens: ledger.totals.tokensBefore,
       afterTokens: ledger.tokens,
-      ...(problem === undefined ? {} : { summaryProblem: problem }),
+      ...defined({ reductionStage: stage, summaryProblem: problem }),
     };
   }
 }

@@ -10,7 +10,7 @@ interface Conversation<M> {
 /** By the first message, so that a conversation is forgotten with the caller's own list. */
 const conversations = new WeakMap<object, Conversation<unknown>>();
 
-/** What tells one planner from another: its options. */
+/** The options that distinguish one planner from another. */
 export interface PlannerKey<M> {
   readonly options: object;
   /** Values beside the messages that must not have changed either. */
@@ -30,7 +30,7 @@ export interface PlannerKey<M> {
 export function plannerFor<M>(messages: readonly M[], key: PlannerKey<M>): Planner<M> {
   const [first] = messages;
   const { isCold } = key;
-  // What a cold cache made it do, the history does not tell the next call.
+  // The history does not show the next call what was masked because of a cold cache.
   if (!isObject(first) || isCold) {
     const planner = key.create();
     planner.take(messages, { isCold });

@@ -1,6 +1,6 @@
 import { type Notice, readNotice, summaryHeader } from '../laws/idempotent.ts';
 
-/** What stands in the place of messages that were left out: a summary, a notice, or both. */
+/** Replaces messages that were left out: a summary, a notice, or both. */
 export interface Notes {
   readonly summary?: string;
   readonly notice?: Notice;

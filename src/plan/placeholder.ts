@@ -25,11 +25,11 @@ export type Placeholder = string | ((result: HiddenResult) => string);
 /** How a policy writes its placeholders where no handle is shown. */
 export interface PlaceholderStyle {
   write(result: HiddenResult): string;
-  /** What it writes is known again by law 7. A user's own is not; it keeps its wording, and its handle stands behind it. */
+  /** Law 7 recognises its placeholders. A user's own are not recognised: they keep their wording, followed by the handle. */
   readonly known?: boolean;
   /** The user's text, where it is always the same. */
   readonly literal?: string;
-  /** What must stay readable below the placeholder, in every style. */
+  /** Parts of the result that stay readable below the placeholder, in every style. */
   keep?(text: string): readonly string[];
 }
 
@@ -70,7 +70,7 @@ function linesOf({ text }: HiddenResult): string {
 
 const SUBJECT_KEYS = ['path', 'file_path', 'filePath', 'file', 'filename', 'command', 'cmd', 'query', 'pattern', 'url'];
 
-/** What a call was about: a path, a command, a query. */
+/** The subject of a call: a path, a command, a query. */
 export function subjectOf(args: string): string {
   if (!args.startsWith('{') || args.length > 100_000) return headOf(args, 240);
   let parsed: Record<string, unknown>;

@@ -5,13 +5,12 @@ import { Copies } from './copies.ts';
 import type { Hidden } from './ledger/hidden.ts';
 import { Ledger, type LedgerOptions } from './ledger/ledger.ts';
 import type { Result } from './ledger/result.ts';
-import { houseStyle } from './placeholder.ts';
-import type { EpochRecord, Policy, Reason, Step } from './policy.ts';
+import { DEFAULT_WINDOW, type EpochRecord, type Policy, type Reason, type Step } from './policy.ts';
 import { reduce } from './reduce.ts';
-import { createReport, type Decision, type Report, type Requirement } from './report.ts';
+import { createReport, type Decision, type Report } from './report.ts';
 import type { Snapshot } from './snapshot.ts';
 import { truncateArrival } from './stages/clip.ts';
-import { maskAll, outsideWindow, segmentsOf } from './stages/mask.ts';
+import { insideWindow, maskAll, outsideWindow } from './stages/mask.ts';
 import {
   type Budget,
   CLIP_NEWEST,
@@ -23,8 +22,6 @@ import {
 } from './stages/stage.ts';
 import { type SummaryBudget, summariseTurns } from './stages/summarise.ts';
 import { type Summarize, summarizeNow } from './summary.ts';
-
-const DEFAULT_WINDOW = 10;
 
 /** A budget masks first, inside the window too; a decision of the agent goes only when no old result is left to mask. */
 const STAGES: readonly Stage[] = [
@@ -47,7 +44,7 @@ export interface PlannerOptions extends Omit<LedgerOptions, 'style'> {
 
 /** What one call of `add` decided. */
 export interface Added {
-  /** Those that are new. What a message behind the last one takes back, only `plan` tells. */
+  /** The new edits. Only `plan` shows edits that a later message took back. */
   readonly edits: readonly Edit[];
   readonly report: Report;
 }
@@ -84,7 +81,7 @@ interface Progress {
 
 /**
  * Plans turn by turn: the fold of a policy over the requests that a conversation implies.
- * What is decided before a reply is final. What is decided for the request about to be sent is taken back
+ * A decision is final once its reply came. A decision about the request that is about to be sent is taken back
  * if more messages come before the reply, so that the plan is the one `fit` would make of the whole.
  */
 export class Planner<M> {
@@ -96,7 +93,7 @@ export class Planner<M> {
   readonly #model: string | undefined;
   readonly #epochs: readonly EpochRecord[];
   #progress: Progress;
-  /** Where the fold stood before the request about to be sent, if that one was decided already. */
+  /** The progress before the request about to be sent, if that one was decided already. */
   #undecided: Progress | undefined;
   #isLawful = false;
   #decision: { readonly plan: Plan; readonly hidden: readonly Hidden[] } | undefined;
@@ -109,10 +106,9 @@ export class Planner<M> {
   };
 
   constructor(format: Format<M>, options: PlannerOptions) {
-    const { policy, model, epochs, counter, handleOf, show, keepSigned, overheadTokens } = options;
-    const { style = houseStyle, toolUse, maxResultTokens } = policy;
-    const ledgerOptions = { counter, handleOf, show, keepSigned, overheadTokens, style, toolUse, maxResultTokens };
-    this.#ledger = new Ledger(format, ledgerOptions);
+    const { policy, model, epochs } = options;
+    const { style, toolUse, maxResultTokens } = policy;
+    this.#ledger = new Ledger(format, { ...options, style, toolUse, maxResultTokens });
     this.#copies = new Copies(this.#ledger);
     this.#epochs = epochs ?? [];
     this.#policy = policy;
@@ -178,7 +174,7 @@ export class Planner<M> {
     inside,
   }: Pick<EpochRecord, 'inside'> = {}): readonly { readonly segment: number; readonly gain: number }[] {
     if (this.#policy.ignoresThresholds) return [];
-    const results = this.#yielding(inside).flatMap((segment) => this.#ledger.resultAt(segment) ?? []);
+    const results = this.#candidates(inside).flatMap((segment) => this.#ledger.resultAt(segment) ?? []);
     const gains = results.map((result) => ({ segment: result.segment, gain: this.#ledger.gain(result) }));
     return gains.filter(({ gain }) => gain > 0).sort((a, b) => a.segment - b.segment);
   }
@@ -188,37 +184,29 @@ export class Planner<M> {
     return this.#ledger;
   }
 
-  /** What is answered again on the next call nobody may change. */
+  /** Frozen, since the next call answers the same object. */
   report(): Report {
     this.#report ??= freezeReport(this.#writeReport());
     return this.#report;
   }
 
   #writeReport(): Report {
+    const ledger = this.#ledger;
     const { epoch, previousTokens, stage, lastChange } = this.#progress;
-    const frontier = this.#ledger.observations[this.#ledger.frontier]?.original.message;
-    const requires = this.#requires();
-    const decision = toDecision(this.#decided);
-    const change = lastChange && toDecision(lastChange);
-    const withinBudget = this.#budgets.every((budget) => sizeOf(this.#ledger, budget) <= budget.max);
-    const record = this.#decided.isCold
-      ? { turns: this.#ledger.turns, messages: this.#ledger.messages.length }
-      : undefined;
-    const progress = {
-      decision,
+    const firstEdited = ledger.firstEdited ?? Number.POSITIVE_INFINITY;
+    return createReport(ledger, {
+      decision: toDecision(this.#decided),
       epoch,
       stage,
-      frontier,
       previousTokens,
-      requires,
-      withinBudget,
-      record,
-      lastChange: change,
-    };
-    return createReport(this.#ledger, progress);
+      requires: boundThinking(firstEdited, ledger.lastSigned, this.#model),
+      withinBudget: this.#budgets.every((budget) => sizeOf(ledger, budget) <= budget.max),
+      record: this.#decided.isCold ? { turns: ledger.turns, messages: ledger.messages.length } : undefined,
+      lastChange: lastChange && toDecision(lastChange),
+    });
   }
 
-  /** What is answered again on the next call nobody may change. Done last: frozen lists are walked more slowly. */
+  /** The next call answers the same objects: a caller must not change them. Done last: frozen lists are walked more slowly. */
   #freeze(): void {
     const { plan, hidden } = this.#decision ?? {};
     Object.freeze(plan?.edits);
@@ -257,7 +245,7 @@ export class Planner<M> {
     const forced = this.#force(taken);
     const masked = ledger.maskedCount - maskedCount;
     const cut = this.#cut();
-    // What is left may be for the policy to cut, as it would be if that were all it ever saw.
+    // The policy may cut what is left, as if it had never seen more.
     if (cut) this.#followPolicy(this.#policy.init());
     ledger.endRequest();
     this.#decided = { because: forced > 0 ? FORCED : because, masked, cut, isCold: because.act === 'cold-cache' };
@@ -282,8 +270,8 @@ export class Planner<M> {
   }
 
   /**
-   * Asks the policy and does what it says. Where turns went, it starts anew on what is left, as it would
-   * if that were all it ever saw, and is asked again.
+   * Asks the policy and does what it says. Where turns were left out, it starts again on what is left, as if
+   * it had never seen more.
    */
   #followPolicy(start: unknown): Step<unknown> {
     const ledger = this.#ledger;
@@ -304,7 +292,7 @@ export class Planner<M> {
     if (epochs.length === 0) return 0;
     const end = Math.max(...epochs.map(({ before = 0 }) => before));
     const inside = epochs.some((epoch) => epoch.inside) || undefined;
-    const segments = end === 0 ? [] : this.#yielding(inside).filter((segment) => segment < end);
+    const segments = end === 0 ? [] : this.#candidates(inside).filter((segment) => segment < end);
     return maskAll(this.#ledger, segments);
   }
 
@@ -321,10 +309,7 @@ export class Planner<M> {
   #cut(): Cut | undefined {
     let decision: Cut | undefined;
     for (const budget of this.#budgets) {
-      const stage = reduce(this.#ledger, budget, {
-        outside: () => this.#outside(),
-        inside: () => this.#inside(),
-      });
+      const stage = reduce(this.#ledger, budget, this.#policy);
       const size = sizeOf(this.#ledger, budget);
       const because = `the budget of ${budget.max} ${budget.measure} was exceeded`;
       if (stage) decision = { act: 'over-limit', because, stage, limit: budget.max, size };
@@ -333,26 +318,12 @@ export class Planner<M> {
   }
 
   /** The results that a forced epoch may mask: those outside the window, or those inside it too. */
-  #yielding(inside: true | undefined): readonly number[] {
-    if (!inside) return this.#outside();
-    const { lastRow } = this.#ledger;
-    return [...new Set([...this.#outside(), ...this.#inside()])].filter(
-      (segment) => this.#ledger.resultAt(segment)?.row !== lastRow,
-    );
-  }
-
-  #inside(): readonly number[] {
-    return this.#policy.inside?.(this.#ledger) ?? segmentsOf(this.#ledger.observations);
-  }
-
-  #outside(): readonly number[] {
+  #candidates(inside: true | undefined): readonly number[] {
     const ledger = this.#ledger;
-    if (this.#policy.outside) return this.#policy.outside(ledger);
-    return segmentsOf(outsideWindow(ledger, this.#policy.window ?? DEFAULT_WINDOW));
-  }
-
-  #requires(): readonly Requirement[] {
-    return boundThinking(this.#ledger.firstEdited() ?? Number.POSITIVE_INFINITY, this.#ledger.lastSigned, this.#model);
+    const outside = outsideWindow(ledger, this.#policy);
+    if (!inside) return outside;
+    const all = new Set([...outside, ...insideWindow(ledger, this.#policy)]);
+    return [...all].filter((segment) => ledger.resultAt(segment)?.row !== ledger.lastRow);
   }
 }
 

@@ -41,7 +41,7 @@ export interface RequestView {
   readonly frontier: number;
   /** How many older messages were left out before. */
   readonly omitted: number;
-  /** Grows when visible results become smaller, or may no longer be masked: sums over them must be made anew. */
+  /** Grows when visible results become smaller, or may no longer be masked: sums over them must be recomputed. */
   readonly revision: number;
   /** Whether the laws allow to mask this result, and its placeholder is smaller. */
   readonly maskable: (observation: Observation) => boolean;
@@ -51,7 +51,7 @@ export interface RequestView {
   readonly text: number;
   /** The same of one turn; turn 0 is what comes before the first reply. */
   textOf(turn: number): number;
-  /** The same of all that stands before a result. */
+  /** The same of everything before a result. */
   textBefore(observation: Observation): number;
   /** Whether the provider's cache is known to have died before this request. */
   readonly isCold: boolean;
@@ -83,6 +83,9 @@ export interface Step<S> {
   readonly summarize?: number;
   readonly because: Reason;
 }
+
+/** How many of the last turns a policy keeps whole that names no window. */
+export const DEFAULT_WINDOW = 10;
 
 /** Decides what to mask, as a fold over the requests of a conversation: no clock, no memory beside the state. */
 export interface Policy<S = unknown> {
@@ -208,12 +211,13 @@ export function createPolicy<S>(make: Make<S>): Policy {
   checkOptions(make.name, make.options, { ...COMMON_RULES, ...make.rules });
   // The caller may change his own; a policy that was made stays what it is.
   const options = copyOf(make.options);
-  const window = make.window ?? 10;
+  const window = make.window ?? DEFAULT_WINDOW;
   const byKind = options.windowByKind ?? make.windowByKind ?? false;
   const ages = agesOf(window, byKind);
   const isWaiting = byKind !== false && !make.isWindow;
   const eligible = eligibleResults({ minTokens: make.minTokens ?? 80, ...options }, isWaiting ? ages : undefined);
   const underPressure = eligibleResults({ ...options, minTokens: 0 });
+  const expired = eligibleResults({ ...options, minTokens: 0 }, ages);
   const own: Fold<S> = {
     init: () => make.init(),
     // Where results ripen at different times, what was passed over once is looked at again.
@@ -229,8 +233,8 @@ export function createPolicy<S>(make: Make<S>): Policy {
     ...(options.maxResultTokens === undefined ? {} : { maxResultTokens: options.maxResultTokens }),
     ...(byKind === false ? {} : { toolUse: toolUseOf(options.toolKinds) }),
     ...(options.removeTags ? withTags(own, options.removeTags) : own),
-    outside: (request) => make.outside?.(request, underPressure) ?? ripeResults(request, ages, underPressure),
-    inside: (request) => eligibleBefore(request.observations.length, request, underPressure),
+    outside: (request) => make.outside?.(request, underPressure) ?? allEligible(request, expired),
+    inside: (request) => allEligible(request, underPressure),
   };
   const key = make.isNamed === false ? undefined : keyOf(make.name, options);
   if (key !== undefined) keys.set(policy, key);
@@ -298,7 +302,7 @@ function eligibleResults(options: CommonOptions, ages?: Ages): Eligible {
   const [keepTags, removeTags] = [setOf(options.keepTags), setOf(options.removeTags)];
   return (observation, request) => {
     if (observation.masked || observation.tokens <= minTokens) return false;
-    // Those go by their tag, whatever the policy decides.
+    // `withTags` masks these.
     if (removeTags && observation.tags.some((tag) => removeTags.has(tag))) return false;
     if (keepErrors && observation.isError) return false;
     if (keepTools?.has(observation.tool ?? '') || (onlyTools && !onlyTools.has(observation.tool ?? ''))) return false;
@@ -315,16 +319,10 @@ function taggedSince(seen: number, request: RequestView, tags: readonly string[]
   return fresh.filter((o) => o.tags.some((tag) => tags.includes(tag))).map((o) => o.segment);
 }
 
-function ripeResults(request: RequestView, ages: Ages, eligible: Eligible): number[] {
-  const mask: number[] = [];
-  for (let i = request.frontier; i < request.observations.length; i++) {
-    const observation = request.observations[i] as Observation;
-    if (isRipe(observation, request, ages) && eligible(observation, request)) mask.push(observation.segment);
-  }
-  return mask;
-}
+const allEligible = (request: RequestView, eligible: Eligible): number[] =>
+  eligibleBefore(request.observations.length, request, eligible);
 
-/** What could go of the results before an index. */
+/** The results before an index that may be masked. */
 export function eligibleBefore(end: number, request: RequestView, eligible: Eligible): number[] {
   const mask: number[] = [];
   for (let i = request.frontier; i < end; i++) {
@@ -368,7 +366,7 @@ function plainWindowOf(window: number, turnOf: (request: RequestView) => number)
   };
 }
 
-/** Most requests mask nothing: they share this list, to which nobody may add. */
+/** Most requests mask nothing: they share this frozen list. */
 const NO_MASK: number[] = [];
 Object.freeze(NO_MASK);
 

@@ -1,8 +1,10 @@
 import {
+  amount,
   anything,
   badOption,
   checkOptions,
   count,
+  defined,
   given,
   nearest,
   positive,
@@ -79,22 +81,18 @@ export function toPrices(of: string, prices: unknown): Prices {
   if (typeof prices === 'string') return named(of, prices);
   if (typeof prices !== 'object' || prices === null)
     throw badOption(`${of} option prices`, 'a price list or its name', prices);
-  checkOptions(`${of} prices`, prices, RULES);
-  const own = Object.fromEntries(Object.entries(prices).filter(([, value]) => value !== undefined));
-  for (const name of ['read', 'write'])
-    if (own[name] === undefined) throw badOption(`${of} prices option ${name}`, price.expected, undefined);
-  return { ...OWN, ...(own as OwnPrices), lookup: toLookup(`${of} prices lookup`, own.lookup ?? ANY) };
+  checkOptions(`${of} prices`, prices, RULES, ['read', 'write']);
+  const own = defined(prices) as OwnPrices;
+  return { ...OWN, ...own, lookup: toLookup(`${of} prices lookup`, own.lookup ?? ANY) };
 }
 
 function toLookup(of: string, lookup: CacheLookup): CacheLookup {
   const { kind } = given(of, lookup);
   const [field, expected] = FIELDS.get(kind) ?? [];
   if (!field || !expected) throw badOption(`${of} option kind`, `one of '${[...FIELDS.keys()].join("', '")}'`, kind);
-  checkOptions(of, lookup, { kind: anything, [field]: expected });
-  const value = Object.entries(lookup).find(([name]) => name === field)?.[1];
-  if (value === undefined) throw badOption(`${of} option ${field}`, expected.expected, undefined);
+  checkOptions(of, lookup, { kind: anything, [field]: expected }, [field]);
   // In one order: a gateway compares prices with those it recorded.
-  return { kind, [field]: value } as CacheLookup;
+  return { kind, [field]: (lookup as Readonly<Record<string, unknown>>)[field] } as CacheLookup;
 }
 
 /** The field of each kind. */
@@ -111,12 +109,10 @@ function named(of: string, name: string): Prices {
   throw badOption(`${of} option prices`, expected, name);
 }
 
-const price = rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0 && Number.isFinite(v));
-
 const RULES = {
   name: text,
-  read: price,
-  write: price,
+  read: amount,
+  write: amount,
   lifeMs: rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0),
   leastTokens: count,
   lookup: anything,

@@ -1,24 +1,26 @@
 import type { Ledger } from './ledger/ledger.ts';
 import { clip } from './stages/clip.ts';
 import { drop } from './stages/drop.ts';
-import { mask } from './stages/mask.ts';
-import { type Budget, type ReductionStage, type Stage, sizeOf, type Yielding } from './stages/stage.ts';
+import { type MaskCandidates, mask } from './stages/mask.ts';
+import { type Budget, type ReductionStage, type Stage, sizeOf } from './stages/stage.ts';
 import { summarise } from './stages/summarise.ts';
 
-const NOTHING: Yielding = { outside: () => [], inside: () => [] };
-
 /** Brings a history below its budget. Returns how far it had to go; undefined where it fits already. */
-export function reduce<M>(ledger: Ledger<M>, budget: Budget, yielding = NOTHING): ReductionStage | undefined {
+export function reduce<M>(
+  ledger: Ledger<M>,
+  budget: Budget,
+  candidates: MaskCandidates = budget,
+): ReductionStage | undefined {
   let reached: ReductionStage | undefined;
   if (sizeOf(ledger, budget) <= budget.max) return reached;
   for (const [i, stage] of budget.stages.entries()) {
     if (sizeOf(ledger, budget) <= limitOf(stage, budget)) continue;
-    apply(ledger, stage, budget, yielding);
+    apply(ledger, stage, budget, candidates);
     reached = reachOf(stage);
     const isStillTooLarge = stage.kind === 'summarise' && stage.onlyIfEnough && sizeOf(ledger, budget) > budget.max;
     if (!isStillTooLarge) continue;
     ledger.undoRequest();
-    for (const earlier of budget.stages.slice(0, i)) apply(ledger, earlier, budget, yielding);
+    for (const earlier of budget.stages.slice(0, i)) apply(ledger, earlier, budget, candidates);
   }
   return reached;
 }
@@ -27,8 +29,8 @@ export function reduce<M>(ledger: Ledger<M>, budget: Budget, yielding = NOTHING)
 const limitOf = (stage: Stage, { max, target }: Budget): number =>
   stage.kind === 'mask' && stage.which === 'inside' ? target : max;
 
-function apply<M>(ledger: Ledger<M>, stage: Stage, budget: Budget, yielding: Yielding): void {
-  if (stage.kind === 'mask') mask(ledger, stage, budget, yielding);
+function apply<M>(ledger: Ledger<M>, stage: Stage, budget: Budget, candidates: MaskCandidates): void {
+  if (stage.kind === 'mask') mask(ledger, stage, budget, candidates);
   else if (stage.kind === 'summarise') summarise(ledger, stage, budget);
   else if (stage.kind === 'drop') drop(ledger, stage, budget);
   else clip(ledger, stage, budget);

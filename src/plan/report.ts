@@ -51,12 +51,11 @@ export interface Report {
   readonly lastChange?: Decision;
 }
 
-/** What only the fold over the requests knows. */
+/** Facts that only the fold over the requests knows. */
 export interface Progress {
   readonly decision: Decision;
   readonly epoch: number;
   readonly stage: ReductionStage | undefined;
-  readonly frontier: number | undefined;
   /** The size of the request before this one. */
   readonly previousTokens: number;
   readonly requires: readonly Requirement[];
@@ -66,7 +65,7 @@ export interface Progress {
 }
 
 export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
-  const { before, after } = ledger;
+  const { before, after, tokensBefore, replaced, removedMessages } = ledger.totals;
   const both = (kind: Kind) => ({ before: { ...before[kind] }, after: { ...after[kind] } });
   const byKind = {
     system: both('system'),
@@ -78,15 +77,16 @@ export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
   const chars = (sizes: Readonly<Record<Kind, Sizes>>): number =>
     sizes.system.chars + sizes.user.chars + sizes.reasoning.chars + sizes.action.chars + sizes.observation.chars;
   const change = ledger.firstChange();
+  const frontier = ledger.observations[ledger.frontier]?.original.message;
   const report: WritableReport = {
-    tokens: { before: ledger.tokensBefore, after: ledger.tokens },
+    tokens: { before: tokensBefore, after: ledger.tokens },
     chars: { before: chars(before), after: chars(after) },
     byKind,
     edits: {
-      mask: ledger.replaced.mask,
-      clip: ledger.replaced.truncate + ledger.replaced.clip,
-      drop: ledger.removedMessages,
-      insert: ledger.insertedNotes,
+      mask: replaced.mask,
+      clip: replaced.truncate + replaced.clip,
+      drop: removedMessages,
+      insert: ledger.headNotes.inserted,
     },
     maskedCount: ledger.maskedCount,
     maskedChars: ledger.maskedChars,
@@ -100,7 +100,7 @@ export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
   if (progress.stage !== undefined) report.reductionStage = progress.stage;
   if (ledger.summaryAuthor && ledger.notes.summary !== undefined) report.summary = ledger.summaryAuthor;
   if (progress.record) report.record = progress.record;
-  if (progress.frontier !== undefined) report.frontier = progress.frontier;
+  if (frontier !== undefined) report.frontier = frontier;
   if (change === undefined && progress.lastChange) report.lastChange = progress.lastChange;
   return report;
 }

@@ -4,7 +4,7 @@ import { KINDS, type ToolKind } from './tool-kind.ts';
 /** The share of the window after which the results of a kind may go. */
 export type KindShares = Readonly<Partial<Record<ToolKind, number>>>;
 
-/** What an edit or a shell answers is quoted again far less than what a read shows. */
+/** Results of edits and shells are quoted again far less than those of reads. */
 export const KIND_SHARES: Required<KindShares> = { read: 1, search: 2 / 3, shell: 1 / 3, edit: 1 / 5, other: 1 };
 
 /** After how many turns a result may go, by its kind; the same for all where kinds make no difference. */
@@ -55,7 +55,7 @@ export function ripen(
     for (; next[kind] < observations.length; next[kind]++) {
       const observation = observations[next[kind]] as Observation;
       if (turns - observation.turn < ages[kind]) break;
-      // What a newer read covers by now is told with that one.
+      // A covered result is listed with the read that covers it.
       const isCovered = observation.coveredBy !== undefined && observation.coveredBy.turn <= turns;
       if (observation.kind === kind && !isCovered) fresh.push(observation);
     }

@@ -66,35 +66,35 @@ export function failedBy(error: unknown): Failed {
 
 interface NextSummary {
   readonly earlier: string | undefined;
-  readonly told: Told;
+  readonly facts: SummaryFacts;
   readonly maxChars: number;
   /** As the summary shows it: ` · recall p_…`, or nothing. */
   readonly handle: string;
-  readonly summarize: () => string | Failed | undefined;
+  /** The answer of the caller's function. */
+  readonly written: ReturnType<Summarize>;
 }
 
 /** The next summary: the caller's where it wrote one, or else that of the rules, which continues the earlier one. */
-export function writeNextSummary({ earlier, told, maxChars: most, handle, summarize }: NextSummary): {
+export function writeNextSummary({ earlier, facts, maxChars: most, handle, written }: NextSummary): {
   readonly summary: string;
   readonly author: SummaryAuthor;
 } {
   // A shorter one would not be recognised when it comes back.
   const maxChars = Math.max(most, summaryHeader.length + handle.length + 3);
-  const written = summarize();
   if (typeof written === 'string')
     return { summary: clipText(`${summaryHeader}${handle}\n${written}`, maxChars), author: { by: 'model' } };
   const author: SummaryAuthor = written ? { by: 'rules', because: written.failed } : { by: 'rules' };
-  return { summary: writeByRules(earlier, told, { maxChars, handle }), author };
+  return { summary: writeByRules(earlier, facts, { maxChars, handle }), author };
 }
 
-function writeByRules(earlier: string | undefined, told: Told, options: WriteOptions): string {
+function writeByRules(earlier: string | undefined, facts: SummaryFacts, options: WriteOptions): string {
   const known = earlier === undefined ? undefined : readSummary(earlier);
-  if (earlier === undefined || known) return writeSummary(continueSummary(known, told), options);
+  if (earlier === undefined || known) return writeSummary(continueSummary(known, facts), options);
   // A model wrote the earlier one: its words stay, and take half of the room.
   const [, ...lines] = earlier.split('\n');
   const words = lines.filter((text) => !FIELD.test(text)).join('\n');
   const covered = Number(/^- Covers: (\d+) /m.exec(earlier)?.[1] ?? 0);
-  const summary = continueSummary(undefined, { ...told, messages: told.messages + covered });
+  const summary = continueSummary(undefined, { ...facts, messages: facts.messages + covered });
   const least = summaryHeader.length + (options.handle?.length ?? 0) + 3;
   const own = writeSummary(summary, { ...options, maxChars: Math.max(least, options.maxChars / 2) });
   const [header = '', ...fields] = own.split('\n');
@@ -106,7 +106,7 @@ function writeByRules(earlier: string | undefined, told: Told, options: WriteOpt
 const FIELD = /^- (?:Covers|Objective|Unresolved tasks|Key tool outcomes|Current constraints): /;
 
 /** The parts of a summary. It can be read back from its own text, so that one may continue another. */
-export interface Summary extends Omit<Told, 'outcomes'> {
+export interface Summary extends Omit<SummaryFacts, 'outcomes'> {
   readonly outcomes: readonly string[];
   readonly failures: readonly Failure[];
 }
@@ -116,14 +116,14 @@ interface Failure {
   readonly count: number;
 }
 
-/** One tool result, told in a line. */
+/** One tool result in a line. */
 export interface Outcome {
   readonly line: string;
   readonly failed: boolean;
 }
 
 /** The facts that a summary states about some messages. */
-export interface Told {
+export interface SummaryFacts {
   readonly objective: string;
   readonly messages: number;
   readonly unresolved: readonly string[];
@@ -132,25 +132,25 @@ export interface Told {
 }
 
 /** Continues an earlier summary with what is left out now. Deterministic: no model, no clock. */
-export function continueSummary(earlier: Summary | undefined, told: Told): Summary {
+export function continueSummary(earlier: Summary | undefined, facts: SummaryFacts): Summary {
+  const successes = facts.outcomes.filter(({ failed }) => !failed).map((outcome) => outcome.line);
   return {
-    objective: earlier?.objective ?? line(told.objective, 220),
-    messages: (earlier?.messages ?? 0) + told.messages,
-    unresolved: latest([...(earlier?.unresolved ?? []), ...told.unresolved.map((text) => line(text, 120))], 6),
-    outcomes: latest(
-      [...(earlier?.outcomes ?? []), ...told.outcomes.filter((o) => !o.failed).map((o) => line(o.line, 120))],
-      6,
-    ),
-    failures: countFailures(earlier?.failures ?? [], told.outcomes).slice(-6),
-    constraints: latest([...(earlier?.constraints ?? []), ...told.constraints.map((text) => line(text, 120))], 8),
+    objective: earlier?.objective ?? line(facts.objective, 220),
+    messages: (earlier?.messages ?? 0) + facts.messages,
+    unresolved: latest(6, earlier?.unresolved, facts.unresolved),
+    outcomes: latest(6, earlier?.outcomes, successes),
+    failures: countFailures(earlier?.failures ?? [], facts.outcomes).slice(-6),
+    constraints: latest(8, earlier?.constraints, facts.constraints),
   };
 }
 
 /** One line without semicolons: they separate items. */
 const line = (text: string, max: number): string => quote(text, max).replaceAll(';', ',').replaceAll('×', 'x');
 
-const latest = (lines: readonly string[], max: number): string[] =>
-  [...new Set(lines.filter((text) => text !== '').reverse())].slice(0, max).reverse();
+function latest(max: number, earlier: readonly string[] = [], added: readonly string[]): string[] {
+  const lines = [...earlier, ...added.map((text) => line(text, 120))].filter((text) => text !== '');
+  return [...new Set(lines.reverse())].slice(0, max).reverse();
+}
 
 /** Repeated failures are kept as such: a summary that smooths them over makes agents try again. */
 function countFailures(earlier: readonly Failure[], outcomes: readonly Outcome[]): Failure[] {
@@ -172,7 +172,7 @@ function errorClass(text: string): string {
 
 interface WriteOptions {
   readonly maxChars: number;
-  /** Of what it stands for: ` · recall p_…`, or nothing. */
+  /** As the summary shows it: ` · recall p_…`, or nothing. */
   readonly handle?: string;
 }
 
@@ -203,13 +203,10 @@ function render(summary: Summary, handle: string): string {
 }
 
 function shorten(summary: Summary): Summary | undefined {
-  if (summary.outcomes.length > 0) return { ...summary, outcomes: summary.outcomes.slice(1) };
-  if (summary.failures.length > 0) return { ...summary, failures: summary.failures.slice(1) };
-  if (summary.constraints.length > 0) return { ...summary, constraints: summary.constraints.slice(1) };
-  if (summary.unresolved.length > 0) return { ...summary, unresolved: summary.unresolved.slice(1) };
-  if (summary.objective.length > 0)
-    return { ...summary, objective: clipText(summary.objective, summary.objective.length - 20) };
-  return undefined;
+  for (const name of ['outcomes', 'failures', 'constraints', 'unresolved'] as const)
+    if (summary[name].length > 0) return { ...summary, [name]: summary[name].slice(1) };
+  const { objective } = summary;
+  return objective === '' ? undefined : { ...summary, objective: clipText(objective, objective.length - 20) };
 }
 
 const SHAPE = new RegExp(
@@ -221,13 +218,13 @@ const SHAPE = new RegExp(
 export function readSummary(text: string): Summary | undefined {
   const [, messages, objective, unresolved, outcomes, constraints] = SHAPE.exec(text) ?? [];
   if (messages === undefined) return undefined;
-  const told = listOf(outcomes, 'No tool outcomes captured.');
+  const lines = listOf(outcomes, 'No tool outcomes captured.');
   return {
     messages: Number(messages),
     objective: objective === 'Not specified.' ? '' : (objective ?? ''),
     unresolved: listOf(unresolved, 'None captured.'),
-    outcomes: told.filter((item) => !FAILURE.test(item)),
-    failures: told.flatMap((item) => {
+    outcomes: lines.filter((item) => !FAILURE.test(item)),
+    failures: lines.flatMap((item) => {
       const [, last, count] = FAILURE.exec(item) ?? [];
       return last === undefined ? [] : [{ last, count: Number(count) }];
     }),

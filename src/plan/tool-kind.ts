@@ -37,7 +37,7 @@ const SHELL: ToolUse = { kind: 'shell' };
 const SEARCH: ToolUse = { kind: 'search' };
 const readOf = (read: LineRange | undefined): ToolUse => (read ? { kind: 'read', read } : { kind: 'read' });
 
-// What the name of a tool says.
+// The name of a tool.
 
 /** The names of tools and of their arguments are few, and come thousands of times. */
 function remembered<T>(read: (name: string) => T): (name: string) => T {
@@ -114,7 +114,7 @@ function isShell(said: readonly string[]): boolean {
   return isRun ? said.length === 1 || said.some((word) => RUN_OBJECTS.has(word)) : said.join() === 'command';
 }
 
-// What its arguments say.
+// The arguments of a call.
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -214,7 +214,7 @@ function directoryIn(fields: Fields): string {
   return typeof directory === 'string' ? directory : '';
 }
 
-// What a shell command does.
+// Shell commands.
 
 const READERS = words('cat nl head tail less more bat sed awk open goto scroll_down scroll_up get-content');
 const SEARCHERS = words(
@@ -222,7 +222,7 @@ const SEARCHERS = words(
     'select-string get-childitem findstr',
 );
 const WRITERS = words('edit create insert patch tee apply_patch git-apply truncate set-content add-content out-file');
-/** What a command is for, it says at its beginning. */
+/** The beginning of a command tells its purpose. */
 const LONGEST_COMMAND = 4000;
 
 /** They say where to work, or nothing that is worth keeping. */
@@ -230,7 +230,7 @@ const PRELIMINARIES = words('cd pushd export source . set pwd true : echo printf
 
 const MOVERS = words('cd pushd popd set-location');
 
-/** What a command is for is what its first program is for, those apart that only prepare. */
+/** The purpose of a command is that of its first program which does more than prepare. */
 function readCommand(command: string, directory: string): ToolUse {
   const commands = simpleCommands(command.slice(0, LONGEST_COMMAND));
   let here = directory;
@@ -252,7 +252,7 @@ function readCommand(command: string, directory: string): ToolUse {
 
 interface SimpleCommand {
   readonly text: string;
-  /** What stands between it and the next. */
+  /** The operator between it and the next. */
   readonly joiner: string;
 }
 

@@ -39,7 +39,7 @@ export const isTruncated = (text: string): boolean => text.includes('[truncated:
 
 type Assemble = (text: string, length: number) => string;
 
-/** Where the indicator does not fit either, the cut stands without one. */
+/** Where the indicator does not fit either, the cut has none. */
 function withIndicator(strategy: 'head' | 'tail' | 'both', indicator: string): Assemble {
   const gap = indicator === '' ? '' : '\n\n';
   if (strategy === 'head') return (text, length) => `${headOf(text, length)}${gap}${indicator}`;

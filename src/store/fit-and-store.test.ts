@@ -61,6 +61,36 @@ describe('fitAndStore', () => {
     for (const { handle } of hidden) expect(await store.get(handle)).toBeDefined();
   });
 
+  it('stores again what was deleted, so that what it shows can be recalled', async () => {
+    const path = mkdtempSync(join(tmpdir(), 'palimpsest-fit-'));
+    for (const store of [createMemoryStore(), await openStore({ path })]) {
+      const options = { store, session: 'one', policy };
+      const { hidden } = await fitAndStore(history(10), options);
+      await store.delete('one');
+      expect(await store.get(hidden[0]?.handle ?? '')).toBe(undefined);
+      const { hidden: again } = await fitAndStore(history(10), options);
+      expect(again).toHaveLength(7);
+      for (const { handle, text } of again) expect((await store.get(handle))?.text).toBe(text);
+      expect((await store.stats()).turns).toBe(11);
+      await store.close();
+    }
+    rmSync(path, { recursive: true });
+  });
+
+  it('keeps a session in use that shows only what was stored long ago', async () => {
+    const clock = { now: 0 };
+    const store = createMemoryStore({ now: () => clock.now });
+    const options = { store, session: 'live', policy, recordTurns: false };
+    const { hidden } = await fitAndStore(history(10), options);
+    await store.put('idle', { session: 'idle' });
+    for (let day = 0; day < 40; day++) {
+      clock.now += 86_400_000;
+      await fitAndStore(history(10), options);
+    }
+    expect(await store.prune({ maxAgeMs: 30 * 86_400_000 })).toMatchObject({ sessions: 1, texts: 1 });
+    for (const { handle, text } of hidden) expect((await store.get(handle))?.text).toBe(text);
+  });
+
   it.each([[{}], [{ store: {} }], [{ store: createMemoryStore(), session: '../x' }]])(
     'refuses options such as %j',
     async (options) => {

@@ -12,7 +12,7 @@ import { isTurnStore, type TurnStore, TurnWriter } from './turn-writer.ts';
 /** Options of `fitAndStore`: those of `fit`, and where to keep what is hidden. */
 export interface FitAndStoreOptions extends Omit<FitOptions, 'handleOf' | 'recall'> {
   /** Turns are recorded where it has `putTurns` and `turns`, as every store of ours does. */
-  readonly store: Pick<Store, 'putMany'> & Partial<TurnStore & NoteStore>;
+  readonly store: Pick<Store, 'putMany'> & Partial<TurnStore & NoteStore & Pick<Store, 'touch' | 'deletions'>>;
   /** The conversation, so that its texts can be listed, searched and deleted together. */
   readonly session?: string;
   /**
@@ -37,6 +37,7 @@ export async function fitAndStore<M>(messages: readonly M[], options: FitAndStor
   const recorded = recordedOf(options);
   checkSummaryOptions(options);
   const known = knownTo(store, session ?? '');
+  forgetDeleted(known, await store.deletions?.());
   const fitOptions = { ...rest, handleOf, recall: true };
   const writer = (summarize ?? rest.policy?.summarize) as AsyncSummaryWriter<M> | undefined;
   const fitted = writer
@@ -52,6 +53,8 @@ export async function fitAndStore<M>(messages: readonly M[], options: FitAndStor
   if (fresh.length > 0)
     await store.putMany(fresh.map((hidden) => ({ text: hidden.text, about: aboutOf(hidden, session) })));
   for (const { handle } of fresh) known.handles.add(handle);
+  // What is shown as a placeholder is in use, also where nothing of it is new.
+  if (fresh.length === 0 && fitted.hidden.length > 0 && session !== undefined) await store.touch?.(session);
   // Only now: a record that names a handle replaces one that holds the text.
   if (recorded) {
     known.turns ??= new TurnWriter(recorded.store, recorded.session);
@@ -103,7 +106,18 @@ function aboutOf({ turn, tool }: Hidden, session: string | undefined) {
 interface Known {
   readonly handles: Set<string>;
   readonly summaries: SummaryLog;
-  turns?: TurnWriter;
+  turns?: TurnWriter | undefined;
+  /** Those of the store when it acknowledged. */
+  deletions?: number | undefined;
+}
+
+/** Something was deleted, by this or another process: it is put again, since this call carries the originals. */
+function forgetDeleted(known: Known, deletions: number | undefined): void {
+  if (known.deletions !== deletions) {
+    known.handles.clear();
+    known.turns = undefined;
+  }
+  known.deletions = deletions;
 }
 
 const acknowledged = new WeakMap<object, Map<string, Known>>();

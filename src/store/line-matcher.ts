@@ -1,8 +1,7 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
+import { spawn } from 'node:child_process';
 import { PalimpsestError } from '../errors.ts';
 import { searchLimits } from '../limits.ts';
-import { lineAt, lineStarts } from './lines.ts';
+import { Lines } from './lines.ts';
 
 export interface Pattern {
   readonly query: string;
@@ -19,13 +18,12 @@ export interface MatchedLines {
 /** Says which lines match a pattern, in bounded time. */
 export interface LineMatcher {
   match(texts: readonly string[]): Promise<MatchedLines>;
-  close(): Promise<void>;
 }
 
-/** A plain text is looked for here. A pattern, which may take for ever, in a worker that can be ended. */
+/** A plain text is looked for here. A pattern, which may take for ever, in a process that can be killed. */
 export function createLineMatcher({ query, regex, ignoreCase }: Pattern): LineMatcher {
   if (!regex && !ignoreCase) return new TextMatcher(query);
-  return new WorkerMatcher(compile(regex ? query : escapePattern(query), ignoreCase ? 'i' : ''));
+  return new PatternMatcher(compile(regex ? query : escapePattern(query), ignoreCase ? 'i' : ''));
 }
 
 /** What is valid as Unicode is taken as such; a model's `\-` or `\_` is not, and means what it always meant. */
@@ -66,94 +64,204 @@ class TextMatcher implements LineMatcher {
 
   #linesOf(text: string): number[] {
     if (!text.includes(this.#query)) return [];
-    const starts = lineStarts(text);
-    return [...starts.keys()].filter((line) => lineAt(text, starts, line).includes(this.#query));
+    const found: number[] = [];
+    const lines = new Lines(text);
+    for (let line = 0; line < lines.count; line++) if (lines.at(line).includes(this.#query)) found.push(line);
+    return found;
   }
-
-  async close(): Promise<void> {}
 }
 
-class WorkerMatcher implements LineMatcher {
+class PatternMatcher implements LineMatcher {
   readonly #pattern: RegExp;
-  #worker: Worker | undefined;
   #leftMs: number = searchLimits.totalMs;
+  #hasStarted = false;
 
   constructor(pattern: RegExp) {
     this.#pattern = pattern;
   }
 
   async match(texts: readonly string[]): Promise<MatchedLines> {
-    const worker = await this.#start();
-    const counts = texts.map((text) => lineStarts(text).length);
-    const total = counts.reduce((sum, count) => sum + count, 0);
-    // A byte for each line, and one for the end: whatever happens to the worker, what it found stands here.
-    const found = new Uint8Array(new SharedArrayBuffer(total + 1));
-    const startMs = performance.now();
-    worker.ref();
-    worker.postMessage({ texts, found });
-    await this.#answer(worker);
-    worker.unref();
-    this.#leftMs -= performance.now() - startMs;
-    const timedOut = found[total] === 0;
-    if (timedOut) await this.close();
-    return { lines: toLines(found, counts), timedOut };
-  }
-
-  async #start(): Promise<Worker> {
-    if (this.#worker) return this.#worker;
     const { source, flags } = this.#pattern;
-    const worker = new Worker(PROGRAM, { eval: true, execArgv: [], env: {}, workerData: { source, flags } });
-    this.#worker = worker;
-    // It may fail when nobody waits for it any more.
-    worker.on('error', () => {});
-    await once(worker, 'online');
-    return worker;
-  }
-
-  /** Resolves when the worker answers or its time is over. */
-  async #answer(worker: Worker): Promise<void> {
-    const timer = new AbortController();
-    const timeout = setTimeout(() => timer.abort(), Math.min(searchLimits.batchMs, Math.max(0, this.#leftMs)));
-    try {
-      await once(worker, 'message', { signal: timer.signal });
-    } catch (cause) {
-      if (!timer.signal.aborted) throw badPattern(this.#pattern.source, cause);
-    } finally {
-      clearTimeout(timeout);
-    }
-  }
-
-  async close(): Promise<void> {
-    await this.#worker?.terminate();
-    this.#worker = undefined;
+    const lines = texts.map((): number[] => []);
+    // Between two batches a searcher serves others. A search that has begun is not refused then.
+    const searcher = await searchers.take({ mustWait: this.#hasStarted });
+    this.#hasStarted = true;
+    const startMs = performance.now();
+    const job = { source, flags, texts };
+    const ended = await searcher.run(job, {
+      mostMs: Math.min(searchLimits.batchMs, this.#leftMs),
+      onFound: ([text, line]) => lines[text]?.push(line),
+    });
+    this.#leftMs = Math.max(0, this.#leftMs - (performance.now() - startMs));
+    searchers.giveBack(searcher);
+    if (ended === 'failed') throw badPattern(source, undefined);
+    return { lines, timedOut: ended === 'late' };
   }
 }
 
-/** As source text, because no worker can load a TypeScript file. Lines are those of lines.ts. */
+interface Job {
+  readonly source: string;
+  readonly flags: string;
+  readonly texts: readonly string[];
+}
+
+/** A text of the job, and a line in it. */
+type FoundLine = readonly [text: number, line: number];
+
+interface RunOptions {
+  readonly mostMs: number;
+  onFound(found: FoundLine): void;
+}
+
+/**
+ * A process that runs patterns, one job at a time. Not a thread: V8 compiles some short patterns in exponential time, and only the
+ * end of its process stops it.
+ */
+class Searcher {
+  readonly #child = spawn(process.execPath, ['-e', PROGRAM], {
+    stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    serialization: 'advanced',
+    env: { ELECTRON_RUN_AS_NODE: '1' },
+  });
+  /** False once a job took too long, or the process failed. */
+  isAlive = true;
+
+  constructor() {
+    this.#rest();
+    const die = (): void => {
+      this.isAlive = false;
+    };
+    this.#child.on('error', die).on('exit', die).on('disconnect', die);
+  }
+
+  /** Ends the process where the job takes too long, or fails. */
+  async run(job: Job, options: RunOptions): Promise<Ended> {
+    this.#child.ref();
+    this.#child.channel?.ref();
+    const ended = await this.#answer(job, options);
+    if (ended !== 'done') {
+      this.isAlive = false;
+      this.#child.kill('SIGKILL');
+    }
+    this.#rest();
+    return ended;
+  }
+
+  /** A process without a job keeps nobody from ending. */
+  #rest(): void {
+    this.#child.unref();
+    this.#child.channel?.unref();
+  }
+
+  #answer(job: Job, { mostMs, onFound }: RunOptions): Promise<Ended> {
+    const child = this.#child;
+    return new Promise((resolve) => {
+      let timer: NodeJS.Timeout | undefined;
+      const end = (ended: Ended): void => {
+        clearTimeout(timer);
+        child.off('message', hear).off('error', fail).off('exit', fail);
+        resolve(ended);
+      };
+      const hear = (message: unknown): void => {
+        const said = message as Said;
+        if (said === 'done') end(said);
+        // The time that a new process takes to start is not the pattern's.
+        else if (said === 'started') timer = setTimeout(end, mostMs, 'late');
+        else for (const found of said) onFound(found);
+      };
+      const fail = (): void => end('failed');
+      child.on('message', hear).on('error', fail).on('exit', fail);
+      if (!this.isAlive) fail();
+      else
+        child.send(job, (error) => {
+          if (error) fail();
+        });
+    });
+  }
+}
+
+type Said = 'started' | 'done' | readonly FoundLine[];
+type Ended = 'done' | 'late' | 'failed';
+
+/** A fixed number of processes for all searches. Searches wait for one in the order in which they came. */
+class Searchers {
+  readonly #idle: Searcher[] = [];
+  readonly #waiting: ((searcher: Searcher) => void)[] = [];
+  #most: number = searchLimits.processes;
+  #busy = 0;
+
+  limitTo(most: number): void {
+    this.#most = most;
+  }
+
+  async take({ mustWait }: { readonly mustWait: boolean }): Promise<Searcher> {
+    if (this.#busy < this.#most) {
+      this.#busy += 1;
+      return this.#next();
+    }
+    if (!mustWait && this.#waiting.length >= searchLimits.waiting) throw tooMany(this.#waiting.length);
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  giveBack(searcher: Searcher): void {
+    if (searcher.isAlive) this.#idle.push(searcher);
+    const waiting = this.#waiting.shift();
+    if (waiting) waiting(this.#next());
+    else this.#busy -= 1;
+  }
+
+  #next(): Searcher {
+    for (let searcher = this.#idle.pop(); searcher; searcher = this.#idle.pop()) if (searcher.isAlive) return searcher;
+    return new Searcher();
+  }
+}
+
+const searchers = new Searchers();
+
+/** How many patterns may run at the same time. */
+export const limitSearchProcesses = (most: number): void => searchers.limitTo(most);
+
+function tooMany(waiting: number): PalimpsestError {
+  const remedy = 'search again in a moment, or set gateway.limits.search_processes';
+  return new PalimpsestError('BUSY', `Expected room for this search but ${waiting} others wait; ${remedy}`);
+}
+
+/**
+ * Source text, because `node -e` cannot load a TypeScript file. Lines are those of lines.ts. A pattern keeps the process from hearing
+ * that its parent is gone: a thread looks after that.
+ */
 const PROGRAM = `
-const { parentPort, workerData } = require('node:worker_threads');
-const pattern = new RegExp(workerData.source, workerData.flags);
-parentPort.on('message', ({ texts, found }) => {
-  let line = 0;
-  for (const text of texts) {
-    for (let start = 0; start < text.length; line++) {
+const { Worker } = require('node:worker_threads');
+// The next line may take for ever: the first matches are sent one by one, later ones in batches.
+const ONE_BY_ONE = 100;
+const SEND_AFTER_MS = 20;
+process.on('disconnect', () => process.exit());
+new Worker(
+  'const parent = process.ppid; setInterval(() => { if (process.ppid !== parent) process.kill(process.pid, "SIGKILL"); }, 1000)',
+  { eval: true },
+).unref();
+process.on('message', ({ source, flags, texts }) => {
+  process.send('started');
+  const pattern = new RegExp(source, flags);
+  let found = [];
+  let count = 0;
+  let sentAt = performance.now();
+  texts.forEach((text, index) => {
+    for (let start = 0, line = 0; start < text.length; line++) {
       const next = text.indexOf('\\n', start);
       const end = next < 0 ? text.length : next;
-      if (pattern.test(text.slice(start, end > start && next >= 0 && text[end - 1] === '\\r' ? end - 1 : end))) found[line] = 1;
+      if (pattern.test(text.slice(start, end > start && next >= 0 && text[end - 1] === '\\r' ? end - 1 : end))) {
+        found.push([index, line]);
+        if (++count <= ONE_BY_ONE || performance.now() - sentAt > SEND_AFTER_MS) {
+          process.send(found);
+          found = [];
+          sentAt = performance.now();
+        }
+      }
       start = end + 1;
     }
-  }
-  found[line] = 1;
-  parentPort.postMessage('done');
+  });
+  process.send(found);
+  process.send('done');
 });
 `;
-
-function toLines(found: Uint8Array, counts: readonly number[]): number[][] {
-  let first = 0;
-  return counts.map((count) => {
-    const lines: number[] = [];
-    for (let line = 0; line < count; line++) if (found[first + line] === 1) lines.push(line);
-    first += count;
-    return lines;
-  });
-}

@@ -20,6 +20,8 @@ describe('createMemoryStore', () => {
       notes: 0,
       sessions: 0,
       textBytes: 0,
+      usedBytes: 0,
+      weekBytes: 0,
     });
   });
 });

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { given } from '../options.ts';
 import {
   checkItem,
@@ -11,15 +12,21 @@ import {
   toReference,
 } from './check-input.ts';
 import { handleOf } from './handle.ts';
+import { type Gone, NOTHING_REMOVED, prune, type Removable, slicesOf, WEEK_MS } from './prune.ts';
 import { searchTexts } from './search-texts.ts';
 import {
   checkSession,
+  type DeleteOptions,
   type GcReport,
   type Handle,
   type Match,
   type Problem,
+  type PruneOptions,
+  type PruneReport,
   type Reference,
+  type Removed,
   type SearchOptions,
+  type SessionInfo,
   type SessionNote,
   type Store,
   type Stored,
@@ -31,23 +38,33 @@ import {
 export interface MemoryStoreOptions {
   /** Every store in memory is alone: the name is only checked. */
   readonly tenant?: string;
+  /** The clock, in ms since the epoch: `Date.now` if not given. */
+  readonly now?: () => number;
 }
 
 /** A store that is gone with the process: for tests, and for agents that need recall only while they run. */
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
-  const { tenant = 'default' } = given('createMemoryStore', options);
+  const { tenant = 'default', now = Date.now } = given('createMemoryStore', options);
   checkTenant(tenant);
-  return new MemoryStore();
+  return new MemoryStore(now);
 }
 
 interface Text {
   readonly handle: Handle;
   readonly text: string;
   readonly bytes: number;
-  readonly refs: Map<string, Reference>;
+  readonly storedAt: number;
+  readonly refs: Map<string, TimedReference>;
+}
+
+interface TimedReference {
+  readonly about: Reference;
+  readonly time: number;
 }
 
 interface Session {
+  readonly firstAt: number;
+  lastAt: number;
   /** Oldest first. */
   readonly texts: Set<Handle>;
   readonly turns: Map<number, TurnRecord>;
@@ -57,7 +74,14 @@ interface Session {
 class MemoryStore implements Store {
   readonly #texts = new Map<Handle, Text>();
   readonly #sessions = new Map<string, Session>();
+  readonly #now: () => number;
+  #deletions = 0;
+  readonly #secret = randomBytes(32).toString('hex');
   #isClosed = false;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
 
   async put(text: string, about: Reference): Promise<Handle> {
     const [handle] = await this.putMany([{ text, about }]);
@@ -75,11 +99,12 @@ class MemoryStore implements Store {
     const handle = handleOf(text);
     const known = this.#texts.get(handle);
     if (known && known.text !== text) throw clashError(handle);
-    const stored = known ?? { handle, text, bytes: Buffer.byteLength(text), refs: new Map() };
+    const time = this.#now();
+    const stored = known ?? { handle, text, bytes: Buffer.byteLength(text), storedAt: time, refs: new Map() };
     this.#texts.set(handle, stored);
     const key = JSON.stringify([about.session, about.turn, about.tool]);
-    if (!stored.refs.has(key)) stored.refs.set(key, about);
-    if (about.session !== undefined) this.#session(about.session).texts.add(handle);
+    if (!stored.refs.has(key)) stored.refs.set(key, { about, time });
+    if (about.session !== undefined) this.#used(about.session).texts.add(handle);
     return handle;
   }
 
@@ -100,7 +125,7 @@ class MemoryStore implements Store {
   async putTurns(records: readonly TurnRecord[]): Promise<void> {
     this.#checkOpen();
     for (const record of records) checkRecord(record);
-    for (const record of records) this.#session(record.session).turns.set(record.turn, structuredClone(record));
+    for (const record of records) this.#used(record.session).turns.set(record.turn, structuredClone(record));
   }
 
   async turn(session: string, turn: number): Promise<TurnRecord | undefined> {
@@ -123,7 +148,7 @@ class MemoryStore implements Store {
   async putNote(note: SessionNote): Promise<void> {
     this.#checkOpen();
     checkNote(note);
-    this.#session(note.session).notes.set(note.name, note.text);
+    this.#used(note.session).notes.set(note.name, note.text);
   }
 
   async note(session: string, name: string): Promise<string | undefined> {
@@ -145,29 +170,110 @@ class MemoryStore implements Store {
     yield* searchTexts(this.#storedOf(options.session), query, options);
   }
 
-  async delete(session: string): Promise<void> {
+  async *sessions(): AsyncGenerator<SessionInfo> {
     this.#checkOpen();
-    checkSession(session);
-    for (const handle of this.#sessions.get(session)?.texts ?? []) this.#unrefer(handle, session);
-    this.#sessions.delete(session);
+    for (const [session, { firstAt, lastAt, texts, turns }] of [...this.#sessions].sort(byUse)) {
+      const textBytes = [...texts].reduce((sum, handle) => sum + (this.#texts.get(handle)?.bytes ?? 0), 0);
+      yield { session, firstAt, lastAt, texts: texts.size, textBytes, turns: turns.size };
+    }
   }
 
-  #unrefer(handle: Handle, session: string): void {
-    const refs = this.#texts.get(handle)?.refs ?? new Map<string, Reference>();
-    for (const [key, about] of refs) if (about.session === session) refs.delete(key);
-    if (refs.size === 0) this.#texts.delete(handle);
+  async touch(session: string): Promise<void> {
+    this.#checkOpen();
+    checkSession(session);
+    const known = this.#sessions.get(session);
+    if (known) known.lastAt = this.#now();
+  }
+
+  async delete(session: string, { dryRun = false }: DeleteOptions = {}): Promise<Removed> {
+    this.#checkOpen();
+    checkSession(session);
+    return this.#remove(
+      { session, usedAt: Number.POSITIVE_INFINITY },
+      { dryRun, gone: { sessions: new Set(), before: 0 } },
+    );
+  }
+
+  async prune(options: PruneOptions = {}): Promise<PruneReport> {
+    this.#checkOpen();
+    const source = {
+      removables: async () => this.#removables(),
+      usedBytes: async () => this.#usedBytes(),
+      remove: async (what: Removable, how: { readonly dryRun: boolean; readonly gone: Gone }) =>
+        this.#remove(what, how),
+    };
+    return prune(source, options, this.#now);
+  }
+
+  async deletions(): Promise<number> {
+    this.#checkOpen();
+    return this.#deletions;
+  }
+
+  #removables(): Removable[] {
+    const sessions = [...this.#sessions].map(([session, { lastAt }]) => ({ session, usedAt: lastAt }));
+    const loose = [...this.#texts.values()].flatMap(({ refs }) =>
+      [...refs.values()].flatMap(({ about, time }) =>
+        about.session === undefined ? [{ usedAt: time, point: time }] : [],
+      ),
+    );
+    return [...sessions, ...slicesOf(loose.sort((a, b) => a.usedAt - b.usedAt))];
+  }
+
+  #remove(
+    { session, before = 0, usedAt }: Removable,
+    { dryRun, gone }: { readonly dryRun: boolean; readonly gone: Gone },
+  ): Removed {
+    const known = session === undefined ? undefined : this.#sessions.get(session);
+    // Not there, or used since it was chosen.
+    if (session !== undefined && !(known && known.lastAt <= usedAt)) return NOTHING_REMOVED;
+    const isMeant = ({ about, time }: TimedReference): boolean =>
+      about.session === session && (session !== undefined || time < before);
+    const isGone = ({ about, time }: TimedReference): boolean =>
+      about.session === undefined ? time < gone.before : gone.sessions.has(about.session);
+    let [texts, bytes] = [0, 0];
+    for (const handle of known?.texts ?? [...this.#texts.keys()]) {
+      const text = this.#texts.get(handle);
+      const refs = [...(text?.refs ?? [])];
+      const meant = refs.filter(([, ref]) => isMeant(ref));
+      if (!text || meant.length === 0) continue;
+      if (refs.every(([, ref]) => isMeant(ref) || (dryRun && isGone(ref)))) {
+        texts += 1;
+        bytes += text.bytes;
+        if (!dryRun) this.#texts.delete(handle);
+      }
+      if (!dryRun) for (const [key] of meant) text.refs.delete(key);
+    }
+    bytes += sizeOfTurns(known);
+    if (!dryRun) this.#deletions += 1;
+    if (!dryRun && session !== undefined) this.#sessions.delete(session);
+    return { sessions: known ? 1 : 0, texts, turns: known?.turns.size ?? 0, bytes };
+  }
+
+  #usedBytes(): number {
+    const texts = [...this.#texts.values()].reduce((sum, { bytes }) => sum + bytes, 0);
+    return [...this.#sessions.values()].reduce((sum, session) => sum + sizeOfTurns(session), texts);
   }
 
   async stats(): Promise<StoreStats> {
     this.#checkOpen();
     const sessions = [...this.#sessions.values()];
+    const texts = [...this.#texts.values()];
+    const times = [
+      ...texts.map(({ storedAt }) => storedAt),
+      ...sessions.flatMap(({ firstAt, lastAt }) => [firstAt, lastAt]),
+    ];
+    const since = this.#now() - WEEK_MS;
     return {
       kind: 'memory',
-      texts: this.#texts.size,
+      texts: texts.length,
       turns: sessions.reduce((sum, { turns }) => sum + turns.size, 0),
       notes: sessions.reduce((sum, { notes }) => sum + notes.size, 0),
       sessions: sessions.length,
-      textBytes: [...this.#texts.values()].reduce((sum, { bytes }) => sum + bytes, 0),
+      textBytes: texts.reduce((sum, { bytes }) => sum + bytes, 0),
+      usedBytes: this.#usedBytes(),
+      ...(times.length > 0 ? { oldestAt: least(times), newestAt: -least(times.map((time) => -time)) } : {}),
+      weekBytes: texts.reduce((sum, { storedAt, bytes }) => sum + (storedAt >= since ? bytes : 0), 0),
     };
   }
 
@@ -179,6 +285,11 @@ class MemoryStore implements Store {
   async gc(): Promise<GcReport> {
     this.#checkOpen();
     return { freedBytes: 0, removedTexts: 0, repaired: 0 };
+  }
+
+  async secret(): Promise<string> {
+    this.#checkOpen();
+    return this.#secret;
   }
 
   async *export(): AsyncGenerator<object> {
@@ -205,8 +316,13 @@ class MemoryStore implements Store {
     }
   }
 
-  #session(name: string): Session {
-    const session = this.#sessions.get(name) ?? { texts: new Set(), turns: new Map(), notes: new Map() };
+  #used(name: string): Session {
+    const now = this.#now();
+    const session: Session = this.#sessions.get(name) ?? {
+      ...{ firstAt: now, lastAt: now },
+      ...{ texts: new Set(), turns: new Map(), notes: new Map() },
+    };
+    session.lastAt = now;
     this.#sessions.set(name, session);
     return session;
   }
@@ -216,4 +332,20 @@ class MemoryStore implements Store {
   }
 }
 
-const toStored = ({ refs, ...rest }: Text): Stored => ({ ...rest, refs: [...refs.values()].map(toReference) });
+const toStored = ({ refs, handle, text, bytes }: Text): Stored => ({
+  ...{ handle, text, bytes },
+  refs: [...refs.values()].map(({ about }) => toReference(about)),
+});
+
+const byUse = ([, a]: [string, Session], [, b]: [string, Session]): number => a.lastAt - b.lastAt;
+
+/** Not with `Math.min(...times)`: there may be more than a call takes. */
+const least = (times: readonly number[]): number => times.reduce((min, time) => Math.min(min, time));
+
+/** Of turns and notes. */
+function sizeOfTurns(session: Session | undefined): number {
+  let bytes = 0;
+  for (const turn of session?.turns.values() ?? []) bytes += Buffer.byteLength(JSON.stringify(turn));
+  for (const note of session?.notes.values() ?? []) bytes += Buffer.byteLength(note);
+  return bytes;
+}

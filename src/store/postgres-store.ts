@@ -21,20 +21,39 @@ import {
 import { migrate } from './postgres/migrate.ts';
 import { damagedNote, NOTE_COLUMNS, noteDamage, toNote, writeNote } from './postgres/notes.ts';
 import { fromRows } from './postgres/references.ts';
+import {
+  countDeletion,
+  deletionsOf,
+  freedBy,
+  msOf,
+  prunable,
+  remove,
+  serverNow,
+  sessionsOf,
+  touch,
+  usedBytes,
+} from './postgres/retention.ts';
+import { keepSecret } from './postgres/secret.ts';
 import { type Item, ownLock, type Place, writeBatch } from './postgres/write-batch.ts';
 import { WriteQueue } from './postgres/write-queue.ts';
 import { turnRows, writeTurns } from './postgres/write-turns.ts';
+import { prune, USE_EVERY_MS } from './prune.ts';
 import { checkSearch, searchTexts } from './search-texts.ts';
 import {
   checkSession,
+  type DeleteOptions,
   type GcOptions,
   type GcReport,
   type Handle,
   isHandle,
   type Match,
   type Problem,
+  type PruneOptions,
+  type PruneReport,
   type Reference,
+  type Removed,
   type SearchOptions,
+  type SessionInfo,
   type SessionNote,
   type Store,
   type Stored,
@@ -86,6 +105,9 @@ class PostgresStore implements Store {
   readonly #place: Place;
   readonly #writes: WriteQueue;
   #migrated: Promise<void> | undefined;
+  /** When sessions were touched last, by this process. */
+  readonly #touched = new Map<string, number>();
+  #deletions: { readonly askedAt: number; readonly count: Promise<number> } | undefined;
   #isClosed = false;
 
   constructor(place: Place) {
@@ -202,33 +224,63 @@ class PostgresStore implements Store {
     yield* searchTexts(texts, query, options);
   }
 
+  async *sessions(): AsyncGenerator<SessionInfo> {
+    await this.#ready();
+    yield* sessionsOf(this.#place);
+  }
+
+  async touch(session: string): Promise<void> {
+    checkSession(session);
+    await this.#ready();
+    const now = performance.now();
+    if (now - (this.#touched.get(session) ?? Number.NEGATIVE_INFINITY) < USE_EVERY_MS) return;
+    await touch(this.#place, session);
+    if (this.#touched.size >= MOST_TOUCHED) this.#touched.clear();
+    this.#touched.set(session, now);
+  }
+
+  /** Other processes delete too: asked again after a second. */
+  async deletions(): Promise<number> {
+    await this.#ready();
+    const now = performance.now();
+    if (!this.#deletions || now - this.#deletions.askedAt > DELETIONS_EVERY_MS)
+      this.#deletions = { askedAt: now, count: deletionsOf(this.#place) };
+    const { count } = this.#deletions;
+    return count.catch((error) => {
+      this.#deletions = undefined;
+      throw error;
+    });
+  }
+
+  async prune(options: PruneOptions = {}): Promise<PruneReport> {
+    await this.#ready();
+    const now = options.now ?? (await serverNow(this.#place));
+    const report = await prune(prunable(this.#place), { ...options, now }, () => now);
+    this.#deletions = undefined;
+    return report;
+  }
+
   /**
    * The bytes of deleted rows leave the disk when PostgreSQL vacuums, by itself sooner or later. `purge` waits for a
    * VACUUM, which needs the rights of the tables' owner; the log (WAL), replicas and backups are the database's affair.
    */
-  async delete(session: string, { purge = false }: { readonly purge?: boolean } = {}): Promise<void> {
+  async delete(session: string, { purge = false, dryRun = false }: DeleteOptions = {}): Promise<Removed> {
     checkSession(session);
     await this.#ready();
-    const { pool, schema, tenant } = this.#place;
-    await inTransaction(patient(pool), ownLock(this.#place), async (query) => {
-      await query(
-        `WITH gone AS (DELETE FROM "${schema}".refs WHERE tenant = $1 AND session = $2 RETURNING handle)
-         DELETE FROM "${schema}".texts WHERE tenant = $1 AND handle IN (SELECT handle FROM gone)
-           AND NOT EXISTS (SELECT FROM "${schema}".refs AS other
-             WHERE other.tenant = $1 AND other.handle = texts.handle AND other.session <> $2)`,
-        tenant,
-        session,
-      );
-      await query(`DELETE FROM "${schema}".turns WHERE tenant = $1 AND session = $2`, tenant, session);
-      await query(`DELETE FROM "${schema}".notes WHERE tenant = $1 AND session = $2`, tenant, session);
-    });
+    const what = { session, usedAt: Number.POSITIVE_INFINITY };
+    if (dryRun) return freedBy(this.#place, what, { sessions: new Set(), before: 0 });
+    const removed = await remove(this.#place, what);
+    this.#deletions = undefined;
     if (purge) await this.#vacuum();
+    return removed;
   }
 
   async stats(): Promise<StoreStats> {
     const { schema } = this.#place;
     const [row] = await this.#scan(
       `SELECT count(*) AS texts, coalesce(sum(bytes), 0) AS text_bytes, coalesce(sum(pg_column_size(body)), 0) AS disk_bytes,
+         ${usedBytes(schema)} AS used_bytes, ${msOf('min(at)')} AS oldest_at, ${msOf('max(at)')} AS newest_at,
+         coalesce(sum(pg_column_size(body)) FILTER (WHERE at > now() - interval '7 days'), 0) AS week_bytes,
          (SELECT count(*) FROM "${schema}".turns WHERE tenant = $1) AS turns,
          (SELECT count(*) FROM "${schema}".notes WHERE tenant = $1) AS notes,
          (SELECT count(*) FROM (SELECT session FROM "${schema}".refs WHERE tenant = $1 AND session <> ''
@@ -244,6 +296,9 @@ class PostgresStore implements Store {
       sessions: Number(row?.sessions),
       textBytes: Number(row?.text_bytes),
       diskBytes: Number(row?.disk_bytes),
+      usedBytes: Number(row?.used_bytes),
+      ...(row?.oldest_at ? { oldestAt: Number(row.oldest_at), newestAt: Number(row.newest_at) } : {}),
+      weekBytes: Number(row?.week_bytes),
     };
   }
 
@@ -303,6 +358,12 @@ class PostgresStore implements Store {
     const handles = problems.flatMap(({ handle }) => handle ?? []);
     await query(`DELETE FROM "${schema}".refs WHERE tenant = $1 AND handle = ANY ($2::text[])`, tenant, handles);
     await query(`DELETE FROM "${schema}".notes WHERE tenant = $1 AND digest <> sha256(body)`, tenant);
+    if (problems.length > 0) await countDeletion(query, this.#place);
+  }
+
+  async secret(): Promise<string> {
+    await this.#ready();
+    return keepSecret(this.#place);
   }
 
   async *export(): AsyncGenerator<object> {
@@ -427,7 +488,7 @@ class PostgresStore implements Store {
 
   async #vacuum(): Promise<void> {
     const { pool, schema } = this.#place;
-    const tables = ['texts', 'refs', 'turns', 'notes'].map((table) => `"${schema}".${table}`);
+    const tables = ['texts', 'refs', 'turns', 'notes', 'uses'].map((table) => `"${schema}".${table}`);
     await withConnection(patient(pool), (query) => query(`VACUUM ${tables.join(', ')}`));
   }
 
@@ -448,6 +509,8 @@ const BATCH = 256;
 const TURNS = 64;
 const NOTES = 64;
 const BATCH_BYTES = 4_000_000;
+const MOST_TOUCHED = 10_000;
+const DELETIONS_EVERY_MS = 1000;
 
 interface Sized {
   readonly handle: Handle;

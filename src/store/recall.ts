@@ -1,7 +1,8 @@
 import { PalimpsestError } from '../errors.ts';
-import { badOption, checkOptions, count, flag, positive, rule, text } from '../options.ts';
+import { recallLimits } from '../limits.ts';
+import { badOption, checkOptions, count, flag, positive, rule } from '../options.ts';
 import { createLineMatcher } from './line-matcher.ts';
-import { lineAt, lineStarts } from './lines.ts';
+import { Lines } from './lines.ts';
 import type { Store } from './store.ts';
 
 /** Options of `recall`: without any, the whole text. */
@@ -37,16 +38,15 @@ export async function recall(store: Store, handle: string, options: RecallOption
   checkRecall(options);
   const stored = await store.get(handle);
   if (!stored) throw notFound(handle);
-  const starts = lineStarts(stored.text);
-  const whole: Whole = { text: stored.text, starts, ...rangeOf(options, starts.length) };
+  const lines = new Lines(stored.text);
+  const whole: Whole = { lines, ...rangeOf(options, lines.count) };
   const found = options.grep === undefined ? slice(whole, options) : await grep(whole, options.grep, options);
-  return { lines: starts.length, bytes: stored.bytes, ...found };
+  return { lines: lines.count, bytes: stored.bytes, ...found };
 }
 
 /** The text, and its lines `from` to `to`, counted from 0 and `to` not included. */
 interface Whole {
-  readonly text: string;
-  readonly starts: readonly number[];
+  readonly lines: Lines;
   readonly from: number;
   readonly to: number;
 }
@@ -65,10 +65,14 @@ const RULES = {
   head: count,
   tail: count,
   lines: rule('two line numbers, the first from 1 and not above the second', isRange),
-  grep: text,
+  grep: rule(`a text of at most ${recallLimits.queryChars} characters`, isPattern),
   context: count,
   ignoreCase: flag,
 };
+
+function isPattern(value: unknown): boolean {
+  return typeof value === 'string' && value.length <= recallLimits.queryChars;
+}
 
 function isRange(value: unknown): boolean {
   if (!Array.isArray(value) || value.length !== 2 || !value.every(positive.check)) return false;
@@ -86,32 +90,27 @@ function rangeOf({ lines: [from, to] = [1, Number.POSITIVE_INFINITY] }: RecallOp
 }
 
 function slice(whole: Whole, { head, tail }: RecallOptions): Part {
-  const { text: all, starts } = whole;
+  const { lines } = whole;
   const to = head === undefined ? whole.to : Math.min(whole.to, whole.from + head);
   const from = tail === undefined ? whole.from : Math.max(whole.from, to - tail);
-  const part = all.slice(starts[from] ?? all.length, starts[to] ?? all.length);
-  return { text: part, truncated: part.length < all.length };
+  const part = lines.text.slice(lines.start(from), lines.start(to));
+  return { text: part, truncated: part.length < lines.text.length };
 }
 
 async function grep(whole: Whole, pattern: string, options: RecallOptions): Promise<Part> {
-  const { text: all, starts, from, to } = whole;
+  const { lines: all, from, to } = whole;
   const matcher = createLineMatcher({ query: pattern, regex: true, ignoreCase: options.ignoreCase ?? false });
-  try {
-    const searched = all.slice(starts[from] ?? all.length, starts[to] ?? all.length);
-    const { lines, timedOut } = await matcher.match([searched]);
-    const matches = (lines[0] ?? []).map((line) => line + from);
-    const shown = cut(showMatches(whole, matches, options.context ?? 0), options);
-    const truncated = shown.filter((line) => line !== GAP).length < starts.length;
-    return { text: shown.join('\n'), truncated, ...(timedOut ? { timedOut } : {}) };
-  } finally {
-    await matcher.close();
-  }
+  const { lines, timedOut } = await matcher.match([all.text.slice(all.start(from), all.start(to))]);
+  const matches = (lines[0] ?? []).map((line) => line + from);
+  const shown = cut(showMatches(whole, matches, options.context ?? 0), options);
+  const truncated = shown.filter((line) => line !== GAP).length < all.count;
+  return { text: shown.join('\n'), truncated, ...(timedOut ? { timedOut } : {}) };
 }
 
 const GAP = '--';
 
 /** As `grep -n -C` shows them. */
-function showMatches({ text: all, starts, from, to }: Whole, matches: readonly number[], context: number): string[] {
+function showMatches({ lines, from, to }: Whole, matches: readonly number[], context: number): string[] {
   const isMatch = new Set(matches);
   const shown: string[] = [];
   let next = from;
@@ -119,7 +118,7 @@ function showMatches({ text: all, starts, from, to }: Whole, matches: readonly n
     const first = Math.max(next, match - context);
     if (context > 0 && shown.length > 0 && first > next) shown.push(GAP);
     for (next = first; next < to && next <= match + context; next++)
-      shown.push(`${next + 1}${isMatch.has(next) ? ':' : '-'}${lineAt(all, starts, next)}`);
+      shown.push(`${next + 1}${isMatch.has(next) ? ':' : '-'}${lines.at(next)}`);
   }
   return shown;
 }

@@ -1,7 +1,9 @@
+import { setImmediate } from 'node:timers/promises';
 import { PalimpsestError } from '../errors.ts';
+import { recallLimits } from '../limits.ts';
 import { anything, checkOptions, count, flag, rule } from '../options.ts';
 import { createLineMatcher } from './line-matcher.ts';
-import { lineAt, lineStarts } from './lines.ts';
+import { Lines } from './lines.ts';
 import type { Match, SearchOptions, Stored } from './store.ts';
 
 /**
@@ -17,18 +19,16 @@ export async function* searchTexts(
   const { regex = false, ignoreCase = false, limit = Number.POSITIVE_INFINITY } = options;
   const matcher = createLineMatcher({ query, regex, ignoreCase });
   let left = limit;
-  try {
-    for await (const batch of batchesOf(texts)) {
-      if (left === 0) return;
-      const { lines, timedOut } = await matcher.match(batch.map(({ text }) => text));
-      for (const match of toMatches(batch, lines)) {
-        if (left-- === 0) return;
-        yield match;
-      }
-      if (timedOut) throw timedOutError(query);
+  for await (const batch of batchesOf(texts)) {
+    if (left === 0) return;
+    const { lines, timedOut } = await matcher.match(batch.map(({ text }) => text));
+    for (const match of toMatches(batch, lines)) {
+      if (left-- === 0) return;
+      yield match;
     }
-  } finally {
-    await matcher.close();
+    if (timedOut) throw timedOutError(query);
+    // A store that never waits for anything would let nothing else have its turn.
+    await setImmediate();
   }
 }
 
@@ -38,14 +38,18 @@ export function checkSearch(query: string, options: SearchOptions): void {
 }
 
 const RULES = {
-  query: rule('a text', (value) => typeof value === 'string'),
+  query: rule(`a text of at most ${recallLimits.queryChars} characters`, isQuery),
   session: anything,
   regex: flag,
   ignoreCase: flag,
   limit: rule(count.expected, (value) => value === Number.POSITIVE_INFINITY || count.check(value)),
 };
 
-/** One message to the worker for many small texts, and few large ones in memory at a time. */
+function isQuery(value: unknown): boolean {
+  return typeof value === 'string' && value.length <= recallLimits.queryChars;
+}
+
+/** One message to the thread for many small texts, and few large ones in memory at a time. */
 const BATCH_TEXTS = 256;
 const BATCH_LENGTH = 1_000_000;
 
@@ -67,8 +71,8 @@ function* toMatches(batch: readonly Stored[], lines: readonly (readonly number[]
   for (const [index, { handle, text, refs }] of batch.entries()) {
     const found = lines[index] ?? [];
     if (found.length === 0) continue;
-    const starts = lineStarts(text);
-    for (const line of found) yield { handle, line: line + 1, text: lineAt(text, starts, line), refs };
+    const all = new Lines(text);
+    for (const line of found) yield { handle, line: line + 1, text: all.at(line), refs };
   }
 }
 

@@ -68,6 +68,18 @@ export interface Match {
   readonly refs: readonly Reference[];
 }
 
+/** A session, when it was used, and what it holds. Times are in ms since the epoch. */
+export interface SessionInfo {
+  readonly session: string;
+  readonly firstAt: number;
+  /** When it was written to or touched last, to the hour. */
+  readonly lastAt: number;
+  /** Texts that it refers to, also those that others refer to. */
+  readonly texts: number;
+  readonly textBytes: number;
+  readonly turns: number;
+}
+
 /** How much a store holds. */
 export interface StoreStats {
   readonly kind: 'memory' | 'embedded' | 'postgres';
@@ -81,6 +93,13 @@ export interface StoreStats {
   readonly diskBytes?: number;
   /** Of those, what the next compaction frees. */
   readonly deadBytes?: number;
+  /** What `maxBytes` of `prune` is compared with: all that is stored, without what the next compaction frees. */
+  readonly usedBytes?: number;
+  /** When the oldest and the newest of it was stored, in ms since the epoch. Not there for what has no time. */
+  readonly oldestAt?: number;
+  readonly newestAt?: number;
+  /** Stored in the last seven days, and still there. */
+  readonly weekBytes?: number;
 }
 
 /** Something that `verify` found. */
@@ -107,6 +126,42 @@ export interface GcReport {
   readonly repaired: number;
 }
 
+/** How `delete` works. */
+export interface DeleteOptions {
+  /** Waits until the bytes are gone. */
+  readonly purge?: boolean;
+  /** Removes nothing, and answers what would be removed. */
+  readonly dryRun?: boolean;
+}
+
+/** What was removed. */
+export interface Removed {
+  readonly sessions: number;
+  readonly texts: number;
+  readonly turns: number;
+  /** As `usedBytes` counts them. */
+  readonly bytes: number;
+}
+
+/** What to remove: sessions, and texts without one, the least recently used first. */
+export interface PruneOptions {
+  /** Removes what was not used for so long. */
+  readonly maxAgeMs?: number;
+  /** Removes as much as it takes to come down to this size. Sessions in use go last. */
+  readonly maxBytes?: number;
+  readonly dryRun?: boolean;
+  /** The present, in ms since the epoch. The clock of the store if not given. */
+  readonly now?: number;
+}
+
+/** What `prune` removed. */
+export interface PruneReport extends Removed {
+  /** Removed sessions that were used in the last six hours: `maxBytes` could not be met without them. */
+  readonly inUse: number;
+  /** What is left. */
+  readonly usedBytes: number;
+}
+
 /** Everything that was ever said, and how to get it back. A store is opened for one tenant. */
 export interface Store {
   /** Durable when it resolves. The same text is stored once and referred to by each session and turn. */
@@ -130,13 +185,26 @@ export interface Store {
   /** The texts of a session, oldest first. */
   list(session: string): AsyncIterable<Stored>;
   search(query: string, options?: SearchOptions): AsyncIterable<Match>;
+  /** Every session, the least recently used first. */
+  sessions(): AsyncIterable<SessionInfo>;
+  /** Records that a session is in use. Writes at most once an hour, and nothing for a session that is not there. */
+  touch(session: string): Promise<void>;
   /** Removes a session's references, turns and notes. Texts with none left are gone when it resolves. */
-  delete(session: string, options?: { readonly purge?: boolean }): Promise<void>;
+  delete(session: string, options?: DeleteOptions): Promise<Removed>;
+  /** Removes whole sessions, and texts without one, by age and size. */
+  prune(options?: PruneOptions): Promise<PruneReport>;
+  /** Changes with every deletion that any process made: whoever remembers what is stored must ask again. */
+  deletions(): Promise<number>;
   stats(): Promise<StoreStats>;
   verify(): Promise<Problem[]>;
   gc(options?: GcOptions): Promise<GcReport>;
   /** Every text, turn and note as one object a line. */
   export(): AsyncIterable<object>;
+  /**
+   * A random key of this store, the same in every process and after restarts: a gateway names credentials with it. Made at the
+   * first call. Undefined for a reader that finds none. It is not in `export`.
+   */
+  secret(): Promise<string | undefined>;
   close(): Promise<void>;
 }
 

@@ -59,6 +59,29 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
     expect(await codeOf(work)).toBe(code);
   };
 
+  describe(`${name}: its secret`, () => {
+    testReopened('stays the same for all who open it, and is in no export', async (store, again) => {
+      const secrets = await Promise.all([store.secret(), store.secret(), store.secret()]);
+      const [secret = ''] = secrets;
+      expect(secrets).toEqual([secret, secret, secret]);
+      expect(secret.length >= 32).toBe(true);
+      await store.put('x', { session: 's' });
+      await store.delete('s');
+      const reopened = await again();
+      expect(await reopened.secret()).toBe(secret);
+      expect(JSON.stringify(await collect(reopened.export())).includes(secret)).toBe(false);
+    });
+
+    test('is another one for every tenant', async (store) => {
+      const other = await open(freshTenant());
+      try {
+        expect((await other.secret()) === (await store.secret())).toBe(false);
+      } finally {
+        await other.close();
+      }
+    });
+  });
+
   describe(`${name}: texts`, () => {
     test('a text comes back by its handle, with its size and where it was hidden', async (store) => {
       const about = { session: 's1', turn: 3, tool: 'bash' };
@@ -707,6 +730,147 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
     });
   });
 
+  describe(`${name}: retention`, () => {
+    const DAY = 86_400_000;
+    const later = { now: Date.now() + 10 * DAY, maxAgeMs: 5 * DAY };
+    /** Three sessions and a text without one, the first session sharing a text with the last. */
+    const fillAges = async (store: Store): Promise<void> => {
+      await store.put(textOf(9000), { session: 'first', turn: 1 });
+      await store.put('shared', { session: 'first', turn: 2 });
+      await store.putTurn(turnOf('first', 1));
+      await store.putNote({ session: 'first', name: 'n', text: 'note' });
+      await store.put(textOf(9001), { session: 'second' });
+      await store.put(textOf(9002), { session: 'third' });
+      await store.put('shared', { session: 'third' });
+      await store.put('alone', {});
+    };
+    /** Those of another process may be noticed a little later. */
+    const changedFrom = async (store: Store, before: number): Promise<number> => {
+      for (let n = 0; n < 100; n++) {
+        const now = await store.deletions();
+        if (now !== before) return now;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+      return before;
+    };
+    const namesOf = async (store: Store): Promise<string[]> =>
+      (await collect(store.sessions())).map(({ session }) => session);
+
+    test('sessions gives each with its times and sizes, the least recently used first', async (store) => {
+      const began = Date.now();
+      await fillAges(store);
+      const found = await collect(store.sessions());
+      expect(found.map(({ session, texts, textBytes, turns }) => [session, texts, textBytes, turns])).toEqual([
+        ['first', 2, 9006, 1],
+        ['second', 1, 9001, 0],
+        ['third', 2, 9008, 0],
+      ]);
+      // To the second, and by the clock of a server.
+      const isNow = (time: number): boolean => Math.abs(time - began) < 600_000;
+      expect(found.every(({ firstAt, lastAt }) => isNow(firstAt) && isNow(lastAt) && firstAt <= lastAt)).toBe(true);
+    });
+
+    test('stats tell how old a store is, and what was added in a week', async (store) => {
+      expect([(await store.stats()).oldestAt, (await store.stats()).newestAt]).toEqual([undefined, undefined]);
+      await fillAges(store);
+      const { oldestAt = 0, newestAt = 0, weekBytes = 0, usedBytes = 0 } = await store.stats();
+      expect([oldestAt > Date.now() - 600_000, newestAt >= oldestAt]).toEqual([true, true]);
+      // A database compresses.
+      expect([weekBytes > 1000, usedBytes > 1000]).toEqual([true, true]);
+    });
+
+    test('delete answers what it removed, and what it would remove', async (store) => {
+      await fillAges(store);
+      const planned = await store.delete('first', { dryRun: true });
+      expect([planned.sessions, planned.texts, planned.turns, planned.bytes > 1000]).toEqual([1, 1, 1, true]);
+      expect((await store.list('first')[Symbol.asyncIterator]().next()).done).toBe(false);
+      expect(await store.delete('first')).toEqual(planned);
+      expect((await store.get(handleOf('shared')))?.refs).toEqual([{ session: 'third' }]);
+      expect(await store.delete('first')).toEqual({ sessions: 0, texts: 0, turns: 0, bytes: 0 });
+    });
+
+    test('prune by age removes what was not used for so long, also texts without a session', async (store) => {
+      await fillAges(store);
+      const kept = await store.prune({ maxAgeMs: 5 * DAY });
+      expect([kept.sessions, kept.texts, (await store.stats()).texts]).toEqual([0, 0, 5]);
+      const planned = await store.prune({ ...later, dryRun: true });
+      expect([planned.sessions, planned.texts, planned.turns, planned.inUse]).toEqual([3, 5, 1, 0]);
+      expect((await store.stats()).texts).toBe(5);
+      const { usedBytes: _, ...removed } = await store.prune(later);
+      const { usedBytes: __, ...expected } = planned;
+      expect(removed).toEqual(expected);
+      const { texts, turns, notes, sessions } = await store.stats();
+      expect([texts, turns, notes, sessions, await namesOf(store)]).toEqual([0, 0, 0, 0, []]);
+      expect(await store.verify()).toEqual([]);
+    });
+
+    test('prune by size removes the least recently used first, and no more than it must', async (store) => {
+      await fillAges(store);
+      const { usedBytes = 0 } = await store.stats();
+      const options = { maxBytes: usedBytes - 1 };
+      const planned = await store.prune({ ...options, dryRun: true });
+      expect([planned.sessions, planned.texts, planned.inUse]).toEqual([1, 1, 1]);
+      const report = await store.prune(options);
+      expect([report.sessions, report.texts, report.bytes]).toEqual([1, 1, planned.bytes]);
+      expect(await namesOf(store)).toEqual(['second', 'third']);
+      expect((await store.get(handleOf('shared')))?.text).toBe('shared');
+      expect((await store.prune({ maxBytes: 0 })).sessions).toBe(2);
+      expect((await store.stats()).texts).toBe(0);
+    });
+
+    test('a text without a session that a session also hid outlives its own age', async (store) => {
+      await store.put('both', {});
+      await store.put('both', { session: 's' });
+      await store.prune({ ...later, maxBytes: 0, dryRun: true });
+      await store.put('alone', {});
+      expect((await store.get(handleOf('both')))?.refs).toEqual([{}, { session: 's' }]);
+      await store.delete('s');
+      expect((await store.get(handleOf('both')))?.refs).toEqual([{}]);
+      await store.prune(later);
+      expect([await store.get(handleOf('both')), await store.get(handleOf('alone'))]).toEqual([undefined, undefined]);
+      await store.put('both', {});
+      expect((await store.get(handleOf('both')))?.refs).toEqual([{}]);
+    });
+
+    test('prune refuses to work without a limit, and with one that is none', async (store) => {
+      await expectCode(() => store.prune({}), 'BAD_OPTION');
+      await expectCode(() => store.prune({ maxAgeMs: -1 }), 'BAD_OPTION');
+      await expectCode(() => store.prune({ maxBytes: Number.NaN }), 'BAD_OPTION');
+    });
+
+    test('touch brings nothing back, and makes no session', async (store) => {
+      await store.put('text', { session: 's' });
+      await store.touch('s');
+      await store.delete('s');
+      await store.touch('s');
+      await store.touch('never');
+      expect([await namesOf(store), (await store.stats()).sessions]).toEqual([[], 0]);
+      await expectCode(() => store.touch('a/b'), 'BAD_OPTION');
+    });
+
+    test('deletions changes when something was deleted, and not when something was put', async (store) => {
+      await store.put('text', { session: 's' });
+      const before = await store.deletions();
+      await store.put('more', { session: 's' });
+      await store.prune({ maxAgeMs: DAY });
+      expect(await store.deletions()).toBe(before);
+      await store.delete('s');
+      const between = await changedFrom(store, before);
+      await store.put('text', { session: 's' });
+      await store.prune(later);
+      expect([between === before, (await changedFrom(store, between)) === between]).toEqual([false, false]);
+    });
+
+    test('what is put while a prune runs is there', async (store) => {
+      for (let i = 0; i < 20; i++) await store.put(textOf(500 + i), { session: `s${i}` });
+      const { usedBytes = 0 } = await store.stats();
+      const pruned = store.prune({ maxBytes: usedBytes / 2 });
+      const texts = Array.from({ length: 30 }, (_, i) => `put meanwhile ${i}`);
+      await Promise.all([pruned, ...texts.map((text) => store.put(text, { session: 'new' }))]);
+      expect((await store.getMany(texts.map(handleOf))).map((stored) => stored?.text)).toEqual(texts);
+    });
+  });
+
   if (!reopen) return;
   describe(`${name}: after it was closed and opened`, () => {
     testReopened('everything is there', async (store, again) => {
@@ -723,6 +887,24 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
       expect(await opened.note('s', 'n')).toBe('later');
       expect((await opened.stats()).notes).toBe(1);
       expect(await opened.verify()).toEqual([]);
+    });
+
+    testReopened('sessions have the times they had', async (store, again) => {
+      for (const session of ['a', 'b']) await store.put(`of ${session}`, { session });
+      const before = await collect(store.sessions());
+      expect(await collect((await again()).sessions())).toEqual(before);
+    });
+
+    testReopened('what was pruned is still gone, and what was put since is there', async (store, again) => {
+      const later = { now: Date.now() + 10 * 86_400_000, maxAgeMs: 86_400_000 };
+      await store.put('of a session', { session: 's' });
+      await store.put('of none', {});
+      await store.prune(later);
+      await store.put('since', {});
+      const reopened = await again();
+      const found = await reopened.getMany(['of a session', 'of none', 'since'].map(handleOf));
+      expect(found.map((stored) => stored?.text)).toEqual([undefined, undefined, 'since']);
+      expect((await reopened.stats()).sessions).toBe(0);
     });
 
     testReopened('what was deleted is still gone', async (store, again) => {

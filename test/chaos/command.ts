@@ -45,7 +45,7 @@ export async function run(args: readonly string[]): Promise<number> {
   const reports: RoundReport[] = [];
   for (const store of stores) {
     if (stopping.signal.aborted) break;
-    const common = { kinds, seed, clients, workers, onProgress, largestBytes: 8_000_000 };
+    const common = { kinds, seed, clients, workers, onProgress, largestBytes: 8_000_000, mostPauseMs: 3000 };
     reports.push(await runRound({ ...common, store, seconds: seconds / stores.length, signal: stopping.signal }));
   }
   const isFine = reports.every(({ violations }) => violations.length === 0);

@@ -67,8 +67,20 @@ export const disturbances: Readonly<Record<Kind, readonly Disturbance[]>> = {
       isPossible: ({ disk }) => disk !== undefined,
       run: async ({ disk }, { random }) => {
         disk?.fill();
+        await sleep(random.between(SECOND, 8 * SECOND));
+        disk?.free();
+      },
+    },
+    {
+      name: 'kill the gateway while the disk is full',
+      isPossible: ({ disk }) => disk !== undefined,
+      run: async ({ disk, gateway }, { random }) => {
+        disk?.fill();
+        await sleep(SECOND);
+        await gateway.kill();
         await sleep(random.between(SECOND, 4 * SECOND));
         disk?.free();
+        await gateway.up();
       },
     },
   ],

@@ -5,6 +5,8 @@ export interface Random {
   /** A whole number, both ends included. */
   between(least: number, most: number): number;
   pick<T>(from: readonly T[]): T;
+  /** Draws from a shuffled list, which is shuffled again when it is empty: everything comes, in any order. */
+  deck<T>(of: readonly T[]): () => T;
   /** Another source, whose choices do not depend on how many this one has made meanwhile. */
   fork(name: string): Random;
 }
@@ -22,6 +24,13 @@ export function createRandom(seed: number): Random {
     next,
     between: (least, most) => least + Math.floor(next() * (most - least + 1)),
     pick: <T>(from: readonly T[]) => from[Math.floor(next() * from.length)] as T,
+    deck: <T>(of: readonly T[]) => {
+      const left: T[] = [];
+      return () => {
+        if (left.length === 0) left.push(...of);
+        return left.splice(Math.floor(next() * left.length), 1)[0] as T;
+      };
+    },
     fork: (name) =>
       createRandom(Array.from(name).reduce((hash, char) => Math.imul(hash ^ char.charCodeAt(0), 0x01000193), seed)),
   };

@@ -21,6 +21,8 @@ export interface RoundOptions {
   readonly workers: number;
   /** The largest body of an attack. */
   readonly largestBytes: number;
+  /** Between two disturbances. */
+  readonly mostPauseMs: number;
   readonly onProgress: (line: string) => void;
   /** Ends the round early. Its checks are still made. */
   readonly signal?: AbortSignal;
@@ -97,6 +99,7 @@ class Round {
     const after = await this.#flatUsage(before);
     this.#options.onProgress('stopping the gateway and verifying the store');
     await this.#checkStore();
+    for (const crash of gateway.crashes()) this.#violate(`a process of the gateway crashed: ${crash}`);
     this.#options.onProgress('recalling every placeholder');
     const placeholders = await this.#checkRecall();
     return {
@@ -147,23 +150,22 @@ class Round {
   }
 
   async #disturb(seconds: number): Promise<void> {
-    const { kinds, seed, largestBytes, onProgress, signal } = this.#options;
+    const { kinds, seed, largestBytes, mostPauseMs, onProgress, signal } = this.#options;
     const random = createRandom(seed).fork('disturbances');
-    const possible = kinds.filter((kind) =>
-      disturbances[kind].some(({ isPossible }) => isPossible?.(this.#world) ?? true),
-    );
-    if (possible.length === 0) return this.#pause(seconds);
+    const decks = kinds.flatMap((kind) => {
+      const possible = disturbances[kind].filter(({ isPossible }) => isPossible?.(this.#world) ?? true);
+      return possible.length > 0 ? [random.deck(possible)] : [];
+    });
+    if (decks.length === 0) return this.#pause(seconds);
+    const draw = random.deck(decks);
     for (const until = Date.now() + seconds * 1000; Date.now() < until && !signal?.aborted; ) {
-      const kind = random.pick(possible);
-      const { name, run } = random.pick(
-        disturbances[kind].filter(({ isPossible }) => isPossible?.(this.#world) ?? true),
-      );
+      const { name, run } = draw()();
       this.#counts[name] = (this.#counts[name] ?? 0) + 1;
       onProgress(`${Math.max(0, Math.round((until - Date.now()) / 1000))} s left, ${this.#requests} requests: ${name}`);
       await run(this.#world, { random, largestBytes }).catch((error: Error) =>
         this.#violate(`${name}: ${error.message}`),
       );
-      await this.#pause(random.between(300, 3000) / 1000);
+      await this.#pause(random.between(mostPauseMs / 10, mostPauseMs) / 1000);
     }
   }
 
@@ -237,15 +239,20 @@ class Round {
       if (one.kind === 'refused') this.#violate(`the upstream refused an honest request: ${one.text}`);
       else shown.set(one.call + one.text, one);
     }
-    for (const { call, text } of shown.values()) {
-      const original = this.#originals.get(call);
-      const handle = /\bp_\w{16,}/.exec(text)?.[0] ?? '';
-      const answer = await this.#ask(`masked/${handle}`);
-      const recalled = answer?.ok ? ((await answer.json()) as { text: string }).text : undefined;
-      if (recalled !== original)
-        this.#violate(`${text} leads to ${recalled === undefined ? `nothing (${answer?.status})` : 'another text'}`);
-    }
+    const left = [...shown.values()];
+    const recall = async (): Promise<void> => {
+      for (let one = left.pop(); one; one = left.pop()) await this.#checkPlaceholder(one);
+    };
+    await Promise.all(Array.from({ length: 8 }, recall));
     return shown.size;
+  }
+
+  async #checkPlaceholder({ call, text }: { readonly call: string; readonly text: string }): Promise<void> {
+    const handle = /\bp_\w{16,}/.exec(text)?.[0] ?? '';
+    const answer = await this.#ask(`masked/${handle}`);
+    const recalled = answer?.ok ? ((await answer.json()) as { text: string }).text : undefined;
+    if (recalled === this.#originals.get(call)) return;
+    this.#violate(`${text} leads to ${recalled === undefined ? `nothing (${answer?.status})` : 'another text'}`);
   }
 }
 

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A process that is started again whenever it ends, as systemd or Docker would. */
@@ -11,6 +12,8 @@ export interface Supervised {
   restarts(): number;
   /** Its last lines, for a report. */
   output(): string;
+  /** Each time it, or a child that it tells of, ended without being killed by us. */
+  crashes(): readonly string[];
   /** Kills it, not its children. Resolves when it has ended. */
   kill(): Promise<void>;
   /** Resolves when it is ready. Rejects after `START_MS`. */
@@ -26,13 +29,17 @@ export interface SupervisedOptions {
   readonly cwd: string;
   /** Whether the output says that it is ready. */
   readonly isReady: (output: string) => boolean;
+  /** Whether a line tells that a child of its crashed. */
+  readonly isCrash?: (line: string) => boolean;
 }
 
 const START_MS = 60_000;
 const RESTART_MS = 200;
 const KEPT_CHARS = 20_000;
 
-export async function supervise({ args, env, cwd, isReady }: SupervisedOptions): Promise<Supervised> {
+export async function supervise(options: SupervisedOptions): Promise<Supervised> {
+  const { args, env, cwd, isReady, isCrash = () => false } = options;
+  const crashes: string[] = [];
   let child: ChildProcess | undefined;
   let isReadyNow = false;
   let isWanted = true;
@@ -46,13 +53,18 @@ export async function supervise({ args, env, cwd, isReady }: SupervisedOptions):
     child = started;
     const hear = (chunk: Buffer): void => {
       output = (output + chunk).slice(-KEPT_CHARS);
-      if (isReadyNow) return;
+      // Children of a process that was killed may still write.
+      if (isReadyNow || child !== started) return;
       heard += chunk;
       isReadyNow = isReady(heard);
     };
-    started.stdout?.on('data', hear);
-    started.stderr?.on('data', hear);
-    started.once('exit', () => {
+    for (const stream of [started.stdout, started.stderr]) {
+      stream?.on('data', hear);
+      if (stream) createInterface(stream).on('line', (line) => isCrash(line) && crashes.push(line));
+    }
+    started.once('exit', (code, signal) => {
+      if (isReadyNow && isWanted && signal !== 'SIGKILL')
+        crashes.push(`it ended with ${code ?? signal}: ${output.slice(-1000)}`);
       isReadyNow = false;
       child = undefined;
       if (isWanted) void sleep(RESTART_MS).then(() => isWanted && !child && spawnOne());
@@ -68,6 +80,7 @@ export async function supervise({ args, env, cwd, isReady }: SupervisedOptions):
     pids: () => (child?.pid ? [child.pid, ...childrenOf(child.pid)] : []),
     restarts: () => starts - 1,
     output: () => output,
+    crashes: () => crashes,
     up,
     kill: async () => {
       const killed = child;

@@ -111,6 +111,7 @@ export async function startWorld({ store, kinds, random, workers }: WorldOptions
       },
       cwd: folder,
       isReady: (output) => /^listening on /m.test(output),
+      isCrash: (line) => line.includes('a worker ended') && !line.includes('SIGKILL'),
     });
     closers.push(() => gateway.stop(1000));
     const held = new Set<Socket>();

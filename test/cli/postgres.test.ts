@@ -87,8 +87,24 @@ describe('a store in PostgreSQL, on the command line', () => {
     await (await stores.open('notes-alone')).putNote({ session: 's', name: 'n', text: 'note' });
     await stores.close();
     expect((await stats()).tenants['notes-alone']).toMatchObject({ texts: 0, notes: 1 });
-    await sql('DROP TABLE palimpsest.notes; DELETE FROM palimpsest.migrations WHERE version = 2', url);
+    for (const table of ['texts', 'refs', 'turns']) await sql(`ALTER TABLE palimpsest.${table} DROP COLUMN at`, url);
+    await sql('DROP TABLE palimpsest.notes, palimpsest.secrets, palimpsest.uses, palimpsest.deletions', url);
+    await sql('DELETE FROM palimpsest.migrations WHERE version > 1', url);
     expect(Object.keys((await stats()).tenants)).toEqual(['acme', 'default']);
+  });
+
+  it('is pruned beside other processes that use it', async () => {
+    const stores = await createStores(url);
+    const store = await stores.open('pruned');
+    for (const session of ['a', 'b']) await store.put(`of ${session}`, { session });
+    const at = (...args: string[]) => palimpsest(['store', ...args, '--tenant', 'pruned', '--store', url]);
+    expect((await at('delete', '--session', 'a')).stdout).toMatch(/^removed 1 session with 1 text and 0 turns/);
+    expect((await at('delete', '--older-than', '30d')).stdout).toBe('nothing to remove\n');
+    expect((await at('prune', '--max-bytes', '1', '--dry-run')).stdout).toMatch(/^would remove 1 session/);
+    expect((await store.stats()).texts).toBe(1);
+    expect((await at('prune', '--max-bytes', '1')).stdout).toMatch(/^removed 1 session with 1 text/);
+    expect((await store.stats()).texts).toBe(0);
+    await stores.close();
   });
 
   it('that does not answer is told in a line, without the password of its address', async () => {

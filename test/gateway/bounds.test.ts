@@ -58,7 +58,7 @@ describe('a request with very many JSON values', () => {
       expect(performance.now() - startedAt).toBeLessThan(8000);
       expect(upstream.received.some((one) => one.body.equals(Buffer.from(body)))).toBe(true);
       expect(await receiptsOf(gateway)).toMatchObject([
-        { act: 'pass-through', because: 'more than 250,000 JSON values (gateway.limits.json_values)' },
+        { act: 'pass-through', because: 'more than 100,000 JSON values (gateway.limits.json_values)' },
       ]);
     },
     120_000,

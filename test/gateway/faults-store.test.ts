@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { PalimpsestError } from '../../src/errors.ts';
-import type { Status } from '../../src/gateway/index.ts';
+import type { GatewayOptions, Status } from '../../src/gateway/index.ts';
 import { slidingWindow } from '../../src/index.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -23,10 +23,10 @@ function withWrites(write: (items: Parameters<PutMany>[0], store: Store) => Retu
   return changedStore(store, { putMany: (items) => write(items, store) });
 }
 
-async function start(store: Store | (() => Promise<Store>)) {
+async function start(store: Store | (() => Promise<Store>), options: GatewayOptions = {}) {
   const upstream = await startUpstream();
   closers.push(upstream.close);
-  const gateway = await startGateway(upstream.url, { policy: slidingWindow({ turns: 2 }), store });
+  const gateway = await startGateway(upstream.url, { policy: slidingWindow({ turns: 2 }), store, ...options });
   closers.push(() => gateway.close({ graceMs: 0 }));
   const send = async (turns: number): Promise<number> => {
     const body = JSON.stringify(anthropicBody(anthropicMessages(turns)));
@@ -41,6 +41,51 @@ async function start(store: Store | (() => Promise<Store>)) {
 }
 
 const full = () => Promise.reject(new PalimpsestError('STORE_FAILED', 'no space left'));
+
+const shownIn = ({ body }: Received): string[] => [...new Set(body.toString().match(/p_[a-z2-7]{26}/g))];
+
+const sessionsOf = async (store: Store): Promise<string[]> => {
+  const found: string[] = [];
+  for await (const { session } of store.sessions()) found.push(session);
+  return found.sort();
+};
+
+describe('a session that was deleted while its conversation goes on', () => {
+  it.each([false, true])(
+    'is stored again with the next request, shared with other gateways: %s',
+    async (isStoreShared) => {
+      const store = createMemoryStore();
+      const gateway = await start(store, { isStoreShared });
+      for (let n = 0; n < 2; n++) expect(await gateway.send(8)).toBe(6);
+      const sessions = await sessionsOf(store);
+      expect(sessions.map((session) => session.split('-')[0])).toEqual(['g', 'ge']);
+      for (const session of sessions) await store.delete(session);
+      expect((await store.stats()).texts).toBe(0);
+      const before = gateway.upstream.received.at(-1) as Received;
+      expect(await gateway.send(8)).toBe(6);
+      const after = gateway.upstream.received.at(-1) as Received;
+      expect(after.body.toString()).toBe(before.body.toString());
+      for (const handle of shownIn(after)) expect(await store.get(handle)).toBeDefined();
+      expect(await sessionsOf(store)).toEqual(sessions);
+    },
+  );
+
+  it('is not removed by age while it only shows what was masked long ago', async () => {
+    const clock = { now: Date.UTC(2026, 0, 1) };
+    const now = (): number => clock.now;
+    const store = createMemoryStore({ now });
+    const gateway = await start(store, { now });
+    expect(await gateway.send(8)).toBe(6);
+    await store.put('of a session that nobody uses', { session: 'idle' });
+    for (let day = 0; day < 40; day++) {
+      clock.now += 86_400_000;
+      await gateway.send(8);
+    }
+    expect((await store.prune({ maxAgeMs: 30 * 86_400_000 })).sessions).toBe(1);
+    for (const handle of shownIn(gateway.upstream.received.at(-1) as Received))
+      expect(await store.get(handle)).toBeDefined();
+  });
+});
 
 describe('a store', () => {
   it('is told by the status before the first request', async () => {

@@ -21,8 +21,8 @@ export const TOKEN = 'a-token-for-tests-only';
 
 /** A store that does some things otherwise. */
 export function changedStore(store: Store, changes: Partial<Store>): Store {
-  const texts = ['put', 'putMany', 'get', 'getMany', 'list', 'search', 'delete', 'stats'] as const;
-  const names = [...texts, 'putTurn', 'putTurns', 'turn', 'turns'] as const;
+  const texts = ['put', 'putMany', 'get', 'getMany', 'list', 'search', 'delete', 'stats', 'secret'] as const;
+  const names = [...texts, 'putTurn', 'putTurns', 'turn', 'turns', 'touch', 'deletions'] as const;
   const bound = Object.fromEntries(names.map((name) => [name, (store[name] as () => unknown).bind(store)]));
   return { ...bound, ...changes } as Store;
 }

@@ -9,8 +9,9 @@ import { fromUrl } from '../../src/adapters/models/index.ts';
 import { type OpenAIChatMessage, openaiChat } from '../../src/formats/openai-chat.ts';
 import { openSession } from '../../src/manager/open-session.ts';
 import { type AgentResult, runAgent } from '../../src/manager/run-agent.ts';
-import { sizeOfMessages, sizeOfValue } from '../../src/manager/sizes.ts';
+import { sizeOfMessages } from '../../src/manager/sizes.ts';
 import { defineTool } from '../../src/manager/tools.ts';
+import { sizeOfValue } from '../../src/plan/fit.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
 import { countTokens } from '../../src/tokens/count-tokens.ts';
 import { type Received, type ScriptedProvider, type ScriptedReply, startProvider } from './scripted-provider.ts';
@@ -97,7 +98,7 @@ const sent: Sent[] = [];
 function readSent({ body }: Received): Sent {
   const all = body.messages as OpenAIChatMessage[];
   const [system, ...messages] = all;
-  const beside = sizeOfValue(system?.content, countTokens) + sizeOfValue(body.tools, countTokens);
+  const beside = sizeOfValue('system', system?.content, countTokens) + sizeOfValue('tools', body.tools, countTokens);
   return { messages, tokens: beside + sizeOfMessages(messages, openaiChat, countTokens) };
 }
 

@@ -29,6 +29,27 @@ function counting(store: Store): { store: Store; written: () => number[] } {
   return { store: changedStore(store, { putTurns }), written: () => numbers.splice(0) };
 }
 
+describe('a session that shows only what was masked long ago', () => {
+  it('is not removed by age while it is rendered', async () => {
+    const clock = { now: Date.UTC(2026, 0, 1) };
+    const store = createMemoryStore({ now: () => clock.now });
+    const session = await openChat({
+      directory: freshFolder(),
+      id: 'chat',
+      store,
+      policy: slidingWindow({ turns: 2 }),
+    });
+    await session.add(user('the task'), ...turns(5));
+    for (let day = 0; day < 40; day++) {
+      await session.render();
+      clock.now += 86_400_000;
+    }
+    expect((await store.prune({ maxAgeMs: 30 * 86_400_000 })).sessions).toBe(0);
+    expect((await store.stats()).texts).toBe(3);
+    await session.close();
+  });
+});
+
 describe('the trajectory of a session', () => {
   it('is recorded before each request: recent turns whole, masked ones with the handle of the whole text', async () => {
     const { store, written } = counting(createMemoryStore());

@@ -24,9 +24,18 @@ export async function connect(transport: Transport, mode: Revision): Promise<Cli
 }
 
 /** Starts `palimpsest mcp` as an agent would. */
-export function overStdio(args: readonly string[], mode: Revision): Promise<Client> {
-  const command = [MAIN, 'mcp', ...args];
-  return connect(new StdioClientTransport({ command: process.execPath, args: command, stderr: 'inherit' }), mode);
+export function overStdio(
+  args: readonly string[],
+  mode: Revision,
+  env: Readonly<Record<string, string>> = {},
+): Promise<Client> {
+  const transport = new StdioClientTransport({
+    command: process.execPath,
+    args: [MAIN, 'mcp', ...args],
+    stderr: 'inherit',
+    env: { PATH: process.env.PATH ?? '', ...env },
+  });
+  return connect(transport, mode);
 }
 
 export interface HttpChild {
@@ -53,8 +62,11 @@ export async function startHttp(args: readonly string[], env: NodeJS.ProcessEnv 
   return { url, child, stop };
 }
 
-export const overHttp = (url: string, mode: Revision): Promise<Client> =>
-  connect(new StreamableHTTPClientTransport(new URL(url)), mode);
+export const overHttp = (
+  url: string,
+  mode: Revision,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Client> => connect(new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }), mode);
 
 export interface Answer {
   readonly text: string;

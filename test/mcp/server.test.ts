@@ -64,7 +64,7 @@ describe.each(
   let client: Client;
   let pinned: Client;
   beforeAll(async () => {
-    client = await way.open(['--store', path], revision);
+    client = await way.open(['--store', path, '--whole-store'], revision);
     pinned = await way.open(['--store', path, '--session', 'mine', '--max-chars', '2000'], revision);
   });
   afterAll(async () => {

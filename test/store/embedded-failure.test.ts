@@ -1,10 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { PalimpsestError } from '../../src/errors.ts';
 import { EmbeddedStore } from '../../src/store/embedded/embedded-store.ts';
 import { aligned, usedSize } from '../../src/store/embedded/log.ts';
 import { handleOf } from '../../src/store/handle.ts';
 import { RecordingDisk } from './support/recording-disk.ts';
-import { collect, diskOf, FOLDER, openOn, textOf } from './support/stores.ts';
+import { collect, diskOf, FOLDER, openOn, RESTLESS, textOf } from './support/stores.ts';
 
 const noSpace = (): Error => Object.assign(new Error('ENOSPC: no space'), { code: 'ENOSPC' });
 
@@ -41,24 +42,132 @@ describe('a sync that fails', () => {
     expect((await again.get(handleOf('safe')))?.text).toBe('safe');
   });
 
-  it.each(['journal', 'index', 'meta', 'current', '/store/default'])(
-    'fails the store also where it is of %s',
+  it.each(['journal', 'index', 'meta', '2.current', '/store/default/2.log'])(
+    'in a compaction, of %s, leaves the store as it was',
     async (name) => {
       const disk = new RecordingDisk();
       const store = await openOn(disk, 'write', CALM);
       await store.put('safe', {});
-      disk.onSync = (path) => {
-        if (path.includes(name)) throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
-      };
+      disk.onSync = failing((path) => path.includes(name));
       expect(await code(store.gc({ force: true }))).toBe('STORE_FAILED');
       disk.onSync = undefined;
-      expect(await code(store.put('more', {}))).toBe('STORE_FAILED');
+      await store.put('more', {});
       for (const seed of [0, 1]) {
         const again = await openOn(diskOf(disk.afterPowerLoss(disk.operations.length, { choose: () => seed })));
-        expect((await again.get(handleOf('safe')))?.text).toBe('safe');
+        for (const text of ['safe', 'more']) expect((await again.get(handleOf(text)))?.text).toBe(text);
       }
     },
   );
+
+  it('of the folder, when a compaction is named, fails the store: either generation may be there', async () => {
+    const disk = new RecordingDisk();
+    const store = await openOn(disk, 'write', { ...CALM, retryMs: 20 });
+    await store.put('safe', {});
+    disk.onSync = failing((path) => path === FOLDER && disk.files.get(`${FOLDER}/current`)?.toString()[0] === '2');
+    expect(await code(store.gc({ force: true }))).toBe('STORE_FAILED');
+    disk.onSync = undefined;
+    expect(await code(store.put('refused', {}))).toBe('STORE_FAILED');
+    await putUntilTaken(store, 'more');
+    for (const seed of [0, 1]) {
+      const again = await openOn(diskOf(disk.afterPowerLoss(disk.operations.length, { choose: () => seed })));
+      for (const text of ['safe', 'more']) expect((await again.get(handleOf(text)))?.text).toBe(text);
+    }
+  });
+
+  it('of the log refuses all writes, but not what is read, until the store could be copied to new files', async () => {
+    const disk = new RecordingDisk();
+    const store = await openOn(disk, 'write', { ...CALM, retryMs: 20 });
+    await store.put('safe', { session: 's' });
+    disk.onSync = failing((path) => path.endsWith('.log'));
+    expect(await code(store.put('unknown', { session: 's' }))).toBe('STORE_FAILED');
+    for (let n = 0; n < 20; n++) {
+      expect(await code(store.put('more', { session: 's' }))).toBe('STORE_FAILED');
+      expect((await store.get(handleOf('safe')))?.text).toBe('safe');
+      await sleep(5);
+    }
+    disk.onSync = undefined;
+    // The same text once more: that it stands in the old log must not count.
+    await putUntilTaken(store, 'unknown');
+    await store.put('more', { session: 's' });
+    expect(disk.list(FOLDER).filter((name) => name.startsWith('1.'))).toEqual([]);
+    const texts = ['safe', 'unknown', 'more'];
+    const again = await openOn(diskOf(disk.afterPowerLoss(disk.operations.length, { choose: () => 0 })));
+    for (const one of [store, again]) {
+      expect((await one.getMany(texts.map(handleOf))).map((stored) => stored?.text)).toEqual(texts);
+      expect(await one.verify()).toEqual([]);
+    }
+    await store.close();
+  });
+});
+
+const failing =
+  (isIt: (path: string) => boolean) =>
+  (path: string): void => {
+    if (isIt(path)) throw Object.assign(new Error('EIO: i/o error'), { code: 'EIO' });
+  };
+
+/** It is tried again only once in a while. */
+async function putUntilTaken(store: EmbeddedStore, text: string): Promise<void> {
+  for (let attempt = 0; attempt < 500; attempt++) {
+    if ((await code(store.put(text, { session: 's' }))) === 'no error') return;
+    await sleep(10);
+  }
+  throw new Error('Expected the store to go on but it refuses every write');
+}
+
+describe('a checkpoint that fails', () => {
+  const faults: [string, (disk: RecordingDisk) => void][] = ['journal', 'index', 'meta'].flatMap((kind) => [
+    [
+      `for a sync of ${kind}`,
+      (disk) => {
+        disk.onSync = failing((path) => path.includes(`.${kind}`));
+      },
+    ],
+    [
+      `for no room for ${kind}`,
+      (disk) => {
+        disk.onWrite = (path) => {
+          if (path.includes(`.${kind}`)) throw noSpace();
+        };
+      },
+    ],
+  ]);
+
+  it.each(faults)('%s refuses neither reads nor writes, is told, and is made later', async (_, break_) => {
+    const disk = new RecordingDisk();
+    const store = await openOn(disk, 'write', { ...RESTLESS, retryMs: 20 });
+    const texts: string[] = [];
+    const put = async (): Promise<void> => {
+      const text = textOf(texts.length, (texts.length * 41) % 1500);
+      await store.put(text, { session: 's' });
+      texts.push(text);
+    };
+    while (texts.length < 10) await put();
+    break_(disk);
+    while (texts.length < 60) await put();
+    expect((await store.getMany(texts.map(handleOf))).map((stored) => stored?.text)).toEqual(texts);
+    expect((await store.verify()).map(({ what }) => what)).toEqual([
+      expect.stringContaining('the last checkpoint failed'),
+    ]);
+    const broken = diskOf(disk.afterPowerLoss(disk.operations.length, { choose: () => 0 }));
+    [disk.onSync, disk.onWrite] = [undefined, undefined];
+    const checkpoints = disk.folderSyncs;
+    for (let n = 0; n < 500 && (await store.verify()).length > 0; n++) {
+      await put();
+      await sleep(5);
+    }
+    expect(disk.folderSyncs).toBeGreaterThan(checkpoints);
+    const later = diskOf(disk.afterPowerLoss(disk.operations.length, { choose: () => 0 }));
+    for (const [files, count] of [
+      [broken, 60],
+      [later, texts.length],
+    ] as const) {
+      const again = await openOn(files);
+      const some = texts.slice(0, count);
+      expect((await again.getMany(some.map(handleOf))).map((stored) => stored?.text)).toEqual(some);
+      expect(await again.verify()).toEqual([]);
+    }
+  });
 });
 
 describe('a disk that is full', () => {

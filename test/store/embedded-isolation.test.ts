@@ -198,9 +198,11 @@ describe('delete', () => {
     for (let i = 0; i < 30; i++) await store.put(textOf(i, 100_000), { session: i % 2 ? 'stays' : 'gone' });
     const before = await store.stats();
     await store.delete('gone');
-    const after = await store.stats();
+    await store.close();
+    const again = await openStore({ path });
+    const after = await again.stats();
     expect(after.diskBytes ?? 0).toBeLessThan(0.6 * (before.diskBytes ?? 0));
     expect([after.texts, after.deadBytes]).toEqual([15, 0]);
-    await store.close();
+    await again.close();
   });
 });

@@ -27,9 +27,12 @@ class Diary {
   readonly #store: EmbeddedStore;
   readonly #first: number;
   #number: number;
+  /** Sessions of a life before: a prune removes them too. */
+  readonly #others: readonly string[];
   #notes = 0;
 
-  constructor(disk: RecordingDisk, store: EmbeddedStore, first: number) {
+  constructor(disk: RecordingDisk, store: EmbeddedStore, first: number, others: readonly string[] = []) {
+    this.#others = others;
     this.disk = disk;
     this.#store = store;
     this.#first = first;
@@ -93,6 +96,41 @@ class Diary {
     this.#note({ session, deletion: 'done' });
   }
 
+  /** Texts without a session, of which those of before are removed. */
+  async pruneLoose(): Promise<void> {
+    const texts = [0, 1, 2].map(() => textOf(this.#number++, 120));
+    const session = this.#own('');
+    for (const text of texts) {
+      await this.#store.put(text, {});
+      this.#note({ session, text });
+    }
+    const own = ['', 's0', 's1', 'many', 'batch', 'large'].map((name) => this.#own(name));
+    const all = [...own, ...this.#others];
+    for (const one of all) this.#note({ session: one, deletion: 'begun' });
+    await this.#store.prune({ now: Date.now() + 1e9, maxAgeMs: 9e8 });
+    for (const one of all) this.#note({ session: one, deletion: 'done' });
+  }
+
+  /** Puts, turns, notes and a deletion while a compaction copies. */
+  async compactBesideWriters(): Promise<void> {
+    for (let i = 0; i < 8; i++) await this.put(`c${i % 2}`, 900 + i);
+    await this.putTurn('c0', this.#first + 50);
+    await Promise.all([
+      this.#store.gc({ force: true }),
+      (async () => {
+        for (let i = 0; i < 6; i++) {
+          await this.put(`c${i % 3}`, 200 + i);
+          await this.putTurn('c2', this.#first + 51 + i);
+          await this.putNote('c2');
+        }
+        await this.share('c2', 'c1');
+        await this.delete('c1');
+        await this.put('c3', 70);
+      })(),
+    ]);
+    await this.put('c3', 80);
+  }
+
   async write(): Promise<void> {
     for (let i = 0; i < 12; i++) await this.put(`s${i % 2}`, [10, 100, 600, 1500][i % 4] as number);
     await Promise.all(Array.from({ length: 10 }, (_, i) => this.put('many', 50 + 130 * i)));
@@ -110,6 +148,8 @@ class Diary {
     await this.delete('purged', true);
     await this.putNote('s1');
     await this.put('s0', 333);
+    await this.pruneLoose();
+    await this.compactBesideWriters();
   }
 
   close(): Promise<void> {
@@ -127,7 +167,8 @@ async function check(files: Files, promised: readonly Promised[], length: number
     const isDeleted = known.some((other) => other.deletion === 'done' && other.session === session);
     if (turn && !isMaybeDeleted) expect((await store.turn(turn.session, turn.turn))?.turn).toBe(turn.turn);
     if (text === undefined || (isMaybeDeleted && !isDeleted)) continue;
-    expect((await store.get(handleOf(text)))?.text).toBe(isDeleted ? undefined : text);
+    // Not `get`: of a text that is not there it tells that unreadable bytes may have held it.
+    expect((await store.getMany([handleOf(text)]))[0]?.text).toBe(isDeleted ? undefined : text);
   }
   for (const session of new Set(known.flatMap(({ note, session }) => (note ? [session] : []))))
     await checkNote(store, known, session);
@@ -176,7 +217,8 @@ describe('after a power loss', () => {
     for (let round = 0; round < 20 * seeds; round++) {
       const length = Math.floor(random() * disk.operations.length);
       const second = diskOf(disk.afterPowerLoss(length, { choose: random }));
-      const next = new Diary(second, await openOn(second), 1000);
+      const sessions = [...new Set(diary.promised.map(({ session }) => session))];
+      const next = new Diary(second, await openOn(second), 1000, sessions);
       await next.write();
       const before = diary.promised.filter(({ at }) => at <= length).map((one) => ({ ...one, at: 0 }));
       for (let n = 0; n < 8; n++) {
@@ -210,7 +252,7 @@ describe('after a power loss', () => {
           const files = disk.afterPowerLoss(length, { choose: randomFrom(length * 100 + seed) });
           const again = await openOn(diskOf(files), 'write', CALM);
           await again.delete('s');
-          expect(await again.get(handleOf(textOf(1)))).toBe(undefined);
+          expect(await again.getMany([handleOf(textOf(1))])).toEqual([undefined]);
           expect((await again.stats()).texts).toBe(1);
         }
       }

@@ -1,7 +1,17 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Lock } from '../../src/store/embedded/lock.ts';
 import { openWithLimits } from '../../src/store/embedded/open-with-limits.ts';
@@ -216,6 +226,32 @@ describe('the lock', () => {
     expect(() => Lock.take(path)).toThrow(expect.objectContaining({ code: 'STORE_LOCKED' }));
     other.release();
     Lock.take(path).release();
+  });
+
+  it('that was lost is taken again when it is free, and nothing is lost by that', async () => {
+    const path = freshPath();
+    const file = join(path, 'default/lock');
+    const store = await openWithLimits({ path }, { retryMs: 20 });
+    await store.put('before', { session: 's' });
+    rmSync(file);
+    await expect(store.put('refused', { session: 's' })).rejects.toMatchObject({ code: 'STORE_LOCKED' });
+    const other = await openStore({ path });
+    await other.put('of the other', { session: 's' });
+    for (let n = 0; n < 10; n++) {
+      await expect(store.put('refused', { session: 's' })).rejects.toMatchObject({ code: 'STORE_LOCKED' });
+      await sleep(10);
+    }
+    await other.put('of the other too', { session: 's' });
+    await other.close();
+    for (let n = 0; n < 500; n++) {
+      if (await store.put('after', { session: 's' }).catch(() => undefined)) break;
+      await sleep(10);
+    }
+    const texts = ['before', 'of the other', 'of the other too', 'after'];
+    expect((await store.getMany(texts.map(handleOf))).map((stored) => stored?.text)).toEqual(texts);
+    await expect(openStore({ path })).rejects.toMatchObject({ code: 'STORE_LOCKED' });
+    await store.close();
+    expect(readdirSync(join(path, 'default')).filter((name) => /lock|writer/.test(name))).toEqual([]);
   });
 
   it('is not released by one who has lost it, and who may not write any more', async () => {

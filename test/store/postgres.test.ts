@@ -183,8 +183,33 @@ describe('createPostgresStore', () => {
   });
 });
 
+describe('the secret', () => {
+  it('is one for all processes that make it at once, and a role that may only read finds it', async () => {
+    const name = newSchema();
+    const stores = Array.from({ length: 8 }, () => createPostgresStore({ pool: openPool({ max: 1 }), schema: name }));
+    const secrets = await Promise.all(stores.map((store) => store.secret()));
+    expect(new Set(secrets).size).toBe(1);
+    const { rows } = await pool.query(`SELECT tenant, secret FROM "${name}".secrets`);
+    expect(rows).toEqual([{ tenant: 'default', secret: secrets[0] }]);
+    const reader = openPool({ options: '-c default_transaction_read_only=on' });
+    expect(await createPostgresStore({ pool: reader, schema: name }).secret()).toBe(secrets[0]);
+  });
+});
+
 describe('migrations', () => {
   const versions = async (name: string) => (await pool.query(`SELECT version FROM "${name}".migrations`)).rows;
+
+  const LAST = 8;
+  const upTo = (last: number) => Array.from({ length: last }, (_, i) => ({ version: i + 1 }));
+
+  /** Makes a schema what an older version left. */
+  async function takeBack(name: string, version: 1 | 2): Promise<void> {
+    for (const table of ['texts', 'refs', 'turns', 'notes'])
+      await pool.query(`ALTER TABLE "${name}".${table} DROP COLUMN at`);
+    await pool.query(`DROP TABLE "${name}".secrets, "${name}".uses, "${name}".deletions`);
+    if (version === 1) await pool.query(`DROP TABLE "${name}".notes`);
+    await pool.query(`DELETE FROM "${name}".migrations WHERE version > $1`, [version]);
+  }
 
   it('run once, however many processes start at once', async () => {
     const name = newSchema();
@@ -192,7 +217,7 @@ describe('migrations', () => {
       createPostgresStore({ pool: openPool({ max: 1 }), tenant: 'default', schema: name }),
     );
     await Promise.all(stores.map((store, i) => store.put(`text ${i}`, { session: 's' })));
-    expect(await versions(name)).toEqual([{ version: 1 }, { version: 2 }]);
+    expect(await versions(name)).toEqual(upTo(LAST));
     expect((await stores[0]?.stats())?.texts).toBe(8);
   });
 
@@ -224,17 +249,56 @@ describe('migrations', () => {
     await pool.query(`DROP ROLE "${role}"`);
   });
 
-  it('add the notes to a schema of the version before, and keep all that is in it', async () => {
+  it('add notes and secrets to a schema of the first version, and keep all that is in it', async () => {
     const name = newSchema();
     await createPostgresStore({ pool, schema: name }).put('kept', { session: 's' });
-    await pool.query(`DROP TABLE "${name}".notes`);
-    await pool.query(`DELETE FROM "${name}".migrations WHERE version = 2`);
+    await takeBack(name, 1);
     const store = createPostgresStore({ pool, schema: name });
     expect(await store.note('s', 'n')).toBe(undefined);
     await store.putNote({ session: 's', name: 'n', text: 'new' });
     expect(await store.note('s', 'n')).toBe('new');
     expect((await store.get(handleOf('kept')))?.text).toBe('kept');
-    expect(await versions(name)).toEqual([{ version: 1 }, { version: 2 }]);
+    expect(await store.secret()).toMatch(/^[0-9a-f]{64}$/);
+    expect(await versions(name)).toEqual(upTo(LAST));
+  });
+
+  it('add times to a schema of the version before, while processes of that version go on writing', async () => {
+    const name = newSchema();
+    await createPostgresStore({ pool, schema: name }).put('of before', { session: 'old', turn: 1 });
+    await takeBack(name, 2);
+    // The statements of that version.
+    const write = async (n: number): Promise<void> => {
+      const client = await pool.connect();
+      await client.query('BEGIN');
+      await client.query(`INSERT INTO "${name}".texts (tenant, handle, seq, digest, bytes, body)
+        VALUES ('default', '${handleOf(`text ${n}`)}', ${1e9 + n}, sha256('text ${n}'), 6, 'text ${n}')`);
+      await client.query(`INSERT INTO "${name}".refs (tenant, handle, key, seq, session, turn, tool)
+        VALUES ('default', '${handleOf(`text ${n}`)}', '\\x00', ${1e9 + n}, 'beside', 1, '')`);
+      await client.query('COMMIT');
+      client.release();
+    };
+    const remove = async (n: number): Promise<void> => {
+      const client = await pool.connect();
+      await client.query('BEGIN');
+      await client.query(`DELETE FROM "${name}".refs WHERE handle = '${handleOf(`text ${n}`)}'`);
+      await client.query(`DELETE FROM "${name}".texts WHERE handle = '${handleOf(`text ${n}`)}'`);
+      await client.query('COMMIT');
+      client.release();
+    };
+    const writing = (async () => {
+      for (let n = 0; n < 60; n++) {
+        await write(n);
+        if (n % 2) await remove(n);
+      }
+    })();
+    const store = createPostgresStore({ pool: openPool(), schema: name });
+    const began = Date.now();
+    await Promise.all([writing, store.put('of now', { session: 'new' })]);
+    expect(await versions(name)).toEqual(upTo(LAST));
+    expect((await store.stats()).texts).toBe(32);
+    // Rows without a time count from the migration on.
+    for await (const { firstAt } of store.sessions()) expect(Math.abs(firstAt - began)).toBeLessThan(600_000);
+    expect((await store.prune({ maxAgeMs: 86_400_000 })).sessions).toBe(0);
   });
 
   it('refuse a schema from the future', async () => {
@@ -242,6 +306,52 @@ describe('migrations', () => {
     await createPostgresStore({ pool, schema: name }).stats();
     await pool.query(`INSERT INTO "${name}".migrations (version) VALUES (99)`);
     await expect(createPostgresStore({ pool, schema: name }).stats()).rejects.toMatchObject({ code: 'STORE_FAILED' });
+  });
+});
+
+describe('retention', () => {
+  it('a session that is only touched is not the oldest any more', async () => {
+    const store = open('touched');
+    for (const session of ['live', 'idle']) await store.put(`of ${session}`, { session });
+    await pool.query(`UPDATE "${schema}".refs SET at = now() - interval '40 days' WHERE tenant = 'touched'`);
+    await store.touch('live');
+    const report = await store.prune({ maxAgeMs: 30 * 86_400_000 });
+    expect([report.sessions, report.texts]).toEqual([1, 1]);
+    expect((await store.get(handleOf('of live')))?.text).toBe('of live');
+    expect(await store.get(handleOf('of idle'))).toBe(undefined);
+  });
+
+  it('a session of thousands of texts is removed in short transactions, and others write meanwhile', async () => {
+    const [store, other] = [open('large'), open('large', openPool())];
+    await store.putMany(Array.from({ length: 3500 }, (_, i) => ({ text: `t${i}`, about: { session: 's', turn: i } })));
+    const begun: string[] = [];
+    const own = openPool();
+    const watched: PostgresPool = {
+      connect: (lent) =>
+        own.connect((error, client) => {
+          const query = client?.query.bind(client);
+          if (client)
+            client.query = ((config: { text: string }) => {
+              if (config.text.startsWith('BEGIN')) begun.push(config.text);
+              return query?.(config as never);
+            }) as never;
+          lent(error, client as never);
+        }),
+    };
+    const pruning = createPostgresStore({ pool: watched, tenant: 'large', schema });
+    const [removed] = await Promise.all([pruning.delete('s'), other.put('meanwhile', { session: 'new' })]);
+    expect([removed.texts, begun.length > 3]).toEqual([3500, true]);
+    expect((await other.stats()).texts).toBe(1);
+    expect((await other.get(handleOf('meanwhile')))?.text).toBe('meanwhile');
+  });
+
+  it('a deletion is noticed by other processes', async () => {
+    const [store, other] = [open('noticed'), open('noticed', openPool())];
+    await store.put('text', { session: 's' });
+    const before = await other.deletions();
+    await store.delete('s');
+    await setTimeout(1100);
+    expect(await other.deletions()).not.toBe(before);
   });
 });
 

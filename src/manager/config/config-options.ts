@@ -1,4 +1,5 @@
 import { isRecord } from '../../formats/lens.ts';
+import { defined } from '../../options.ts';
 import { policies } from '../../plan/policies/index.ts';
 import type { Policy } from '../../plan/policy.ts';
 import { DEFAULT_OUTPUT_TOKENS, type EffectiveLimit, effectiveLimit } from '../effective-limit.ts';
@@ -10,9 +11,9 @@ export function policyOf({ policy, session }: Config, atPrices: unknown = policy
   const isKept = keepFirst !== undefined || keepLast !== undefined;
   if (policy === undefined && !isKept) return undefined;
   const { name = isKept ? 'first-and-last' : 'break-even', ...options } = policy ?? {};
-  const kept = name === 'first-and-last' ? given({ keepFirst, keepLast }) : {};
+  const kept = name === 'first-and-last' ? defined({ keepFirst, keepLast }) : {};
   const make = policies[name] as (options: object) => Policy;
-  const prices = given({ prices: ownPricesOf(atPrices) });
+  const prices = defined({ prices: ownPricesOf(atPrices) });
   return make({ ...kept, ...camelCased(options), ...prices });
 }
 
@@ -26,7 +27,7 @@ export function ownPricesOf(prices: unknown): unknown {
 /** What a configuration says about a session: options of `openSession`. */
 export function sessionOptionsOf(config: Config) {
   const { model = {}, session = {}, context = {}, store = {} } = config;
-  return given({
+  return defined({
     directory: session.directory,
     policy: policyOf(config),
     model: model.name,
@@ -50,7 +51,7 @@ export function sessionOptionsOf(config: Config) {
 
 /** What a configuration says about a run: options of `runAgent`. */
 export function agentOptionsOf({ model = {}, session = {}, context = {} }: Config) {
-  return given({
+  return defined({
     maxInputTokens: model.max_input_tokens,
     maxOutputTokens: model.max_output_tokens,
     maxHistoryTokens: session.context?.max_history_tokens,
@@ -86,18 +87,12 @@ export const LIMIT_FIELDS: Readonly<Record<EffectiveLimit['source'], string>> = 
 /** What it says about the embedded store: options of `openStore`. Undefined where it names none in a folder. */
 export function storeOptionsOf({ store = {} }: Config) {
   const { path, tenant } = store;
-  return path === undefined ? undefined : { path, ...given({ tenant }) };
+  return path === undefined ? undefined : { path, ...defined({ tenant }) };
 }
 
 /** What it says about sessions that nobody uses: options of `sweepSessions`. */
 export function sweepOptionsOf({ session = {} }: Config) {
-  return given({ directory: session.directory, ttlHours: session.ttl_hours });
-}
-
-type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-function given<T extends object>(options: T): Given<T> {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Given<T>;
+  return defined({ directory: session.directory, ttlHours: session.ttl_hours });
 }
 
 function camelCased(options: Readonly<Record<string, unknown>>): Record<string, unknown> {

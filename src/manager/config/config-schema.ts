@@ -8,6 +8,7 @@ import {
   DEFAULT_OUTPUT_TOKENS,
   DEFAULT_SOFT_THRESHOLD,
 } from '../effective-limit.ts';
+import { SIZE_PATTERN } from './read-size.ts';
 
 /** Each message says what was expected; `readConfig` adds what was found. */
 const count = z.int('a whole number of 0 or more').min(0, 'a whole number of 0 or more');
@@ -23,6 +24,9 @@ const ORIGIN = 'an origin such as https://app.example';
 const ADDRESS = 'an http or https address';
 // Not the option protocol of z.url, which the JSON schema does not tell.
 const address = z.url({ error: ADDRESS, abort: true }).regex(/^https?:\/\//, ADDRESS);
+
+const SIZE = 'a number of bytes, or a size such as 500MB, 10GB or 2TiB';
+const size = z.union([z.int(SIZE).min(1, SIZE), z.string(SIZE).regex(SIZE_PATTERN, SIZE)], SIZE);
 
 const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
   z.enum(values, `one of ${values.map((value) => `'${value}'`).join(', ')}`);
@@ -169,6 +173,14 @@ export const configSchema = z
           'Sessions store their turns too: recent ones whole, masked ones with a placeholder.',
           true,
         ),
+        max_age_days: about(
+          positive,
+          'The gateway removes sessions that were not used for so long. Nothing is removed if not given.',
+        ),
+        max_bytes: about(
+          size,
+          'The gateway removes the sessions that were not used for longest until a store is this small, such as 10GB. For each tenant. Nothing is removed if not given.',
+        ),
       }),
       gateway: section({
         port: about(z.int(PORT).min(0, PORT).max(65_535, PORT), 'Where it listens. 0 picks a free port.', 8787),
@@ -211,10 +223,10 @@ export const configSchema = z
             'Usage is not looked for behind so many bytes of an answer, decompressed.',
             answerLimits.bytes,
           ),
-          search_threads: about(
+          search_processes: about(
             positive,
             'So many searches by a pattern run at the same time; others wait.',
-            searchLimits.threads,
+            searchLimits.processes,
           ),
         }),
       }),

@@ -29,7 +29,7 @@ policy:  { name: break-even, prices: anthropic-5m, window: 10 }
 store:   { path: .palimpsest }
 gateway: { port: 8787, host: 127.0.0.1, upstreams: { anthropic: "https://api.anthropic.com" }, tokens: { team: secret },
            allowed_hosts: [gateway.local], max_tokens: 150000, prices: { read: 0.1, write: 1.25 }, bound_thinking: keep,
-           limits: { body_bytes: 1, json_values: 1, scan_ms: 1, answer_bytes: 1, search_threads: 1 } }
+           limits: { body_bytes: 1, json_values: 1, scan_ms: 1, answer_bytes: 1, search_processes: 1 } }
 `;
 
 describe('readConfig', () => {
@@ -57,7 +57,7 @@ describe('readConfig', () => {
     ],
     [
       'store: { colour: red }',
-      'line 1: store.colour: Expected a known field but found colour; there is path, postgres, tenant, record_turns',
+      'line 1: store.colour: Expected a known field but found colour; there is path, postgres, tenant, record_turns, max_age_days, max_bytes',
     ],
     ['sesion:', 'line 1: sesion: Expected a known field but found sesion; did you mean session?'],
   ])('finds unknown fields, and the right ones: %s', (yaml, problem) => {

@@ -55,7 +55,7 @@ export function showProblem({ field, text, line }: ConfigProblem): string {
 export function readConfig(yaml: string): CheckedConfig {
   const lines = new LineCounter();
   const document = parseDocument(yaml, { lineCounter: lines, prettyErrors: false });
-  // A tag that nobody resolves is only a warning, but `!env KEY` would be taken for the text KEY.
+  // An unresolved tag is only a warning, but `!env KEY` would be taken for the text KEY.
   const broken = [...document.errors, ...document.warnings].map(
     ({ message, pos }): ConfigProblem => ({ field: '', text: message, line: lines.linePos(pos[0]).line }),
   );
@@ -78,7 +78,7 @@ export function checkConfig(value: unknown): CheckedConfig {
   return { config, problems: found.map(toProblem) };
 }
 
-/** What is wrong, and where. A key may hold a dot: `gpt-4.1` is one. */
+/** A problem and its place. A key may hold a dot: `gpt-4.1` is one. */
 interface Found {
   readonly path: readonly PropertyKey[];
   readonly text: string;
@@ -107,7 +107,7 @@ function check(value: unknown): Checked {
   const { issues } = parsed.error;
   const found = issues.flatMap((issue) => toFound(issue, given));
   const rest = withoutFields(given, found);
-  // What two fields say together is looked at once each of them is right.
+  // Fields are checked together once each of them is right.
   const more = issues.every(({ code }) => code === 'custom') ? checkTogether(rest as Config) : check(rest);
   const isPolicyWrong = found.some(({ path }) => path[0] === 'policy');
   return {
@@ -158,7 +158,7 @@ function withTenants(config: Config): Checked {
   return { config: found.length === 0 ? config : (withoutFields(config, found) as Config), found };
 }
 
-/** What the makers of policies know about their options, they say themselves. */
+/** The makers of policies check their options themselves. */
 function withPolicy(config: Config): Checked {
   try {
     policyOf(config);
@@ -192,7 +192,7 @@ function keysAt(path: readonly PropertyKey[]): readonly string[] {
   return Object.keys(shapeOf(schema) ?? {});
 }
 
-/** A field that is right, but stands in the wrong section. */
+/** The place of a known field that was found in the wrong section. */
 function placeOf(key: string, schema: unknown = configSchema, path = ''): string | undefined {
   for (const [name, inner] of Object.entries(shapeOf(schema) ?? {})) {
     const place = path === '' ? name : `${path}.${name}`;

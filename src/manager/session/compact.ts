@@ -1,19 +1,17 @@
 import { join } from 'node:path';
-import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
+import type { DiskFile } from '../../store/embedded/disk.ts';
 import { readEvent, toLine, unseal } from './event-line.ts';
 import { lastLine, type Place, readAt, readLines } from './lines.ts';
+import type { WrittenSession } from './open-log.ts';
 import { ARCHIVE, EVENTS } from './session-files.ts';
 import { writePieces } from './write-pieces.ts';
-
-const DRAFT = 'events.jsonl.new';
 
 /**
  * Appends to the archive every event that it does not have yet, and every damaged line. Durable when it resolves; answers how
  * long it is then. The last checkpoint tells how many bytes belong to it: more was left by a crash, and is written again.
  */
 export async function archiveEvents(
-  disk: Disk,
-  folder: string,
+  { disk, folder, mayWrite }: WrittenSession,
   { events, soundBytes }: { readonly events: DiskFile; readonly soundBytes: number },
 ): Promise<number> {
   const path = join(folder, ARCHIVE);
@@ -21,6 +19,7 @@ export async function archiveEvents(
   const archive = disk.open(path, isNew ? 'create' : 'write');
   let size: number;
   try {
+    mayWrite();
     const { position, seq } = archiveEnd(archive, soundBytes);
     archive.truncate(position);
     try {
@@ -85,11 +84,10 @@ interface RewriteOptions {
 
 /** Writes a log with only these lines and one more, beside the old one. Durable when it resolves. */
 export async function rewriteEvents(
-  disk: Disk,
-  folder: string,
+  { disk, folder, draftSuffix }: WrittenSession,
   { events, kept, last }: RewriteOptions,
 ): Promise<Rewritten> {
-  const draft = join(folder, DRAFT);
+  const draft = join(folder, `${EVENTS}${draftSuffix}`);
   disk.remove(draft);
   const file = disk.open(draft, 'create');
   const places = new Map<number, Place>();
@@ -107,9 +105,15 @@ export async function rewriteEvents(
 }
 
 /** Puts the new log in the place of the old one. Where it fails, `hasMoved` tells which of the two now has the name. */
-export async function replaceEvents(disk: Disk, folder: string): Promise<{ hasMoved: boolean; error?: Error }> {
-  const draft = join(folder, DRAFT);
+export async function replaceEvents({
+  disk,
+  folder,
+  draftSuffix,
+  mayWrite,
+}: WrittenSession): Promise<{ hasMoved: boolean; error?: Error }> {
+  const draft = join(folder, `${EVENTS}${draftSuffix}`);
   try {
+    mayWrite();
     await disk.rename(draft, join(folder, EVENTS));
     return { hasMoved: true };
   } catch (error) {

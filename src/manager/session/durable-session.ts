@@ -1,9 +1,8 @@
-import { dirname, join } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
 import type { Format } from '../../message.ts';
 import type { Cut } from '../../plan/held-cut.ts';
 import type { Hidden } from '../../plan/ledger/hidden.ts';
-import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
+import type { DiskFile } from '../../store/embedded/disk.ts';
 import type { MaskOptions } from '../context-action.ts';
 import type { MessageWriter } from '../message-writer.ts';
 import { sessionContinuity } from '../notices.ts';
@@ -16,12 +15,12 @@ import { Conversation } from './conversation.ts';
 import { type Damage, damageFound } from './damage.ts';
 import { EventLog } from './event-log.ts';
 import type { Place } from './lines.ts';
+import { openLog } from './open-log.ts';
 import { readEvents } from './read-events.ts';
 import { type Recovered, recover } from './recover.ts';
 import { resultEvents } from './result-events.ts';
 import type { EventOptions, MaskReport, Recovery, Session } from './session.ts';
 import type { EventBody, LoggedEvent, SessionEvent, SessionStatus } from './session-event.ts';
-import { EVENTS } from './session-files.ts';
 import { SessionManager } from './session-manager.ts';
 import { type HiddenStore, storeHidden } from './store-hidden.ts';
 import { SyncMark } from './sync-mark.ts';
@@ -95,15 +94,14 @@ export class DurableSession<M> implements Session<M> {
 
   static async open<M>(options: DurableOptions<M>): Promise<DurableSession<M>> {
     const { disk, folder } = options;
-    const file = await openLog(disk, folder);
+    const file = await openLog(options);
     try {
       const conversation = new Conversation(options.conversation);
       const stored = new Set<string>();
       const between = () => storeHidden(options, conversation, { stored, atLeastChars: MOST_WAITING_CHARS });
       const recovered = await recover({ disk, folder, file, conversation, between });
       checkFormat(options, recovered);
-      const mark = new SyncMark(disk, folder, options.onProblem);
-      mark.write(recovered.end.seq);
+      const mark = await SyncMark.create(options, recovered.end.seq);
       const session = new DurableSession(options, { conversation, stored, recovered, file, mark });
       await session.#begin(recovered);
       return session;
@@ -238,8 +236,9 @@ export class DurableSession<M> implements Session<M> {
     this.#log.seal();
     try {
       await this.#log.flush();
-      await this.#log.exclusively(() => this.#upkeep.trySnapshot());
-      if (this.#upkeep.isUpToDate) this.#mark.remove();
+      await this.#log.exclusively(async () => {
+        if (await this.#upkeep.trySnapshot()) this.#mark.remove();
+      });
     } finally {
       this.#mark.close();
       this.#log.close();
@@ -360,20 +359,6 @@ interface Parts<M> {
 }
 
 const INTERRUPTED = 'Error: tool execution interrupted by server restart';
-
-/** Its name may be new, or that of a compacted log, and a process was killed before it could sync it. */
-async function openLog(disk: Disk, folder: string): Promise<DiskFile> {
-  const path = join(folder, EVENTS);
-  const file = disk.open(path, disk.exists(path) ? 'write' : 'create');
-  try {
-    if (file.size() === 0) await disk.syncFolder(dirname(folder));
-    await disk.syncFolder(folder);
-    return file;
-  } catch (error) {
-    file.close();
-    throw error;
-  }
-}
 
 function checkFormat<M>({ writer, id }: DurableOptions<M>, { format }: Recovered): void {
   const { name } = writer.format;

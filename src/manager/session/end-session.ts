@@ -1,13 +1,12 @@
-import { join } from 'node:path';
 import { formatByName } from '../../formats/detect-format.ts';
 import type { Format, FormatName } from '../../message.ts';
 import { never } from '../../plan/policies/never.ts';
-import { type DiskFile, nodeDisk } from '../../store/embedded/disk.ts';
+import { nodeDisk } from '../../store/embedded/disk.ts';
 import { Conversation } from './conversation.ts';
 import { EventLog } from './event-log.ts';
 import { lockSession } from './lock-session.ts';
+import { openLog, type WrittenSession } from './open-log.ts';
 import { recover } from './recover.ts';
-import { EVENTS } from './session-files.ts';
 import { sessionFolder } from './session-folder.ts';
 import { SyncMark } from './sync-mark.ts';
 
@@ -28,42 +27,38 @@ export async function endSession({ directory, id, format, reason, now }: EndOpti
   const folder = sessionFolder(directory, id);
   const lock = lockSession(folder, id);
   try {
-    const file = nodeDisk.open(join(folder, EVENTS), 'write');
-    try {
-      await appendEnd(file, { folder, format: own, reason, now, mayWrite: () => lock.check() });
-    } finally {
-      file.close();
-    }
+    await appendEnd({ disk: nodeDisk, folder, ...lock.writing }, { format: own, reason, now });
   } finally {
     lock.release();
   }
 }
 
 interface AppendOptions extends Pick<EndOptions, 'reason' | 'now'> {
-  readonly folder: string;
   readonly format: Format<unknown>;
-  readonly mayWrite: () => void;
 }
 
-async function appendEnd(file: DiskFile, { folder, format, reason, now, mayWrite }: AppendOptions): Promise<void> {
-  const conversation = untouched(format);
-  const between = async (): Promise<void> => {};
-  const { end } = await recover({ disk: nodeDisk, folder, file, conversation, between });
-  const mark = new SyncMark(nodeDisk, folder, () => {});
-  const log = new EventLog({
-    file,
-    end,
-    now,
-    mayWrite,
-    onSynced: (seq) => mark.write(seq),
-    onDurable: () => {},
-    afterBatch: between,
-    onProblem: () => {},
-  });
+async function appendEnd(session: WrittenSession, { format, reason, now }: AppendOptions): Promise<void> {
+  const file = await openLog(session);
+  let mark: SyncMark | undefined;
   try {
+    const conversation = untouched(format);
+    const between = async (): Promise<void> => {};
+    const { end } = await recover({ ...session, file, conversation, between });
+    mark = await SyncMark.create({ ...session, onProblem: () => {} }, end.seq);
+    const log = new EventLog({
+      file,
+      end,
+      now,
+      mayWrite: session.mayWrite,
+      onSynced: (seq) => mark?.write(seq),
+      onDurable: () => {},
+      afterBatch: between,
+      onProblem: () => {},
+    });
     await log.append([{ type: 'session_end', reason, total_turns: conversation.turns }]);
   } finally {
-    mark.close();
+    mark?.close();
+    file.close();
   }
 }
 

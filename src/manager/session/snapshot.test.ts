@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { RecordingDisk } from '../../../test/store/support/recording-disk.ts';
+import { UNSHARED } from './open-log.ts';
 import { readSnapshot, type Snapshot, writeSnapshot } from './snapshot.ts';
 
 const nasty = [
@@ -42,7 +43,7 @@ const snapshot: Snapshot<unknown> = {
 describe('a snapshot', () => {
   it('reads as it was written, whatever the characters', async () => {
     const disk = new RecordingDisk();
-    await writeSnapshot(disk, '/s', snapshot);
+    await writeSnapshot({ ...UNSHARED, disk, folder: '/s' }, snapshot);
     expect(readSnapshot(disk, '/s')).toEqual(snapshot);
   });
 
@@ -54,16 +55,16 @@ describe('a snapshot', () => {
       state: { ...state, approvals: {}, skipped: {}, left_out: [], masks: [], notes: [] },
       messages: [],
     };
-    await writeSnapshot(disk, '/s', empty);
+    await writeSnapshot({ ...UNSHARED, disk, folder: '/s' }, empty);
     expect(readSnapshot(disk, '/s')).toEqual(empty);
   });
 
   it('is not there before it is written, and is the old one or the new one at every moment', async () => {
     const disk = new RecordingDisk();
     expect(readSnapshot(disk, '/s')).toBeUndefined();
-    await writeSnapshot(disk, '/s', snapshot);
+    await writeSnapshot({ ...UNSHARED, disk, folder: '/s' }, snapshot);
     const written = disk.operations.length;
-    await writeSnapshot(disk, '/s', { ...snapshot, seq: 8 });
+    await writeSnapshot({ ...UNSHARED, disk, folder: '/s' }, { ...snapshot, seq: 8 });
     for (let length = written; length <= disk.operations.length; length++) {
       for (const choice of [0, 0.3, 0.6, 0.99]) {
         const files = disk.afterPowerLoss(length, { choose: () => choice });

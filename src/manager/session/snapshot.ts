@@ -6,6 +6,7 @@ import type { ConversationState } from './conversation.ts';
 import { isKnownDamage, type KnownDamage } from './damage.ts';
 import { decodeValue, encodeValue } from './encode-value.ts';
 import { type Place, readAt } from './lines.ts';
+import { replaceFile, type WrittenSession } from './open-log.ts';
 import { SNAPSHOT } from './session-files.ts';
 
 /** What the events up to one of them amount to, and where the messages stand. */
@@ -23,23 +24,15 @@ export interface Snapshot<M> {
   readonly messages: readonly (readonly [key: string, place: Place])[];
 }
 
-const DRAFT = 'state.yaml.new';
 const VERSION = 1;
 const HEAD =
   '# Written by Palimpsest, to open the session quickly. events.jsonl is the truth, and enough without this.\n';
 
 /** Replaces the snapshot: whoever reads it finds the old one or the new one, also after a crash. */
-export async function writeSnapshot<M>(disk: Disk, folder: string, snapshot: Snapshot<M>): Promise<void> {
-  const draft = join(folder, DRAFT);
-  disk.remove(draft);
-  const file = disk.open(draft, 'create');
-  try {
-    file.write(Buffer.from(seal(toYaml(snapshot))), 0);
-    await file.sync();
-  } finally {
-    file.close();
-  }
-  await disk.rename(draft, join(folder, SNAPSHOT));
+export async function writeSnapshot<M>(session: WrittenSession, snapshot: Snapshot<M>): Promise<void> {
+  const bytes = Buffer.from(seal(toYaml(snapshot)));
+  const file = await replaceFile(session, SNAPSHOT, (draft) => draft.write(bytes, 0));
+  file.close();
 }
 
 /** Undefined where there is none. Throws for one that cannot be read. */

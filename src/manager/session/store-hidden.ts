@@ -6,7 +6,7 @@ import type { Conversation } from './conversation.ts';
 /** Where the texts of a session go that are hidden. */
 export interface HiddenStore {
   readonly id: string;
-  readonly store: (Pick<Store, 'putMany'> & Partial<TurnStore>) | undefined;
+  readonly store: (Pick<Store, 'putMany'> & Partial<TurnStore & Pick<Store, 'touch'>>) | undefined;
 }
 
 export interface Storing {
@@ -27,6 +27,8 @@ export async function storeHidden<M>(
   const all = (): Hidden[] => [...conversation.view.hidden, ...rendered];
   const fresh = (): Hidden[] => all().filter(({ handle }) => !stored.has(handle));
   if (atLeastChars > 0 && fresh().reduce((sum, { text }) => sum + text.length, 0) < atLeastChars) return;
+  // A store that fails here keeps nobody from a request that needs nothing stored. The next one tries again.
+  if (atLeastChars === 0 && fresh().length === 0) await store.touch?.(id).catch(() => {});
   // More may be hidden meanwhile.
   for (let items = fresh(); items.length > 0; items = fresh()) {
     await store.putMany(items.map((hidden) => ({ text: hidden.text, about: aboutOf(hidden, id) })));

@@ -2,7 +2,12 @@ import { join } from 'node:path';
 import type { Disk, DiskFile } from '../../store/embedded/disk.ts';
 import { seal, unseal } from './event-line.ts';
 import { readAt } from './lines.ts';
+import { replaceFile, type WrittenSession } from './open-log.ts';
 import { SYNCED } from './session-files.ts';
+
+export interface MarkedSession extends WrittenSession {
+  readonly onProblem: (problem: Error) => void;
+}
 
 /** Room for the largest sequence number. Always as long, so that a new mark covers the old one. */
 const BYTES = 48;
@@ -12,17 +17,36 @@ const BYTES = 48;
  * a damaged line that was acknowledged from a batch that a crash left unfinished.
  */
 export class SyncMark {
-  readonly #disk: Disk;
   readonly #path: string;
+  readonly #disk: Disk;
   readonly #file: DiskFile;
   readonly #onProblem: (problem: Error) => void;
   #hasFailed = false;
 
-  constructor(disk: Disk, folder: string, onProblem: (problem: Error) => void) {
-    this.#disk = disk;
+  private constructor(file: DiskFile, { disk, folder, onProblem }: MarkedSession) {
     this.#path = join(folder, SYNCED);
-    this.#file = disk.open(this.#path, disk.exists(this.#path) ? 'write' : 'create');
+    this.#disk = disk;
+    this.#file = file;
     this.#onProblem = onProblem;
+  }
+
+  static async create(session: MarkedSession, seq: number): Promise<SyncMark> {
+    const { disk, folder, isContested, mayWrite } = session;
+    const path = join(folder, SYNCED);
+    const isThere = disk.exists(path);
+    const file =
+      isContested && isThere
+        ? await replaceFile(session, SYNCED, () => {})
+        : disk.open(path, isThere ? 'write' : 'create');
+    try {
+      mayWrite();
+    } catch (error) {
+      file.close();
+      throw error;
+    }
+    const mark = new SyncMark(file, session);
+    mark.write(seq);
+    return mark;
   }
 
   /** Costs no event where it fails: an older mark is weaker, not wrong. */

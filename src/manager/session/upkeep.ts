@@ -1,24 +1,20 @@
 import { PalimpsestError } from '../../errors.ts';
-import type { Disk } from '../../store/embedded/disk.ts';
 import { archiveEvents, replaceEvents, rewriteEvents } from './compact.ts';
 import type { Conversation } from './conversation.ts';
 import type { Damage, KnownDamage } from './damage.ts';
 import { encodeBody, stampBody, toLine } from './event-line.ts';
 import type { EventLog } from './event-log.ts';
 import type { Place } from './lines.ts';
+import type { WrittenSession } from './open-log.ts';
 import type { SessionEvent } from './session-event.ts';
 import { writeSnapshot } from './snapshot.ts';
 
-export interface UpkeepOptions {
+export interface UpkeepOptions extends WrittenSession {
   readonly id: string;
-  readonly disk: Disk;
-  readonly folder: string;
   readonly compaction: 'archive' | 'discard' | 'off';
   readonly compactAfterBytes: number;
   readonly snapshotEvery: number;
   readonly onProblem: (problem: Error) => void;
-  /** Throws where another process has taken over. */
-  readonly mayWrite: () => void;
 }
 
 /** What is kept up. */
@@ -41,7 +37,6 @@ export class Upkeep<M> {
   #archiveBytes: number;
   #checkpointBytes = 0;
   #sinceSnapshot = 0;
-  #snapshotSeq = 0;
   /** Something may have come to be no longer needed. */
   #mayCompact = false;
   #hasFailedCompaction = false;
@@ -58,25 +53,20 @@ export class Upkeep<M> {
     this.#mayCompact ||= type === 'session_restart' || type === 'reset';
   }
 
-  /** Whether the snapshot covers every event. */
-  get isUpToDate(): boolean {
-    return this.#snapshotSeq === this.#kept.log.end.seq;
-  }
-
   /** Does what is due. What goes wrong here harms no event. */
   async run(): Promise<void> {
     if (this.#sinceSnapshot >= this.#options.snapshotEvery) await this.trySnapshot();
     if (this.#mayCompact && this.#isWorthCompacting()) await this.#attempt(() => this.compact());
   }
 
-  async trySnapshot(): Promise<void> {
-    await this.#attempt(() => this.#snapshot());
+  /** Answers whether it was written. */
+  async trySnapshot(): Promise<boolean> {
+    return this.#attempt(() => this.#snapshot());
   }
 
   /** Archives all, keeps what is needed with all that it amounts to, and only then lets the rest go. */
   async compact(): Promise<void> {
-    const { compaction, disk, folder } = this.#options;
-    if (compaction === 'off') return;
+    if (this.#options.compaction === 'off') return;
     // Stays so if this fails: it would fail again and again.
     this.#hasFailedCompaction = true;
     this.#options.mayWrite();
@@ -86,8 +76,12 @@ export class Upkeep<M> {
     const archiveBytes = await this.#archive();
     const seq = end.seq + 1;
     const last = this.#checkpoint(seq, archiveBytes);
-    const { file, size, places } = await rewriteEvents(disk, folder, { events, kept: keptLines(conversation), last });
-    const { hasMoved, error } = await replaceEvents(disk, folder);
+    const { file, size, places } = await rewriteEvents(this.#options, {
+      events,
+      kept: keptLines(conversation),
+      last,
+    });
+    const { hasMoved, error } = await replaceEvents(this.#options);
     if (!hasMoved) file.close();
     else log.moveTo(file, { position: size, seq, time: end.time });
     if (error) throw hasMoved ? log.fail(unsureName(error)) : error;
@@ -100,10 +94,9 @@ export class Upkeep<M> {
 
   /** Answers how much of the archive is sound then. */
   async #archive(): Promise<number> {
-    const { compaction, disk, folder } = this.#options;
     const soundBytes = this.#archiveBytes;
-    if (compaction !== 'archive') return soundBytes;
-    return archiveEvents(disk, folder, { events: this.#kept.log.file, soundBytes });
+    if (this.#options.compaction !== 'archive') return soundBytes;
+    return archiveEvents(this.#options, { events: this.#kept.log.file, soundBytes });
   }
 
   /** The line that ends a compacted log. */
@@ -118,15 +111,14 @@ export class Upkeep<M> {
     // Also where it fails: the next attempt is due after as many events again.
     this.#sinceSnapshot = 0;
     this.#mayCompact = true;
-    const { disk, folder, id } = this.#options;
+    const { id } = this.#options;
     this.#options.mayWrite();
     await this.#kept.storeHidden();
     const { conversation, format, log } = this.#kept;
     const { seq, time, position: offset } = log.end;
     const { messages: _keys, ...state } = conversation.dump();
     const about = { id, format, seq, time, offset, archive_bytes: this.#archiveBytes, ...this.#damage() };
-    await writeSnapshot(disk, folder, { ...about, state, messages: conversation.places() });
-    this.#snapshotSeq = seq;
+    await writeSnapshot(this.#options, { ...about, state, messages: conversation.places() });
   }
 
   #damage(): { readonly damage?: KnownDamage } {
@@ -145,11 +137,13 @@ export class Upkeep<M> {
     return position - live >= Math.max(compactAfterBytes, live);
   }
 
-  async #attempt(work: () => Promise<void>): Promise<void> {
+  async #attempt(work: () => Promise<void>): Promise<boolean> {
     try {
       await work();
+      return true;
     } catch (error) {
       this.#options.onProblem(error as Error);
+      return false;
     }
   }
 }

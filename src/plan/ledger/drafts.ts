@@ -4,51 +4,45 @@ import { type HiddenResult, type PlaceholderStyle, writePlaceholder } from '../p
 import type { Contents } from './contents.ts';
 import type { Draft, Result } from './result.ts';
 
-interface DraftOptions extends HandleOptions {
-  readonly style: PlaceholderStyle;
-}
-
 /** Writes the texts that may replace a result: a placeholder, or a shorter version of it. */
 export class Drafts<M> {
   readonly #contents: Contents<M>;
-  readonly #options: DraftOptions;
   readonly #style: PlaceholderStyle;
+  readonly #handles: HandleOptions;
 
-  constructor(contents: Contents<M>, options: DraftOptions) {
+  constructor(contents: Contents<M>, style: PlaceholderStyle, handles: HandleOptions) {
     this.#contents = contents;
-    this.#options = options;
-    this.#style = options.style;
+    this.#style = style;
+    this.#handles = handles;
   }
 
   /** The placeholder of a result that is no placeholder yet; undefined where there can be none. */
   placeholder(result: Result): Draft | undefined {
-    if (this.#mayBeCustom(result.text)) return undefined;
     // A user's own function may write something else each time.
-    if (result.draft === undefined || !this.#style.known) result.draft = this.#writePlaceholder(result);
+    if (result.draft === undefined || !this.#style.known) result.draft = this.#writePlaceholder(result) ?? null;
     return result.draft ?? undefined;
   }
 
   /** Law 6: a placeholder is smaller than what it hides, in characters and in tokens. */
-  #writePlaceholder(result: Result): Draft | null {
-    const stored = this.#stored(result);
-    if (stored === undefined) return null;
-    const handle = handleToShow(stored, this.#options);
-    const text = writePlaceholder(this.#style, describe(result), showHandle(handle, this.#options));
-    if (!isShorter(text, result)) return null;
-    const tokens = this.#contents.counter(text);
-    return tokens < result.tokens ? { stored, text, tokens, handle } : null;
+  #writePlaceholder(result: Result): Draft | undefined {
+    const draft = this.#write(result, (handle) => writePlaceholder(this.#style, describe(result), handle));
+    return draft && draft.tokens < result.tokens ? draft : undefined;
   }
 
   /** A shorter version, in the words of `write`; undefined where it is not shorter. */
   shorten(result: Result, write: (handle: string) => string): Draft | undefined {
+    const draft = this.#write(result, write);
+    // A text that stays the same would remove an image without a word.
+    return draft && draft.tokens <= result.tokens && draft.text !== result.text ? draft : undefined;
+  }
+
+  #write(result: Result, write: (handle: string) => string): Draft | undefined {
     const stored = this.#mayBeCustom(result.text) ? undefined : this.#stored(result);
     if (stored === undefined) return undefined;
-    const handle = handleToShow(stored, this.#options);
-    const text = write(showHandle(handle, this.#options));
-    const tokens = this.#contents.counter(text);
-    // A text that stays the same would remove an image without a word.
-    const isSmaller = isShorter(text, result) && tokens <= result.tokens && text !== result.text;
-    return isSmaller ? { stored, text, tokens, handle } : undefined;
+    const handle = handleToShow(stored, this.#handles);
+    const text = write(showHandle(handle, this.#handles));
+    if (text === '' || text.length >= result.chars) return undefined;
+    return { stored, text, tokens: this.#contents.counter(text), handle };
   }
 
   /** Whether a placeholder that was just written would be recognised. The head of a result would not. */
@@ -67,11 +61,9 @@ export class Drafts<M> {
     if (result.why !== undefined) return result.text;
     const { format, messages } = this.#contents;
     const original = format.original(messages[result.original.message] as M, result.original);
-    return original === undefined ? undefined : (recalledText(original, this.#options) ?? original);
+    return original === undefined ? undefined : (recalledText(original, this.#handles) ?? original);
   }
 }
-
-const isShorter = (text: string, result: Result): boolean => text !== '' && text.length < result.chars;
 
 function describe(result: Result): HiddenResult {
   const { turn, tool, text, tokens, isError, args, mediaBytes } = result;

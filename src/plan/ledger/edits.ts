@@ -27,7 +27,7 @@ export function toDrops(rows: readonly Turn[], messages: readonly number[]): Dro
 
 /** The edits that were made since the caller asked for new ones. */
 export class NewEdits {
-  /** SentTurns or notes were changed. */
+  /** Turns or notes were changed. */
   isReshaped = false;
   #results: Result[] = [];
 
@@ -40,7 +40,7 @@ export class NewEdits {
     this.#results = this.#results.filter((result) => turns.isSent(result));
   }
 
-  /** The edits of results. SentTurns that are left out keep theirs, since the request that left them out can be taken back. */
+  /** The edits of results. Turns that are left out keep theirs, since the request that left them out can be taken back. */
   take(turns: SentTurns): ReplaceEdit[] {
     const changed = this.#results.filter(({ why, text, reported }) => why !== undefined && text !== reported);
     const sent = changed.filter((result) => turns.isSent(result));

@@ -9,9 +9,8 @@ import { Contents } from './contents.ts';
 import { HeadNotes } from './head-notes.ts';
 import { moveQuestion, questionIn, type Removal, toRemoval } from './questions.ts';
 import { ReadCoverage, type ReadToolUse } from './read-coverage.ts';
-import { Result, type Why } from './result.ts';
+import { Result } from './result.ts';
 import { SentTurns } from './sent-turns.ts';
-import type { ByKind } from './sizes.ts';
 import { TextSums } from './text-sums.ts';
 import { Totals } from './totals.ts';
 import type { Turn } from './turn.ts';
@@ -31,7 +30,7 @@ export interface HistoryOptions {
 
 /**
  * The history as it is sent: messages as they came, turns, results and notes, and the sizes of all of them. It grows here;
- * the ledger edits it. Its parts are for the files of this folder, all others use the getters.
+ * the ledger edits it. Other folders read its parts, and change nothing in them.
  */
 export class History<M> {
   readonly overheadTokens: number;
@@ -107,7 +106,7 @@ export class History<M> {
   }
 
   #takeUser(segment: Segment, row: Turn): void {
-    const isNote = row.number === 0 && this.headNotes.read('user', segment.text, this.task) !== undefined;
+    const isNote = row.number === 0 && this.headNotes.read('user', segment.text, this.sentTurns.task) !== undefined;
     if (!isNote) this.sentTurns.addUser(segment, row);
   }
 
@@ -131,9 +130,6 @@ export class History<M> {
   resultAt(segment: number): Result | undefined {
     return this.contents.results[segment];
   }
-  segmentsOf(row: Turn): Iterable<[Segment, number]> {
-    return this.contents.segmentsOf(row);
-  }
 
   get rows(): readonly Turn[] {
     return this.sentTurns.rows;
@@ -147,9 +143,6 @@ export class History<M> {
   get observations(): readonly Result[] {
     return this.sentTurns.observations;
   }
-  get task(): string {
-    return this.sentTurns.task;
-  }
   get lastSigned(): number {
     return this.sentTurns.lastSigned;
   }
@@ -157,33 +150,12 @@ export class History<M> {
   get notes(): Notes {
     return this.headNotes.current;
   }
-  get insertedNotes(): number {
-    return this.headNotes.inserted;
-  }
   get omitted(): number {
     return (this.notes.notice?.omitted ?? 0) + (this.notes.summary === undefined ? 0 : 1);
   }
 
   get tokens(): number {
     return this.totals.tokens;
-  }
-  get tokensBefore(): number {
-    return this.totals.tokensBefore;
-  }
-  get chars(): number {
-    return this.totals.chars;
-  }
-  get before(): Readonly<ByKind> {
-    return this.totals.before;
-  }
-  get after(): Readonly<ByKind> {
-    return this.totals.after;
-  }
-  get replaced(): Readonly<Record<Why, number>> {
-    return this.totals.replaced;
-  }
-  get removedMessages(): number {
-    return this.totals.removedMessages;
   }
   /** How many messages are sent. */
   get sentMessages(): number {
@@ -215,10 +187,7 @@ export class History<M> {
     const going = new Set(rows);
     const isBehindGap = ({ number }: Turn): boolean => going.has(this.rows[number - 1] as Turn);
     const first = this.rows.find((row) => !going.has(row) && isBehindGap(row));
-    return [...going].map((row) => this.removal(row, { keepsQuestion: row.number + 1 === first?.number }));
-  }
-  removal(row: Turn, options: { readonly keepsQuestion: boolean }): Removal {
-    return toRemoval(this, row, options);
+    return [...going].map((row) => toRemoval(this, row, { keepsQuestion: row.number + 1 === first?.number }));
   }
 
   /** The messages of removals as they are sent, for the store; undefined if they cannot be written down. */

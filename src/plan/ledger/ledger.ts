@@ -29,6 +29,8 @@ export class Ledger<M> extends History<M> implements RequestView {
   requestTokens = 0;
   frontier = 0;
   isCold = false;
+  /** The first segment that is not sent as it came, if any. */
+  firstEdited: number | undefined;
   /** The size in tokens to which a result or a user's words were cut, by their segment. */
   readonly clipSizes = new Map<number, number>();
   /** The author of the last summary that was written here. */
@@ -37,15 +39,13 @@ export class Ledger<M> extends History<M> implements RequestView {
   readonly #drafts: Drafts<M>;
   readonly #changes = new RequestChanges();
   readonly #newEdits = new NewEdits();
-  #firstEdited: number | undefined;
   /** The place of the notice, once turns were taken apart and turn 0 is one of many messages. */
   #splitSlot: number | undefined;
 
   constructor(format: Format<M>, options: LedgerOptions = {}) {
     super(format, options);
-    const { handleOf, show } = options;
-    this.#handles = { handleOf, show };
-    this.#drafts = new Drafts(this.contents, { handleOf, show, style: this.style });
+    this.#handles = options;
+    this.#drafts = new Drafts(this.contents, this.style, options);
   }
 
   /** A ledger of all of these messages. */
@@ -59,8 +59,8 @@ export class Ledger<M> extends History<M> implements RequestView {
   beginRequest(): void {
     this.commit();
     if (this.#changes.shape) this.#newEdits.keepSent(this.sentTurns);
-    const { maskedCount, maskedChars, requestTokens, frontier, summaryAuthor } = this;
-    const [hidden, firstEdited] = [this.hidden.length, this.#firstEdited];
+    const { maskedCount, maskedChars, requestTokens, frontier, firstEdited, summaryAuthor } = this;
+    const hidden = this.hidden.length;
     this.#changes.begin({ maskedCount, maskedChars, requestTokens, frontier, hidden, firstEdited, summaryAuthor });
   }
 
@@ -100,10 +100,9 @@ export class Ledger<M> extends History<M> implements RequestView {
     this.#arrange(rows, observations);
   }
 
-  #undoCounts({ hidden, firstEdited, ...counts }: Counts): void {
+  #undoCounts({ hidden, ...counts }: Counts): void {
     Object.assign(this, counts);
     this.hidden.length = hidden;
-    this.#firstEdited = firstEdited;
   }
 
   #hasCutReads(): boolean {
@@ -161,7 +160,7 @@ export class Ledger<M> extends History<M> implements RequestView {
 
   #hide(hidden: Hidden, segment: number): void {
     this.hidden.push(Object.freeze(hidden));
-    this.#firstEdited = Math.min(this.#firstEdited ?? segment, segment);
+    this.firstEdited = Math.min(this.firstEdited ?? segment, segment);
   }
 
   /** Shortens a user's own words, from how they came. Not taken back by `undoRequest`. */
@@ -252,11 +251,6 @@ export class Ledger<M> extends History<M> implements RequestView {
     const changed = this.#changes.firstMessage(this.lastRow);
     const first = this.#changes.shape ? Math.min(changed, this.#changedSlot(this.#changes.shape)) : changed;
     return first === Number.POSITIVE_INFINITY ? undefined : first;
-  }
-
-  /** The first segment that does not go out as it came, if any. */
-  firstEdited(): number | undefined {
-    return this.#firstEdited;
   }
 
   /** The size of what is sent from this message on. A summary that did not change counts as before it. */

@@ -1,5 +1,5 @@
 import type { Notes } from '../notes.ts';
-import type { SummaryAuthor } from '../summary.ts';
+import type { Ledger } from './ledger.ts';
 import type { Result, ResultState } from './result.ts';
 import type { Turn } from './turn.ts';
 
@@ -20,16 +20,10 @@ export interface Shape {
   readonly moved: { readonly row: Turn; readonly next: Turn; readonly from: number }[];
 }
 
-/** Counts that go up while a request is decided. */
-export interface Counts {
-  readonly maskedCount: number;
-  readonly maskedChars: number;
-  readonly requestTokens: number;
-  readonly frontier: number;
-  readonly hidden: number;
-  readonly firstEdited: number | undefined;
-  readonly summaryAuthor: SummaryAuthor | undefined;
-}
+type Counted = 'maskedCount' | 'maskedChars' | 'requestTokens' | 'frontier' | 'firstEdited' | 'summaryAuthor';
+
+/** Fields of the ledger that go up while a request is decided, and how many texts were hidden before it. */
+export type Counts = Pick<Ledger<unknown>, Counted> & { readonly hidden: number };
 
 /** Everything that the present request changed, as it was before, so that the ledger can take it back. */
 export class RequestChanges {

@@ -15,23 +15,18 @@ interface Parts {
  * each turn are kept, since policies ask for them on every request.
  */
 export class TextSums {
-  readonly #contents: Contents<unknown>;
-  readonly #turns: SentTurns;
-  readonly #notes: HeadNotes;
-  readonly #overheadTokens: number;
+  readonly #parts: Parts;
   /** The text before each turn, as far as it is known. */
   readonly #known: number[] = [0];
 
-  constructor({ contents, sentTurns, headNotes, overheadTokens }: Parts) {
-    this.#contents = contents;
-    this.#turns = sentTurns;
-    this.#notes = headNotes;
-    this.#overheadTokens = overheadTokens;
+  constructor(parts: Parts) {
+    this.#parts = parts;
   }
 
   ofTurn(turn: number): number {
-    const text = this.#turns.rows[turn]?.text ?? 0;
-    return turn === 0 ? text + this.#overheadTokens + this.#notes.addedText() : text;
+    const { sentTurns, headNotes, overheadTokens } = this.#parts;
+    const text = sentTurns.rows[turn]?.text ?? 0;
+    return turn === 0 ? text + overheadTokens + headNotes.addedText() : text;
   }
 
   /** The text of the turns before this one. */
@@ -43,17 +38,18 @@ export class TextSums {
 
   /** The text before a segment of a turn. */
   beforeSegment(row: Turn, end: number): number {
-    let text = row.number === 0 ? this.#overheadTokens : this.beforeTurn(row.number);
-    for (let i = this.#contents.startOf(row.from); i < end; i++) text += this.#contents.textOf(i);
+    const { contents, overheadTokens } = this.#parts;
+    let text = row.number === 0 ? overheadTokens : this.beforeTurn(row.number);
+    for (let i = contents.startOf(row.from); i < end; i++) text += contents.textOf(i);
     return text;
   }
 
   /** The text before a message. For one that is left out: the text before the gap. */
   beforeMessage(message: number): number {
     // Notes are between turns 0 and 1 and not before themselves: the first message of a turn counts from the turn before it.
-    const { rows } = this.#turns;
-    const row = rows[lastIndex(rows, ({ from }) => from < message)] as Turn;
-    return this.beforeSegment(row, this.#contents.startOf(Math.min(message, row.to)));
+    const { contents, sentTurns } = this.#parts;
+    const row = sentTurns.rows[lastIndex(sentTurns.rows, ({ from }) => from < message)] as Turn;
+    return this.beforeSegment(row, contents.startOf(Math.min(message, row.to)));
   }
 
   /** Every change of a turn's text goes through here. */

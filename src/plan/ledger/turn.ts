@@ -22,7 +22,7 @@ export class Turn {
   lastSigned = -1;
   /** It was split off turn 0 and is never left out. */
   isHead = false;
-  /** SentTurns that answer its calls, or whose calls it answers: all of them are left out, or none. */
+  /** Turns that answer its calls, or whose calls it answers: all of them are left out, or none. */
   linked: readonly Turn[] = NONE;
 
   constructor(number: number, from: number) {

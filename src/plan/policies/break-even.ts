@@ -1,4 +1,4 @@
-import { anything, count, given, rule } from '../../options.ts';
+import { amount, anything, count, given } from '../../options.ts';
 import {
   type CommonOptions,
   createPolicy,
@@ -59,13 +59,11 @@ export function breakEven(options: BreakEvenOptions = {}): Policy {
   });
 }
 
-const share = rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0 && Number.isFinite(v));
-
 const RULES = {
   prices: anything,
   window: count,
-  threshold: share,
-  maxLoss: share,
+  threshold: amount,
+  maxLoss: amount,
 };
 
 /** A tenth; more where cached tokens are so cheap that only a large mask can save anything. */
@@ -81,15 +79,15 @@ interface Rule {
 }
 
 /**
- * What the conversation has cost so far, all of it as it goes out now: a result that is masked counts as its placeholder
+ * The cost of the conversation so far, all of it as it is sent now: a result that is masked counts as its placeholder
  * from the start. So the account can be read off a history that was masked before, and is then the same.
  */
 interface Account {
   readonly revision: number;
   readonly ripe: Ripe;
-  /** What a mask would have saved on all requests since each of them could be masked: their rent, at a price of 1. */
+  /** The saving that a mask would have brought on all requests since each result could be masked, at a price of 1. */
   readonly owed: number;
-  /** What a mask of them would save on each request. */
+  /** The saving of a mask of them on each request. */
   readonly gain: number;
   /** The first of them. */
   readonly first: Observation | undefined;
@@ -100,7 +98,7 @@ interface Account {
 const isNext = ({ revision, ripe }: Account, request: RequestView): boolean =>
   revision === request.revision && ripe.turns === request.turns - 1;
 
-/** What was cached: all that the request before this one carried. */
+/** The text of the request before this one: it was cached. */
 const cachedText = (request: RequestView): number => request.text - request.textOf(request.turns);
 
 function nextAccount(account: Account, request: RequestView, { ages }: Rule, eligible: Eligible): Account {
@@ -129,7 +127,7 @@ function openAccount(request: RequestView, { ages }: Rule, eligible: Eligible): 
   return { revision, ripe: ripen(noRipe(), request, ages).ripe, owed, gain, first, carried };
 }
 
-/** What could be masked now, oldest first. */
+/** The results that could be masked now, oldest first. */
 function waiting(request: RequestView, ages: Ages, eligible: Eligible): Observation[] {
   const isWaiting = (o: Observation): boolean => ripeAt(o, ages) <= request.turns && eligible(o, request);
   return request.observations.slice(request.frontier).filter(isWaiting);
@@ -165,7 +163,7 @@ function decide(account: Account, request: RequestView, rule: Rule, eligible: El
 const NOTHING: Reason = { act: 'wait', because: 'no result that could be masked has left the window' };
 const COLD = 'the cache has died, so an epoch is free';
 
-/** What was not cached yet costs nothing to mask. */
+/** A mask in the last turn costs nothing: that turn was not cached yet. */
 function gainOfLastTurn(request: RequestView, ages: Ages, eligible: Eligible): number {
   let gain = 0;
   for (let i = request.observations.length - 1; i >= 0; i--) {

@@ -10,7 +10,7 @@ export interface Pile {
 
 export const emptyPile = (): Pile => ({ from: 0, to: 0, tokens: 0, revision: 0 });
 
-/** Takes in the results up to `end`. The sum is made anew where sizes changed or the end moved back. */
+/** Takes in the results up to `end`. The sum is recomputed where sizes changed or the end moved back. */
 export function growPile(pile: Pile, request: RequestView, end: number, eligible: Eligible): Pile {
   const { revision } = request;
   const from = Math.max(pile.from, request.frontier);

@@ -1,7 +1,7 @@
 import { closedGroups } from '../../laws/pairs.ts';
 import { userTurns } from '../../laws/task.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Removal } from '../ledger/questions.ts';
+import { type Removal, toRemoval } from '../ledger/questions.ts';
 import { MESSAGE_TOKENS } from '../ledger/sizes.ts';
 import type { Turn } from '../ledger/turn.ts';
 import { noteTexts, writeNotice } from '../notes.ts';
@@ -48,11 +48,11 @@ function oldestOf<M>(ledger: Ledger<M>, budget: Budget, groups: readonly Turn[][
     if (last) {
       const left = size - before[measure] - last[measure];
       if (left + noticeSize(ledger, measure, before.messages + last.messages) <= target) break;
-      add(before, ledger.removal(last.row, { keepsQuestion: false }));
+      add(before, toRemoval(ledger, last.row, { keepsQuestion: false }));
     }
-    for (const row of group.slice(0, -1)) add(before, ledger.removal(row, { keepsQuestion: false }));
+    for (const row of group.slice(0, -1)) add(before, toRemoval(ledger, row, { keepsQuestion: false }));
     rows.push(...group);
-    last = ledger.removal(group.at(-1) as Turn, { keepsQuestion: true });
+    last = toRemoval(ledger, group.at(-1) as Turn, { keepsQuestion: true });
   }
   // In the order of the conversation, as a held cut repeats them: the handle is that of their text.
   return ledger.removalOf(rows.sort((a, b) => a.number - b.number));
@@ -69,7 +69,7 @@ function dropMessages<M>(ledger: Ledger<M>, budget: Budget): void {
   dropTurns(ledger, budget);
 }
 
-const sum = (removed: readonly Removal[], measure: Measure): number =>
+export const sum = (removed: readonly Removal[], measure: Measure): number =>
   removed.reduce((total, removal) => total + removal[measure], 0);
 
 /** The size that is left when all that may go has gone, its notice included. */

@@ -1,10 +1,13 @@
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Result } from '../ledger/result.ts';
-import { type Budget, type MaskStage, sizeOf, type Yielding } from './stage.ts';
+import { DEFAULT_WINDOW, type Policy } from '../policy.ts';
+import { type Budget, type MaskStage, sizeOf } from './stage.ts';
 
-export function mask<M>(ledger: Ledger<M>, { which }: MaskStage, budget: Budget, yielding: Yielding): void {
-  if (which === 'outside') maskAll(ledger, yielding.outside());
-  else if (which === 'inside') maskInside(ledger, budget, yielding.inside());
+/** Says which results may be masked when a budget or a threshold forces a cut. */
+export type MaskCandidates = Pick<Policy, 'window' | 'outside' | 'inside'>;
+
+export function mask<M>(ledger: Ledger<M>, { which }: MaskStage, budget: Budget, candidates: MaskCandidates): void {
+  if (which === 'outside') maskAll(ledger, outsideWindow(ledger, candidates));
+  else if (which === 'inside') maskInside(ledger, budget, insideWindow(ledger, candidates));
   else maskAll(ledger, segmentsOf(ledger.observations));
 }
 
@@ -59,7 +62,11 @@ function paysAt<M>(
   };
 }
 
-/** All results outside a window of turns. */
-export function outsideWindow<M>({ observations, turns }: Ledger<M>, window: number): Result[] {
-  return observations.filter((result) => result.turn <= turns - window);
+export function outsideWindow<M>(ledger: Ledger<M>, candidates: MaskCandidates): readonly number[] {
+  const last = ledger.turns - (candidates.window ?? DEFAULT_WINDOW);
+  return candidates.outside?.(ledger) ?? segmentsOf(ledger.observations.filter(({ turn }) => turn <= last));
+}
+
+export function insideWindow<M>(ledger: Ledger<M>, candidates: MaskCandidates): readonly number[] {
+  return candidates.inside?.(ledger) ?? segmentsOf(ledger.observations);
 }

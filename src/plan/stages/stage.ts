@@ -1,3 +1,4 @@
+import type { Ledger } from '../ledger/ledger.ts';
 import type { Prices } from '../prices.ts';
 import type { Summarize } from '../summary.ts';
 
@@ -82,18 +83,6 @@ export interface Budget {
   readonly prices?: Pick<Prices, 'read' | 'write'> | undefined;
 }
 
-/** The results that a policy lets go when a budget forces a cut, by their segments, oldest first. */
-export interface Yielding {
-  outside(): readonly number[];
-  inside(): readonly number[];
-}
-
-interface Sized {
-  readonly tokens: number;
-  readonly chars: number;
-  readonly sentMessages: number;
-}
-
-export function sizeOf(history: Sized, { measure }: Pick<Budget, 'measure'>): number {
-  return measure === 'messages' ? history.sentMessages : history[measure];
+export function sizeOf<M>(ledger: Ledger<M>, { measure }: Budget): number {
+  return measure === 'messages' ? ledger.sentMessages : ledger.totals[measure];
 }

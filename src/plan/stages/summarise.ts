@@ -1,13 +1,13 @@
 import { isPlaceholder } from '../../laws/idempotent.ts';
 import { quote } from '../../text.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Removal } from '../ledger/questions.ts';
+import { type Removal, toRemoval } from '../ledger/questions.ts';
 import type { Result } from '../ledger/result.ts';
 import { MESSAGE_TOKENS } from '../ledger/sizes.ts';
 import type { Turn } from '../ledger/turn.ts';
 import { failureOf, subjectOf } from '../placeholder.ts';
-import { type Outcome, type Told, writeNextSummary } from '../summary.ts';
-import { removable } from './drop.ts';
+import { type Outcome, type SummaryFacts, writeNextSummary } from '../summary.ts';
+import { removable, sum } from './drop.ts';
 import type { Budget, SummariseStage } from './stage.ts';
 
 export function summarise<M>(ledger: Ledger<M>, stage: SummariseStage, budget: Budget): void {
@@ -45,54 +45,46 @@ function summariseRows<M>(
   rows: readonly Turn[],
   { fromOriginals = false, keepsQuestion }: Range,
 ): boolean {
-  const removed = keepsQuestion ? ledger.removalOf(rows) : rows.map((row) => ledger.removal(row, { keepsQuestion }));
+  const removed = keepsQuestion ? ledger.removalOf(rows) : rows.map((row) => toRemoval(ledger, row, { keepsQuestion }));
   const text = ledger.write(removed);
   if (text === undefined) return false;
   const earlier = ledger.notes.summary;
-  const replacedChars = removed.reduce((sum, { chars }) => sum + chars, earlier?.length ?? 0);
+  const chars = sum(removed, 'chars') + (earlier?.length ?? 0);
   const hidden = earlier === undefined ? text : `${earlier}\n${text}`;
   const handle = ledger.showHandle(hidden);
   const { summary, author } = writeNextSummary({
     earlier,
-    told: tell(ledger, removed, fromOriginals),
+    facts: factsOf(ledger, removed, fromOriginals),
     // Larger, it would not pay; smaller than its frame, it would say nothing.
-    maxChars: Math.min(summaryMaxChars, Math.max(FRAME_CHARS + handle.length, replacedChars - 1)),
+    maxChars: Math.min(summaryMaxChars, Math.max(FRAME_CHARS + handle.length, chars - 1)),
     handle,
-    summarize: () =>
-      summarize?.({
-        replaced: ledger.handleOf(hidden),
-        messages: removed.flatMap(({ row, to }) => ledger.messages.slice(row.from, to)),
-        earlier,
-      }),
+    written: summarize?.({
+      replaced: ledger.handleOf(hidden),
+      messages: removed.flatMap(({ row, to }) => ledger.messages.slice(row.from, to)),
+      earlier,
+    }),
   });
-  if (!isSmaller(ledger, summary, removed)) return false;
+  const tokens = sum(removed, 'tokens') + ledger.counter(earlier ?? '');
+  if (summary.length >= chars || ledger.counter(summary) + MESSAGE_TOKENS >= tokens) return false;
   ledger.remove(removed, 'summarize', hidden);
   ledger.setNotes({ ...ledger.notes, summary });
   ledger.summaryAuthor = author;
   return true;
 }
 
-function isSmaller<M>(ledger: Ledger<M>, summary: string, removed: readonly Removal[]): boolean {
-  const { summary: earlier = '' } = ledger.notes;
-  const saved = removed.reduce((sum, { tokens }) => sum + tokens, ledger.counter(earlier));
-  const chars = removed.reduce((sum, removal) => sum + removal.chars, earlier.length);
-  return summary.length < chars && ledger.counter(summary) + MESSAGE_TOKENS < saved;
-}
-
-function tell<M>(ledger: Ledger<M>, removed: readonly Removal[], fromOriginals: boolean): Told {
-  const told = { unresolved: [] as string[], outcomes: [] as Outcome[], constraints: [] as string[] };
+function factsOf<M>(ledger: Ledger<M>, removed: readonly Removal[], fromOriginals: boolean): SummaryFacts {
+  const facts = { unresolved: [] as string[], outcomes: [] as Outcome[], constraints: [] as string[] };
   for (const { row, to } of removed) {
-    for (const [segment, index] of ledger.segmentsOf(row)) {
+    for (const [segment, index] of ledger.contents.segmentsOf(row)) {
       if (segment.message >= to) break;
       const result = ledger.resultAt(index);
       const text = (fromOriginals ? undefined : result?.sentText) ?? segment.text;
-      if (segment.tags?.includes('unresolved')) told.unresolved.push(text);
-      if (segment.tags?.includes('constraint')) told.constraints.push(text);
-      if (result) told.outcomes.push(outcomeOf(result, text));
+      if (segment.tags?.includes('unresolved')) facts.unresolved.push(text);
+      if (segment.tags?.includes('constraint')) facts.constraints.push(text);
+      if (result) facts.outcomes.push(outcomeOf(result, text));
     }
   }
-  const messages = removed.reduce((sum, removal) => sum + removal.messages, 0);
-  return { ...told, objective: ledger.task, messages };
+  return { ...facts, objective: ledger.sentTurns.task, messages: sum(removed, 'messages') };
 }
 
 /** The longest subject of a call: the outcome itself needs the room. */

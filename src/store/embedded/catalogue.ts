@@ -1,15 +1,30 @@
 import { PalimpsestError } from '../../errors.ts';
 import { type Digest, digestOf } from '../handle.ts';
-import type { Reference, SessionNote, Stored, TurnRecord } from '../store.ts';
+import { type Gone, NOTHING_REMOVED, USE_EVERY_MS } from '../prune.ts';
+import type { Reference, Removed, SessionNote, Stored, TurnRecord } from '../store.ts';
 import type { Entry, Key, LinearHash } from './linear-hash.ts';
-import { type Body, DELETION, type Glimpse, type LogRecord, MOVED, NOTE, REFERENCE, TEXT, TURN } from './log.ts';
-import type { LogFile, Spot } from './log-file.ts';
+import {
+  type Body,
+  DELETION,
+  EXPIRY,
+  type Glimpse,
+  type LogRecord,
+  MOVED,
+  NOTE,
+  REFERENCE,
+  START,
+  TEXT,
+  TURN,
+  USE,
+} from './log.ts';
+import type { LogFile, Spot, Stamp } from './log-file.ts';
 import {
   beforeOf,
   beforeTurn,
   decodeText,
   deletionBody,
   digestIn,
+  expiryBody,
   isNamed,
   keyOf,
   keyOfDigest,
@@ -17,11 +32,13 @@ import {
   noteBody,
   readAbout,
   readDeletion,
+  readExpiry,
   readNote,
   readNoteKey,
   readReference,
   readText,
   readTurn,
+  readUse,
   referenceBody,
   referenceKey,
   sessionIn,
@@ -29,6 +46,7 @@ import {
   textBody,
   textBytesOf,
   turnBody,
+  useBody,
 } from './records.ts';
 
 /** What is counted as it happens. */
@@ -43,7 +61,32 @@ export interface Counts {
   deletions: number;
   /** References whose text was lost when they were read. */
   orphans: number;
+  /** Where the newest record of a use is, or 0. */
+  newestUse: number;
 }
+
+/** A text to store, when it was stored first where it is a copy. */
+export interface NewText {
+  readonly text: string;
+  readonly about: Reference;
+  readonly time?: number;
+}
+
+/** When a session was used, in ms since the epoch. 0: not known. */
+export interface SessionTimes {
+  readonly session: string;
+  readonly firstAt: number;
+  readonly lastAt: number;
+}
+
+/** A record of a text that has no session. */
+export interface Loose {
+  readonly usedAt: number;
+  readonly point: number;
+}
+
+/** The session of records that have none: they form a chain like those of a session. */
+const NO_SESSION = '';
 
 export interface FoundText extends TextBody {
   readonly position: number;
@@ -52,7 +95,11 @@ export interface FoundText extends TextBody {
 
 /** The newest record of a session. */
 interface Head {
+  readonly session: string;
   readonly key: Key;
+  /** As the last record of a use says; 0 where there is none. */
+  firstAt: number;
+  usedAt: number;
   /** 0 where there is none. */
   position: number;
   /** The newest that the log has. */
@@ -76,40 +123,87 @@ export class Catalogue {
   /** The keys, by half, of what is not written yet. */
   readonly #unwritten = new Set<number>();
   #isTogether = false;
+  /** The newest record of a use, also where it is not written yet. */
+  #newestUse: number;
+  readonly #now: () => number;
 
-  /** Counts of a store of format 4 have no notes. */
-  constructor(log: LogFile, index: LinearHash, counts: Partial<Counts> = {}) {
+  /** Counts of a store of format 4 have no notes, those of 5 no uses. */
+  constructor(log: LogFile, index: LinearHash, { counts = {}, now = Date.now }: CatalogueOptions = {}) {
     this.#log = log;
     this.#index = index;
     this.counts = { ...noCounts(), ...counts };
+    this.#newestUse = this.counts.newestUse;
+    this.#now = now;
   }
 
   // Writing. What is put goes into the log, and into the index once the log has it.
 
   /** Puts texts and what they are about, many in one write. Answers their digests. */
-  putTexts(items: Iterable<{ readonly text: string; readonly about: Reference }>): Digest[] {
+  putTexts(items: Iterable<NewText>): Digest[] {
     return this.together(() => {
       const digests: Digest[] = [];
-      for (const { text, about } of items) digests.push(this.#putText(text, about));
+      const now = this.#now();
+      for (const { text, about, time = now } of items) digests.push(this.#putText(text, about, time));
       return digests;
     });
   }
 
   /** Many in one write. */
-  putTurns(records: Iterable<TurnRecord>): void {
+  putTurns(records: Iterable<TurnRecord>, time = this.#now()): void {
     this.together(() => {
       for (const record of records) {
         const head = this.#headOf(record.session);
-        this.#append(TURN, turnBody(head.position, record), (spot) => this.#addTurn(record, spot), head);
+        this.#use(head, time);
+        this.#append(
+          { type: TURN, time },
+          turnBody(head.position, record),
+          (spot) => this.#addTurn(record, spot),
+          head,
+        );
       }
     });
   }
 
-  putNote(note: SessionNote): void {
+  putNote(note: SessionNote, time = this.#now()): void {
     this.together(() => {
       const head = this.#headOf(note.session);
-      this.#append(NOTE, noteBody(head.position, note), (spot) => this.#addNote(note, spot), head);
+      this.#use(head, time);
+      this.#append({ type: NOTE, time }, noteBody(head.position, note), (spot) => this.#addNote(note, spot), head);
     });
+  }
+
+  /** Records that a session is in use, unless it is not there or that was recorded lately. */
+  touch(session: string, time = this.#now()): void {
+    this.together(() => {
+      const head = this.#headOf(session);
+      if (head.position > this.#deletionOf(session)) this.#use(head, time);
+    });
+  }
+
+  /** Whether `touch` would record something. */
+  mustTouch(session: string): boolean {
+    const head = this.#headOf(session);
+    return head.position > this.#deletionOf(session) && isLongAgo(head.usedAt, this.#now());
+  }
+
+  /** The same with known times, from another log. */
+  putUse({ session, firstAt, lastAt }: SessionTimes): void {
+    this.together(() => this.#appendUse(this.#headOf(session), { firstAt, time: lastAt }));
+  }
+
+  #use(head: Head, time: number): void {
+    if (head.session === NO_SESSION || !isLongAgo(head.usedAt, time)) return;
+    this.#appendUse(head, { firstAt: head.firstAt || time, time });
+  }
+
+  #appendUse(head: Head, times: { readonly firstAt: number; readonly time: number }): void {
+    const { session } = head;
+    // As exact as the time of a record.
+    const [firstAt, time] = [toSecond(times.firstAt), toSecond(times.time)];
+    const body = useBody({ session, firstAt, older: this.#newestUse });
+    this.#newestUse = this.#append({ type: USE, time }, body, (spot) => this.#addUse(session, spot));
+    head.firstAt = firstAt;
+    head.usedAt = time;
   }
 
   /** Twice, so that damage to one place does not bring back what was deleted. */
@@ -118,7 +212,19 @@ export class Catalogue {
       for (let n = 0; n < 2; n++) {
         // What came before it stands in the index when it is taken in, and what comes behind it does not.
         this.#flush();
-        this.#append(DELETION, deletionBody(session), (spot) => this.#addDeletion(session, spot));
+        const stamp = { type: DELETION, time: this.#now() };
+        this.#append(stamp, deletionBody(session), (spot) => this.#addDeletion(session, spot));
+        this.#flush();
+      }
+    });
+  }
+
+  /** Removes what has no session and came before a position. Twice, for the same reason. */
+  expire(before: number): void {
+    this.together(() => {
+      for (let n = 0; n < 2; n++) {
+        this.#flush();
+        this.#append({ type: EXPIRY, time: this.#now() }, expiryBody(before), (spot) => this.#addExpiry(before, spot));
         this.#flush();
       }
     });
@@ -137,6 +243,7 @@ export class Catalogue {
       this.#unwritten.clear();
       this.#indexHeads();
       this.#heads.clear();
+      this.#newestUse = this.counts.newestUse;
       throw error;
     } finally {
       this.#isTogether = false;
@@ -149,7 +256,7 @@ export class Catalogue {
     this.#indexHeads();
   }
 
-  #putText(text: string, about: Reference): Digest {
+  #putText(text: string, about: Reference, time: number): Digest {
     const digest = digestOf(text);
     const key = keyOfDigest(digest);
     // What is not written yet cannot be looked at.
@@ -157,18 +264,19 @@ export class Catalogue {
     // One that is damaged is stored once more.
     const { text: known, damagedAt } = this.#seekText(digest);
     if (known && known.digest !== digest) throw clash();
+    const head = this.#headOf(about.session ?? NO_SESSION);
+    this.#use(head, time);
     if (known && this.#refersTo(known, about)) return digest;
-    const head = about.session === undefined ? undefined : this.#headOf(about.session);
-    const before = head?.position ?? 0;
+    const before = head.position;
     if (!known) {
       const body = textBody(text, { digest, before, about });
       // One that was stored before and lost may have references.
       const isShared = (damagedAt > 0 || this.counts.orphans > 0) && this.#referenceHead(digest) > 0;
-      this.#append(TEXT, body, (spot) => this.#addText(key, body.textBytes, spot, isShared), head);
+      this.#append({ type: TEXT, time }, body, (spot) => this.#addText(key, body.textBytes, spot, isShared), head);
     } else {
       const older = this.#referenceHead(digest);
       const body = referenceBody({ digest, before, older, about });
-      this.#append(REFERENCE, body, (spot) => this.#addReference(digest, older, spot), head);
+      this.#append({ type: REFERENCE, time }, body, (spot) => this.#addReference(digest, older, spot), head);
     }
     this.#unwritten.add(key.low);
     return digest;
@@ -188,12 +296,13 @@ export class Catalogue {
     return false;
   }
 
-  #append(type: number, body: Body, written: (spot: Spot) => void, head?: Head): void {
-    const { position } = this.#log.append(type, body, (spot) => {
+  #append(stamp: Stamp, body: Body, written: (spot: Spot) => void, head?: Head): number {
+    const { position } = this.#log.append(stamp, body, (spot) => {
       written(spot);
       if (head) this.#moveHead(head, spot);
     });
     if (head) head.position = position;
+    return position;
   }
 
   // What a record means. The same for one just written and one that is read again after a crash.
@@ -207,10 +316,25 @@ export class Catalogue {
     else if (type === TURN) this.#addTurn(readTurn(body).record, record);
     else if (type === NOTE) this.#addNote(readNoteKey(body), record);
     else if (type === DELETION) this.#addDeletion(readDeletion(body), record);
-    const session = type === DELETION ? undefined : sessionOf(record);
+    else if (type === EXPIRY) this.#addExpiry(readExpiry(body), record);
+    else if (type === USE) this.#applyUse(record);
+    const session = type === DELETION || type === EXPIRY ? undefined : chainOf(record);
     if (session === undefined) return;
     this.#moveHead(this.#headOf(session), record);
     this.#indexHeads();
+  }
+
+  #applyUse(record: LogRecord): void {
+    const { session, firstAt } = readUse(record.body);
+    this.#addUse(session, record);
+    this.#newestUse = record.position;
+    const head = this.#heads.get(session);
+    if (head) Object.assign(head, { firstAt, usedAt: record.time });
+  }
+
+  #addUse(session: string, spot: Spot): void {
+    this.#replace(useKey(session), spot, (old) => isUseOf(old, session));
+    this.counts.newestUse = spot.position;
   }
 
   #applyText(record: LogRecord): void {
@@ -270,6 +394,23 @@ export class Catalogue {
     this.#remember(session, spot.position);
     if (head > 0 && this.#index.remove(key, head)) this.counts.sessions -= 1;
     this.#heads.delete(session);
+    this.#forgetUse(session);
+    for (const digest of this.#forgetAll(positions)) this.#forgetText(digest);
+  }
+
+  #forgetUse(session: string): void {
+    const use = this.#findUse(session);
+    if (use && this.#index.remove(useKey(session), use.position)) this.counts.deadBytes += use.bytes;
+  }
+
+  #addExpiry(before: number, spot: Spot): void {
+    const positions = this.positionsOf(NO_SESSION).filter((position) => position < before);
+    const earlier = this.#seekOf(deletionKey(NO_SESSION), NO_SESSION);
+    if (earlier === 0 || !this.#index.move(deletionKey(NO_SESSION), earlier, entryOf(spot)))
+      this.#index.add(deletionKey(NO_SESSION), entryOf(spot));
+    this.counts.deletions += 1;
+    this.counts.deadBytes += spot.bytes;
+    this.#remember(NO_SESSION, before);
     for (const digest of this.#forgetAll(positions)) this.#forgetText(digest);
   }
 
@@ -371,11 +512,13 @@ export class Catalogue {
     const head = this.#referenceHead(digest);
     const isOwnAlive = !this.#isDeleted(about, position);
     if (head === 0) return isOwnAlive ? [about] : [];
-    const newestFirst = this.#referencesFrom(head, digest)
-      .filter((reference) => !this.#isDeleted(reference.about, reference.position))
-      .map((reference) => reference.about);
+    const newestFirst = this.#aliveFrom(head, digest).map((reference) => reference.about);
     if (isOwnAlive) newestFirst.push(about);
     return unique(newestFirst.reverse());
+  }
+
+  #aliveFrom(head: number, digest: Digest): { readonly about: Reference; readonly position: number }[] {
+    return this.#referencesFrom(head, digest).filter(({ about, position }) => !this.#isDeleted(about, position));
   }
 
   #referencesFrom(head: number, digest: Digest): { readonly about: Reference; readonly position: number }[] {
@@ -466,7 +609,8 @@ export class Catalogue {
   #readPositions(session: string, after: number): number[] {
     const positions: number[] = [];
     for (const record of this.#log.records(after > 0 ? after : undefined))
-      if (record.type !== DELETION && sessionOf(record) === session) positions.push(record.position);
+      if (record.type !== DELETION && record.type !== EXPIRY && chainOf(record) === session)
+        positions.push(record.position);
     return positions;
   }
 
@@ -485,7 +629,12 @@ export class Catalogue {
     }
     const key = sessionKey(session);
     const position = this.#seekOf(key, session);
-    const head: Head = { key, position, written: undefined, indexed: position };
+    const use = session === NO_SESSION ? undefined : this.#findUse(session);
+    const firstAt = use ? readUse(use.body).firstAt : 0;
+    const head: Head = {
+      ...{ session, key, firstAt, usedAt: use?.time ?? 0 },
+      ...{ position, written: undefined, indexed: position },
+    };
     this.#heads.set(session, head);
     return head;
   }
@@ -502,7 +651,7 @@ export class Catalogue {
       const entry = entryOf(head.written as Spot);
       if (head.indexed === 0 || !this.#index.move(head.key, head.indexed, entry)) {
         this.#index.add(head.key, entry);
-        this.counts.sessions += 1;
+        if (head.session !== NO_SESSION) this.counts.sessions += 1;
       }
       head.indexed = entry.position;
     }
@@ -514,9 +663,15 @@ export class Catalogue {
     if (this.counts.deletions === 0) return 0;
     const known = this.#deletions.get(session);
     if (known !== undefined) return known;
-    const position = this.#seekOf(deletionKey(session), session);
+    const found = this.#seekOf(deletionKey(session), session);
+    const position = session === NO_SESSION ? this.#expiredBefore(found) : found;
     this.#remember(session, position);
     return position;
+  }
+
+  #expiredBefore(position: number): number {
+    const record = position > 0 ? this.#log.read(position, SMALL) : undefined;
+    return record?.type === EXPIRY ? readExpiry(record.body) : 0;
   }
 
   #remember(session: string, deletedAt: number): void {
@@ -527,13 +682,129 @@ export class Catalogue {
   #seekOf(key: Key, session: string): number {
     const isOf = ({ position }: Entry): boolean => {
       const record = this.#log.read(position, SMALL);
-      return !record || sessionOf(record) === session;
+      return !record || chainOf(record) === session;
     };
     return this.#index.find(key, isOf)?.position ?? 0;
   }
 
   #isDeleted({ session }: Reference, position: number): boolean {
-    return session !== undefined && position < this.#deletionOf(session);
+    return position < this.#deletionOf(session ?? NO_SESSION);
+  }
+
+  // Times and sizes.
+
+  /**
+   * Every session and when it was used, the one used last first. Sessions that an older version stored have no record of
+   * a use: they are found in the log, and their times are 0.
+   */
+  sessionTimes(): SessionTimes[] {
+    const known: SessionTimes[] = [];
+    for (let at = this.counts.newestUse; at > 0; ) {
+      const record = this.#log.read(at, SMALL);
+      // The rest of the chain is found in the log.
+      if (record?.type !== USE) break;
+      const { session, firstAt, older } = readUse(record.body);
+      if (this.#leadsTo(useKey(session), record)) known.push({ session, firstAt, lastAt: record.time });
+      at = older;
+    }
+    return known.length === this.counts.sessions ? known : [...known, ...this.#timesWithoutUse(known)];
+  }
+
+  #timesWithoutUse(known: readonly SessionTimes[]): SessionTimes[] {
+    const names = new Set([NO_SESSION, ...known.map(({ session }) => session)]);
+    const found = new Map<string, SessionTimes>();
+    for (const record of this.#log.records()) {
+      const session = chainOf(record);
+      if (session === undefined || names.has(session) || record.position < this.#deletionOf(session)) continue;
+      if (record.type === DELETION) continue;
+      const { firstAt = record.time } = found.get(session) ?? {};
+      found.set(session, { session, firstAt, lastAt: record.time });
+    }
+    return [...found.values()].reverse();
+  }
+
+  /** When a session was used last, to the hour. */
+  usedAt(session: string): number {
+    return this.#headOf(session).usedAt;
+  }
+
+  /** The records of texts without a session, oldest first. */
+  looseTexts(): Loose[] {
+    return this.positionsOf(NO_SESSION).map((point) => ({ point, usedAt: this.#log.read(point, SMALL)?.time ?? 0 }));
+  }
+
+  /** What a session refers to. */
+  sizeOf(session: string): { readonly texts: number; readonly textBytes: number; readonly turns: number } {
+    const digests = new Set<Digest>();
+    const turns = new Set<number>();
+    for (const position of this.positionsOf(session)) {
+      const record = this.#log.read(position, SMALL);
+      if (record?.type === TEXT || record?.type === REFERENCE) digests.add(digestIn(record.body));
+      if (record?.type === TURN) turns.add(readTurn(record.body).record.turn);
+    }
+    const textBytes = [...digests].reduce((sum, digest) => sum + (this.textOf(digest)?.textBytes ?? 0), 0);
+    return { texts: digests.size, textBytes, turns: turns.size };
+  }
+
+  /** What the removal of a session, or of texts without one, frees if all of `gone` is gone. */
+  freedBy({ session = NO_SESSION, before = Number.POSITIVE_INFINITY }: What, gone: Gone): Removed {
+    const positions = this.positionsOf(session).filter((position) => position < before);
+    const digests = new Set<Digest>();
+    let [turns, bytes] = [0, session === NO_SESSION ? 0 : (this.#findUse(session)?.bytes ?? 0)];
+    for (const position of positions) {
+      const record = this.#log.read(position, SMALL);
+      if (!record) continue;
+      const isReplaceable = record.type === TURN || record.type === NOTE;
+      if (!isReplaceable) digests.add(digestIn(record.body));
+      if (isReplaceable ? this.isAlive(record) : record.type === REFERENCE) bytes += record.bytes;
+      if (record.type === TURN && this.isAlive(record)) turns += 1;
+    }
+    const isLeft = ({ about, position }: { readonly about: Reference; readonly position: number }): boolean =>
+      (about.session ?? NO_SESSION) === session
+        ? position >= before
+        : about.session === undefined
+          ? position >= gone.before
+          : !gone.sessions.has(about.session);
+    let texts = 0;
+    for (const digest of digests) {
+      const text = this.textOf(digest);
+      if (!text || this.#aliveReferences(text).some(isLeft)) continue;
+      texts += 1;
+      bytes += text.recordBytes;
+    }
+    const isThere = session !== NO_SESSION && positions.length > 0;
+    return positions.length === 0 ? NOTHING_REMOVED : { sessions: isThere ? 1 : 0, texts, turns, bytes };
+  }
+
+  #aliveReferences({ digest, about, position }: FoundText): { readonly about: Reference; readonly position: number }[] {
+    const head = this.#referenceHead(digest);
+    const others = head === 0 ? [] : this.#aliveFrom(head, digest);
+    return this.#isDeleted(about, position) ? others : [...others, { about, position }];
+  }
+
+  /** The times of the first record and of the last use, and how much was stored since a time. */
+  ages(since: number): { readonly oldestAt: number; readonly newestAt: number; readonly bytesSince: number } {
+    const oldestAt = this.#log.read(START, SMALL)?.time ?? 0;
+    let [newestAt, from] = [0, this.#log.end];
+    for (let at = this.counts.newestUse; at > 0; ) {
+      const record = this.#log.read(at, SMALL);
+      if (record?.type !== USE) break;
+      newestAt = Math.max(newestAt, record.time);
+      if (record.time < since) break;
+      from = at;
+      at = readUse(record.body).older;
+    }
+    return { oldestAt, newestAt, bytesSince: this.#log.end - from };
+  }
+
+  #findUse(session: string): LogRecord | undefined {
+    let found: LogRecord | undefined;
+    this.#index.find(useKey(session), ({ position, bytes }) => {
+      const record = this.#log.read(position, bytes);
+      if (record && isUseOf(record, session)) found = record;
+      return found !== undefined;
+    });
+    return found;
   }
 
   // The whole.
@@ -552,6 +823,7 @@ export class Catalogue {
       const { session, name } = readNoteKey(record.body);
       return this.#leadsTo(noteKey(session, name), record);
     }
+    if (record.type === USE) return this.#leadsTo(useKey(readUse(record.body).session), record);
     if (record.type !== REFERENCE) return false;
     const { about, digest } = readReference(record.body);
     return !this.#isDeleted(about, record.position) && this.textOf(digest) !== undefined;
@@ -595,21 +867,43 @@ const noCounts = (): Counts => ({
   deadBytes: 0,
   deletions: 0,
   orphans: 0,
+  newestUse: 0,
 });
+
+interface CatalogueOptions {
+  readonly counts?: Partial<Counts> | undefined;
+  readonly now?: (() => number) | undefined;
+}
+
+/** A session, or what has none and came before a position. */
+interface What {
+  readonly session?: string;
+  readonly before?: number;
+}
+
+const toSecond = (time: number): number => 1000 * Math.floor(time / 1000);
+
+/** In either direction: a clock may have been wrong. */
+const isLongAgo = (usedAt: number, now: number): boolean => Math.abs(now - usedAt) >= USE_EVERY_MS;
 
 const entryOf = ({ position, bytes }: Spot, isMarked = false): Entry => ({ position, bytes, isMarked });
 
 const sessionKey = (session: string): Key => keyOf('session', session);
 const turnKey = (session: string, turn: number): Key => keyOf('turn', `${session}\0${turn}`);
 const noteKey = (session: string, name: string): Key => keyOf('note', `${session}\0${name}`);
+const useKey = (session: string): Key => keyOf('use', session);
 const deletionKey = (session: string): Key => keyOf('deletion', session);
 
-/** The session that a record belongs to. */
-function sessionOf({ type, body }: LogRecord): string | undefined {
-  if (type === TEXT || type === REFERENCE || type === NOTE) return sessionIn(body);
+/** The session that a record belongs to, or ends. Undefined for records that belong to none. */
+function chainOf({ type, body }: LogRecord): string | undefined {
+  if (type === TEXT || type === REFERENCE || type === NOTE) return sessionIn(body) ?? NO_SESSION;
   if (type === TURN) return readTurn(body).record.session;
+  if (type === EXPIRY) return NO_SESSION;
   return type === DELETION ? readDeletion(body) : undefined;
 }
+
+const isUseOf = ({ type, body }: LogRecord, session: string): boolean =>
+  type === USE && readUse(body).session === session;
 
 function turnOf({ type, body }: LogRecord, session: string, turn: number): TurnRecord | undefined {
   if (type !== TURN) return undefined;

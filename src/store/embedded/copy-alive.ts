@@ -1,63 +1,83 @@
 import { handleOfDigest } from '../handle.ts';
-import type { Problem, Reference } from '../store.ts';
+import type { Problem } from '../store.ts';
 import { type Generation, gapProblem } from './generation.ts';
-import { isGap, type LogRecord, NOTE, REFERENCE, TEXT, TURN } from './log.ts';
-import { decodeText, readAbout, readNote, readReference, readTurn } from './records.ts';
+import { aligned, DELETION, isGap, type LogRecord, NOTE, REFERENCE, START, TEXT, TURN, USE } from './log.ts';
+import { decodeText, readAbout, readDeletion, readNote, readReference, readTurn, readUse } from './records.ts';
 
-/** Writes all that is alive, in its order. Answers what could not be read, and how many texts there were. */
-export function copyAlive(from: Generation, to: Generation): { readonly problems: Problem[]; readonly texts: number } {
-  const problems = new Map(from.lost.map((problem) => [problem.what, problem]));
-  const copy = new Copy(from, to);
-  let texts = 0;
-  for (const found of from.scan()) {
-    if (found.type === TEXT) texts += 1;
-    if (isGap(found)) {
-      const problem = gapProblem(from.number, found);
-      problems.set(problem.what, problem);
-    } else if (from.catalogue.isAlive(found)) copy.take(found);
-  }
-  copy.flush();
-  return { problems: [...problems.values()], texts };
+/** Copies all that is alive at once. Answers what could not be read, and how many texts there were. */
+export function copyAlive(from: Generation, to: Generation): Pick<AliveCopy, 'problems' | 'texts'> {
+  const copy = new AliveCopy({ to, look: (use) => use(from) });
+  copy.step(Number.POSITIVE_INFINITY);
+  return copy;
 }
 
-/** Texts go in batches; a turn or note comes behind those before it. */
-class Copy {
-  readonly #from: Generation;
-  readonly #to: Generation;
-  #batch: { readonly text: string; readonly about: Reference }[] = [];
-  #length = 0;
+interface CopyOptions {
+  readonly to: Generation;
+  /** Looks at the generation that is copied. */
+  readonly look: <T>(use: (from: Generation) => T) => T;
+}
 
-  constructor(from: Generation, to: Generation) {
-    this.#from = from;
+/**
+ * Copies what is alive into a new generation, in its order and in steps. Others may write to the old one in between: the
+ * next step takes in what they appended. A record without a time gets the time of the copy.
+ */
+export class AliveCopy {
+  /** Texts that were read, alive or not. */
+  texts = 0;
+  readonly #to: Generation;
+  readonly #look: CopyOptions['look'];
+  readonly #problems: Map<string, Problem>;
+  /** Deletions before it were done when the copy began: what they end is not alive. */
+  readonly #began: number;
+  #position = START;
+
+  constructor({ to, look }: CopyOptions) {
     this.#to = to;
+    this.#look = look;
+    this.#began = look(({ end }) => end);
+    this.#problems = new Map(look(({ lost }) => lost).map((problem) => [problem.what, problem]));
   }
 
-  take({ type, body }: LogRecord): void {
-    if (type === TEXT) this.#add(decodeText(body, body.length).text, readAbout(body));
+  /** What could not be read. */
+  get problems(): Problem[] {
+    return [...this.#problems.values()];
+  }
+
+  /** How many bytes of the old log are not copied yet. */
+  get left(): number {
+    return this.#look(({ end }) => end) - this.#position;
+  }
+
+  /** Copies about this many bytes of the old log, in one write. */
+  step(bytes: number): void {
+    const stop = this.#position + bytes;
+    this.#to.catalogue.together(() => {
+      for (const found of this.#look((from) => from.scan(this.#position))) {
+        if (this.#position >= stop || this.left <= 0) return;
+        if (isGap(found)) {
+          const problem = this.#look(({ number }) => gapProblem(number, found));
+          this.#problems.set(problem.what, problem);
+        } else this.#take(found);
+        this.#position = aligned(found.position + found.bytes);
+      }
+    });
+  }
+
+  #take(record: LogRecord): void {
+    const { type, body, position, time } = record;
+    const { catalogue } = this.#to;
+    if (type === TEXT) this.texts += 1;
+    if (type === DELETION && position >= this.#began) catalogue.deleteSession(readDeletion(body));
+    if (!this.#look((from) => from.catalogue.isAlive(record))) return;
+    const stamp = time > 0 ? { time } : {};
+    if (type === TEXT)
+      catalogue.putTexts([{ text: decodeText(body, body.length).text, about: readAbout(body), ...stamp }]);
     else if (type === REFERENCE) {
       const { digest, about } = readReference(body);
-      const stored = this.#from.catalogue.find(handleOfDigest(digest));
-      if (stored) this.#add(stored.text, about);
-    } else if (type === TURN) {
-      this.flush();
-      this.#to.catalogue.putTurns([readTurn(body).record]);
-    } else if (type === NOTE) {
-      this.flush();
-      this.#to.catalogue.putNote(readNote(body));
-    }
-  }
-
-  flush(): void {
-    this.#to.catalogue.putTexts(this.#batch);
-    this.#batch = [];
-    this.#length = 0;
-  }
-
-  #add(text: string, about: Reference): void {
-    this.#batch.push({ text, about });
-    this.#length += text.length;
-    if (this.#length > BATCH_LENGTH) this.flush();
+      const stored = this.#look((from) => from.catalogue.find(handleOfDigest(digest)));
+      if (stored) catalogue.putTexts([{ text: stored.text, about, ...stamp }]);
+    } else if (type === TURN) catalogue.putTurns([readTurn(body).record], stamp.time);
+    else if (type === NOTE) catalogue.putNote(readNote(body), stamp.time);
+    else if (type === USE) catalogue.putUse({ ...readUse(body), lastAt: time });
   }
 }
-
-const BATCH_LENGTH = 1 << 20;

@@ -1,32 +1,50 @@
+import { setImmediate } from 'node:timers/promises';
 import { PalimpsestError } from '../../errors.ts';
 import { checkItem, checkNote, checkNoteName, checkRecord, checkTurn, closedError } from '../check-input.ts';
 import { handleOfDigest } from '../handle.ts';
+import {
+  type Gone,
+  NOTHING_REMOVED,
+  type Prunable,
+  prune,
+  type Removable,
+  slicesOf,
+  USE_EVERY_MS,
+  WEEK_MS,
+} from '../prune.ts';
 import { searchTexts } from '../search-texts.ts';
 import {
   checkSession,
+  type DeleteOptions,
   type GcOptions,
   type GcReport,
   type Handle,
+  isHandle,
   type Match,
   type Problem,
+  type PruneOptions,
+  type PruneReport,
   type Reference,
+  type Removed,
   type SearchOptions,
+  type SessionInfo,
   type SessionNote,
   type Store,
   type Stored,
   type StoreStats,
   type TurnRecord,
 } from '../store.ts';
-import type { Catalogue } from './catalogue.ts';
-import { copyAlive } from './copy-alive.ts';
+import type { Catalogue, SessionTimes } from './catalogue.ts';
+import { AliveCopy } from './copy-alive.ts';
 import { nextNumber, prepareCurrent, removeOthers, switchCurrent } from './current.ts';
 import type { Disk } from './disk.ts';
 import { Generation, type Limits } from './generation.ts';
-import { isGap, type LogRecord, NOTE, TEXT, TURN } from './log.ts';
+import { isGap, type LogRecord, NOTE, START, TEXT, TURN } from './log.ts';
 import { openToRead, openToWrite, PATIENCE, rebuilding } from './open-generation.ts';
 import { DamagedPage } from './pages.ts';
 import { problemsOf } from './problems-of.ts';
 import { decodeText, digestIn, readNote, readTurn } from './records.ts';
+import { keepSecret, readSecret } from './secret.ts';
 
 export interface EmbeddedOptions {
   readonly disk: Disk;
@@ -37,6 +55,10 @@ export interface EmbeddedOptions {
   mayWrite?(): void;
   /** The writer before may still be running, and write to the files that it has open. */
   readonly isContested?: boolean;
+  /** Takes a lock that was lost again. Throws STORE_LOCKED while another process has it. */
+  takeLockAgain?(): void;
+  /** Called once everything that is used is in files that no other writer has open. */
+  onOpen?(): void;
   /** Called once it is closed. */
   onClose?(): void;
 }
@@ -45,6 +67,10 @@ export interface EmbeddedOptions {
 export interface StoreLimits extends Limits {
   /** Less than this is not worth a compaction. */
   readonly leastDead?: number;
+  /** How much a compaction copies at a time. */
+  readonly copyStepBytes?: number;
+  /** How long to wait before something that failed is tried again. Twice as long after each failure. */
+  readonly retryMs?: number;
 }
 
 interface NewText {
@@ -55,6 +81,10 @@ interface NewText {
 /** A quarter of the disk, and not for a few kilobytes. */
 const DEAD_SHARE = 0.25;
 const LEAST_DEAD = 1 << 20;
+/** A compaction copies this much of the old log at a time, and lets others work in between. */
+const COPY_STEP_BYTES = 1 << 20;
+/** `close` does not wait for a compaction of its own accord that has more than this to copy. */
+const QUICK_BYTES = 1 << 26;
 
 /**
  * A store in one folder: a log and an index, in generations. One process writes, any number read. What is put is
@@ -68,16 +98,23 @@ export class EmbeddedStore implements Store {
   #committing: Promise<void> | undefined;
   /** The group that is being written and synced. */
   #syncing: Promise<void> | undefined;
-  /** The compaction that runs or waits last: nothing is written before it is done. */
+  /** The last step of a compaction: nothing is written before it is done. */
   #work: Promise<unknown> | undefined;
+  /** The compaction or removal that runs or waits last: one at a time. Others write meanwhile. */
+  #upkeep: Promise<unknown> | undefined;
+  #deletions = 0;
   #checkpointing: Promise<void> | undefined;
   /** Dead bytes at which a compaction that failed is tried again. */
   #compactAgainAt = 0;
   #inFlight = 0;
   #onIdle: (() => void) | undefined;
+  /** The disk failed, or another process has taken over: nothing is written until `#recover` succeeds. */
   #failed: Error | undefined;
-  /** Another process has taken over. */
-  #lost: Error | undefined;
+  #isLost = false;
+  readonly #recovery: Backoff;
+  readonly #checkpoints: Backoff;
+  /** Why the last checkpoint failed. */
+  #uncheckpointed: Error | undefined;
   /** So many texts more may be read before a reader looks what was written since. */
   #trusted = 0;
   #closing: Promise<void> | undefined;
@@ -85,6 +122,9 @@ export class EmbeddedStore implements Store {
   private constructor(options: EmbeddedOptions, generation: Generation) {
     this.#options = options;
     this.#generation = generation;
+    this.#recovery = new Backoff(options.limits?.retryMs);
+    this.#checkpoints = new Backoff(options.limits?.retryMs);
+    options.onOpen?.();
   }
 
   static async open(options: EmbeddedOptions): Promise<EmbeddedStore> {
@@ -124,19 +164,118 @@ export class EmbeddedStore implements Store {
 
   /** A turn or note that is replaced leaves dead bytes, so the log is compacted here too. */
   async #replace(change: Change<void>): Promise<void> {
-    await this.#during(async () => {
-      await this.#write(change);
-      if (this.#isWorthCompacting()) await this.#tryCompact();
+    await this.#write(change);
+    this.#compactIfWorth();
+  }
+
+  async *sessions(): AsyncGenerator<SessionInfo> {
+    this.#check();
+    const newestFirst = this.#read(({ catalogue }) => catalogue.sessionTimes());
+    const timed = newestFirst.reverse().map((times) => ({ ...times, ...knownTimes(times, this.#now()) }));
+    for (const times of timed.sort((a, b) => a.lastAt - b.lastAt)) {
+      this.#check();
+      yield { ...times, ...this.#read(({ catalogue }) => catalogue.sizeOf(times.session)) };
+      await setImmediate();
+    }
+  }
+
+  async touch(session: string): Promise<void> {
+    this.#check();
+    checkSession(session);
+    if (this.#options.mode === 'read' || !this.#read(({ catalogue }) => catalogue.mustTouch(session))) return;
+    await this.#write(({ catalogue }) => catalogue.touch(session));
+  }
+
+  async delete(session: string, { purge = false, dryRun = false }: DeleteOptions = {}): Promise<Removed> {
+    this.#check();
+    checkSession(session);
+    if (dryRun) return this.#freedBy({ session, usedAt: 0 });
+    return this.#during(async () => {
+      const removed = await this.#remove({ session, usedAt: Number.POSITIVE_INFINITY });
+      if (purge) await this.#alone(() => this.#compact({ force: true }));
+      else this.#compactIfWorth();
+      return removed;
     });
   }
 
-  async delete(session: string, { purge = false } = {}): Promise<void> {
+  /** One removal after the other: puts go on in between. Then the log is compacted, where that is worth it. */
+  async prune(options: PruneOptions = {}): Promise<PruneReport> {
     this.#check();
-    checkSession(session);
-    await this.#during(async () => {
-      await this.#write(({ catalogue }) => catalogue.deleteSession(session), { isDeletion: true });
-      if (purge || this.#isWorthCompacting()) await this.#alone(() => this.#compact({ force: true }));
+    if (options.dryRun) return prune(this.#prunable(), options, () => this.#now());
+    return this.#during(async () => {
+      if (this.#hasUntimed()) await this.#alone(() => this.#compact({ force: true }));
+      const report = await this.#alone(() => prune(this.#prunable(), options, () => this.#now()));
+      const isOver = this.#generation.diskBytes > (options.maxBytes ?? Number.POSITIVE_INFINITY);
+      const { deadBytes } = this.#generation.catalogue.counts;
+      if (this.#isWorthCompacting() || (isOver && deadBytes > 0))
+        await this.#alone(() => this.#compact({ force: true, isBackground: true }));
+      return report;
     });
+  }
+
+  async deletions(): Promise<number> {
+    this.#check();
+    return this.#deletions;
+  }
+
+  /** An older version wrote records without times. A compaction gives them one. */
+  #hasUntimed(): boolean {
+    const { catalogue, end } = this.#generation;
+    return end > START && catalogue.ages(0).oldestAt === 0;
+  }
+
+  #prunable(): Prunable {
+    const chosenIn = this.#generation;
+    return {
+      removables: (now) => this.#removables(now),
+      usedBytes: async () => this.#read(usedBytesOf),
+      remove: async (what, { dryRun, gone }) => {
+        await setImmediate();
+        this.#check();
+        return dryRun ? this.#freedBy(what, gone) : this.#remove(what, chosenIn);
+      },
+    };
+  }
+
+  async #removables(now: number): Promise<Removable[]> {
+    const newestFirst = this.#read(({ catalogue }) => catalogue.sessionTimes());
+    const sessions: Removable[] = [];
+    for (const times of newestFirst.reverse()) {
+      const { session } = times;
+      // A clock was wrong. Without a new time the session would be the newest for ever.
+      const isInFuture = times.lastAt > now + USE_EVERY_MS;
+      if (isInFuture && this.#options.mode === 'write') await this.#write(({ catalogue }) => catalogue.touch(session));
+      sessions.push({ session, usedAt: isInFuture ? now : knownTimes(times, now).lastAt });
+    }
+    const loose = this.#read(({ catalogue }) => catalogue.looseTexts());
+    return [...sessions, ...slicesOf(loose.map(({ point, usedAt }) => ({ point, usedAt: usedAt || now })))];
+  }
+
+  async #remove(what: Removable, chosenIn?: Generation): Promise<Removed> {
+    const { session, before = 0, usedAt } = what;
+    const removed = await this.#write(
+      (generation) => {
+        // A position is one of the log that it was chosen in.
+        if (session === undefined && generation !== chosenIn) return NOTHING_REMOVED;
+        // It was used since it was chosen.
+        if (session !== undefined && generation.catalogue.usedAt(session) > usedAt) return NOTHING_REMOVED;
+        const freed = generation.catalogue.freedBy(what, NOTHING_GONE);
+        if (session === undefined) generation.catalogue.expire(before);
+        else generation.catalogue.deleteSession(session);
+        return freed;
+      },
+      { isDeletion: true },
+    );
+    this.#deletions += 1;
+    return removed;
+  }
+
+  #freedBy(what: Removable, gone: Gone = NOTHING_GONE): Removed {
+    return this.#read(({ catalogue }) => catalogue.freedBy(what, gone));
+  }
+
+  #now(): number {
+    return (this.#options.limits?.now ?? Date.now)();
   }
 
   #isWorthCompacting(): boolean {
@@ -145,21 +284,27 @@ export class EmbeddedStore implements Store {
     return deadBytes > leastDead && deadBytes > DEAD_SHARE * this.#generation.end;
   }
 
-  /** After a write, which is done whether this succeeds or not. Where it fails, it waits until twice as much is dead. */
-  async #tryCompact(): Promise<void> {
+  /** Behind a write, which is not kept waiting. Where it fails, the next one waits until twice as much is dead. */
+  #compactIfWorth(): void {
     const { deadBytes } = this.#generation.catalogue.counts;
-    if (deadBytes < this.#compactAgainAt) return;
-    try {
-      await this.#alone(() => this.#compact({}));
-      this.#compactAgainAt = 0;
-    } catch {
-      this.#compactAgainAt = 2 * deadBytes;
-    }
+    if (this.#closing || this.#upkeep || deadBytes < this.#compactAgainAt || !this.#isWorthCompacting()) return;
+    void this.#during(async () => {
+      try {
+        await this.#alone(() => this.#compact({ isBackground: true }));
+        this.#compactAgainAt = 0;
+      } catch {
+        this.#compactAgainAt = 2 * deadBytes;
+      }
+      // As much may have died while it copied.
+      this.#compactIfWorth();
+    });
   }
 
   async get(handle: string): Promise<Stored | undefined> {
     this.#check();
-    return this.#find(handle);
+    const found = this.#find(handle);
+    if (!found && isHandle(handle)) this.#read(({ unreadable }) => checkMissing(handle, unreadable));
+    return found;
   }
 
   async getMany(handles: readonly string[]): Promise<(Stored | undefined)[]> {
@@ -209,13 +354,21 @@ export class EmbeddedStore implements Store {
     this.#check();
     return this.#read((generation): StoreStats => {
       const { texts, turns, notes, sessions, textBytes, deadBytes } = generation.catalogue.counts;
-      return { kind: 'embedded', texts, turns, notes, sessions, textBytes, deadBytes, diskBytes: generation.diskBytes };
+      const { oldestAt, newestAt, bytesSince } = generation.catalogue.ages(this.#now() - WEEK_MS);
+      return {
+        kind: 'embedded',
+        ...{ texts, turns, notes, sessions, textBytes, deadBytes, diskBytes: generation.diskBytes },
+        usedBytes: usedBytesOf(generation),
+        ...(oldestAt > 0 ? { oldestAt } : {}),
+        ...(newestAt > 0 ? { newestAt, weekBytes: bytesSince } : {}),
+      };
     });
   }
 
   async verify(): Promise<Problem[]> {
     this.#check();
-    return this.#read(problemsOf);
+    const problems = this.#read(problemsOf);
+    return this.#uncheckpointed ? [...problems, unindexed(this.#uncheckpointed)] : problems;
   }
 
   /** Writes what is alive into a new generation, and lets the old one go. */
@@ -224,42 +377,108 @@ export class EmbeddedStore implements Store {
     return this.#during(() => this.#alone(() => this.#compact({ repair, force })));
   }
 
-  async #compact({ repair = false, force = false }: GcOptions): Promise<GcReport> {
-    const { disk, folder } = this.#options;
+  async #compact({ repair = false, force = false, isBackground = false }: CompactOptions): Promise<GcReport> {
     const old = this.#generation;
     const damage = repair ? this.#read(problemsOf).length : 0;
     if (!force && damage === 0 && old.catalogue.counts.deadBytes <= DEAD_SHARE * old.end)
       return { freedBytes: 0, removedTexts: 0, repaired: 0 };
-    const number = nextNumber({ disk, folder });
-    const { next, texts } = await this.#copy(number, { repair });
-    await switchCurrent(this.#options, number);
-    this.#generation = next;
+    const copying = await this.#copyMost(old, { isBackground });
+    await this.#exclusively(() => this.#copyRest(copying, { repair }));
+    const { copy, next } = copying;
+    if (damage > 0) this.#deletions += 1;
+    const { texts } = this.#generation.catalogue.counts;
     const freedBytes = Math.max(0, old.diskBytes - next.diskBytes);
     old.retire();
-    removeOthers(this.#options, number);
-    await disk.syncFolder(folder);
-    return { freedBytes, removedTexts: Math.max(0, texts - this.#generation.catalogue.counts.texts), repaired: damage };
+    return { freedBytes, removedTexts: Math.max(0, copy.texts - texts), repaired: damage };
   }
 
-  /** What is alive, in a new generation that nobody knows of yet. If that fails, the store is as it was. */
-  async #copy(number: number, { repair }: GcOptions): Promise<{ next: Generation; texts: number }> {
-    const { disk, folder, limits } = this.#options;
-    let next: Generation | undefined;
-    try {
-      const made = await Generation.create({ disk, folder, number, limits });
-      next = made;
-      const { problems, texts } = this.#read((generation) => copyAlive(generation, made));
+  /**
+   * Copies what is alive into a new generation that nobody knows of yet, while others write to the old one, and then what
+   * they wrote. Answers when little is left. If it fails, the store is as it was.
+   */
+  async #copyMost(old: Generation, { isBackground }: { readonly isBackground: boolean }): Promise<Copying> {
+    const { disk, folder, limits, mayWrite } = this.#options;
+    const number = nextNumber({ disk, folder });
+    const next = await Generation.create({ disk, folder, number, limits }).catch((error) => {
+      throw this.#whyFailed(error);
+    });
+    return this.#filling(next, async () => {
+      this.#checkGeneration(old);
+      const copy = new AliveCopy({ to: next, look: (use) => this.#read(use) });
+      const { copyStepBytes: step = COPY_STEP_BYTES } = limits ?? {};
+      // Whoever writes faster than this copies must wait in the end.
+      const most = 2 * old.end;
+      for (let copied = 0; copy.left > step && copied < most; copied += step) {
+        copy.step(step);
+        if (next.isDue) await next.checkpoint();
+        await setImmediate();
+        this.#checkGeneration(old);
+        mayWrite?.();
+        if (isBackground && this.#closing && copy.left > QUICK_BYTES) throw closedError();
+      }
+      await next.checkpoint();
+      return { copy, next, old };
+    });
+  }
+
+  /** All that needs room on the disk is done before the store goes over to the new generation. */
+  async #copyRest({ copy, next, old }: Copying, { repair }: { readonly repair: boolean }): Promise<void> {
+    const { disk, folder } = this.#options;
+    await this.#filling(next, async () => {
+      this.#checkGeneration(old);
+      this.#options.mayWrite?.();
+      copy.step(Number.POSITIVE_INFINITY);
       // What is damaged is reported until somebody gives it up.
-      made.lost = repair ? [] : problems;
-      await made.checkpoint();
+      next.lost = repair ? [] : copy.problems;
+      await next.checkpoint();
       this.#generation.reserve();
-      await prepareCurrent({ disk, folder }, number);
-      return { next: made, texts };
+      await prepareCurrent({ disk, folder }, next.number);
+    });
+    await switchCurrent(this.#options, next.number).catch((error) => {
+      next.close();
+      throw error;
+    });
+    this.#generation = next;
+    removeOthers(this.#options, next.number);
+    await disk.syncFolder(folder);
+  }
+
+  /** After a failure the store goes on in other files: what was copied of the old ones is worth nothing. */
+  #checkGeneration(old: Generation): void {
+    this.#prepareToWrite();
+    if (this.#generation === old) return;
+    throw new PalimpsestError(
+      'STORE_FAILED',
+      'Expected to compact the store but it was opened again meanwhile, after the disk had failed; compact it again',
+    );
+  }
+
+  /** Removes the new generation where the work on it fails. */
+  async #filling<T>(next: Generation, work: () => Promise<T>): Promise<T> {
+    const { disk, folder } = this.#options;
+    try {
+      return await work();
     } catch (error) {
-      next?.close();
-      if (next) Generation.remove({ disk, folder, number });
-      throw isFull(error) ? this.#whyFailed(error) : error;
+      next.close();
+      Generation.remove({ disk, folder, number: next.number });
+      throw this.#whyFailed(error);
     }
+  }
+
+  async secret(): Promise<string | undefined> {
+    this.#check();
+    try {
+      return readSecret(this.#options) ?? (this.#options.mode === 'read' ? undefined : await this.#makeSecret());
+    } catch (error) {
+      throw error instanceof PalimpsestError ? error : failedBy(error);
+    }
+  }
+
+  #makeSecret(): Promise<string> {
+    return this.#during(async () => {
+      this.#options.mayWrite?.();
+      return keepSecret(this.#options);
+    });
   }
 
   async *export(): AsyncGenerator<object> {
@@ -301,7 +520,7 @@ export class EmbeddedStore implements Store {
         if (this.#generation.isChanged) await this.#generation.checkpoint();
       }
     } catch (error) {
-      throw failedBy(error);
+      throw this.#whyFailed(error);
     } finally {
       this.#generation.close();
       this.#options.onClose?.();
@@ -345,6 +564,7 @@ export class EmbeddedStore implements Store {
     while (this.#waiting.length > 0) {
       // Another may have begun by the time that one is done.
       while (this.#work) await this.#work.catch(() => {});
+      if (this.#failed && this.#recovery.isOver) await this.#recover();
       this.#syncing = this.#commit(this.#nextGroup());
       await this.#syncing;
       this.#syncing = undefined;
@@ -368,8 +588,8 @@ export class EmbeddedStore implements Store {
       if (written.length > 0) await this.#generation.sync();
     } catch (cause) {
       // What the disk has of a sync that failed nobody knows: it is never tried again.
-      this.#failed = this.#whyFailed(cause);
-      for (const { fail } of written) fail(this.#failed);
+      const failure = this.#fail(cause);
+      for (const { fail } of written) fail(failure);
       return;
     }
     this.#acknowledge(written);
@@ -382,7 +602,7 @@ export class EmbeddedStore implements Store {
       if (written.length > 0) this.#options.mayWrite?.();
       for (const { succeed } of written) succeed();
     } catch (lost) {
-      this.#lost = lost as Error;
+      this.#fail(lost);
       for (const { fail } of written) fail(lost);
     }
   }
@@ -405,8 +625,7 @@ export class EmbeddedStore implements Store {
   }
 
   #prepareToWrite(): void {
-    const refusal = this.#failed ?? this.#lost;
-    if (refusal) throw refusal;
+    if (this.#failed) throw this.#failed;
   }
 
   /** What another process has taken over must be left as it is. */
@@ -420,14 +639,50 @@ export class EmbeddedStore implements Store {
     }
   }
 
+  /** Nothing is written until it has recovered. */
+  #fail(cause: unknown): Error {
+    this.#recovery.failed();
+    this.#failed = this.#whyFailed(cause);
+    return this.#failed;
+  }
+
   /** A writer that took over removes the files of the one before: then that is the reason, and not the disk. */
   #whyFailed(cause: unknown): Error {
     try {
       this.#options.mayWrite?.();
-      return failedBy(cause);
     } catch (lost) {
+      this.#isLost = true;
       return lost as Error;
     }
+    return cause instanceof PalimpsestError ? cause : failedBy(cause);
+  }
+
+  /**
+   * Goes on from what the disk has. In new files: what the old ones hold after a sync that failed nobody knows, and after
+   * a lock was lost others may have them open.
+   */
+  async #recover(): Promise<void> {
+    this.#work = this.#reopen();
+    try {
+      await this.#work;
+    } catch (error) {
+      this.#fail(error);
+    } finally {
+      this.#work = undefined;
+    }
+  }
+
+  async #reopen(): Promise<void> {
+    await this.#checkpointing;
+    if (this.#isLost) this.#options.takeLockAgain?.();
+    this.#options.mayWrite?.();
+    this.#isLost = false;
+    const next = await openToWrite({ ...this.#options, isContested: true });
+    this.#generation.retire();
+    this.#generation = next;
+    this.#options.onOpen?.();
+    this.#recovery.succeeded();
+    this.#failed = undefined;
   }
 
   #changed<T>(change: Change<T>): T {
@@ -437,43 +692,62 @@ export class EmbeddedStore implements Store {
       if (error instanceof PalimpsestError) throw error;
       // A full disk may have room again; what it did not take was not acknowledged.
       if (isFull(error)) throw this.#whyFailed(error);
-      this.#failed = this.#whyFailed(error);
-      throw this.#failed;
+      throw this.#fail(error);
     }
   }
 
-  /** Not waited for: if it fails, the store has failed, and the next who writes is told. */
+  /** Not waited for. If it fails, the log has everything; it is tried again later. `verify` tells of it. */
   #checkpointIfDue(): void {
-    if (this.#checkpointing || this.#work || !this.#generation.isDue || !this.#canWrite()) return;
-    this.#checkpointing = this.#generation
-      .checkpoint()
-      .catch((error) => {
-        this.#failed ??= this.#whyFailed(error);
-      })
-      .finally(() => {
-        this.#checkpointing = undefined;
-      });
+    if (this.#checkpointing || this.#work || !this.#generation.isDue) return;
+    if (!this.#checkpoints.isOver || !this.#canWrite()) return;
+    this.#checkpointing = this.#checkpoint().finally(() => {
+      this.#checkpointing = undefined;
+    });
   }
 
-  /** Work during which nothing is written: a compaction replaces what is read. */
+  async #checkpoint(): Promise<void> {
+    try {
+      await this.#generation.checkpoint();
+      this.#uncheckpointed = undefined;
+      this.#checkpoints.succeeded();
+    } catch (error) {
+      this.#uncheckpointed = error as Error;
+      this.#checkpoints.failed();
+    }
+  }
+
+  /** Upkeep, one after the other. Others write meanwhile. */
   async #alone<T>(work: () => Promise<T>): Promise<T> {
-    const before = this.#work;
+    const before = this.#upkeep;
     const run = (async () => {
       await before?.catch(() => {});
-      while (this.#syncing ?? this.#checkpointing) await (this.#syncing ?? this.#checkpointing)?.catch(() => {});
       this.#prepareToWrite();
       this.#options.mayWrite?.();
       return work();
     })();
-    this.#work = run;
+    this.#upkeep = run;
     try {
       return await run;
     } catch (error) {
       if (error instanceof PalimpsestError) throw error;
-      this.#failed ??= this.#whyFailed(error);
-      throw this.#failed;
+      throw this.#fail(error);
     } finally {
-      if (this.#work === run) this.#work = undefined;
+      if (this.#upkeep === run) this.#upkeep = undefined;
+    }
+  }
+
+  /** Work during which nothing is written: it replaces what is read. */
+  async #exclusively(work: () => Promise<void>): Promise<void> {
+    while (this.#work) await this.#work.catch(() => {});
+    const run = (async () => {
+      while (this.#syncing ?? this.#checkpointing) await (this.#syncing ?? this.#checkpointing)?.catch(() => {});
+      await work();
+    })();
+    this.#work = run;
+    try {
+      await run;
+    } finally {
+      this.#work = undefined;
     }
   }
 
@@ -531,13 +805,63 @@ export class EmbeddedStore implements Store {
     this.#generation = next;
   }
 
+  /** A store that failed still reads. */
   #check(): void {
-    if (this.#failed) throw this.#failed;
     if (this.#closing) throw closedError();
   }
 }
 
 const MOST_TRUSTED = 256;
+
+interface CompactOptions extends GcOptions {
+  /** It is given up when the store is closed. */
+  readonly isBackground?: boolean;
+}
+
+/** A compaction that is nearly done. */
+interface Copying {
+  readonly copy: AliveCopy;
+  readonly next: Generation;
+  /** The one that is copied. */
+  readonly old: Generation;
+}
+
+const NOTHING_GONE: Gone = { sessions: new Set(), before: 0 };
+
+const usedBytesOf = ({ end, catalogue }: Generation): number => Math.max(0, end - START - catalogue.counts.deadBytes);
+
+/** Sessions that an older version wrote have no time: they count from now on. */
+const knownTimes = ({ firstAt, lastAt }: SessionTimes, now: number): Pick<SessionTimes, 'firstAt' | 'lastAt'> => ({
+  firstAt: firstAt || now,
+  lastAt: lastAt || now,
+});
+
+/** How long to wait before something is tried again. */
+class Backoff {
+  readonly #firstMs: number;
+  #ms = 0;
+  #until = 0;
+
+  constructor(firstMs = 1000) {
+    this.#firstMs = firstMs;
+  }
+
+  get isOver(): boolean {
+    return performance.now() >= this.#until;
+  }
+
+  failed(): void {
+    this.#ms = Math.min(this.#ms * 2 || this.#firstMs, MOST_WAITS * this.#firstMs);
+    this.#until = performance.now() + this.#ms;
+  }
+
+  succeeded(): void {
+    this.#ms = 0;
+    this.#until = 0;
+  }
+}
+
+const MOST_WAITS = 60;
 
 /** Something to be written, and whoever waits for it. */
 interface Waiting {
@@ -584,9 +908,21 @@ const isFull = (error: unknown): boolean =>
 const failedBy = (cause: unknown): PalimpsestError =>
   new PalimpsestError(
     'STORE_FAILED',
-    `Expected the disk to keep what is written but it failed: ${(cause as Error).message}; see to it, then open the store anew`,
+    `Expected the disk to keep what is written but it failed: ${(cause as Error).message}; see to the disk and write it again`,
     { cause },
   );
+
+const unindexed = ({ message }: Error): Problem => ({
+  what: `the last checkpoint failed: ${message}`,
+  remedy: 'nothing is lost; see to the disk, it is tried again',
+});
+
+/** No index leads to what stood in unreadable bytes of the log: nobody knows whether it was this text. */
+function checkMissing(handle: string, unreadable: Problem | undefined): void {
+  if (!unreadable) return;
+  const text = `Expected the text of ${handle} but did not find it, and there are ${unreadable.what} that may have held it`;
+  throw new PalimpsestError('STORE_DAMAGED', `${text}; palimpsest store gc --repair gives them up`);
+}
 
 /** Undefined also for what is damaged: `verify` tells of it, and the others must come back. */
 function soundOf<T>(find: () => T | undefined): T | undefined {

@@ -24,7 +24,7 @@ import {
   writeRecord,
 } from './log.ts';
 import { LogFile } from './log-file.ts';
-import { type ChangedPages, copyPages, DamagedPage } from './pages.ts';
+import { type ChangedPages, copyPages, DamagedPage, type Page } from './pages.ts';
 import { noBody } from './records.ts';
 
 /** When the index is written, and how much of it stays in memory. */
@@ -32,6 +32,8 @@ export interface Limits {
   readonly checkpointBytes?: number;
   readonly checkpointPages?: number;
   readonly cachePages?: number;
+  /** The clock, in ms since the epoch. */
+  readonly now?: () => number;
 }
 
 /** Where a generation is. */
@@ -60,6 +62,7 @@ export class Generation {
   #isUnfinished = false;
   #holders = 0;
   #isRetired = false;
+  #lookedAt = performance.now();
 
   private constructor({ disk, folder, number, limits = {} }: Place, mode: 'read' | 'write', log: DiskFile) {
     this.#disk = disk;
@@ -69,7 +72,7 @@ export class Generation {
     this.#mode = mode;
     this.#log = new LogFile(log, `${number}.log`);
     this.#index = this.#emptyIndex();
-    this.#catalogue = new Catalogue(this.#log, this.#index);
+    this.#catalogue = this.#catalogueOf();
   }
 
   /** Fails where a file has its name: then the number is another writer's. */
@@ -163,8 +166,8 @@ export class Generation {
     return this.#log.end;
   }
 
-  scan(): Generator<LogRecord | Gap> {
-    return this.#log.scan();
+  scan(from?: number): Generator<LogRecord | Gap> {
+    return this.#log.scan(from);
   }
 
   get diskBytes(): number {
@@ -225,27 +228,41 @@ export class Generation {
 
   /**
    * Makes the index durable: first a copy of its changed pages in a journal, then the pages in their places. The log may
-   * grow meanwhile; what is written then is for the next checkpoint.
+   * grow meanwhile; what is written then is for the next checkpoint. One that fails leaves the generation as it was: the
+   * next one writes the same pages once more, also those of which a sync that failed may have left nothing on the disk.
    */
   async checkpoint(): Promise<void> {
     this.#indexFile ??= this.#createIndex();
     const [index, file] = [this.#index, this.#indexFile];
     const pages = index.takeDirty(file);
     const meta = this.#meta();
-    const next = this.#createNext('journal');
     this.#isCheckpointing = true;
     try {
-      const journal = writeJournal(next, meta, pages);
-      await this.#log.sync();
-      await this.#name('journal', next);
-      await this.#place(journal, file);
+      await this.#place(await this.#writeJournal(meta, pages), file);
+    } catch (error) {
+      index.giveBack(pages);
+      if (this.#index !== index) file.close();
+      // The disk may be full.
+      for (const kind of ['journal.next', 'meta.next']) this.#disk.remove(this.#path(kind));
+      throw error;
     } finally {
       this.#isCheckpointing = false;
-      next.close();
     }
     if (this.#index !== index) return file.close();
     index.release();
     this.#checkpoint = meta.checkpoint;
+  }
+
+  async #writeJournal(meta: Meta, pages: readonly Page[]): Promise<Journal> {
+    const next = this.#createNext('journal');
+    try {
+      const journal = writeJournal(next, meta, pages);
+      await this.#log.sync();
+      await this.#name('journal', next);
+      return journal;
+    } finally {
+      next.close();
+    }
   }
 
   #meta(): Meta {
@@ -351,11 +368,11 @@ export class Generation {
     if (isKnownFormat(format)) return;
     throw new PalimpsestError(
       'BAD_INPUT',
-      `Expected a store of format ${OLDEST_FORMAT} or ${FORMAT} but found ${format}; open it with the version that made it`,
+      `Expected a store of format ${OLDEST_FORMAT} to ${FORMAT} but found ${format}; open it with the version that made it`,
     );
   }
 
-  /** Durable before the first note: a program that knows no notes would lose them in a compaction, so it must refuse the log. */
+  /** Durable before the first record of this format: a program that does not know it would lose such records in a compaction. */
   async #raiseFormat(): Promise<void> {
     const start = this.#log.readStart();
     if (!start || start.format === FORMAT) return;
@@ -385,7 +402,7 @@ export class Generation {
     this.#indexFile ??= this.#disk.open(this.#path('index'), this.#mode);
     const { cachePages } = this.#limits;
     this.#index = new LinearHash({ file: this.#indexFile, shape: meta.shape, cachePages, newer });
-    this.#catalogue = new Catalogue(this.#log, this.#index, meta.counts);
+    this.#catalogue = this.#catalogueOf(meta.counts);
     this.#checkpoint = meta.checkpoint;
   }
 
@@ -395,14 +412,23 @@ export class Generation {
     if (!this.#isCheckpointing) this.#indexFile?.close();
     this.#indexFile = undefined;
     this.#index = this.#emptyIndex();
-    this.#catalogue = new Catalogue(this.#log, this.#index);
+    this.#catalogue = this.#catalogueOf();
     this.lose(why);
     this.#checkpoint = 0;
     this.#replay(START);
   }
 
+  #catalogueOf(counts?: Meta['counts']): Catalogue {
+    return new Catalogue(this.#log, this.#index, { counts, now: this.#limits.now });
+  }
+
   #emptyIndex(): LinearHash {
     return new LinearHash({ cachePages: this.#limits.cachePages });
+  }
+
+  /** A stretch of the log that held records when it was read for the index: none of them can be found. */
+  get unreadable(): Problem | undefined {
+    return this.lost.find(({ at }) => at !== undefined);
   }
 
   /** Has `verify` report something until it is repaired. */
@@ -458,7 +484,15 @@ export class Generation {
   /** Takes in what another process wrote since. Answers false where the store goes on in another generation. */
   follow(): boolean {
     if (this.#isUnfinished || this.#log.hasMore()) this.#replay(this.#log.end);
-    return !this.#catalogue.isMoved;
+    return !this.#catalogue.isMoved && !this.#isRemoved();
+  }
+
+  /** A late write of a writer that lost its lock may cover the record that says so. Looked for once in a while. */
+  #isRemoved(): boolean {
+    const now = performance.now();
+    if (now - this.#lookedAt < LOOK_MS) return false;
+    this.#lookedAt = now;
+    return !this.#disk.exists(this.#path('log'));
   }
 }
 
@@ -468,6 +502,7 @@ interface Found {
   readonly isPatient?: boolean;
 }
 
+const LOOK_MS = 1000;
 const CHECKPOINT_BYTES = 1 << 26;
 const CHECKPOINT_PAGES = 8000;
 const SAVED = 'all that could be read was saved; palimpsest store gc --repair gives up the rest';

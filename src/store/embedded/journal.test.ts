@@ -33,7 +33,17 @@ const meta = {
   version: FORMAT,
   log: 1,
   checkpoint: 16,
-  counts: { texts: 0, turns: 0, notes: 0, sessions: 0, textBytes: 0, deadBytes: 0, deletions: 0, orphans: 0 },
+  counts: {
+    texts: 0,
+    turns: 0,
+    notes: 0,
+    sessions: 0,
+    textBytes: 0,
+    deadBytes: 0,
+    deletions: 0,
+    orphans: 0,
+    newestUse: 0,
+  },
   shape: { id: 1, epoch: 1, level: 1, next: 0, entries: 0, pages: 1, free: [], buckets: [] },
   lost: [],
 };

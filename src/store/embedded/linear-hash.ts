@@ -169,9 +169,13 @@ export class LinearHash {
     }
   }
 
-  /** The changed pages, for a checkpoint, to be copied at once. When it is done, call `release`. */
+  /** The changed pages, for a checkpoint, to be copied at once. When it is done, call `release`; if it fails, `giveBack`. */
   takeDirty(file: DiskFile): Page[] {
     return this.#pages.takeDirty(file);
+  }
+
+  giveBack(taken: readonly Page[]): void {
+    this.#pages.giveBack(taken);
   }
 
   release(): void {

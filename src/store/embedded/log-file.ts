@@ -27,6 +27,12 @@ export interface Spot {
   readonly bytes: number;
 }
 
+/** What a record is, and when it is written, in ms since the epoch. */
+export interface Stamp {
+  readonly type: number;
+  readonly time: number;
+}
+
 interface Unwritten extends Spot {
   written(spot: Spot): void;
 }
@@ -106,7 +112,7 @@ export class LogFile {
   }
 
   /** Answers where the record will stand. */
-  append(type: number, body: Body, written: (spot: Spot) => void): Spot {
+  append({ type, time }: Stamp, body: Body, written: (spot: Spot) => void): Spot {
     const bytes = recordBytes(body.length);
     if (this.#used + bytes > BUFFER) {
       this.flush();
@@ -114,7 +120,7 @@ export class LogFile {
       if (this.end - this.#synced >= WORTH_SYNC && this.#syncs.size < MOST_SYNCS) this.sync();
     }
     const spot = { position: this.end + this.#used, bytes, written };
-    const place = { type, position: spot.position, id: this.id };
+    const place = { type, time, position: spot.position, id: this.id };
     this.#unwritten.push(spot);
     if (bytes > BUFFER) this.#write(writeRecord(body, place));
     else {

@@ -10,6 +10,10 @@ export const DELETION = 4;
 /** The store goes on in the next generation. */
 export const MOVED = 5;
 export const NOTE = 6;
+/** When a session began and was used last. */
+export const USE = 7;
+/** Ends all records without a session before a position. */
+export const EXPIRY = 8;
 
 export interface LogRecord {
   readonly position: number;
@@ -17,6 +21,8 @@ export interface LogRecord {
   readonly body: Buffer;
   /** Header, body and padding together. */
   readonly bytes: number;
+  /** When it was written, in ms since the epoch, to the second. 0: by a version that recorded no times. */
+  readonly time: number;
 }
 
 /** A record in memory that the next one uses again. */
@@ -44,8 +50,8 @@ export interface Body {
   fill(into: Buffer, at: number): void;
 }
 
-export const FORMAT = 5;
-/** The same without notes. It is raised when the store is opened for writing. */
+export const FORMAT = 6;
+/** The same without notes, which came with 5, and times. It is raised when the store is opened for writing. */
 export const OLDEST_FORMAT = 4;
 
 export const isKnownFormat = (format: number): boolean => format >= OLDEST_FORMAT && format <= FORMAT;
@@ -107,6 +113,8 @@ export interface RecordPlace {
   readonly position: number;
   /** Of the log. */
   readonly id: number;
+  /** When it is written, in ms since the epoch; 0 if not given. */
+  readonly time?: number;
 }
 
 /** A record as it stands in a log. */
@@ -117,11 +125,11 @@ export function writeRecord(body: Body, place: RecordPlace): Buffer {
 }
 
 /**
- * Writes a record: magic, type, length, checksum of the body, position, the log's id, checksum of all that; then the body,
+ * Writes a record: magic, type and time, length, checksum of the body, position, the log's id, checksum of all that; then the body,
  * a mark, and zeros up to where the next may begin. A record knows where it stands and in which log, so that neither old
  * bytes in a new place nor bytes that somebody put into a text are taken for one.
  */
-export function placeRecord(into: Buffer, at: number, body: Body, { type, position, id }: RecordPlace): void {
+export function placeRecord(into: Buffer, at: number, body: Body, { type, position, id, time = 0 }: RecordPlace): void {
   const start = at + HEADER;
   const end = start + body.length;
   body.fill(into, start);
@@ -129,17 +137,22 @@ export function placeRecord(into: Buffer, at: number, body: Body, { type, positi
   const next = at + recordBytes(body.length);
   for (let i = end + 1; i < next; i++) into[i] = 0;
   into.writeUInt32LE(MAGIC, at);
-  into.writeUInt32LE(type, at + 4);
+  const seconds = secondsOf(time);
+  into.writeUInt32LE(type + (seconds % 2 ** 24) * 256, at + 4);
   into.writeUInt32LE(body.length, at + 8);
   into.writeUInt32LE(checksumOf(into.subarray(start, end)), at + 12);
   into.writeUIntLE(position, at + 16, 6);
-  into.writeUInt16LE(0, at + 22);
+  into.writeUInt16LE(Math.floor(seconds / 2 ** 24), at + 22);
   into.writeUInt32LE(id, at + 24);
   into.writeUInt32LE(headerChecksum(into, at), at + 28);
 }
 
+/** 40 bits: whatever a clock says, it must not change the type. */
+const secondsOf = (time: number): number => Math.min(Math.max(0, Math.floor(time / 1000)), 2 ** 40 - 1) || 0;
+
 interface Header {
   readonly type: number;
+  readonly time: number;
   readonly length: number;
   readonly checksum: number;
 }
@@ -147,7 +160,8 @@ interface Header {
 function readHeader(bytes: Buffer, at: number, position: number, id: number): Header | undefined {
   if (!isHeader(bytes, at, position) || bytes.readUInt32LE(at + 24) !== id) return undefined;
   return {
-    type: bytes.readUInt32LE(at + 4),
+    type: bytes[at + 4] as number,
+    time: 1000 * (bytes.readUIntLE(at + 5, 3) + bytes.readUInt16LE(at + 22) * 2 ** 24),
     length: bytes.readUInt32LE(at + 8),
     checksum: bytes.readUInt32LE(at + 12),
   };
@@ -186,7 +200,7 @@ export function readRecord(file: DiskFile, position: number, id: number, guess: 
   }
   const body = bytes.subarray(HEADER, whole);
   if (length < whole || checksumOf(body) !== header.checksum) return undefined;
-  return { position, type: header.type, body, bytes: recordBytes(header.length) };
+  return { position, type: header.type, body, bytes: recordBytes(header.length), time: header.time };
 }
 
 const bodyInScratch = scratch.subarray(HEADER);
@@ -196,12 +210,12 @@ const bodyInScratch = scratch.subarray(HEADER);
  * header is left out: all that stands in it is compared, the type by whoever asks.
  */
 export function recordInScratch(read: number, position: number, id: number): Glimpse | undefined {
-  const at = (scratchWords[4] as number) + (scratchWords[5] as number) * 2 ** 32;
+  const at = (scratchWords[4] as number) + ((scratchWords[5] as number) & 0xffff) * 2 ** 32;
   if (scratchWords[0] !== MAGIC || at !== position || scratchWords[6] !== id) return undefined;
   const length = scratchWords[2] as number;
   if (read < HEADER || HEADER + length > read) return undefined;
   if (checksumInScratch(HEADER, HEADER + length) !== scratchWords[3]) return undefined;
-  return { position, type: scratchWords[1] as number, body: bodyInScratch, length };
+  return { position, type: (scratchWords[1] as number) & 0xff, body: bodyInScratch, length };
 }
 
 const CHUNK = 1 << 20;
@@ -229,7 +243,7 @@ export function* scanLog(file: DiskFile, id: number, from: number): Generator<Lo
       yield { type: 'gap', position, bytes: end - position, isCutOff };
       return;
     }
-    if (isSound) yield { position, type: header.type, body, bytes: recordBytes(header.length) };
+    if (isSound) yield { position, type: header.type, body, bytes: recordBytes(header.length), time: header.time };
     else if (gap < 0) gap = position;
     // The header is sound, so it tells where the next one is. What looks like a record inside is part of a text.
     position += header ? recordBytes(header.length) : ALIGN;

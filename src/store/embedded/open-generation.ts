@@ -58,7 +58,7 @@ export async function openToWrite(place: WrittenPlace): Promise<Generation> {
 async function createFirst(place: WrittenPlace): Promise<Generation> {
   const { disk, folder, limits } = place;
   const number = place.isContested ? nextNumber(place) : 1;
-  if (!place.isContested) Generation.remove({ disk, folder, number });
+  if (!place.isContested) removeOthers(place, 0);
   const generation = await Generation.create({ disk, folder, number, limits });
   await writeCurrent(place, number);
   if (removeOthers(place, number)) await disk.syncFolder(folder);

@@ -8,6 +8,7 @@ import type { Store } from '../store.ts';
 import { nodeDisk } from './disk.ts';
 import { EmbeddedStore, type StoreLimits } from './embedded-store.ts';
 import { Lock } from './lock.ts';
+import { serveRequests } from './requests.ts';
 
 /** Opens a store, for tests with checkpoints and compactions as often as they like. */
 export async function openWithLimits(options: OpenStoreOptions, limits: StoreLimits = {}): Promise<Store> {
@@ -30,8 +31,9 @@ export async function openWithLimits(options: OpenStoreOptions, limits: StoreLim
 async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
   await nodeDisk.makeFolder(folder);
   chmodSync(folder, 0o700);
-  const lock = Lock.take(join(folder, 'lock'));
-  const release = () => lock.release();
+  const path = join(folder, 'lock');
+  let lock = Lock.take(path);
+  let stopServing = (): void => {};
   try {
     const store = await EmbeddedStore.open({
       disk: nodeDisk,
@@ -40,12 +42,21 @@ async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
       limits,
       isContested: lock.isContested,
       mayWrite: () => lock.check(),
-      onClose: release,
+      takeLockAgain: () => {
+        const again = Lock.take(path);
+        lock.release();
+        lock = again;
+      },
+      onOpen: () => lock.settle(),
+      onClose: () => {
+        stopServing();
+        lock.release();
+      },
     });
-    lock.settle();
+    stopServing = serveRequests(folder, store);
     return store;
   } catch (error) {
-    release();
+    lock.release();
     throw error;
   }
 }

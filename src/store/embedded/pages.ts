@@ -145,6 +145,12 @@ export class Pages {
     return taken;
   }
 
+  /** Of a checkpoint that failed: the next one takes them too. */
+  giveBack(taken: readonly Page[]): void {
+    for (const page of taken) if (this.#known[page.id] === page) this.touch(page);
+    this.release();
+  }
+
   release(): void {
     this.#isHeld = false;
     this.#evict();

@@ -193,6 +193,41 @@ export function deletionBody(session: string): Body {
 
 export const readDeletion = (body: Buffer): string => body.toString('latin1');
 
+/** When a session began and was used: the time of the record. */
+export interface UseBody {
+  readonly session: string;
+  readonly firstAt: number;
+  /** The record of this type before this one, of any session, or 0. */
+  readonly older: number;
+}
+
+export function useBody({ session, firstAt, older }: UseBody): Body {
+  return {
+    length: USE_HEAD + session.length,
+    fill(into, at) {
+      into.writeDoubleLE(older, at);
+      into.writeDoubleLE(firstAt, at + 8);
+      into.write(session, at + USE_HEAD, 'latin1');
+    },
+  };
+}
+
+const USE_HEAD = 16;
+
+export const readUse = (body: Buffer): UseBody => ({
+  older: body.readDoubleLE(0),
+  firstAt: body.readDoubleLE(8),
+  session: body.toString('latin1', USE_HEAD),
+});
+
+/** Ends all records without a session before this position. */
+export const expiryBody = (before: number): Body => ({
+  length: 8,
+  fill: (into, at) => void into.writeDoubleLE(before, at),
+});
+
+export const readExpiry = (body: Buffer): number => body.readDoubleLE(0);
+
 /** Of a record that says all by its type. */
 export const noBody: Body = { length: 0, fill: () => {} };
 

@@ -10,19 +10,20 @@ import { inTransaction, patient, type Query, type TimedPool, withConnection } fr
 export async function migrate(pool: TimedPool, schema: string): Promise<void> {
   if ((await withConnection(pool, (query) => versionOf(query, schema))) === MIGRATIONS.length) return;
   const lock = `SELECT pg_advisory_xact_lock(${lockKey(schema, 'migrations')})`;
-  await inTransaction(patient(pool), lock, async (query) => {
-    await query(
+  await inTransaction(patient(pool), lock, (query) =>
+    query(
       `CREATE SCHEMA IF NOT EXISTS "${schema}";
        CREATE TABLE IF NOT EXISTS "${schema}".migrations
          (version integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())`,
-    );
-    const done = await versionOf(query, schema);
-    for (const [index, migration] of MIGRATIONS.entries()) {
-      if (index < done) continue;
+    ),
+  );
+  // One transaction each: two tables that are locked at once could wait for an older process that has them the other way.
+  for (const [index, migration] of MIGRATIONS.entries())
+    await inTransaction(patient(pool), lock, async (query) => {
+      if (index < (await versionOf(query, schema))) return;
       await query(migration(`"${schema}".`));
       await query(`INSERT INTO "${schema}".migrations (version) VALUES ($1)`, index + 1);
-    }
-  });
+    });
 }
 
 /** The number of migrations that were run. */
@@ -87,5 +88,23 @@ const MIGRATIONS: readonly ((prefix: string) => string)[] = [
       digest bytea NOT NULL,
       body bytea NOT NULL,
       PRIMARY KEY (tenant, session, name)
+    );`,
+  (prefix) => `
+    CREATE TABLE ${prefix}secrets (tenant text COLLATE "C" PRIMARY KEY, secret text NOT NULL);`,
+  // Rows of before, and of older processes, get the time of the server. Such a default rewrites no table.
+  ...['texts', 'refs', 'turns', 'notes'].map(
+    (table) => (prefix: string) => `ALTER TABLE ${prefix}${table} ADD COLUMN at timestamptz NOT NULL DEFAULT now();`,
+  ),
+  (prefix) => `
+    CREATE TABLE ${prefix}uses (
+      tenant text COLLATE "C" NOT NULL,
+      session text COLLATE "C" NOT NULL,
+      at timestamptz NOT NULL,
+      PRIMARY KEY (tenant, session)
+    );
+    CREATE TABLE ${prefix}deletions (
+      tenant text COLLATE "C" NOT NULL,
+      count bigint NOT NULL,
+      PRIMARY KEY (tenant)
     );`,
 ];

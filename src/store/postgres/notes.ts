@@ -11,7 +11,7 @@ export async function writeNote({ pool, schema, tenant }: Place, note: SessionNo
   await inTransaction(pool, 'SELECT 1', (query) =>
     query(
       `INSERT INTO "${schema}".notes (tenant, session, name, digest, body) VALUES ($1, $2, $3, decode($4, 'hex'), $5)
-       ON CONFLICT (tenant, session, name) DO UPDATE SET digest = EXCLUDED.digest, body = EXCLUDED.body`,
+       ON CONFLICT (tenant, session, name) DO UPDATE SET digest = EXCLUDED.digest, body = EXCLUDED.body, at = now()`,
       tenant,
       session,
       name,

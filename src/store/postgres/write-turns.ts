@@ -27,7 +27,7 @@ export async function writeTurns({ pool, schema, tenant }: Place, rows: readonly
       await query(
         `INSERT INTO "${schema}".turns (tenant, session, turn, body)
          SELECT $1, session, turn, body FROM unnest($2::text[], $3::bigint[], $4::bytea[]) AS item (session, turn, body)
-         ON CONFLICT (tenant, session, turn) DO UPDATE SET body = EXCLUDED.body`,
+         ON CONFLICT (tenant, session, turn) DO UPDATE SET body = EXCLUDED.body, at = now()`,
         tenant,
         chunk.map(({ session }) => session),
         chunk.map(({ turn }) => turn),

@@ -29,6 +29,8 @@ export class RecordingDisk implements Disk {
   folderSyncs = 0;
   /** Called and waited for in a sync; what it throws is what the sync fails with. */
   onSync: ((path: string) => void | Promise<void>) | undefined;
+  /** Called and waited for before a rename. */
+  onRename: ((to: string) => void | Promise<void>) | undefined;
   /** Called before a write; what it throws is what the write fails with. */
   onWrite: ((path: string, bytes: Uint8Array, position: number) => void) | undefined;
 
@@ -108,6 +110,7 @@ export class RecordingDisk implements Disk {
   async makeFolder(): Promise<void> {}
 
   async rename(from: string, to: string): Promise<void> {
+    await this.onRename?.(to);
     const inode = this.#names.get(from);
     if (!inode) throw failure('ENOENT', from);
     this.#bind(to, inode);

@@ -1,0 +1,252 @@
+import { type Gone, NOTHING_REMOVED, type Prunable, type Removable } from '../prune.ts';
+import type { Removed, SessionInfo } from '../store.ts';
+import { inTransaction, patient, type Query, type Row, withConnection } from './connection.ts';
+import { ownLock, type Place } from './write-batch.ts';
+
+/** Rows that one transaction deletes: whoever puts waits no longer than for one of them. */
+const BATCH_ROWS = 1000;
+
+/** In ms since the epoch. */
+export const msOf = (time: string): string => `floor(extract(epoch FROM ${time}) * 1000)`;
+
+/** The sessions of a tenant with the time of each of their rows. */
+const everyRow = (schema: string): string =>
+  ['refs', 'turns', 'notes']
+    .map((table) => `SELECT session, at FROM "${schema}".${table} WHERE tenant = $1 AND session <> ''`)
+    .join(' UNION ALL ');
+
+/** When each session was used. */
+const timesOf = (schema: string): string =>
+  `SELECT own.session, first_at, greatest(last_at, uses.at) AS last_at
+   FROM (SELECT session, min(at) AS first_at, max(at) AS last_at FROM (${everyRow(schema)}) AS every GROUP BY session) AS own
+   LEFT JOIN "${schema}".uses ON uses.tenant = $1 AND uses.session = own.session`;
+
+/** The least recently used first. */
+export async function* sessionsOf(place: Place): AsyncGenerator<SessionInfo> {
+  const { pool, schema, tenant } = place;
+  const { rows } = await withConnection(patient(pool), (query) =>
+    query(
+      `SELECT session, ${msOf('first_at')} AS first_at, ${msOf('last_at')} AS last_at,
+         (SELECT count(*) FROM "${schema}".turns WHERE turns.tenant = $1 AND turns.session = times.session) AS turns,
+         held.texts, held.bytes
+       FROM (${timesOf(schema)}) AS times, LATERAL (
+         SELECT count(*) AS texts, coalesce(sum(bytes), 0) AS bytes FROM "${schema}".texts
+         WHERE texts.tenant = $1 AND handle IN
+           (SELECT handle FROM "${schema}".refs WHERE refs.tenant = $1 AND refs.session = times.session)) AS held
+       ORDER BY last_at, session`,
+      tenant,
+    ),
+  );
+  for (const row of rows)
+    yield {
+      session: row.session ?? '',
+      firstAt: Number(row.first_at),
+      lastAt: Number(row.last_at),
+      texts: Number(row.texts),
+      textBytes: Number(row.bytes),
+      turns: Number(row.turns),
+    };
+}
+
+/** Records that a session is in use, where it is there and that was not recorded in the last hour. */
+export async function touch({ pool, schema, tenant }: Place, session: string): Promise<void> {
+  const isIn = (table: string): string =>
+    `EXISTS (SELECT FROM "${schema}".${table} WHERE tenant = $1 AND session = $2)`;
+  await inTransaction(pool, 'SELECT 1', (query) =>
+    query(
+      `INSERT INTO "${schema}".uses (tenant, session, at)
+       SELECT $1, $2, now() WHERE ${['refs', 'turns', 'notes'].map(isIn).join(' OR ')}
+       ON CONFLICT (tenant, session) DO UPDATE SET at = now()
+       WHERE uses.at NOT BETWEEN now() - interval '1 hour' AND now() + interval '1 hour'`,
+      tenant,
+      session,
+    ),
+  );
+}
+
+/** How many deletions there were. */
+export async function deletionsOf({ pool, schema, tenant }: Place): Promise<number> {
+  const { rows } = await withConnection(pool, (query) =>
+    query(`SELECT count FROM "${schema}".deletions WHERE tenant = $1`, tenant),
+  );
+  return Number(rows[0]?.count ?? 0);
+}
+
+export async function countDeletion(query: Query, { schema, tenant }: Place): Promise<void> {
+  await query(
+    `INSERT INTO "${schema}".deletions (tenant, count) VALUES ($1, 1)
+     ON CONFLICT (tenant) DO UPDATE SET count = deletions.count + 1`,
+    tenant,
+  );
+}
+
+/** The clock of the server: times are its own. */
+export async function serverNow({ pool }: Place): Promise<number> {
+  const { rows } = await withConnection(pool, (query) => query(`SELECT ${msOf('now()')} AS now`));
+  return Number(rows[0]?.now);
+}
+
+export const prunable = (place: Place): Prunable => ({
+  removables: () => removablesOf(place),
+  usedBytes: () => usedBytesOf(place),
+  remove: (what, { dryRun, gone }) => (dryRun ? freedBy(place, what, gone) : remove(place, what)),
+});
+
+async function removablesOf({ pool, schema, tenant }: Place): Promise<Removable[]> {
+  return withConnection(patient(pool), async (query) => {
+    const sessions = await query(
+      `SELECT session, ${msOf('last_at')} AS used_at FROM (${timesOf(schema)}) AS times ORDER BY first_at, session`,
+      tenant,
+    );
+    const loose = await query(
+      `SELECT max(seq) AS last, ${msOf('max(at)')} AS used_at
+       FROM (SELECT seq, at, ntile(100) OVER (ORDER BY seq) AS slice FROM "${schema}".refs
+         WHERE tenant = $1 AND session = '') AS sliced
+       GROUP BY slice ORDER BY slice`,
+      tenant,
+    );
+    return [
+      ...sessions.rows.map(({ session, used_at }) => ({ session: session ?? '', usedAt: Number(used_at) })),
+      ...loose.rows.map(({ last, used_at }) => ({ before: Number(last) + 1, usedAt: Number(used_at) })),
+    ];
+  });
+}
+
+/** On disk, compressed where the server does. */
+export const usedBytes = (schema: string): string =>
+  ['texts', 'turns', 'notes']
+    .map((table) => `(SELECT coalesce(sum(pg_column_size(body)), 0) FROM "${schema}".${table} WHERE tenant = $1)`)
+    .join(' + ');
+
+async function usedBytesOf({ pool, schema, tenant }: Place): Promise<number> {
+  const { rows } = await withConnection(patient(pool), (query) =>
+    query(`SELECT ${usedBytes(schema)} AS bytes`, tenant),
+  );
+  return Number(rows[0]?.bytes);
+}
+
+/** What the removal would free if all of `gone` were gone. */
+export async function freedBy(place: Place, { session = '', before = 0 }: Removable, gone: Gone): Promise<Removed> {
+  const { pool, schema, tenant } = place;
+  const isMeant = `(session = $2 AND (session <> '' OR seq < $3))`;
+  const isGone = `(CASE WHEN session = '' THEN seq < $5 ELSE session = ANY ($4::text[]) END)`;
+  const refsOf = `SELECT FROM "${schema}".refs WHERE refs.tenant = $1 AND refs.handle = texts.handle`;
+  const rowsIn = (table: string): string =>
+    `SELECT pg_column_size(body) AS size FROM "${schema}".${table} WHERE tenant = $1 AND session = $2 AND $2 <> ''`;
+  const { rows } = await withConnection(patient(pool), (query) =>
+    query(
+      `SELECT count(*) AS texts, coalesce(sum(pg_column_size(body)), 0)
+           + (SELECT coalesce(sum(size), 0) FROM (${rowsIn('turns')} UNION ALL ${rowsIn('notes')}) AS others) AS bytes,
+         (SELECT count(*) FROM (${rowsIn('turns')}) AS own) AS turns,
+         EXISTS (SELECT FROM (${everyRow(schema)}) AS every WHERE session = $2) AS found
+       FROM "${schema}".texts
+       WHERE tenant = $1 AND EXISTS (${refsOf} AND ${isMeant}) AND NOT EXISTS (${refsOf} AND NOT ${isMeant} AND NOT ${isGone})`,
+      tenant,
+      session,
+      before,
+      [...gone.sessions],
+      gone.before,
+    ),
+  );
+  return { ...toRemoved(rows[0]), sessions: rows[0]?.found === 't' ? 1 : 0 };
+}
+
+/** In short transactions: one that fails leaves the rest, and may be tried again. */
+export async function remove(place: Place, { session = '', before = 0, usedAt }: Removable): Promise<Removed> {
+  const { schema } = place;
+  const steps = [
+    (query: Query) => removeTexts(query, place, { session, before }),
+    ...(session === ''
+      ? []
+      : ['turns', 'notes'].map((table) => (query: Query) => removeRows(query, place, session, table))),
+  ];
+  const total = { ...NOTHING_REMOVED, rows: 0 };
+  for (const step of steps)
+    for (let rows = BATCH_ROWS; rows >= BATCH_ROWS; ) {
+      const removed = await inTransaction(patient(place.pool), ownLock(place), async (query) => {
+        if (total.rows === 0 && (await isUsedSince(query, place, session, usedAt)))
+          return { ...NOTHING_REMOVED, rows: 0 };
+        const found = await step(query);
+        if (found.rows > 0) await countDeletion(query, place);
+        return found;
+      });
+      rows = removed.rows;
+      total.rows += rows;
+      total.texts += removed.texts;
+      total.turns += removed.turns;
+      total.bytes += removed.bytes;
+    }
+  if (session !== '')
+    await withConnection(place.pool, (query) =>
+      query(`DELETE FROM "${schema}".uses WHERE tenant = $1 AND session = $2`, place.tenant, session),
+    );
+  const { rows, ...removed } = total;
+  return { ...removed, sessions: session !== '' && rows > 0 ? 1 : 0 };
+}
+
+/** Whether a session was used since it was chosen. */
+async function isUsedSince(query: Query, { schema, tenant }: Place, session: string, usedAt: number): Promise<boolean> {
+  if (session === '' || !Number.isFinite(usedAt)) return false;
+  const { rows } = await query(
+    `SELECT ${msOf('max(last_at)')} AS used_at FROM (${timesOf(schema)}) AS times WHERE session = $2`,
+    tenant,
+    session,
+  );
+  return Number(rows[0]?.used_at) > usedAt;
+}
+
+interface RemovedRows extends Removed {
+  readonly rows: number;
+}
+
+/** Some references, and the texts that have none left. */
+async function removeTexts(
+  query: Query,
+  { schema, tenant }: Place,
+  { session, before }: { readonly session: string; readonly before: number },
+): Promise<RemovedRows> {
+  const refs = await query(
+    `DELETE FROM "${schema}".refs WHERE tenant = $1 AND (handle, key) IN
+       (SELECT handle, key FROM "${schema}".refs WHERE tenant = $1 AND session = $2 AND ($2 <> '' OR seq < $3)
+        LIMIT ${BATCH_ROWS})
+     RETURNING handle`,
+    tenant,
+    session,
+    before,
+  );
+  const { rows } = await query(
+    `WITH gone AS (DELETE FROM "${schema}".texts WHERE tenant = $1 AND handle = ANY ($2::text[])
+       AND NOT EXISTS (SELECT FROM "${schema}".refs WHERE refs.tenant = $1 AND refs.handle = texts.handle)
+       RETURNING pg_column_size(body) AS size)
+     SELECT count(*) AS texts, coalesce(sum(size), 0) AS bytes FROM gone`,
+    tenant,
+    refs.rows.map(({ handle }) => handle),
+  );
+  return { ...toRemoved(rows[0]), rows: refs.rows.length };
+}
+
+async function removeRows(
+  query: Query,
+  { schema, tenant }: Place,
+  session: string,
+  table: string,
+): Promise<RemovedRows> {
+  const key = table === 'turns' ? 'turn' : 'name';
+  const { rows } = await query(
+    `WITH gone AS (DELETE FROM "${schema}".${table} WHERE tenant = $1 AND session = $2 AND ${key} IN
+       (SELECT ${key} FROM "${schema}".${table} WHERE tenant = $1 AND session = $2 LIMIT ${BATCH_ROWS})
+       RETURNING pg_column_size(body) AS size)
+     SELECT count(*) AS rows, coalesce(sum(size), 0) AS bytes FROM gone`,
+    tenant,
+    session,
+  );
+  const count = Number(rows[0]?.rows);
+  return { ...toRemoved(rows[0]), turns: table === 'turns' ? count : 0, rows: count };
+}
+
+const toRemoved = (row: Row | undefined): Removed => ({
+  sessions: 0,
+  texts: Number(row?.texts ?? 0),
+  turns: Number(row?.turns ?? 0),
+  bytes: Number(row?.bytes ?? 0),
+});

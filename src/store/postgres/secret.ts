@@ -1,0 +1,25 @@
+import { randomBytes } from 'node:crypto';
+import { inTransaction, withConnection } from './connection.ts';
+import type { Place } from './write-batch.ts';
+
+/** The secret of a tenant. Of processes that make it at once, the first one's row stays and all read it. */
+export async function keepSecret(place: Place): Promise<string> {
+  const { pool, schema, tenant } = place;
+  // Read first: a role that may only read finds the secret that a writer made.
+  const found = await readSecret(place);
+  if (found !== undefined) return found;
+  await inTransaction(pool, 'SELECT 1', (query) =>
+    query(
+      `INSERT INTO "${schema}".secrets (tenant, secret) VALUES ($1, $2) ON CONFLICT (tenant) DO NOTHING`,
+      tenant,
+      randomBytes(32).toString('hex'),
+    ),
+  );
+  return (await readSecret(place)) as string;
+}
+
+async function readSecret({ pool, schema, tenant }: Place): Promise<string | undefined> {
+  const select = `SELECT secret FROM "${schema}".secrets WHERE tenant = $1`;
+  const { rows } = await withConnection(pool, (query) => query(select, tenant));
+  return rows[0]?.secret ?? undefined;
+}

@@ -1,0 +1,78 @@
+import { badOption, checkOptions, flag, rule } from '../options.ts';
+import type { PruneOptions, PruneReport, Removed } from './store.ts';
+
+/** A session, or some texts without one, and when it was used. */
+export interface Removable {
+  readonly usedAt: number;
+  readonly session?: string;
+  /** Texts without a session: all before this point, as the store counts them. */
+  readonly before?: number;
+}
+
+/** What a store does for `prune`. */
+export interface Prunable {
+  /** In any order. Those that were used at the same time: the one that was stored first comes first. */
+  removables(now: number): Promise<Removable[]>;
+  usedBytes(): Promise<number>;
+  /** Removes it. In a dry run all of `gone` counts as removed already. */
+  remove(what: Removable, options: { readonly dryRun: boolean; readonly gone: Gone }): Promise<Removed>;
+}
+
+/** What would be gone by now in a dry run. */
+export interface Gone {
+  readonly sessions: ReadonlySet<string>;
+  /** Texts without a session before this point. */
+  readonly before: number;
+}
+
+/** Removes the least recently used first. Sessions in use were used last, so they go last. */
+export async function prune(store: Prunable, options: PruneOptions, clock: () => number): Promise<PruneReport> {
+  checkPrune(options);
+  const { maxAgeMs = Number.POSITIVE_INFINITY, maxBytes = Number.POSITIVE_INFINITY, dryRun = false } = options;
+  const now = options.now ?? clock();
+  const total = { sessions: 0, texts: 0, turns: 0, bytes: 0, inUse: 0 };
+  const gone = { sessions: new Set<string>(), before: 0 };
+  let usedBytes = await store.usedBytes();
+  const oldestFirst = (await store.removables(now)).sort((a, b) => a.usedAt - b.usedAt);
+  for (const what of oldestFirst) {
+    if (now - what.usedAt <= maxAgeMs && usedBytes <= maxBytes) break;
+    const removed = await store.remove(what, { dryRun, gone });
+    if (what.session !== undefined) gone.sessions.add(what.session);
+    gone.before = Math.max(gone.before, what.before ?? 0);
+    total.sessions += removed.sessions;
+    total.texts += removed.texts;
+    total.turns += removed.turns;
+    total.bytes += removed.bytes;
+    if (removed.sessions > 0 && now - what.usedAt < IN_USE_MS) total.inUse += removed.sessions;
+    usedBytes -= removed.bytes;
+  }
+  return { ...total, usedBytes: Math.max(0, usedBytes) };
+}
+
+export const NOTHING_REMOVED: Removed = { sessions: 0, texts: 0, turns: 0, bytes: 0 };
+
+/** A use is recorded once in so long. */
+export const USE_EVERY_MS = 3_600_000;
+export const WEEK_MS = 7 * 86_400_000;
+const IN_USE_MS = 6 * 3_600_000;
+
+/** Groups of texts without a session: each with the point before which it ends. */
+export function* slicesOf<T extends { readonly usedAt: number; readonly point: number }>(
+  oldestFirst: readonly T[],
+): Generator<Removable> {
+  const size = Math.max(1, Math.ceil(oldestFirst.length / MOST_SLICES));
+  for (let first = 0; first < oldestFirst.length; first += size) {
+    const last = oldestFirst[Math.min(first + size, oldestFirst.length) - 1] as T;
+    yield { usedAt: last.usedAt, before: last.point + 1 };
+  }
+}
+
+const MOST_SLICES = 100;
+
+function checkPrune(options: PruneOptions): void {
+  checkOptions('prune', options, { maxAgeMs: amount, maxBytes: amount, dryRun: flag, now: amount });
+  if (options.maxAgeMs === undefined && options.maxBytes === undefined)
+    throw badOption('prune option maxAgeMs or maxBytes', 'a limit', undefined);
+}
+
+const amount = rule('a number of 0 or more', (value) => typeof value === 'number' && value >= 0);

@@ -1,0 +1,177 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, describe, expect, it } from 'vitest';
+import { type HttpServer, serveHttp } from '../../src/mcp/serve-http.ts';
+import { createMemoryStore } from '../../src/store/memory-store.ts';
+import type { Store } from '../../src/store/store.ts';
+
+const servers: HttpServer[] = [];
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.close();
+});
+
+async function serve(store: Store): Promise<string> {
+  const server = await serveHttp({ store, session: 's' }, { port: 0 });
+  servers.push(server);
+  return server.url;
+}
+
+const call = (name: string, args: object, id = 1): object => ({
+  jsonrpc: '2.0',
+  id,
+  method: 'tools/call',
+  params: { name, arguments: args },
+});
+
+async function post(url: string, body: unknown): Promise<{ status: number; text: string }> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, text: await response.text() };
+}
+
+/** The longest time in which nothing else had its turn, and how long all took. */
+async function watchLoop<T>(work: () => Promise<T>): Promise<{ value: T; longestMs: number; allMs: number }> {
+  const startMs = performance.now();
+  let [last, longestMs, isOver] = [startMs, 0, false];
+  const tick = (): void => {
+    longestMs = Math.max(longestMs, performance.now() - last);
+    last = performance.now();
+    if (!isOver) setImmediate(tick);
+  };
+  setImmediate(tick);
+  const value = await work();
+  isOver = true;
+  tick();
+  return { value, longestMs, allMs: performance.now() - startMs };
+}
+
+describe('the MCP server', () => {
+  // Only /proc tells how many threads there are.
+  it.skipIf(process.platform !== 'linux')(
+    'runs all patterns of many batches in a few processes, with few threads',
+    async () => {
+      const store = createMemoryStore();
+      await store.put('one line\nanother line', { session: 's', turn: 1 });
+      const url = await serve(store);
+      const threads = (): number => Number(/^Threads:\s+(\d+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1]);
+      const before = threads();
+      let most = 0;
+      const watching = setInterval(() => {
+        most = Math.max(most, threads());
+      }, 5);
+      const batch = Array.from({ length: 30 }, (_, i) =>
+        call('search_masked', { query: `l.ne|${i}`, regex: true }, i + 1),
+      );
+      const answers = await Promise.all(Array.from({ length: 6 }, () => post(url, batch)));
+      clearInterval(watching);
+      expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+      expect(answers[0]?.text).toContain('matching lines 1–2');
+      // Two for patterns, each with what the engine starts beside it.
+      expect(most - before).toBeLessThan(15);
+    },
+    60_000,
+  );
+
+  it('refuses a batch of too many messages and a body that is too large', async () => {
+    const url = await serve(createMemoryStore());
+    const batch = Array.from({ length: 33 }, (_, i) => call('list_masked', {}, i + 1));
+    expect(await post(url, batch)).toMatchObject({
+      status: 400,
+      text: expect.stringContaining('Expected a batch of at most 32 messages but found 33'),
+    });
+    expect(await post(url, batch.slice(1))).toMatchObject({ status: 200 });
+    expect(await post(url, call('list_masked', { handle: 'p'.repeat(1024 * 1024) }))).toMatchObject({ status: 413 });
+  });
+
+  it('refuses a query that is longer than any', async () => {
+    const url = await serve(createMemoryStore());
+    const { text } = await post(url, call('search_masked', { query: 'q'.repeat(10_001) }));
+    expect(text).toContain('10000');
+    expect(text).toContain('"isError":true');
+  });
+
+  it.each([
+    ['list_masked', {}, 'masked texts 1–'],
+    ['context_report', {}, 'session s: 150 texts'],
+    ['search_masked', { query: 'no such line' }, 'no line matches'],
+  ])(
+    'lets everyone else have a turn while %s works on a large session',
+    async (name, args, expected) => {
+      const store = createMemoryStore();
+      const lines = '\n'.repeat(1_000_000);
+      await store.putMany(
+        Array.from({ length: 150 }, (_, turn) => ({
+          text: `text ${turn}${lines}${turn}`,
+          about: { session: 's', turn },
+        })),
+      );
+      const url = await serve(store);
+      // The first call loads code.
+      await post(url, call('recall', { handle: 'none' }));
+      const { value, longestMs, allMs } = await watchLoop(() => post(url, call(name, args)));
+      expect(value.text).toContain(expected);
+      expect(longestMs).toBeLessThan(Math.max(500, allMs / 2));
+    },
+    60_000,
+  );
+});
+
+/** Of a process: R while it runs. */
+function stateOf(pid: string): string | undefined {
+  try {
+    return /^State:\s+(\w)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  } catch {
+    return undefined;
+  }
+}
+
+describe('searches by a pattern', () => {
+  it('are refused where too many wait already, and all others are answered', async () => {
+    const store = createMemoryStore();
+    await store.put('a line', { session: 's', turn: 1 });
+    const search = async (): Promise<string> => {
+      try {
+        for await (const { text } of store.search('l.ne', { regex: true })) return text;
+        return 'none';
+      } catch (error) {
+        return (error as { code: string }).code;
+      }
+    };
+    const answers = await Promise.all(Array.from({ length: 100 }, search));
+    expect(answers.filter((answer) => answer === 'a line')).toHaveLength(66);
+    expect(answers.filter((answer) => answer === 'BUSY')).toHaveLength(34);
+    expect(await search()).toBe('a line');
+  });
+
+  it('go on after one that took too long', async () => {
+    const store = createMemoryStore();
+    await store.put(`${'a'.repeat(40)}b`, { session: 's', turn: 1 });
+    const searchFor = async (pattern: string): Promise<number> => {
+      let found = 0;
+      for await (const _ of store.search(pattern, { regex: true })) found += 1;
+      return found;
+    };
+    // The second takes for ever before it is run: V8 compiles it in exponential time.
+    const patterns = ['^(a+)+$', 'a?'.repeat(50) + 'a'.repeat(50)].flatMap((pattern) => [pattern, pattern, pattern]);
+    const slow = patterns.map((pattern) => searchFor(pattern).catch((error) => error.code));
+    expect(await Promise.all([...slow, searchFor('b$')])).toEqual([...patterns.map(() => 'TIMED_OUT'), 1]);
+  }, 60_000);
+
+  it.skipIf(process.platform !== 'linux')(
+    'leave no process behind that works on',
+    async () => {
+      const store = createMemoryStore();
+      await store.put('b', { session: 's', turn: 1 });
+      const search = async (): Promise<void> => {
+        for await (const _ of store.search('a?'.repeat(50) + 'a'.repeat(50), { regex: true }));
+      };
+      await expect(search()).rejects.toMatchObject({ code: 'TIMED_OUT' });
+      const states = (): (string | undefined)[] =>
+        readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(stateOf);
+      await expect.poll(states, { timeout: 10_000 }).not.toContain('R');
+    },
+    60_000,
+  );
+});
