@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os';
-import { isLoopback } from '../gateway/guard.ts';
+import { readAddress } from '../gateway/exchange/upstreams.ts';
+import { DEFAULT_GRACE_MS, MOST_GRACE_MS } from '../gateway/exchange/work.ts';
 import type { GatewayLimits, GatewayOptions, Provider } from '../gateway/index.ts';
-import { readAddress } from '../gateway/upstreams.ts';
+import { isLoopback } from '../gateway/page/guard.ts';
 import { providerNames } from '../gateway/wire/providers.ts';
-import { DEFAULT_GRACE_MS, MOST_GRACE_MS } from '../gateway/work.ts';
 import { parsePrices } from '../lab/contender.ts';
 import { ownPricesOf, policyOf } from '../manager/config/config-options.ts';
 import type { Config } from '../manager/config/config-schema.ts';

@@ -1,18 +1,18 @@
 import { credentialOf } from '../store/access.ts';
-import type { Api, Decided, Outgoing } from './decide.ts';
+import type { Api, Decided, Outgoing } from './decide/decide.ts';
+import { leaveUnread } from './decide/unread.ts';
+import { forwardedHeaders, toReason } from './exchange/headers.ts';
+import { loopMessage } from './exchange/hops.ts';
+import { prepareRequest, recordEvents } from './exchange/prepare-request.ts';
+import { decodeBody } from './exchange/read-body.ts';
+import { redactCredentials } from './exchange/redact.ts';
+import { type Route, routeOf } from './exchange/route.ts';
+import { isRefusal } from './exchange/serve-understood.ts';
+import { settleRequest } from './exchange/settle-request.ts';
+import { UsageReader, type UsageReaderOptions } from './exchange/usage-reader.ts';
 import { createGatewayContext, type GatewayContext } from './gateway-context.ts';
 import { checkGatewayOptions, type GatewayOptions } from './gateway-options.ts';
-import { forwardedHeaders, toReason } from './headers.ts';
-import { loopMessage } from './hops.ts';
-import { codeOf } from './log.ts';
-import { prepareRequest, recordEvents } from './prepare-request.ts';
-import { decodeBody } from './read-body.ts';
-import { redactCredentials } from './redact.ts';
-import { type Route, routeOf } from './route.ts';
-import { isRefusal } from './serve-understood.ts';
-import { settleRequest } from './settle-request.ts';
-import { leaveUnread } from './unread.ts';
-import { UsageReader, type UsageReaderOptions } from './usage-reader.ts';
+import { codeOf } from './receipts/log.ts';
 import { wires } from './wire/index.ts';
 
 /** Answers a request as the server's `fetch` of Bun, Deno, Hono and others. */

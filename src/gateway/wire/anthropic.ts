@@ -1,7 +1,7 @@
 import { anthropic as format } from '../../formats/anthropic.ts';
 import { asString } from '../../formats/lens.ts';
 import { priceLists } from '../../plan/prices.ts';
-import { createGatewayFormat } from '../gateway-format.ts';
+import { createGatewayFormat } from '../decide/gateway-format.ts';
 import { boundThinking } from './bound-thinking.ts';
 import { readBlocks } from './cache-blocks.ts';
 import { partAt, type Wire } from './wire.ts';

@@ -1,6 +1,6 @@
 import { asString, type Fields, isRecord } from '../../formats/lens.ts';
-import type { JsonScan, Member } from '../json-scan.ts';
-import { memberRange, type Range, valueRange } from '../member-range.ts';
+import type { JsonScan, Member } from '../bytes/json-scan.ts';
+import { memberRange, type Range, valueRange } from '../bytes/member-range.ts';
 
 /** A block of a message's content. Places count from the start of the message. */
 export interface BlockPlace {

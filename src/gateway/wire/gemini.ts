@@ -1,7 +1,7 @@
 import { gemini as format } from '../../formats/gemini.ts';
 import { asString, isRecord } from '../../formats/lens.ts';
 import { priceLists } from '../../plan/prices.ts';
-import { createGatewayFormat } from '../gateway-format.ts';
+import { createGatewayFormat } from '../decide/gateway-format.ts';
 import { partAt, type Wire } from './wire.ts';
 
 /** Google's generateContent. */

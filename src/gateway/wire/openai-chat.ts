@@ -1,7 +1,7 @@
 import { asString } from '../../formats/lens.ts';
 import { openaiChat as format } from '../../formats/openai-chat.ts';
 import { priceLists } from '../../plan/prices.ts';
-import { createGatewayFormat } from '../gateway-format.ts';
+import { createGatewayFormat } from '../decide/gateway-format.ts';
 import { readBlocks } from './cache-blocks.ts';
 import type { Wire } from './wire.ts';
 

@@ -1,7 +1,7 @@
 import { asString } from '../../formats/lens.ts';
 import { openaiResponses as format } from '../../formats/openai-responses.ts';
 import { priceLists } from '../../plan/prices.ts';
-import { createGatewayFormat } from '../gateway-format.ts';
+import { createGatewayFormat } from '../decide/gateway-format.ts';
 import type { Wire } from './wire.ts';
 
 /** OpenAI's Responses. */

@@ -1,6 +1,6 @@
 import { type Prices, priceLists, pricesOf } from '../../plan/prices.ts';
-import { canMark, markersOf } from '../cache-marker.ts';
-import type { ReadRequest } from '../read-request.ts';
+import type { ReadRequest } from '../decide/read-request.ts';
+import { canMark, markersOf } from './cache-marker.ts';
 import type { Wire } from './wire.ts';
 
 /** What the provider bills for this request, once it is large enough to be cached. */

@@ -1,7 +1,7 @@
 import type { Fields } from '../../formats/lens.ts';
 import type { Format } from '../../message.ts';
 import type { Prices } from '../../plan/prices.ts';
-import type { JsonScan } from '../json-scan.ts';
+import type { JsonScan } from '../bytes/json-scan.ts';
 import type { BoundThinking } from './bound-thinking.ts';
 import type { BlockPlace } from './cache-blocks.ts';
 
