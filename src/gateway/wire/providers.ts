@@ -16,11 +16,11 @@ export const providers = {
     address: 'https://api.anthropic.com',
     signs: { headers: ['anthropic-version', 'x-api-key'], path: /^\/v1\/messages/ },
   },
+  openai: { address: 'https://api.openai.com' },
   gemini: {
     address: 'https://generativelanguage.googleapis.com',
     signs: { headers: ['x-goog-api-key'], path: /^\/v1(?:alpha|beta)/, query: /[?&]key=/ },
   },
-  openai: { address: 'https://api.openai.com' },
 } as const satisfies Readonly<Record<string, ProviderRow>>;
 
 /** The provider that a request is for. */
