@@ -38,17 +38,17 @@ export const scratch = Buffer.from(memory.buffer, 0, SCRATCH);
 export const scratchWords = new Uint32Array(memory.buffer, 0, SCRATCH / 4);
 
 /** Of a part of what stands in `scratch`. */
-export const checksumInScratch = (from: number, to: number): number => checksum(from, to, 0) >>> 0;
+export const checksumInScratch = (from: number, to: number, seed = 0): number => checksum(from, to, seed) >>> 0;
 
 /** The low half of XXH64. Of what is longer than 64 KB, the XXH64 of each 64 KB is the seed for the next. */
-export function checksumOf(bytes: Uint8Array): number {
-  if (bytes.length > SCRATCH) return checksumOfParts(bytes);
+export function checksumOf(bytes: Uint8Array, seed = 0): number {
+  if (bytes.length > SCRATCH) return checksumOfParts(bytes, seed);
   copy.set(bytes);
-  return checksum(SCRATCH, SCRATCH + bytes.length, 0) >>> 0;
+  return checksum(SCRATCH, SCRATCH + bytes.length, seed) >>> 0;
 }
 
-function checksumOfParts(bytes: Uint8Array): number {
-  let hash = 0n;
+function checksumOfParts(bytes: Uint8Array, seed: number): number {
+  let hash = BigInt(seed);
   for (let at = 0; at < bytes.length; at += SCRATCH) {
     const part = bytes.subarray(at, at + SCRATCH);
     copy.set(part);

@@ -140,19 +140,19 @@ export function placeRecord(into: Buffer, at: number, body: Body, { type, positi
   const seconds = secondsOf(time);
   into.writeUInt32LE(type + (seconds % 2 ** 24) * 256, at + 4);
   into.writeUInt32LE(body.length, at + 8);
-  into.writeUInt32LE(checksumOf(into.subarray(start, end)), at + 12);
+  into.writeUInt32LE(checksumOf(into.subarray(start, end), seconds), at + 12);
   into.writeUIntLE(position, at + 16, 6);
   into.writeUInt16LE(Math.floor(seconds / 2 ** 24), at + 22);
   into.writeUInt32LE(id, at + 24);
   into.writeUInt32LE(headerChecksum(into, at), at + 28);
 }
 
-/** 40 bits: whatever a clock says, it must not change the type. */
-const secondsOf = (time: number): number => Math.min(Math.max(0, Math.floor(time / 1000)), 2 ** 40 - 1) || 0;
+/** 32 bits, until 2106: whatever a clock says, it must not change the type. It is the seed of the body's checksum. */
+const secondsOf = (time: number): number => Math.min(Math.max(0, Math.floor(time / 1000)), 2 ** 32 - 1) || 0;
 
 interface Header {
   readonly type: number;
-  readonly time: number;
+  readonly seconds: number;
   readonly length: number;
   readonly checksum: number;
 }
@@ -161,7 +161,7 @@ function readHeader(bytes: Buffer, at: number, position: number, id: number): He
   if (!isHeader(bytes, at, position) || bytes.readUInt32LE(at + 24) !== id) return undefined;
   return {
     type: bytes[at + 4] as number,
-    time: 1000 * (bytes.readUIntLE(at + 5, 3) + bytes.readUInt16LE(at + 22) * 2 ** 24),
+    seconds: bytes.readUIntLE(at + 5, 3) + bytes.readUInt16LE(at + 22) * 2 ** 24,
     length: bytes.readUInt32LE(at + 8),
     checksum: bytes.readUInt32LE(at + 12),
   };
@@ -199,23 +199,26 @@ export function readRecord(file: DiskFile, position: number, id: number, guess: 
     length = file.read(bytes, position);
   }
   const body = bytes.subarray(HEADER, whole);
-  if (length < whole || checksumOf(body) !== header.checksum) return undefined;
-  return { position, type: header.type, body, bytes: recordBytes(header.length), time: header.time };
+  if (length < whole || checksumOf(body, header.seconds) !== header.checksum) return undefined;
+  return { position, type: header.type, body, bytes: recordBytes(header.length), time: 1000 * header.seconds };
 }
 
 const bodyInScratch = scratch.subarray(HEADER);
 
 /**
  * The record that was read to `scratch` from a position; undefined where it is not whole or not sound. The checksum of the
- * header is left out: all that stands in it is compared, the type by whoever asks.
+ * header is left out: all that stands in it is compared, the type by whoever asks, the time by the checksum of the body.
  */
 export function recordInScratch(read: number, position: number, id: number): Glimpse | undefined {
-  const at = (scratchWords[4] as number) + ((scratchWords[5] as number) & 0xffff) * 2 ** 32;
+  const word = scratchWords[1] as number;
+  const high = scratchWords[5] as number;
+  const at = (scratchWords[4] as number) + (high & 0xffff) * 2 ** 32;
   if (scratchWords[0] !== MAGIC || at !== position || scratchWords[6] !== id) return undefined;
   const length = scratchWords[2] as number;
   if (read < HEADER || HEADER + length > read) return undefined;
-  if (checksumInScratch(HEADER, HEADER + length) !== scratchWords[3]) return undefined;
-  return { position, type: (scratchWords[1] as number) & 0xff, body: bodyInScratch, length };
+  const seconds = (word >>> 8) + (high >>> 16) * 2 ** 24;
+  if (seconds >= 2 ** 32 || checksumInScratch(HEADER, HEADER + length, seconds) !== scratchWords[3]) return undefined;
+  return { position, type: word & 0xff, body: bodyInScratch, length };
 }
 
 const CHUNK = 1 << 20;
@@ -234,7 +237,7 @@ export function* scanLog(file: DiskFile, id: number, from: number): Generator<Lo
       : undefined;
     const isCutOff = header ? position + wholeOf(header.length) > end : gap < 0 && position + HEADER > end;
     const body = header && !isCutOff ? window.read(position + HEADER, header.length) : undefined;
-    const isSound = header !== undefined && body !== undefined && checksumOf(body) === header.checksum;
+    const isSound = header !== undefined && body !== undefined && checksumOf(body, header.seconds) === header.checksum;
     if ((isSound || isCutOff) && gap >= 0) {
       yield { type: 'gap', position: gap, bytes: position - gap, isCutOff: false };
       gap = -1;
@@ -243,7 +246,8 @@ export function* scanLog(file: DiskFile, id: number, from: number): Generator<Lo
       yield { type: 'gap', position, bytes: end - position, isCutOff };
       return;
     }
-    if (isSound) yield { position, type: header.type, body, bytes: recordBytes(header.length), time: header.time };
+    if (isSound)
+      yield { position, type: header.type, body, bytes: recordBytes(header.length), time: 1000 * header.seconds };
     else if (gap < 0) gap = position;
     // The header is sound, so it tells where the next one is. What looks like a record inside is part of a text.
     position += header ? recordBytes(header.length) : ALIGN;
