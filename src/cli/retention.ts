@@ -1,5 +1,5 @@
 import type { Log } from '../gateway/index.ts';
-import { codeOf } from '../gateway/log.ts';
+import { codeOf } from '../gateway/receipts/log.ts';
 import { readSize } from '../manager/config/read-size.ts';
 import type { PruneOptions, Store } from '../store/store.ts';
 import { UsageError } from './io.ts';

@@ -1,8 +1,9 @@
 import { availableParallelism } from 'node:os';
-import { isLoopback } from '../gateway/guard.ts';
+import { readAddress } from '../gateway/exchange/upstreams.ts';
+import { DEFAULT_GRACE_MS, MOST_GRACE_MS } from '../gateway/exchange/work.ts';
 import type { GatewayLimits, GatewayOptions, Provider } from '../gateway/index.ts';
-import { officialHosts, readAddress } from '../gateway/upstreams.ts';
-import { DEFAULT_GRACE_MS, MOST_GRACE_MS } from '../gateway/work.ts';
+import { isLoopback } from '../gateway/page/guard.ts';
+import { providerNames } from '../gateway/wire/providers.ts';
 import { parsePrices } from '../lab/contender.ts';
 import { ownPricesOf, policyOf } from '../manager/config/config-options.ts';
 import type { Config } from '../manager/config/config-schema.ts';
@@ -140,7 +141,7 @@ function readUpstreams(values: readonly string[]): Partial<Record<Provider, stri
 
 function readUpstream(value: string): [string, string] {
   const [, provider = '', address = ''] = /^([^=]*)=(.*)$/.exec(value) ?? [];
-  const known = Object.keys(officialHosts);
+  const known: readonly string[] = providerNames;
   if (!known.includes(provider) || address === '') {
     const near = nearest(provider, known);
     const hint = near && near !== provider ? `; did you mean ${near}=…?` : '';

@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { answerFailure } from './answer.ts';
+import { answerFailure } from './exchange/answer.ts';
+import { loopMessage } from './exchange/hops.ts';
+import { routeOf } from './exchange/route.ts';
+import { serveRequest } from './exchange/serve-request.ts';
+import { closeUpstreams } from './exchange/upstreams.ts';
+import { DEFAULT_GRACE_MS } from './exchange/work.ts';
 import { createGatewayContext, type GatewayContext } from './gateway-context.ts';
 import { checkGatewayOptions, type GatewayOptions } from './gateway-options.ts';
-import { loopMessage } from './hops.ts';
-import { createOwnRoutes } from './own-routes.ts';
-import { routeOf } from './route.ts';
-import { serveRequest } from './serve-request.ts';
-import { closeUpstreams } from './upstreams.ts';
-import { DEFAULT_GRACE_MS } from './work.ts';
+import { createOwnRoutes } from './page/own-routes.ts';
 
 /** A request listener for `node:http`, in front of the providers. */
 export interface Gateway {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { slidingWindow } from '../plan/policies/sliding-window.ts';
 import { createMemoryStore } from '../store/memory-store.ts';
 import { createFetchHandler } from './fetch-handler.ts';
-import { createRecords } from './records.ts';
+import { createRecords } from './receipts/records.ts';
 
 const received: { url: string; body: string; authorization: string | undefined }[] = [];
 let refusals = 0;

@@ -1,18 +1,19 @@
 import { credentialOf } from '../store/access.ts';
-import type { Api, Decided, Outgoing } from './decide.ts';
+import type { Api, Decided, Outgoing } from './decide/decide.ts';
+import { leaveUnread } from './decide/unread.ts';
+import { forwardedHeaders, toReason } from './exchange/headers.ts';
+import { loopMessage } from './exchange/hops.ts';
+import { prepareRequest, recordEvents } from './exchange/prepare-request.ts';
+import { decodeBody } from './exchange/read-body.ts';
+import { redactCredentials } from './exchange/redact.ts';
+import { type Route, routeOf } from './exchange/route.ts';
+import { isRefusal } from './exchange/serve-understood.ts';
+import { settleRequest } from './exchange/settle-request.ts';
+import { UsageReader, type UsageReaderOptions } from './exchange/usage-reader.ts';
 import { createGatewayContext, type GatewayContext } from './gateway-context.ts';
 import { checkGatewayOptions, type GatewayOptions } from './gateway-options.ts';
-import { forwardedHeaders, toReason } from './headers.ts';
-import { loopMessage } from './hops.ts';
-import { codeOf } from './log.ts';
-import { prepareRequest, recordEvents } from './prepare-request.ts';
-import { decodeBody } from './read-body.ts';
-import { redactCredentials } from './redact.ts';
-import { type Route, routeOf } from './route.ts';
-import { isRefusal } from './serve-understood.ts';
-import { settleRequest } from './settle-request.ts';
-import { leaveUnread } from './unread.ts';
-import { UsageReader } from './usage-reader.ts';
+import { codeOf } from './receipts/log.ts';
+import { wires } from './wire/index.ts';
 
 /** Answers a request as the server's `fetch` of Bun, Deno, Hono and others. */
 export type FetchHandler = (request: Request) => Promise<Response>;
@@ -73,7 +74,8 @@ async function serve(context: GatewayContext, asked: Asked): Promise<Response> {
     const events = decided.refused({ ...refused, originalTaken: answer.status < 400 });
     recordEvents(context, asked.tenant, decided.conversation, events);
   }
-  return watched(answer, context.limits.answerBytes, (usage, streamed) => {
+  const reading = { wire: wires[asked.route.api as Api], mostBytes: context.limits.answerBytes };
+  return watched(answer, reading, (usage, streamed) => {
     const { tenant, credential, route } = asked;
     const times = { startedAt, overheadMs, totalMs: performance.now() - began };
     const { status } = answer;
@@ -128,10 +130,10 @@ async function send(
 /** The same answer; when it has passed, what the provider counted. */
 function watched(
   answer: Response,
-  mostBytes: number,
+  reading: UsageReaderOptions,
   done: (usage: Awaited<ReturnType<UsageReader['end']>>, streamed: boolean) => void,
 ): Response {
-  const reader = new UsageReader([...answer.headers].flat(), mostBytes);
+  const reader = new UsageReader([...answer.headers].flat(), reading);
   const finish = async (): Promise<void> => done(await reader.end(), reader.isEvents);
   if (!answer.body) {
     void finish();

@@ -1,19 +1,20 @@
 import type { IncomingMessage } from 'node:http';
 import type { Policy } from '../plan/policy.ts';
 import { toPrices } from '../plan/prices.ts';
-import type { Facts } from './decide.ts';
+import type { Facts } from './decide/decide.ts';
+import { createHops, type Hops } from './exchange/hops.ts';
+import { DEFAULT_TENANT, Tenants } from './exchange/tenants.ts';
+import { openUpstreams, type Upstreams } from './exchange/upstreams.ts';
+import { Work } from './exchange/work.ts';
 import { defaultLimits, type GatewayLimits } from './gateway-limits.ts';
 import type { GatewayOptions } from './gateway-options.ts';
-import { createGuard, type Guard } from './guard.ts';
-import { createHops, type Hops } from './hops.ts';
-import type { Log } from './log.ts';
-import { toLogEntry } from './log-receipt.ts';
-import type { OwnRoutesOptions } from './own-routes.ts';
-import type { Status } from './receipt.ts';
-import { createRecords } from './records.ts';
-import { DEFAULT_TENANT, Tenants } from './tenants.ts';
-import { officialHosts, openUpstreams, type Upstreams } from './upstreams.ts';
-import { Work } from './work.ts';
+import { createGuard, type Guard } from './page/guard.ts';
+import type { OwnRoutesOptions } from './page/own-routes.ts';
+import type { Log } from './receipts/log.ts';
+import { toLogEntry } from './receipts/log-receipt.ts';
+import type { Status } from './receipts/receipt.ts';
+import { createRecords } from './receipts/records.ts';
+import { officialAddresses } from './wire/providers.ts';
 
 /** Whose request it is, and its path without our token in it. */
 export interface Caller {
@@ -97,7 +98,7 @@ function settingsOf(options: GatewayOptions): Status['settings'] {
     prices: prices === undefined ? 'by request' : toPrices('createGateway', prices).name,
     ...(maxTokens === undefined ? {} : { maxTokens }),
     boundThinking,
-    ...officialHosts,
+    ...officialAddresses,
     ...upstreams,
   };
 }

@@ -4,12 +4,12 @@ import type { Policy } from '../plan/policy.ts';
 import { type OwnPrices, type PriceName, type Prices, priceLists, toPrices } from '../plan/prices.ts';
 import { isTenant, TENANT_RULE } from '../store/check-input.ts';
 import type { Store } from '../store/store.ts';
+import type { Provider } from './exchange/route.ts';
+import { DEFAULT_TENANT } from './exchange/tenants.ts';
 import type { GatewayLimits } from './gateway-limits.ts';
-import type { Log } from './log.ts';
-import type { Mount } from './own-routes.ts';
-import type { Records } from './records.ts';
-import type { Provider } from './route.ts';
-import { DEFAULT_TENANT } from './tenants.ts';
+import type { Mount } from './page/own-routes.ts';
+import type { Log } from './receipts/log.ts';
+import type { Records } from './receipts/records.ts';
 
 /** Options of `createGateway`. Every one may be left out. */
 export interface GatewayOptions {

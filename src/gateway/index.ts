@@ -1,10 +1,10 @@
 export { createGateway, type Gateway } from './create-gateway.ts';
+export type { Provider } from './exchange/route.ts';
 export { createFetchHandler, type FetchHandler } from './fetch-handler.ts';
 export type { GatewayLimits } from './gateway-limits.ts';
 export type { GatewayOptions } from './gateway-options.ts';
-export { createLog, type Log, type LogEntry } from './log.ts';
-export type { Mount } from './own-routes.ts';
-export type { Act, ConversationSummary, Mask, Receipt, Status, Tokens, Totals } from './receipt.ts';
-export type { Records } from './records.ts';
-export type { Provider } from './route.ts';
+export type { Mount } from './page/own-routes.ts';
+export { createLog, type Log, type LogEntry } from './receipts/log.ts';
+export type { Act, ConversationSummary, Mask, Receipt, Status, Tokens, Totals } from './receipts/receipt.ts';
+export type { Records } from './receipts/records.ts';
 export { type GatewayServer, type ListenOptions, listen } from './server.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ConversationSummary, Receipt, Totals } from '../../src/gateway/receipt.ts';
+import type { ConversationSummary, Receipt, Totals } from '../../src/gateway/receipts/receipt.ts';
 import { type Started, startGateway } from './gateway.ts';
 import { startUpstream, type Upstream } from './upstream.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Api } from '../../src/gateway/decide.ts';
-import { JsonScan } from '../../src/gateway/json-scan.ts';
+import { JsonScan } from '../../src/gateway/bytes/json-scan.ts';
+import type { Api } from '../../src/gateway/decide/decide.ts';
 import { isPlaceholder, type Policy, slidingWindow } from '../../src/index.ts';
 import { longStory, write } from '../support/histories.ts';
 import { bytesOf, type OddBody, writeOddly } from './odd-writer.test-data.ts';

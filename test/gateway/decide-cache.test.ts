@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { GatewayEvent } from '../../src/gateway/events.ts';
+import type { GatewayEvent } from '../../src/gateway/conversation/events.ts';
 import { breakEven, type Policy, type Prices, slidingWindow } from '../../src/index.ts';
 import {
   type Asked,

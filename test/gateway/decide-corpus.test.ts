@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ConversationMemory } from '../../src/gateway/conversation-memory.ts';
-import type { Api } from '../../src/gateway/decide.ts';
+import { ConversationMemory } from '../../src/gateway/conversation/conversation-memory.ts';
+import type { Api } from '../../src/gateway/decide/decide.ts';
 import { breakEven, fit, handleOf, type Prices, priceLists } from '../../src/index.ts';
 import { corpusHistories, type History, hasCorpus } from '../support/corpus.ts';
 import { Desk, type Json, parsed } from './requests.test-data.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { ConversationMemory } from '../../src/gateway/conversation-memory.ts';
-import { loadEvents, toItems } from '../../src/gateway/event-store.ts';
-import type { GatewayEvent } from '../../src/gateway/events.ts';
+import { ConversationMemory } from '../../src/gateway/conversation/conversation-memory.ts';
+import { loadEvents, toItems } from '../../src/gateway/conversation/event-store.ts';
+import type { GatewayEvent } from '../../src/gateway/conversation/events.ts';
 import { slidingWindow } from '../../src/index.ts';
 import { createMemoryStore } from '../../src/store/index.ts';
 import {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ConversationMemory } from '../../src/gateway/conversation-memory.ts';
-import type { GatewayEvent } from '../../src/gateway/events.ts';
+import { ConversationMemory } from '../../src/gateway/conversation/conversation-memory.ts';
+import type { GatewayEvent } from '../../src/gateway/conversation/events.ts';
 import {
   anthropicMessages,
   Desk,

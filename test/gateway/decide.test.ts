@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { decide, openRequest } from '../../src/gateway/decide.ts';
+import { decide, openRequest } from '../../src/gateway/decide/decide.ts';
 import { isPlaceholder, type Policy, slidingWindow } from '../../src/index.ts';
 import {
   anthropicBody,

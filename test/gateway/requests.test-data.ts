@@ -1,6 +1,6 @@
-import { ConversationMemory } from '../../src/gateway/conversation-memory.ts';
-import { type Api, type Decided, decide, type Facts, type GatewayRequest } from '../../src/gateway/decide.ts';
-import type { GatewayEvent } from '../../src/gateway/events.ts';
+import { ConversationMemory } from '../../src/gateway/conversation/conversation-memory.ts';
+import type { GatewayEvent } from '../../src/gateway/conversation/events.ts';
+import { type Api, type Decided, decide, type Facts, type GatewayRequest } from '../../src/gateway/decide/decide.ts';
 
 export type Json = Record<string, unknown>;
 

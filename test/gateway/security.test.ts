@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { GatewayOptions } from '../../src/gateway/index.ts';
-import { keepToken } from '../../src/gateway/token.ts';
+import { keepToken } from '../../src/gateway/page/token.ts';
 import { slidingWindow } from '../../src/index.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
 import { startGateway, TOKEN } from './gateway.ts';

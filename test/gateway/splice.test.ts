@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { JsonScan, NOT_JSON, TOO_DEEP } from '../../src/gateway/json-scan.ts';
-import { type ByteEdit, splice } from '../../src/gateway/splice.ts';
+import { JsonScan, NOT_JSON, TOO_DEEP } from '../../src/gateway/bytes/json-scan.ts';
+import { type ByteEdit, splice } from '../../src/gateway/bytes/splice.ts';
 import { oddJson } from './odd-json.test-data.ts';
 
 const scanned = (text: string): number => new JsonScan().scan(Buffer.from(text), 0);

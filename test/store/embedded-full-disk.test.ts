@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
-import { StoreGate } from '../../src/gateway/store-gate.ts';
+import { StoreGate } from '../../src/gateway/exchange/store-gate.ts';
 import { openWithLimits } from '../../src/store/embedded/open-with-limits.ts';
 import { handleOf } from '../../src/store/handle.ts';
 import { RESTLESS, textOf } from './support/stores.ts';

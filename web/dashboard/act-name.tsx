@@ -1,4 +1,4 @@
-import type { Act } from '../../src/gateway/receipt.ts';
+import type { Act } from '../../src/gateway/receipts/receipt.ts';
 import { ACT_WORDS } from './model.ts';
 
 /** What the gateway did, as a small label. */

@@ -1,4 +1,4 @@
-import type { ConversationSummary } from '../../src/gateway/receipt.ts';
+import type { ConversationSummary } from '../../src/gateway/receipts/receipt.ts';
 import { Change } from '../components/change.tsx';
 import { formatAgo, formatPlural } from '../format.ts';
 import { ActName } from './act-name.tsx';

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import type { ConversationSummary, Receipt } from '../../src/gateway/receipt.ts';
+import type { ConversationSummary, Receipt } from '../../src/gateway/receipts/receipt.ts';
 import { Change } from '../components/change.tsx';
 import { MaskedLine } from '../components/masked-line.tsx';
 import { MaskedResults } from '../components/masked-results.tsx';

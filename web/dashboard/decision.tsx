@@ -1,4 +1,4 @@
-import type { Receipt } from '../../src/gateway/receipt.ts';
+import type { Receipt } from '../../src/gateway/receipts/receipt.ts';
 import { formatTokens } from '../format.ts';
 import { ActName } from './act-name.tsx';
 

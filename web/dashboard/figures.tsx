@@ -1,4 +1,4 @@
-import type { Totals } from '../../src/gateway/receipt.ts';
+import type { Totals } from '../../src/gateway/receipts/receipt.ts';
 import { Change } from '../components/change.tsx';
 import { figuresOf } from './model.ts';
 

@@ -1,4 +1,4 @@
-import type { ConversationSummary, Mask, Receipt, Status, Totals } from '../../src/gateway/receipt.ts';
+import type { ConversationSummary, Mask, Receipt, Status, Totals } from '../../src/gateway/receipts/receipt.ts';
 import { readEvents } from './read-events.ts';
 
 /** What the gateway says of one conversation. */

@@ -1,4 +1,4 @@
-import type { ConversationSummary, Mask, Receipt, Status } from '../../src/gateway/receipt.ts';
+import type { ConversationSummary, Mask, Receipt, Status } from '../../src/gateway/receipts/receipt.ts';
 import type { ConversationDetail, Update } from './gateway-api.ts';
 
 export type Connection =

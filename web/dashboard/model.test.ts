@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Receipt, Totals } from '../../src/gateway/receipt.ts';
+import type { Receipt, Totals } from '../../src/gateway/receipts/receipt.ts';
 import {
   agentAddress,
   changeOf,

@@ -1,4 +1,4 @@
-import type { Act, ConversationSummary, Mask, Receipt, Totals } from '../../src/gateway/receipt.ts';
+import type { Act, ConversationSummary, Mask, Receipt, Totals } from '../../src/gateway/receipts/receipt.ts';
 import type { SentPoint } from '../components/sent-plot.tsx';
 import { formatMs, formatPlural, formatShare, formatTokens } from '../format.ts';
 

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
-import type { Status } from '../../src/gateway/receipt.ts';
+import type { Status } from '../../src/gateway/receipts/receipt.ts';
 import { ConnectAgent } from './connect-agent.tsx';
 import { ConnectionState } from './connection-state.tsx';
 import { Conversation } from './conversation.tsx';

@@ -1,4 +1,4 @@
-import type { ConversationSummary, Mask, Receipt, Totals } from '../../src/gateway/receipt.ts';
+import type { ConversationSummary, Mask, Receipt, Totals } from '../../src/gateway/receipts/receipt.ts';
 
 /** A request that waits, but for what is said otherwise. */
 export function receipt(part: Partial<Receipt> = {}): Receipt {

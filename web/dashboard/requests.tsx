@@ -1,4 +1,4 @@
-import type { Receipt } from '../../src/gateway/receipt.ts';
+import type { Receipt } from '../../src/gateway/receipts/receipt.ts';
 import { Change } from '../components/change.tsx';
 import { Moment } from '../components/moment.tsx';
 import { Panel } from '../components/panel.tsx';

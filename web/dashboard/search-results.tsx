@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { ConversationSummary } from '../../src/gateway/receipt.ts';
+import type { ConversationSummary } from '../../src/gateway/receipts/receipt.ts';
 import { Choice } from '../components/choice.tsx';
 import { Panel } from '../components/panel.tsx';
 import { formatCount, formatPlural } from '../format.ts';

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useRef } from 'preact/hooks';
-import type { Status } from '../../src/gateway/receipt.ts';
+import type { Status } from '../../src/gateway/receipts/receipt.ts';
 import { Moment } from '../components/moment.tsx';
 import { formatCount } from '../format.ts';
 

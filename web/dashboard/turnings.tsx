@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Receipt } from '../../src/gateway/receipt.ts';
+import type { Receipt } from '../../src/gateway/receipts/receipt.ts';
 import { Moment } from '../components/moment.tsx';
 import { Panel } from '../components/panel.tsx';
 import { type Turning, turningsOf } from './model.ts';

@@ -1,0 +1,289 @@
+import { requestLimits } from '../../limits.ts';
+
+/** What `JsonScan.scan` answers in the place of an end. */
+export const NOT_JSON = -1;
+export const TOO_DEEP = -2;
+export const TOO_MANY = -3;
+export const TOO_SLOW = -4;
+
+/** How much of a request is read, and for how long. */
+export interface ScanBudget {
+  readonly jsonValues: number;
+  readonly scanMs: number;
+}
+
+/** The clock is read once in so many values. */
+const VALUES_PER_CLOCK = 8192;
+
+/** Nothing that is edited or counted stands deeper inside a message: what is below is checked, and its places are not kept. */
+const KEPT_DEPTH = 10;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+
+/**
+ * Reads one JSON value in a single pass over its bytes, without recursion: checks how it is put together, all but what
+ * its strings hold, and keeps where each value in it begins and ends. Values are numbered in the order in which they stand: what an object
+ * or a list holds follows it directly, a key before its value.
+ */
+export class JsonScan {
+  bytes: Buffer = Buffer.alloc(0);
+  /** How many values have places. */
+  count = 0;
+  /** How many more values may be read before the budget is used up. */
+  #left = Number.POSITIVE_INFINITY;
+  #deadline = Number.POSITIVE_INFINITY;
+  #starts = new Int32Array(256);
+  #ends = new Int32Array(256);
+  /** The number of the value behind all that a value holds. */
+  #nexts = new Int32Array(256);
+  /** The values that are open, outermost first; -1 for those whose places are not kept. */
+  readonly #open = new Int32Array(requestLimits.jsonDepth);
+  readonly #isObject = new Uint8Array(requestLimits.jsonDepth);
+  /** Of the lists and objects that were looked into: most are more than once. */
+  readonly #elements = new Map<number, readonly number[]>();
+  readonly #members = new Map<number, readonly Member[]>();
+
+  /** Starts a request. All its scans share this budget. */
+  begin({ jsonValues, scanMs }: ScanBudget): void {
+    this.#left = jsonValues;
+    this.#deadline = performance.now() + scanMs;
+  }
+
+  /** How many more values may be read. */
+  get left(): number {
+    return this.#left;
+  }
+
+  /** Reads the value that begins at `at`, or behind white space there. Answers its end, or one of the codes above. */
+  scan(bytes: Buffer, at: number, outerDepth = 0): number {
+    this.bytes = bytes;
+    this.count = 0;
+    this.#elements.clear();
+    this.#members.clear();
+    // Between two values of a request, all that was read before is parsed and hashed: that takes most of the time.
+    if (performance.now() > this.#deadline) return TOO_SLOW;
+    const [open, isObject] = [this.#open, this.#isObject];
+    let depth = 0;
+    let i = at;
+    for (;;) {
+      if (--this.#left < 0) return TOO_MANY;
+      if (this.#left % VALUES_PER_CLOCK === 0 && performance.now() > this.#deadline) return TOO_SLOW;
+      i = skipSpace(bytes, i);
+      const first = bytes[i] as number;
+      if (first === OPEN_OBJECT || first === OPEN_LIST) {
+        if (depth + outerDepth >= requestLimits.jsonDepth) return TOO_DEEP;
+        open[depth] = depth < KEPT_DEPTH ? this.#add(i) : -1;
+        isObject[depth] = first === OPEN_OBJECT ? 1 : 0;
+        depth += 1;
+        i = skipSpace(bytes, i + 1);
+        const isEmpty = bytes[i] === (first === OPEN_OBJECT ? CLOSE_OBJECT : CLOSE_LIST);
+        if (!isEmpty) {
+          if (first === OPEN_OBJECT) i = this.#key(i, depth);
+          if (i < 0) return NOT_JSON;
+          continue;
+        }
+      } else {
+        const end = scalarEnd(bytes, i);
+        if (end < 0) return NOT_JSON;
+        if (depth < KEPT_DEPTH) this.#close(this.#add(i), end);
+        i = end;
+      }
+      // Behind a value, or before the bracket that closes an empty one.
+      for (;;) {
+        if (depth === 0) return i;
+        i = skipSpace(bytes, i);
+        const inObject = isObject[depth - 1] === 1;
+        const next = bytes[i];
+        if (next === COMMA) {
+          i = inObject ? this.#key(skipSpace(bytes, i + 1), depth) : i + 1;
+          if (i < 0) return NOT_JSON;
+          break;
+        }
+        if (next !== (inObject ? CLOSE_OBJECT : CLOSE_LIST)) return NOT_JSON;
+        i += 1;
+        depth -= 1;
+        const value = open[depth] as number;
+        if (value >= 0) this.#close(value, i);
+      }
+    }
+  }
+
+  start(value: number): number {
+    return this.#starts[value] as number;
+  }
+
+  /** Behind its last byte. */
+  end(value: number): number {
+    return this.#ends[value] as number;
+  }
+
+  isObject(value: number): boolean {
+    return this.bytes[this.start(value)] === OPEN_OBJECT;
+  }
+
+  isList(value: number): boolean {
+    return this.bytes[this.start(value)] === OPEN_LIST;
+  }
+
+  /** What a list holds. */
+  elements(list: number): readonly number[] {
+    const elements = this.#elements.get(list) ?? this.#readElements(list);
+    this.#elements.set(list, elements);
+    return elements;
+  }
+
+  #readElements(list: number): number[] {
+    const end = this.#nexts[list] as number;
+    const elements: number[] = [];
+    for (let value = list + 1; value < end; value = this.#nexts[value] as number) elements.push(value);
+    return elements;
+  }
+
+  /** Keys and values of an object, by their numbers. */
+  members(object: number): readonly Member[] {
+    const members = this.#members.get(object) ?? this.#readMembers(object);
+    this.#members.set(object, members);
+    return members;
+  }
+
+  #readMembers(object: number): Member[] {
+    const end = this.#nexts[object] as number;
+    const members: Member[] = [];
+    for (let key = object + 1; key < end; ) {
+      const value = this.#nexts[key] as number;
+      members.push({ key, name: this.#name(key), value });
+      key = this.#nexts[value] as number;
+    }
+    return members;
+  }
+
+  #name(key: number): string {
+    const text = this.text(key);
+    return text.includes('\\') ? JSON.parse(text) : text.slice(1, -1);
+  }
+
+  /** A value as it is written. */
+  text(value: number): string {
+    return this.bytes.toString('utf8', this.start(value), this.end(value));
+  }
+
+  /** Reads a key and its colon. Answers where its value begins. */
+  #key(at: number, depth: number): number {
+    if (this.bytes[at] !== QUOTE) return NOT_JSON;
+    const end = stringEnd(this.bytes, at);
+    if (end < 0) return NOT_JSON;
+    if (depth < KEPT_DEPTH) this.#close(this.#add(at), end);
+    const colon = skipSpace(this.bytes, end);
+    return this.bytes[colon] === COLON ? colon + 1 : NOT_JSON;
+  }
+
+  #add(start: number): number {
+    const value = this.count++;
+    if (value === this.#starts.length) this.#grow();
+    this.#starts[value] = start;
+    return value;
+  }
+
+  #close(value: number, end: number): void {
+    this.#ends[value] = end;
+    this.#nexts[value] = this.count;
+  }
+
+  #grow(): void {
+    const larger = (list: Int32Array): Int32Array<ArrayBuffer> => {
+      const grown = new Int32Array(list.length * 2);
+      grown.set(list);
+      return grown;
+    };
+    [this.#starts, this.#ends, this.#nexts] = [larger(this.#starts), larger(this.#ends), larger(this.#nexts)];
+  }
+}
+
+/** A key of an object and its value, by their numbers. */
+export interface Member {
+  readonly key: number;
+  readonly name: string;
+  readonly value: number;
+}
+
+/** The next byte that is no white space. */
+export function skipSpace(bytes: Uint8Array, at: number): number {
+  let i = at;
+  for (;;) {
+    const byte = bytes[i] as number;
+    if (byte > 0x20 || (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09)) return i;
+    i += 1;
+  }
+}
+
+/** So many bytes of a string are looked at one by one before the native search takes over, which is slow to start. */
+const NEAR = 48;
+
+/**
+ * The end of the string whose quote stands at `at`, or NOT_JSON. Only its end is looked for: what it may not hold is
+ * left to `JSON.parse`, which reads it anyway.
+ */
+export function stringEnd(bytes: Uint8Array, at: number): number {
+  let i = at + 1;
+  for (;;) {
+    const near = Math.min(i + NEAR, bytes.length);
+    for (; i < near; i++) {
+      const byte = bytes[i];
+      if (byte === QUOTE) return i + 1;
+      if (byte === BACKSLASH) i += 1;
+    }
+    const quote = bytes.indexOf(QUOTE, i);
+    if (quote < 0) return NOT_JSON;
+    if (!isEscaped(bytes, quote, i)) return quote + 1;
+    i = quote + 1;
+  }
+}
+
+/** Whether an odd number of backslashes stands before a quote; none before `from` belongs to them. */
+function isEscaped(bytes: Uint8Array, quote: number, from: number): boolean {
+  let first = quote;
+  while (first > from && bytes[first - 1] === BACKSLASH) first -= 1;
+  return (quote - first) % 2 === 1;
+}
+
+function scalarEnd(bytes: Uint8Array, at: number): number {
+  const first = bytes[at];
+  if (first === QUOTE) return stringEnd(bytes, at);
+  if (first === 0x74) return wordEnd(bytes, at, 'true');
+  if (first === 0x66) return wordEnd(bytes, at, 'false');
+  if (first === 0x6e) return wordEnd(bytes, at, 'null');
+  return numberEnd(bytes, at);
+}
+
+function wordEnd(bytes: Uint8Array, at: number, word: string): number {
+  for (let i = 1; i < word.length; i++) if (bytes[at + i] !== word.charCodeAt(i)) return NOT_JSON;
+  return at + word.length;
+}
+
+function numberEnd(bytes: Uint8Array, at: number): number {
+  let i = bytes[at] === 0x2d ? at + 1 : at;
+  // No number begins with two zeros.
+  i = bytes[i] === 0x30 ? i + 1 : digitsEnd(bytes, i);
+  if (i > 0 && bytes[i] === 0x2e) i = digitsEnd(bytes, i + 1);
+  if (i > 0 && ((bytes[i] as number) | 0x20) === 0x65) {
+    const sign = bytes[i + 1];
+    i = digitsEnd(bytes, sign === 0x2b || sign === 0x2d ? i + 2 : i + 1);
+  }
+  return i;
+}
+
+/** Behind one digit or more. */
+function digitsEnd(bytes: Uint8Array, at: number): number {
+  let i = at;
+  while (isDigit(bytes[i])) i += 1;
+  return i === at ? NOT_JSON : i;
+}
+
+const isDigit = (byte: number | undefined): boolean => byte !== undefined && byte >= 0x30 && byte <= 0x39;

@@ -1,0 +1,133 @@
+import type { Store } from '../../store/store.ts';
+import { headsOf } from '../../store/text-heads.ts';
+import type { Finished, Records } from '../receipts/records.ts';
+import { type Call, isWire, type Note, type Reply, type Stop, toWireError } from './cluster-wire.ts';
+
+/** What the owner keeps for all workers. */
+export interface Owned {
+  openStore(tenant: string): Promise<Store>;
+  readonly records: Records;
+}
+
+/** The connection to a worker: a `Worker` of node:cluster. */
+export interface WorkerChannel {
+  on(event: 'message', listener: (message: unknown) => void): unknown;
+  once(event: 'exit', listener: () => void): unknown;
+  send(message: Reply | Note | Stop, done: () => void): unknown;
+  isConnected(): boolean;
+}
+
+/** Answers what a worker asks of the store and the records, which only this process has. */
+export function serveWorker(worker: WorkerChannel, owned: Owned): void {
+  const watches = new Map<string, () => void>();
+  const lists: Lists = new Map();
+  worker.on('message', (message: unknown) => {
+    if (!isWire(message)) return;
+    if (message.type === 'palimpsest-call') void answer(worker, owned, lists, message);
+    if (message.type === 'palimpsest-note') hear(worker, owned, message, watches);
+  });
+  worker.once('exit', () => {
+    for (const stop of watches.values()) stop();
+    for (const id of lists.keys()) endList(lists, id);
+  });
+}
+
+/** The lists that a worker reads, by the call that began each. */
+type Lists = Map<number, AsyncIterator<unknown>>;
+
+async function answer(worker: WorkerChannel, owned: Owned, lists: Lists, call: Call): Promise<void> {
+  const reply: Reply = { type: 'palimpsest-reply', id: call.id };
+  try {
+    send(worker, { ...reply, ...(await perform(owned, lists, call)) });
+  } catch (error) {
+    send(worker, { ...reply, error: toWireError(error) });
+  }
+}
+
+async function perform(owned: Owned, lists: Lists, { id, method, tenant, args }: Call): Promise<Part> {
+  const [place, name = ''] = method.split('.');
+  const list = Number(args[0]);
+  if (method === 'list.more') return nextPart(lists, list);
+  if (method === 'list.end') return endList(lists, list);
+  const value = await ask(owned, { place, name, tenant, args });
+  if (!isAsyncIterable(value)) return { value: await value };
+  lists.set(id, value[Symbol.asyncIterator]());
+  return nextPart(lists, id);
+}
+
+interface Asked extends Pick<Call, 'tenant' | 'args'> {
+  readonly place: string | undefined;
+  readonly name: string;
+}
+
+async function ask({ openStore, records }: Owned, { place, name, tenant, args }: Asked): Promise<unknown> {
+  if (place !== 'store') return call(place === 'book' ? records.book(tenant) : records, name, args);
+  const store = await openStore(tenant);
+  return name === 'heads' ? headsOf(store, String(args[0])) : call(store, name, args);
+}
+
+type Target = Readonly<Record<string, (...args: readonly unknown[]) => unknown>>;
+
+const call = (target: object, name: string, args: readonly unknown[]): unknown => (target as Target)[name]?.(...args);
+
+type Part = Pick<Reply, 'value' | 'error' | 'goesOn'>;
+
+/** A message to a worker has so many items of a list, or so many characters and the item that goes beyond. */
+const PART_ITEMS = 256;
+const PART_CHARS = 1_000_000;
+
+/** The next part of a list, and what went wrong then. */
+async function nextPart(lists: Lists, id: number): Promise<Part> {
+  const value: unknown[] = [];
+  let chars = 0;
+  try {
+    while (value.length < PART_ITEMS && chars < PART_CHARS) {
+      const next = await lists.get(id)?.next();
+      if (!next || next.done) {
+        lists.delete(id);
+        return { value };
+      }
+      value.push(next.value);
+      chars += charsOf(next.value);
+    }
+    return { value, goesOn: true };
+  } catch (error) {
+    lists.delete(id);
+    return { value, error: toWireError(error) };
+  }
+}
+
+/** Of its texts: all else is short. */
+const charsOf = (item: unknown): number =>
+  Object.values(item as object).reduce((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0);
+
+function endList(lists: Lists, id: number): Part {
+  void lists.get(id)?.return?.();
+  lists.delete(id);
+  return {};
+}
+
+const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
+  typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
+
+function hear(
+  worker: WorkerChannel,
+  { records }: Owned,
+  { about, tenant, value }: Note,
+  watches: Map<string, () => void>,
+): void {
+  if (about === 'finished') records.finish(value as Finished);
+  if (about === 'unwatch') watches.get(tenant)?.();
+  if (about === 'watch')
+    watches.set(
+      tenant,
+      records
+        .book(tenant)
+        .watch((entered) => send(worker, { type: 'palimpsest-note', about: 'entered', tenant, value: entered })),
+    );
+}
+
+/** Tells a worker. One that is going at this moment need not hear it: without `done` that would be an error of this process. */
+export function send(worker: WorkerChannel, message: Reply | Note | Stop): void {
+  if (worker.isConnected()) worker.send(message, () => {});
+}

@@ -1,0 +1,113 @@
+import { memoryLimits } from '../../limits.ts';
+import { Calibration } from '../../manager/calibration.ts';
+import { checkOptions, positive } from '../../options.ts';
+import { BesideMemory } from '../decide/beside.ts';
+import type { Branch } from './branch.ts';
+import { Conversation } from './conversation.ts';
+import type { GatewayEvent } from './events.ts';
+
+/** Options of `ConversationMemory`. */
+export interface MemoryOptions {
+  /** How many bytes of requests are remembered. */
+  readonly maxBytes?: number;
+}
+
+/** What the gateway remembers of conversations, the least recently used forgotten first. One for each tenant and upstream. */
+export class ConversationMemory {
+  /** @internal */
+  readonly beside: BesideMemory;
+  readonly #conversations = new Map<string, Conversation>();
+  /** Every branch and whose it is, the least recently used first. */
+  readonly #branches = new Map<Branch, Conversation>();
+  readonly #calibration = new Calibration();
+  readonly #maxBytes: number;
+  #bytes = 0;
+
+  constructor(options: MemoryOptions = {}) {
+    checkOptions('ConversationMemory', options, { maxBytes: positive });
+    this.#maxBytes = options.maxBytes ?? memoryLimits.requestBytes;
+    this.beside = new BesideMemory(Math.ceil(this.#maxBytes / 16));
+  }
+
+  /** Whether the recorded events of a conversation were learnt. */
+  hasEvents(conversation: string): boolean {
+    return this.#conversations.get(conversation)?.hasEvents === true;
+  }
+
+  /** Takes in recorded events; those it knows already make no difference. */
+  learnEvents(conversation: string, events: readonly GatewayEvent[]): void {
+    const known = this.conversation(conversation);
+    known.hasEvents = true;
+    known.learn(events);
+  }
+
+  /** What is known of a conversation; nothing at first. @internal */
+  conversation(id: string): Conversation {
+    const known = this.#conversations.get(id) ?? new Conversation();
+    this.#conversations.delete(id);
+    this.#conversations.set(id, known);
+    this.#forgetOldest();
+    return known;
+  }
+
+  /** The same, and nothing is remembered. @internal */
+  peek(id: string): Conversation {
+    return this.#conversations.get(id) ?? new Conversation();
+  }
+
+  /** The branches of a conversation, the one used last first. @internal */
+  branches(id: string): readonly Branch[] {
+    return this.#conversations.get(id)?.branches ?? [];
+  }
+
+  /** Remembers a branch, in the place of what was known of it. @internal */
+  keep(id: string, branch: Branch): void {
+    const conversation = this.conversation(id);
+    conversation.branches.unshift(branch);
+    this.#branches.set(branch, conversation);
+    this.#bytes += branch.size;
+    for (const old of conversation.branches.slice(memoryLimits.branchesPerConversation)) this.forget(old);
+    for (const old of this.#branches.keys()) {
+      if (this.#bytes <= this.#maxBytes) break;
+      this.forget(old);
+    }
+  }
+
+  /** Until it is kept again: planning may fail in the middle. @internal */
+  forget(branch: Branch): void {
+    const branches = this.#branches.get(branch)?.branches;
+    branches?.splice(branches.indexOf(branch), 1);
+    this.#drop(branch);
+  }
+
+  /** False where another request went on with it, or it was forgotten, since it was found. @internal */
+  holds(branch: Branch): boolean {
+    return this.#branches.has(branch);
+  }
+
+  /** Not only where a branch is kept: a count, or a request whose policy throws, keeps none. */
+  #forgetOldest(): void {
+    for (const [id, { branches }] of this.#conversations) {
+      if (this.#conversations.size <= memoryLimits.conversations) return;
+      for (const branch of branches) this.#drop(branch);
+      this.#conversations.delete(id);
+    }
+  }
+
+  #drop(branch: Branch): void {
+    if (this.#branches.delete(branch)) this.#bytes -= branch.size;
+  }
+
+  /** How many of the provider's tokens there are to one of ours. @internal */
+  ratio(model = ''): number {
+    return this.#calibration.ratio(model);
+  }
+
+  /** Learns from what a provider counted. @internal */
+  calibrate(model = '', { counted, estimated }: { counted: number; estimated: number }): void {
+    if (estimated > LEAST_ESTIMATE) this.#calibration.learn(model, { estimated, real: counted });
+  }
+}
+
+/** Framing that we do not count would weigh too much in a small request. */
+const LEAST_ESTIMATE = 500;

@@ -1,0 +1,140 @@
+import { memoryLimits } from '../../limits.ts';
+import { USE_EVERY_MS } from '../../store/prune.ts';
+import type { Branch } from './branch.ts';
+import type { GatewayEvent } from './events.ts';
+import { Recent } from './recent.ts';
+
+/** All that begins with the same message. */
+export class Conversation {
+  readonly branches: Branch[] = [];
+  hasEvents = false;
+  /** When the store was told that it is in use, by owner. */
+  readonly #touchedAt = new Recent<string, number>(memoryLimits.ownersPerConversation);
+  /** The deletions in the store when its texts were stored. */
+  #deletions: number | undefined;
+  /** Whether a provider has answered any request of it. */
+  isUsed = false;
+  readonly #events = new Map<string, GatewayEvent[]>();
+  /** What was decided and is not known to be recorded yet. */
+  readonly #pending = new Set<GatewayEvent>();
+  /** Keys of texts that the store is known to have, whoever stored them. */
+  readonly #stored = new Set<string>();
+  /** The same by owner: a credential that is refreshed every hour makes a new one. */
+  #storedFor = new Recent<string, Set<string>>(memoryLimits.ownersPerConversation);
+  /** By model: their names may come from anywhere. */
+  readonly #usedAt = new Recent<string, number>(memoryLimits.branchesPerConversation);
+  #lastOrder = 0;
+
+  /** What an event must have that is decided now. */
+  get nextOrder(): number {
+    return this.#lastOrder + 1;
+  }
+
+  get hasAnyEvent(): boolean {
+    return this.#events.size > 0;
+  }
+
+  /** Whether something was deleted since this was asked last: then nothing is known to be stored. */
+  isForgotten(deletions: number): boolean {
+    const isChanged = this.#deletions !== undefined && this.#deletions !== deletions;
+    this.#deletions = deletions;
+    if (isChanged) {
+      this.#stored.clear();
+      this.#storedFor = new Recent(memoryLimits.ownersPerConversation);
+    }
+    return isChanged;
+  }
+
+  /** Whether the store must be told that an owner's session is in use. Then it counts as told. */
+  mustTouch(owner = '', now: number): boolean {
+    const isTold = now - (this.#touchedAt.get(owner) ?? Number.NEGATIVE_INFINITY) < USE_EVERY_MS;
+    if (isTold || !this.#storedFor.get(owner)) return false;
+    this.#touchedAt.set(owner, now);
+    return true;
+  }
+
+  /** Events that were recorded, as far as is known. */
+  get recorded(): readonly GatewayEvent[] {
+    return [...this.#events.values()].flat().filter((event) => !this.#pending.has(event));
+  }
+
+  eventsAt(prefix: string): readonly GatewayEvent[] {
+    return this.#events.get(prefix) ?? NO_EVENTS;
+  }
+
+  isPending(event: GatewayEvent): boolean {
+    return this.#pending.has(event);
+  }
+
+  /** Takes in what is recorded. Of two gateways that decided the same at once, one is right for all. */
+  learn(events: readonly GatewayEvent[]): void {
+    for (const event of events) {
+      this.#lastOrder = Math.max(this.#lastOrder, event.order);
+      const known = this.eventsAt(event.prefix).find((other) => isSameCase(other, event));
+      const order = known ? compare(event, known) : -1;
+      // What we decided, and stays right, is still to be recorded.
+      if (known && order <= 0) this.#pending.delete(known);
+      if (order >= 0) continue;
+      const others = this.eventsAt(event.prefix).filter((other) => other !== known);
+      this.#events.set(event.prefix, [...others, event]);
+    }
+  }
+
+  /** Takes in what was decided just now, and is to be recorded. */
+  decide(events: readonly GatewayEvent[]): void {
+    this.learn(events);
+    for (const event of events) this.#pending.add(event);
+  }
+
+  /** Takes back what was decided and did not go out. */
+  takeBack(events: readonly GatewayEvent[]): void {
+    for (const event of events) {
+      if (!this.#pending.delete(event)) continue;
+      const others = this.eventsAt(event.prefix).filter((other) => other !== event);
+      if (others.length > 0) this.#events.set(event.prefix, others);
+      else this.#events.delete(event.prefix);
+    }
+  }
+
+  isStored(key: string): boolean {
+    return this.#stored.has(key);
+  }
+
+  /** Whether the store has a reference to the text in the owner's own session. */
+  isStoredFor(owner: string | undefined, key: string): boolean {
+    return this.#storedFor.get(owner ?? '')?.has(key) === true;
+  }
+
+  setStored(owner: string | undefined, keys: readonly string[]): void {
+    const known = this.#storedFor.get(owner ?? '') ?? new Set();
+    for (const all of [known, this.#stored]) if (all.size > memoryLimits.storedPerConversation) all.clear();
+    this.#storedFor.set(owner ?? '', known);
+    for (const key of keys) {
+      known.add(key);
+      this.#stored.add(key);
+    }
+  }
+
+  /** When a provider used its cache of it for a model last, as far as we know. */
+  usedAt(model = ''): number | undefined {
+    return this.#usedAt.get(model);
+  }
+
+  use(model: string | undefined, now: number): void {
+    this.isUsed = true;
+    this.#usedAt.set(model ?? '', Math.max(now, this.usedAt(model) ?? now));
+  }
+}
+
+const NO_EVENTS: readonly GatewayEvent[] = [];
+
+const modelOf = (event: GatewayEvent): string => ('model' in event ? event.model : '');
+
+const isSameCase = (a: GatewayEvent, b: GatewayEvent): boolean => a.kind === b.kind && modelOf(a) === modelOf(b);
+
+/** Below zero where `a` is the one that holds. */
+function compare(a: GatewayEvent, b: GatewayEvent): number {
+  if (a === b || a.order !== b.order) return a.order - b.order;
+  const [one, other] = [JSON.stringify(a), JSON.stringify(b)];
+  return one === other ? 0 : one < other ? -1 : 1;
+}

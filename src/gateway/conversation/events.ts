@@ -1,0 +1,66 @@
+import type { CacheLookup } from '../../plan/prices.ts';
+
+/**
+ * What changed the bytes of a conversation and cannot be read in its history. Each is recorded with the prefix on which
+ * it was decided, and replayed by every later request that begins with that prefix.
+ */
+export type GatewayEvent = ColdCacheEvent | OverLimitEvent | SettingsEvent | HandsOffEvent | BoundThinkingEvent;
+
+interface Recorded {
+  /** The canonical hash of the messages of the request. */
+  readonly prefix: string;
+  /** Higher than that of every event of the conversation that was known when it was decided. */
+  readonly order: number;
+}
+
+/** A provider has a cache for each model: what was decided for one is not for the others. */
+interface OfModel extends Recorded {
+  readonly model: string;
+  /** What comes next on the lines that were known to have gone past it: they were sent without it. */
+  readonly past?: readonly string[];
+}
+
+/** An epoch that was free, since the provider's cache had died. */
+export interface ColdCacheEvent extends OfModel {
+  readonly kind: 'cold-cache';
+}
+
+/** An epoch whatever its price, since the request would not have fitted. */
+export interface OverLimitEvent extends OfModel {
+  readonly kind: 'over-limit';
+}
+
+/** What decisions rest on beside the messages, as it was when the first mask went out, and whenever prices change. */
+export interface SettingsEvent extends OfModel {
+  readonly kind: 'settings';
+  readonly prices: SettledPrices;
+  /** Whether placeholders name the tool `recall`. */
+  readonly recall: boolean;
+  /** The size of system prompt and tools. */
+  readonly besideTokens: number;
+}
+
+/** Prices as a policy needs them. */
+export interface SettledPrices {
+  readonly name: string;
+  readonly read: number;
+  readonly write: number;
+  readonly lifeMs: number;
+  readonly leastTokens: number;
+  readonly lookup: CacheLookup;
+  /** Whether a marker can be put before an edit. */
+  readonly canMark: boolean;
+}
+
+/** The provider refused what was edited and took the original: the conversation is left alone from here on. */
+export interface HandsOffEvent extends Recorded {
+  readonly kind: 'hands-off';
+  readonly because: string;
+  /** Thinking in it is bound to what was masked before. */
+  readonly wasEdited: boolean;
+}
+
+/** The provider said that thinking is bound to what stands before it. */
+export interface BoundThinkingEvent extends Recorded {
+  readonly kind: 'bound-thinking';
+}

@@ -1,0 +1,46 @@
+import type { ReadRequest } from '../decide/read-request.ts';
+import type { Conversation } from './conversation.ts';
+import type { GatewayEvent } from './events.ts';
+
+/** An event, and how much its request had of this one. */
+export interface Found {
+  readonly event: GatewayEvent;
+  readonly messages: number;
+  /** In all of them: of two requests that end in the same message, one may say less in it. */
+  readonly pieces: number;
+}
+
+/**
+ * The events that were recorded on prefixes of a request, in the order of their time. Those are left out past which its
+ * line was known to have gone.
+ */
+export function findEvents({ listed }: ReadRequest, conversation: Conversation): readonly Found[] {
+  if (!conversation.hasAnyEvent) return [];
+  const found = new Map<GatewayEvent, Found>();
+  let last: readonly GatewayEvent[] = [];
+  let pieces = 0;
+  for (const [index, { prefix, prefixes }] of listed.entries()) {
+    // A system message has no piece of its own: what stands before it is decided on again.
+    for (const piece of prefixes.length > 0 ? prefixes : [prefix]) {
+      pieces += 1;
+      for (const event of last) if ('past' in event && event.past.includes(piece)) found.delete(event);
+      last = conversation.eventsAt(piece);
+      for (const event of last) found.set(event, { event, messages: index + 1, pieces });
+    }
+  }
+  return [...found.values()].sort((a, b) => a.event.order - b.event.order || a.pieces - b.pieces);
+}
+
+/**
+ * Those of them that hold for a request to this model. One that came after another on more of the same messages was
+ * decided on a late request, such as a retry or a side call: the conversation had gone past it, and was sent without it.
+ */
+export function replayedEvents(found: readonly Found[], model = ''): readonly Found[] {
+  let furthest = 0;
+  return found.filter(({ event, pieces }) => {
+    if (event.kind === 'bound-thinking' || ('model' in event && event.model !== model)) return false;
+    if (pieces < furthest) return false;
+    furthest = pieces;
+    return true;
+  });
+}

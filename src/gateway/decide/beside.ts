@@ -1,0 +1,93 @@
+import { asString, type Fields, isRecord } from '../../formats/lens.ts';
+import { memoryLimits } from '../../limits.ts';
+import { countTokens } from '../../tokens/count-tokens.ts';
+import { parseJson } from '../bytes/parse-json.ts';
+
+/** What is to be known of a field beside the messages: system prompt or tools. */
+export interface Beside {
+  readonly tokens: number;
+  /** The lifetimes of the cache markers in it; undefined for the usual one. */
+  readonly markers: readonly (string | undefined)[];
+  /** Whether our tool `recall` is among the tools. */
+  readonly hasRecall: boolean;
+}
+
+export const NOTHING_BESIDE: Beside = { tokens: 0, markers: [], hasRecall: false };
+
+/** Undefined for what is no JSON. */
+function readBeside(text: string): Beside | undefined {
+  const value = parseJson(text);
+  if (value === undefined) return undefined;
+  if (value === null) return NOTHING_BESIDE;
+  const tokens = countTokens(typeof value === 'string' ? value : JSON.stringify(value));
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value];
+  return { tokens, markers: list.flatMap(markersOf), hasRecall: list.some(isRecall) };
+}
+
+function markersOf(value: unknown): (string | undefined)[] {
+  const marker = isRecord(value) ? value.cache_control : undefined;
+  return isRecord(marker) ? [asString(marker.ttl)] : [];
+}
+
+/** By its own name, or by the one that a client gives to a tool of an MCP server called palimpsest. */
+const RECALL = /^(?:.*palimpsest[\W_]+)?recall$/i;
+
+function isRecall(tool: unknown): boolean {
+  if (!isRecord(tool)) return false;
+  const inner = tool.functionDeclarations ?? tool.function_declarations;
+  if (Array.isArray(inner)) return inner.some(isRecall);
+  const name = asString(tool.name) ?? asString((tool.function as Fields | undefined)?.name);
+  return name !== undefined && RECALL.test(name);
+}
+
+/** A field that was read before, and where it ends. */
+export interface KnownBeside {
+  readonly beside: Beside;
+  readonly end: number;
+}
+
+interface Entry {
+  readonly bytes: Buffer;
+  readonly beside: Beside;
+}
+
+/** System prompt and tools are the same on nearly every request: what was read of them is remembered. */
+export class BesideMemory {
+  /** The one used last first. */
+  #entries: Entry[] = [];
+  #bytes = 0;
+  readonly #maxBytes: number;
+
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
+  }
+
+  /** What is known of the value that begins here. Lists, objects and texts end where they end, whatever follows. */
+  find(body: Buffer, start: number): KnownBeside | undefined {
+    for (const entry of this.#entries) {
+      const { bytes, beside } = entry;
+      const end = start + bytes.length;
+      if (end > body.length || body.compare(bytes, 0, bytes.length, start, end) !== 0) continue;
+      if (entry !== this.#entries[0]) this.#entries = [entry, ...this.#entries.filter((other) => other !== entry)];
+      return { beside, end };
+    }
+    return undefined;
+  }
+
+  /** Undefined for what is no JSON. */
+  read(bytes: Buffer): Beside | undefined {
+    const beside = readBeside(bytes.toString());
+    if (beside && DELIMITED.has(bytes[0] as number) && bytes.length <= this.#maxBytes / 8) this.#keep(bytes, beside);
+    return beside;
+  }
+
+  #keep(bytes: Buffer, beside: Beside): void {
+    this.#bytes += bytes.length;
+    this.#entries.unshift({ bytes: Buffer.from(bytes), beside });
+    while (this.#bytes > this.#maxBytes || this.#entries.length > memoryLimits.prompts)
+      this.#bytes -= this.#entries.pop()?.bytes.length ?? 0;
+  }
+}
+
+/** `[`, `{` and `"`. */
+const DELIMITED = new Set([0x5b, 0x7b, 0x22]);

@@ -1,0 +1,277 @@
+import { requestLimits } from '../../limits.ts';
+import {
+  JsonScan,
+  NOT_JSON,
+  type ScanBudget,
+  skipSpace,
+  stringEnd,
+  TOO_DEEP,
+  TOO_MANY,
+  TOO_SLOW,
+} from '../bytes/json-scan.ts';
+import type { Range } from '../bytes/member-range.ts';
+import { parseJson } from '../bytes/parse-json.ts';
+import type { Branch, Listed } from '../conversation/branch.ts';
+import type { ConversationMemory } from '../conversation/conversation-memory.ts';
+import { firstPrefix, nextPrefixes } from '../conversation/prefix-hash.ts';
+import { type Api, wires } from '../wire/index.ts';
+import { modelOf, type Wire } from '../wire/wire.ts';
+import { type Beside, NOTHING_BESIDE } from './beside.ts';
+import type { GatewayRequest, Reason } from './decide.ts';
+import { readMessage } from './read-message.ts';
+
+/** A field of the request beside its messages. */
+export interface Field extends Range {
+  /** Undefined for system prompt and tools, of which only the size is known. */
+  readonly value: unknown;
+}
+
+/** A request whose bytes were read. */
+export interface ReadRequest {
+  readonly api: Api;
+  readonly wire: Wire;
+  readonly path: string;
+  readonly headers: GatewayRequest['headers'];
+  readonly body: Buffer;
+  /** Where it tells. */
+  readonly model: string | undefined;
+  readonly fields: ReadonlyMap<string, Field>;
+  readonly beside: Beside;
+  readonly listed: readonly Listed[];
+  /** The prefix of its first message that is no system prompt; empty where it has none. */
+  readonly conversation: string;
+  /** What is known of exactly these messages, or of all but the last of them, with the same model. */
+  readonly branch: Branch | undefined;
+  /** How many of its messages are known to have been sent before, to whatever model. */
+  readonly knownMessages: number;
+  /** The prefixes that come next on lines that have gone past it, with the same model. */
+  readonly past: readonly string[];
+}
+
+/** Reads a request in one pass over its bytes. What is known from an earlier one is only compared. */
+export function readRequest(
+  request: GatewayRequest,
+  memory: ConversationMemory,
+  budget: ScanBudget,
+): ReadRequest | Reason {
+  scan.begin(budget);
+  const { buffer, byteOffset, byteLength } = request.body;
+  const body = Buffer.from(buffer, byteOffset, byteLength);
+  return refusal(request, body) ?? new Reader(request, body, memory).read();
+}
+
+function refusal({ headers }: GatewayRequest, body: Buffer): Reason | undefined {
+  if (body.length === 0) return 'empty-body';
+  if (body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf) return 'byte-order-mark';
+  const charset = /charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1]?.toLowerCase();
+  return charset === undefined || charset === 'utf-8' || charset === 'utf8' ? undefined : 'charset';
+}
+
+const QUOTE = 0x22;
+const COLON = 0x3a;
+const COMMA = 0x2c;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+
+/** One scan serves all requests: it keeps nothing between two values. */
+const scan = new JsonScan();
+
+class Reader {
+  readonly #request: GatewayRequest;
+  readonly #body: Buffer;
+  readonly #memory: ConversationMemory;
+  readonly #wire: Wire;
+  readonly #fields = new Map<string, Field>();
+  readonly #listed: Listed[] = [];
+  #beside = NOTHING_BESIDE;
+  #conversation = '';
+  /** Those that this request begins with, and those that begin with it. */
+  #branches: readonly Branch[] = [];
+
+  constructor(request: GatewayRequest, body: Buffer, memory: ConversationMemory) {
+    this.#request = request;
+    this.#body = body;
+    this.#memory = memory;
+    this.#wire = wires[request.api];
+  }
+
+  read(): ReadRequest | Reason {
+    const problem = this.#readFields();
+    if (problem) return problem;
+    const { api, path, headers } = this.#request;
+    const model = modelOf(this.#wire, { model: this.#fields.get('model')?.value, path });
+    if (model !== undefined && model.length > requestLimits.modelChars) return 'model-name';
+    const messages = this.#listed.length;
+    const branches = this.#branches.filter(({ listed }) => listed.length <= messages);
+    const longer = this.#branches.filter((branch) => branch.listed.length > messages && branch.model === model);
+    return {
+      ...{ api, path, headers, model },
+      wire: this.#wire,
+      body: this.#body,
+      fields: this.#fields,
+      beside: this.#beside,
+      listed: this.#listed,
+      conversation: this.#conversation,
+      branch: longest(branches.filter((branch) => branch.model === model)),
+      knownMessages: longest(branches)?.listed.length ?? 0,
+      past: [...new Set(longer.flatMap((branch) => prefixBehind(branch, messages)))],
+    };
+  }
+
+  #readFields(): Reason | undefined {
+    const body = this.#body;
+    const names = new Set<string>();
+    let at = skipSpace(body, 0);
+    if (body[at] !== OPEN_OBJECT) return 'not-json';
+    at = skipSpace(body, at + 1);
+    if (body[at] === CLOSE_OBJECT) return this.#isEnd(at + 1) ? undefined : 'not-json';
+    for (;;) {
+      const keyEnd = body[at] === QUOTE ? stringEnd(body, at) : NOT_JSON;
+      const colon = keyEnd < 0 ? NOT_JSON : skipSpace(body, keyEnd);
+      if (colon < 0 || body[colon] !== COLON) return 'not-json';
+      const name = parseJson(body.toString('utf8', at, keyEnd));
+      if (typeof name !== 'string') return 'not-json';
+      if (names.has(name)) return 'duplicate-keys';
+      names.add(name);
+      const end = this.#readField(name, skipSpace(body, colon + 1));
+      if (typeof end === 'string') return end;
+      at = skipSpace(body, end);
+      if (body[at] === CLOSE_OBJECT) return this.#isEnd(at + 1) ? undefined : 'not-json';
+      if (body[at] !== COMMA) return 'not-json';
+      at = skipSpace(body, at + 1);
+    }
+  }
+
+  #isEnd(at: number): boolean {
+    return skipSpace(this.#body, at) === this.#body.length;
+  }
+
+  #readField(name: string, start: number): number | Reason {
+    if (name === this.#wire.messages && this.#body[start] === OPEN_LIST) return this.#readList(start + 1);
+    const isBeside = this.#wire.overhead.includes(name);
+    const known = isBeside ? this.#memory.beside.find(this.#body, start) : undefined;
+    const end = known?.end ?? scan.scan(this.#body, start, 1);
+    if (end < 0) return problemOf(end);
+    const bytes = this.#body.subarray(start, end);
+    if (isBeside) {
+      const beside = known?.beside ?? this.#memory.beside.read(bytes);
+      if (!beside) return 'not-json';
+      this.#beside = add(this.#beside, beside);
+      this.#fields.set(name, { start, end, value: undefined });
+      return end;
+    }
+    const value = parseJson(bytes.toString());
+    if (value === undefined) return 'not-json';
+    this.#fields.set(name, { start, end, value });
+    return end;
+  }
+
+  #readList(start: number): number | Reason {
+    const body = this.#body;
+    const seed = firstPrefix(this.#request.api);
+    let prefix = seed;
+    let candidates: readonly Branch[] | undefined;
+    let at = skipSpace(body, start);
+    if (body[at] === CLOSE_LIST) return at + 1;
+    for (;;) {
+      const index = this.#listed.length;
+      const listed = knownFrom(body, at, index, candidates ?? []) ?? this.#readOne(at, prefix);
+      if (typeof listed === 'string') return listed;
+      for (const one of listed) this.#listed.push(one);
+      const last = listed[listed.length - 1] as Listed;
+      ({ prefix } = last);
+      if (!candidates && prefix !== seed) {
+        this.#conversation = prefix;
+        candidates = this.#memory.branches(prefix);
+      }
+      candidates = candidates && alike(candidates, this.#listed);
+      at = skipSpace(body, last.end);
+      if (body[at] === CLOSE_LIST) break;
+      if (body[at] !== COMMA) return 'not-json';
+      at = skipSpace(body, at + 1);
+    }
+    this.#branches = candidates ?? [];
+    return at + 1;
+  }
+
+  #readOne(at: number, prefix: string): readonly Listed[] | Reason {
+    const { left } = scan;
+    const end = scan.scan(this.#body, at, 2);
+    if (end < 0) return problemOf(end);
+    const values = left - scan.left;
+    const reading = readMessage(this.#wire, scan, this.#body);
+    if (typeof reading === 'string') return reading;
+    const prefixes = nextPrefixes(prefix, reading.hashed);
+    return [{ start: at, end, prefix: prefixes.at(-1) ?? prefix, prefixes, read: reading.read, values }];
+  }
+}
+
+function problemOf(end: number): Reason {
+  if (end === TOO_MANY) return 'too-many-values';
+  if (end === TOO_SLOW) return 'too-slow';
+  return end === TOO_DEEP ? 'too-deep' : 'not-json';
+}
+
+function add(a: Beside, b: Beside): Beside {
+  return {
+    tokens: a.tokens + b.tokens,
+    markers: [...a.markers, ...b.markers],
+    hasRecall: a.hasRecall || b.hasRecall,
+  };
+}
+
+/** The messages that begin here, if a branch that is the same so far has them to the byte. */
+function knownFrom(
+  body: Buffer,
+  at: number,
+  index: number,
+  branches: readonly Branch[],
+): readonly Listed[] | undefined {
+  for (const branch of branches) {
+    const known = knownRun(body, at, index, branch) ?? knownOne(body, at, index, branch);
+    if (known) return known;
+  }
+  return undefined;
+}
+
+/** An agent adds to its history and moves the marker on its last message: all before that is compared at once. */
+function knownRun(body: Buffer, at: number, index: number, branch: Branch): readonly Listed[] | undefined {
+  const [first, last] = [branch.listed[index], branch.listed.at(-2)];
+  if (!first || !last || first.start !== at || last.end <= first.end || last.end > body.length) return undefined;
+  return isSame(body, at, branch, { start: at, end: last.end }) ? branch.listed.slice(index, -1) : undefined;
+}
+
+function knownOne(body: Buffer, at: number, index: number, branch: Branch): readonly Listed[] | undefined {
+  const old = branch.listed[index];
+  if (!old || !isSame(body, at, branch, old)) return undefined;
+  return [old.start === at ? old : { ...old, start: at, end: at + old.end - old.start }];
+}
+
+function isSame(body: Buffer, at: number, branch: Branch, { start, end }: Range): boolean {
+  const to = at + end - start;
+  return to <= body.length && body.compare(branch.body, start, end, at, to) === 0;
+}
+
+/** The branches that still say the same, or have said nothing yet. */
+function alike(branches: readonly Branch[], said: readonly Listed[]): readonly Branch[] {
+  const isAlike = ({ listed }: Branch): boolean => {
+    const last = Math.min(listed.length, said.length) - 1;
+    return listed[last]?.prefix === said[last]?.prefix;
+  };
+  return branches.every(isAlike) ? branches : branches.filter(isAlike);
+}
+
+/** The one that knows most messages; of several, the one used last. */
+function longest(branches: readonly Branch[]): Branch | undefined {
+  return branches.reduce<Branch | undefined>(
+    (best, branch) => (best && best.listed.length >= branch.listed.length ? best : branch),
+    undefined,
+  );
+}
+
+/** The first piece behind so many messages. */
+function prefixBehind({ listed }: Branch, messages: number): readonly string[] {
+  return listed.find(({ prefixes }, i) => i >= messages && prefixes.length > 0)?.prefixes.slice(0, 1) ?? [];
+}

@@ -1,0 +1,138 @@
+import { breakEven } from '../../plan/policies/break-even.ts';
+import { never } from '../../plan/policies/never.ts';
+import type { EpochRecord, Policy } from '../../plan/policy.ts';
+import { type Prices, priceLists } from '../../plan/prices.ts';
+import type { GatewayEvent, SettingsEvent, SettledPrices } from '../conversation/events.ts';
+import type { Found } from '../conversation/find-events.ts';
+import type { MaskingPrices } from '../wire/request-prices.ts';
+import type { Facts } from './decide.ts';
+import type { ReadRequest } from './read-request.ts';
+import { type Period, settledPolicy } from './settled-policy.ts';
+
+/** What a conversation is planned with. */
+export interface Settings {
+  /** Tells whether a planner was made with the same. */
+  readonly key: string;
+  /** Made where it is needed: most requests go on with the planner of the last one. */
+  policy(): Policy;
+  readonly recall: boolean;
+  readonly overheadTokens: number;
+  readonly keepSigned: boolean;
+  readonly epochs: readonly EpochRecord[];
+  readonly isOff: boolean;
+  /** Whether something is known to have been masked in it before, for this model. */
+  readonly wasMasked: boolean;
+  /** Now: the prices that the policy reckons with. */
+  readonly prices: MaskingPrices;
+  /** To be recorded once there is a mask. */
+  readonly event: SettingsEvent | undefined;
+}
+
+/**
+ * What decisions rest on beside the messages. Once something is masked it is recorded and holds, so that a tool that
+ * comes later, another system prompt or another price changes no byte that was sent.
+ */
+export function settle(request: ReadRequest, facts: Facts, given: Given): Settings {
+  const recorded = given.replayed.flatMap((found) =>
+    found.event.kind === 'settings' ? [withLookup(found as FoundSettings)] : [],
+  );
+  const first = recorded[0]?.event;
+  const recall = first?.recall ?? request.beside.hasRecall;
+  const overheadTokens = first?.besideTokens ?? nearly(request.beside.tokens, request.branch?.overheadTokens);
+  const last = recorded.at(-1)?.event;
+  const { stamp } = given;
+  // What was recorded on this very request, before it was sent again at another price, holds.
+  const isNew = !last || (last.prefix !== stamp.prefix && !isSame(last.prices, given.prices));
+  const prices = isNew ? given.prices : (last.prices as MaskingPrices);
+  const periods = periodsOf(request, recorded, isNew ? given.prices : undefined);
+  const isOff = given.replayed.some(({ event }) => event.kind === 'hands-off');
+  const keepSigned = facts.boundThinking === 'keep';
+  return {
+    key: isOff ? 'off' : JSON.stringify([...periods.map(toKey), recall, overheadTokens, keepSigned]),
+    policy: () => (isOff ? never() : settledPolicy(facts.policy ?? breakEvenAt, periods, overheadTokens)),
+    ...{ recall, overheadTokens, keepSigned, isOff, prices },
+    wasMasked: first !== undefined,
+    // A forced epoch masks whatever the policy says, so hands off must end its replay too: the original goes out.
+    epochs: isOff ? [] : given.replayed.flatMap(({ event, messages }) => epochOf(event, messages)),
+    event: isNew
+      ? { kind: 'settings', ...stamp, prices: toSettled(prices), recall, besideTokens: overheadTokens }
+      : undefined,
+  };
+}
+
+const breakEvenAt = (prices: Prices): Policy => breakEven({ prices });
+
+interface Given {
+  readonly replayed: readonly Found[];
+  readonly prices: MaskingPrices;
+  readonly stamp: Stamp;
+}
+
+/** What an event has that is decided on this request. */
+export type Stamp = Pick<SettingsEvent, 'prefix' | 'order' | 'model' | 'past'>;
+
+interface FoundSettings extends Found {
+  readonly event: SettingsEvent;
+}
+
+/** Events of the first version did not record the lookup: lists that need markers had it by their name, others had none. */
+function withLookup(found: FoundSettings): FoundSettings {
+  const { prices } = found.event as { prices: Partial<SettledPrices> };
+  if (prices.lookup) return found;
+  const named = Object.values(priceLists).find(({ name }) => name === prices.name)?.lookup;
+  const lookup = named?.kind === 'markers' ? named : priceLists.none.lookup;
+  return { ...found, event: { ...found.event, prices: { ...found.event.prices, lookup } } };
+}
+
+/** A system prompt with the time of day in it is not another one: all would be planned anew for each request. */
+function nearly(tokens: number, known: number | undefined): number {
+  return known !== undefined && Math.abs(tokens - known) <= Math.max(64, known / 50) ? known : tokens;
+}
+
+/** What is recorded of prices is less than what is known of them, and as good. */
+const toKey = ({ fromTurn, prices }: Period): unknown => [fromTurn, toSettled(prices)];
+
+const toSettled = ({ name, read, write, lifeMs, leastTokens, lookup, canMark }: MaskingPrices): SettledPrices => ({
+  name,
+  read,
+  write,
+  // JSON knows no infinity.
+  lifeMs: Math.min(lifeMs, Number.MAX_SAFE_INTEGER),
+  leastTokens,
+  lookup,
+  canMark,
+});
+
+function isSame(a: SettledPrices, b: MaskingPrices): boolean {
+  return JSON.stringify(toSettled(a as MaskingPrices)) === JSON.stringify(toSettled(b));
+}
+
+/**
+ * The first prices that were recorded hold from the start, each later one from the next turn on: the request may have
+ * been sent before, at the old price.
+ */
+function periodsOf(request: ReadRequest, recorded: readonly FoundSettings[], now: MaskingPrices | undefined): Period[] {
+  const changes = recorded.map(({ event, messages }) => ({ messages, prices: event.prices as MaskingPrices }));
+  if (now) changes.push({ messages: request.listed.length, prices: now });
+  const turns = changes.length > 1 ? turnsOf(request) : [];
+  return changes.map(({ messages, prices }, i) => ({ fromTurn: i === 0 ? 0 : (turns[messages - 1] ?? 0) + 1, prices }));
+}
+
+/** The turn of each message. */
+function turnsOf({ wire, listed }: ReadRequest): number[] {
+  const viewer = wire.format.viewer();
+  return listed.map(({ read }) => {
+    viewer.add(read.message, []);
+    return viewer.turn;
+  });
+}
+
+/** A forced epoch masks all that its window lets go. */
+const ALL = Number.MAX_SAFE_INTEGER;
+
+function epochOf({ kind }: GatewayEvent, messages: number): EpochRecord[] {
+  if (kind === 'cold-cache') return [{ turns: 0, messages }];
+  return kind === 'over-limit' ? [forcedEpoch(messages)] : [];
+}
+
+export const forcedEpoch = (messages: number): EpochRecord => ({ turns: 0, messages, before: ALL });

@@ -1,0 +1,163 @@
+import type { ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
+import type { Dispatcher } from 'undici';
+import { answerLimits } from '../../limits.ts';
+import { answeredTrailers, toAnswerHead } from './headers.ts';
+import type { Upstream } from './upstreams.ts';
+
+/** What is sent to an upstream. */
+export interface Outgoing {
+  readonly upstream: Upstream;
+  readonly method: string;
+  readonly target: string;
+  readonly headers: readonly string[];
+  readonly body: Uint8Array | Readable | null;
+}
+
+/** Watches an answer while it passes: every call comes after the bytes were given to the client. */
+export interface Watch {
+  /** True: the answer is held back, and given as the outcome instead. */
+  holds?(status: number): boolean;
+  start?(status: number, headers: readonly string[]): void;
+  chunk?(chunk: Buffer): void;
+}
+
+/** How it ended. What an upstream does wrong is data. */
+export type Outcome =
+  | { readonly kind: 'passed'; readonly status: number }
+  | { readonly kind: 'held'; readonly status: number; readonly headers: readonly string[]; readonly body: Buffer }
+  /** Nothing was passed on yet. */
+  | { readonly kind: 'unreachable'; readonly error: Error }
+  /** In the middle of the answer: the client's connection is ended, so that it cannot take the half for the whole. */
+  | { readonly kind: 'broken'; readonly status: number; readonly error: Error }
+  | { readonly kind: 'client-gone'; readonly status: number | undefined };
+
+/** Sends a request and streams the answer to the client as it comes. Resolves when all is passed on, and never rejects. */
+export function forward(outgoing: Outgoing, response: ServerResponse, watch: Watch = {}): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const exchange = new Exchange(response, watch, resolve);
+    const { upstream, method, target, headers, body } = outgoing;
+    const path = upstream.prefix + target;
+    try {
+      upstream.pool.dispatch({ path, method, headers: headers as string[], body }, exchange);
+    } catch (error) {
+      exchange.fail(error as Error);
+    }
+  });
+}
+
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly #response: ServerResponse;
+  readonly #watch: Watch;
+  readonly #resolve: (outcome: Outcome) => void;
+  #controller: Dispatcher.DispatchController | undefined;
+  #status: number | undefined;
+  #headers: readonly string[] = [];
+  #held: Buffer[] | undefined;
+  #heldBytes = 0;
+  #isHeadSent = false;
+  #isOver = false;
+
+  constructor(response: ServerResponse, watch: Watch, resolve: (outcome: Outcome) => void) {
+    this.#response = response;
+    this.#watch = watch;
+    this.#resolve = resolve;
+    response.on('close', this.#onClientClose);
+  }
+
+  readonly #onClientClose = (): void => {
+    if (this.#isOver) return;
+    this.#end({ kind: 'client-gone', status: this.#status });
+    this.#controller?.abort(new Error('the client went away'));
+  };
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    if (this.#isOver) controller.abort(new Error('the client went away'));
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    _headers: unknown,
+    statusText?: string,
+  ): void {
+    if (status < 200) return;
+    const upstreamHead = { status, reason: statusText ?? '', headers: controller.rawHeaders as Buffer[] };
+    const head = toAnswerHead(upstreamHead, canTrail(this.#response, status));
+    this.#status = head.status;
+    this.#headers = head.headers;
+    if (this.#watch.holds?.(status)) {
+      this.#held = [];
+      return;
+    }
+    this.#response.sendDate = false;
+    this.#response.writeHead(head.status, head.reason, head.headers);
+    // After the bytes that came along in the same packet: then both leave in one.
+    process.nextTick(() => this.#flush());
+    this.#watch.start?.(head.status, head.headers);
+  }
+
+  #flush(): void {
+    if (!this.#isHeadSent && !this.#isOver) this.#response.flushHeaders();
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#isOver) return;
+    if (this.#held) {
+      this.#heldBytes += chunk.length;
+      if (this.#heldBytes <= answerLimits.refusalBytes) this.#held.push(chunk);
+      return;
+    }
+    this.#isHeadSent = true;
+    if (!this.#response.write(chunk)) {
+      controller.pause();
+      this.#response.once('drain', () => controller.resume());
+    }
+    this.#watch.chunk?.(chunk);
+  }
+
+  onResponseEnd(controller: Dispatcher.DispatchController): void {
+    if (this.#held) {
+      this.#giveHeld(this.#held);
+      return;
+    }
+    const trailers = controller.rawTrailers as Buffer[] | null | undefined;
+    if (trailers && trailers.length > 0) this.#response.addTrailers(toPairs(answeredTrailers(trailers)));
+    this.#end({ kind: 'passed', status: this.#status ?? 0 });
+    this.#response.end();
+  }
+
+  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
+    this.fail(error);
+  }
+
+  fail(error: Error): void {
+    if (this.#isOver) return;
+    if (this.#held) this.#giveHeld(this.#held);
+    else if (!this.#response.headersSent) this.#end({ kind: 'unreachable', error });
+    else {
+      this.#end({ kind: 'broken', status: this.#status ?? 0, error });
+      this.#response.destroy();
+    }
+  }
+
+  #giveHeld(chunks: readonly Buffer[]): void {
+    this.#end({ kind: 'held', status: this.#status ?? 0, headers: this.#headers, body: Buffer.concat(chunks) });
+  }
+
+  #end(outcome: Outcome): void {
+    this.#isOver = true;
+    this.#resolve(outcome);
+  }
+}
+
+/** Whether Node sends this answer in chunks if it has no length. */
+const canTrail = ({ req }: ServerResponse, status: number): boolean =>
+  req.httpVersionMinor >= 1 && req.method !== 'HEAD' && status !== 204 && status !== 304;
+
+function toPairs(headers: readonly string[]): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (let i = 0; i < headers.length; i += 2) pairs.push([headers[i] as string, headers[i + 1] as string]);
+  return pairs;
+}

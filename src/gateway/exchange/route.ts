@@ -1,0 +1,59 @@
+import { type Api, routesOf, wires } from '../wire/index.ts';
+import { guessProvider, type Provider, providerNames } from '../wire/providers.ts';
+
+export type { Provider };
+
+/** Where a request goes, and whether it is one of those that are understood. */
+export interface Route {
+  readonly provider: Provider;
+  /** Path and query as they came, to be put behind the upstream's own. */
+  readonly target: string;
+  /** Without the query. */
+  readonly path: string;
+  /** Undefined for everything that only passes through. */
+  readonly api: Api | undefined;
+  /** Asks for the size of a request: planned alike, nothing is stored or recorded. */
+  readonly isCountTokens: boolean;
+}
+
+/** A request line and the headers that tell providers apart. */
+export interface RequestLine {
+  readonly method: string;
+  /** As it stands in the request line. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+}
+
+/** Finds the upstream of a request. Undefined for what may not be forwarded at all. */
+export function routeOf(request: RequestLine): Route | undefined {
+  const prefix = PREFIX.exec(request.url)?.[1] as Provider | undefined;
+  const target = prefix ? below(request.url.slice(prefix.length + 1)) : request.url;
+  // Without the prefix too: `/openai//evil/…` would name a host to whoever resolves it as a reference.
+  if (!isForwardable(target)) return undefined;
+  const path = pathOf(target);
+  const known = request.method === 'POST' ? routesOf(path) : [];
+  const [first] = known;
+  const provider = prefix ?? (first ? wires[first.api].provider : guessProvider({ ...request, path }));
+  // Another company's path below a prefix is not ours to read: `/openai/v1/messages` passes through.
+  const route = known.find(({ api }) => wires[api].provider === provider);
+  return { provider, target, path, api: route?.api, isCountTokens: route?.isCountTokens === true };
+}
+
+const PREFIX = new RegExp(`^/(${providerNames.join('|')})(?=[/?]|$)`);
+const below = (rest: string): string => (rest.startsWith('/') ? rest : `/${rest}`);
+
+/**
+ * Origin form only, with exactly one slash in front: `new URL('//evil/…', upstream)` would send the key to evil. Dot
+ * segments would leave the upstream's own path, and no client that resolves its addresses sends them.
+ */
+function isForwardable(url: string): boolean {
+  if (!/^\/(?!\/)/.test(url)) return false;
+  const path = pathOf(url);
+  return !/[\\#]|%5c/i.test(path) && !/(?:\/|%2f)(?:\.|%2e){1,2}(?:\/|%2f|;|$)/i.test(path);
+}
+
+/** Without the query. */
+export function pathOf(url: string): string {
+  const end = url.indexOf('?');
+  return end === -1 ? url : url.slice(0, end);
+}

@@ -1,0 +1,56 @@
+import { buildConnector, Pool } from 'undici';
+import { requestLimits } from '../../limits.ts';
+import { badOption, checkOptions, text } from '../../options.ts';
+import { type Provider, providerNames, providers } from '../wire/providers.ts';
+import { skipContinue } from './skip-continue.ts';
+
+/** A provider's address, and the connections to it. */
+export interface Upstream {
+  readonly provider: Provider;
+  readonly origin: string;
+  /** The path of its own that stands before every target; empty for most. */
+  readonly prefix: string;
+  /** The provider's own host: it cannot lead back here. */
+  readonly isOfficial: boolean;
+  readonly pool: Pool;
+}
+
+export type Upstreams = Readonly<Record<Provider, Upstream>>;
+
+/** Opens the upstreams: those that are given, else the official hosts. Nothing connects before the first request. */
+export function openUpstreams(given: Partial<Readonly<Record<Provider, string>>> = {}): Upstreams {
+  checkOptions('createGateway upstreams', given, Object.fromEntries(providerNames.map((name) => [name, text])));
+  const open = (provider: Provider): Upstream => {
+    const { origin, prefix } = readAddress(provider, given[provider] ?? providers[provider].address);
+    return {
+      provider,
+      origin,
+      prefix,
+      isOfficial: origin === new URL(providers[provider].address).origin,
+      pool: new Pool(origin, { ...PATIENCE, connect }),
+    };
+  };
+  return Object.fromEntries(providerNames.map((name) => [name, open(name)])) as Upstreams;
+}
+
+/** A model may think for an hour before it answers: the client's own patience governs. */
+const PATIENCE: Pool.Options = { headersTimeout: 0, bodyTimeout: 0 };
+
+const connectPlainly = buildConnector({ timeout: requestLimits.connectMs });
+
+const connect: buildConnector.connector = (options, done) =>
+  connectPlainly(options, (error, socket) => (error ? done(error, null) : done(null, skipContinue(socket))));
+
+/** Splits the address of an upstream into its origin and a path of its own. */
+export function readAddress(provider: string, address: string): { readonly origin: string; readonly prefix: string } {
+  const url = URL.canParse(address) ? new URL(address) : undefined;
+  const name = `upstream ${provider}`;
+  if (!url || !/^https?:$/.test(url.protocol)) throw badOption(name, 'an http or https address', address);
+  if (url.username || url.password) throw badOption(name, 'an address without a user name', 'one with it');
+  if (url.search || url.hash) throw badOption(name, 'an address without a query or fragment', 'one with it');
+  return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') };
+}
+
+export async function closeUpstreams(upstreams: Upstreams): Promise<void> {
+  await Promise.all(Object.values(upstreams).map(({ pool }) => pool.destroy()));
+}

@@ -1,0 +1,221 @@
+import { type BrotliDecompress, createBrotliDecompress, createGunzip, createInflate, type Unzip } from 'node:zlib';
+import { answerLimits } from '../../limits.ts';
+import { readUsage } from '../../manager/usage.ts';
+import { JsonScan } from '../bytes/json-scan.ts';
+import { parseJson } from '../bytes/parse-json.ts';
+import type { Wire } from '../wire/wire.ts';
+import { headerOf, type RawHeaders } from './headers.ts';
+
+/** What a provider says that a request took. */
+export interface Usage {
+  /** Read from its cache. */
+  readonly cached: number;
+  /** Prompt tokens that were not. */
+  readonly written: number;
+  readonly completionTokens: number;
+  /** Thinking blocks that it left out because the history before them had changed. */
+  readonly droppedThinking?: number;
+}
+
+export interface UsageReaderOptions {
+  readonly wire: Wire;
+  readonly mostBytes?: number;
+}
+
+/** Finds the usage in a copy of an answer, a stream of events or one document. It holds back nothing. */
+export class UsageReader {
+  /** The answer is a stream of events. */
+  readonly isEvents: boolean;
+  readonly #wire: Wire;
+  readonly #mostBytes: number;
+  readonly #decoder: Decoder | undefined;
+  #isReading: boolean;
+  /** Of the line, or of the document, that is not complete yet. */
+  #pending: Buffer[] = [];
+  #pendingBytes = 0;
+  #encodedBytes = 0;
+  #decodedBytes = 0;
+  #leftMs: number = answerLimits.readMs;
+  #usage: Fields | undefined;
+  #droppedThinking = 0;
+
+  constructor(headers: RawHeaders, { wire, mostBytes = answerLimits.bytes }: UsageReaderOptions) {
+    this.#wire = wire;
+    this.#mostBytes = mostBytes;
+    this.isEvents = headerOf(headers, 'content-type')?.includes('event-stream') === true;
+    const encoding = headerOf(headers, 'content-encoding')?.trim().toLowerCase() ?? 'identity';
+    this.#decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding]?.() : undefined;
+    this.#isReading = encoding === 'identity' || this.#decoder !== undefined;
+    this.#decoder?.on('data', (chunk: Buffer) => this.#take(chunk));
+    this.#decoder?.on('error', () => this.#stop());
+  }
+
+  push(chunk: Buffer): void {
+    if (!this.#isReading) return;
+    this.#encodedBytes += chunk.length;
+    if (!this.#decoder) this.#take(chunk);
+    // A decoder that is slower than the upstream would keep all that came meanwhile.
+    else if (this.#decoder.writableLength > answerLimits.eventBytes) this.#stop();
+    else this.#decoder.write(chunk);
+  }
+
+  /** Undefined where the provider said nothing, or nothing that can be read. */
+  async end(): Promise<Usage | undefined> {
+    if (this.#decoder && this.#isReading) await ended(this.#decoder);
+    if (this.#isReading && this.#pendingBytes > 0) this.#read(this.#takePending());
+    return toUsage(this.#usage, this.#droppedThinking);
+  }
+
+  #take(chunk: Buffer): void {
+    if (!this.#isReading) return;
+    this.#decodedBytes += chunk.length;
+    if (this.#decodedBytes > this.#mostBytes || this.#isBomb()) {
+      this.#stop();
+      return;
+    }
+    if (!this.isEvents) {
+      this.#keep(chunk);
+      return;
+    }
+    const startMs = performance.now();
+    this.#takeLines(chunk);
+    this.#leftMs -= performance.now() - startMs;
+    if (this.#leftMs < 0) this.#stop();
+  }
+
+  #isBomb(): boolean {
+    return this.#decodedBytes > LEAST_BOMB_BYTES && this.#decodedBytes > answerLimits.ratio * this.#encodedBytes;
+  }
+
+  /** The bytes go on to the client as before. */
+  #stop(): void {
+    this.#isReading = false;
+    this.#pending = [];
+    this.#decoder?.destroy();
+  }
+
+  /** All whole lines at once: only those with one of the words in them are looked at one by one. */
+  #takeLines(chunk: Buffer): void {
+    const end = chunk.lastIndexOf(LF);
+    if (end < 0) {
+      this.#keep(chunk);
+      return;
+    }
+    this.#keep(chunk.subarray(0, end));
+    this.#readLines(this.#takePending());
+    if (end + 1 < chunk.length) this.#keep(chunk.subarray(end + 1));
+  }
+
+  #readLines(lines: Buffer): void {
+    const found = WORDS.map((word) => indexOf(lines, word, 0));
+    for (;;) {
+      const at = Math.min(...found);
+      if (at === lines.length) return;
+      const end = indexOf(lines, LF, at);
+      this.#readEvent(lines.subarray(lines.lastIndexOf(LF, at) + 1, end));
+      for (const [i, word] of WORDS.entries()) if ((found[i] as number) < end) found[i] = indexOf(lines, word, end);
+    }
+  }
+
+  #readEvent(line: Buffer): void {
+    if (line.subarray(0, DATA.length).equals(DATA) && isModest(line, DATA.length))
+      this.#merge(parseJson(line.toString('utf8', DATA.length)));
+  }
+
+  #keep(part: Buffer): void {
+    this.#pendingBytes += part.length;
+    if (this.#pendingBytes <= answerLimits.eventBytes) this.#pending.push(part);
+    else this.#pending = [];
+  }
+
+  #takePending(): Buffer {
+    const bytes = this.#pending.length === 1 ? (this.#pending[0] as Buffer) : Buffer.concat(this.#pending);
+    this.#pending = [];
+    this.#pendingBytes = 0;
+    return bytes;
+  }
+
+  #read(bytes: Buffer): void {
+    if (this.isEvents) this.#readLines(bytes);
+    else if (isModest(bytes, 0)) this.#merge(parseJson(bytes.toString()));
+  }
+
+  /** Later events say more: fields that they have replace, fields that they lack stay. */
+  #merge(message: unknown): void {
+    // A stream without `alt=sse` may come as one list.
+    for (const event of Array.isArray(message) ? message : [message]) this.#mergeEvent(asFields(event));
+  }
+
+  #mergeEvent(event: Fields | undefined): void {
+    if (!event) return;
+    const told = this.#wire.usageIn(event);
+    const usage = asFields(told.usage);
+    if (usage) this.#usage = this.#usage ? { ...this.#usage, ...withoutNull(usage) } : usage;
+    if (Array.isArray(told.droppedThinking)) this.#droppedThinking = told.droppedThinking.length;
+  }
+}
+
+type Fields = Record<string, unknown>;
+
+const LF = 10;
+const DATA = Buffer.from('data:');
+/** Nearly every line is a piece of the answer: to look for a word costs a fraction of parsing it. */
+const WORDS = [Buffer.from('usage'), Buffer.from('input_transformations')];
+
+/** The end of the bytes where there is none. */
+function indexOf(bytes: Buffer, wanted: Buffer | number, from: number): number {
+  const at = bytes.indexOf(wanted, from);
+  return at === -1 ? bytes.length : at;
+}
+
+/** What compresses well in a short answer is no bomb. */
+const LEAST_BOMB_BYTES = 1024 * 1024;
+
+const scan = new JsonScan();
+const BUDGET = { jsonValues: answerLimits.jsonValues, scanMs: answerLimits.readMs };
+
+/** Whether it is JSON that can be parsed without much time and memory. A short text always is. */
+function isModest(bytes: Buffer, at: number): boolean {
+  if (bytes.length < SHORT_BYTES) return true;
+  scan.begin(BUDGET);
+  return scan.scan(bytes, at) > 0;
+}
+
+const SHORT_BYTES = 64 * 1024;
+
+type Decoder = Unzip | BrotliDecompress;
+
+const decoders: Readonly<Record<string, () => Decoder>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
+
+function ended(decoder: Decoder): Promise<void> {
+  return new Promise((resolve) => {
+    if (decoder.destroyed) resolve();
+    decoder.once('close', resolve);
+    decoder.once('end', resolve);
+    decoder.end();
+  });
+}
+
+const asFields = (value: unknown): Fields | undefined =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
+
+const withoutNull = (fields: Fields): Fields =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+
+function toUsage(usage: Fields | undefined, droppedThinking: number): Usage | undefined {
+  const read = readUsage(usage);
+  if (!read) return undefined;
+  const { promptTokens, cachedTokens, completionTokens } = read;
+  if (![promptTokens, cachedTokens, completionTokens].every(isBelievable)) return undefined;
+  const cached = Math.min(promptTokens, cachedTokens);
+  const found = { cached, written: promptTokens - cached, completionTokens };
+  return droppedThinking > 0 ? { ...found, droppedThinking } : found;
+}
+
+/** Totals are sums over all requests: one absurd number would spoil them until a restart. */
+const isBelievable = (tokens: number): boolean => Number.isInteger(tokens) && tokens <= answerLimits.tokens;

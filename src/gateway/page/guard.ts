@@ -1,0 +1,93 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { isIP } from 'node:net';
+import { clipText } from '../../text.ts';
+
+/** Who may use the gateway, and as whom. */
+export interface GuardOptions {
+  /** Names by which the gateway may be called, beside those of this machine. */
+  readonly hosts: readonly string[];
+  /** Origins of web pages that may use it, beside its own. */
+  readonly origins: readonly string[];
+  /** Token to tenant. */
+  readonly tenants: Readonly<Record<string, string>>;
+  /** It listens for other machines: then they call it by an address of its own. */
+  readonly isPublic: boolean;
+}
+
+type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** A foreign web page must not reach us: not by a form or a script, and not by a name that it has bound to this machine. */
+export interface Guard {
+  /** Why one of our own routes is refused, in words that name the setting. */
+  refusalOfOwn(headers: Headers): string | undefined;
+  /** Why a request is not forwarded. No page knows our tokens: a request with one may call us by any name. */
+  refusalToForward(headers: Headers, options: { readonly hasToken: boolean }): string | undefined;
+  /** The tenant of a token; undefined for an unknown one. */
+  tenantOf(token: string | undefined): string | undefined;
+}
+
+export function createGuard({ hosts, origins, tenants, isPublic }: GuardOptions): Guard {
+  const known = new Set(hosts.map(nameOf));
+  const knownOrigins = new Set(origins.map((origin) => origin.toLowerCase()));
+  const hashes = Object.entries(tenants).map(([token, tenant]) => ({ hash: sha256(token), tenant }));
+  const mayBeCalled = (host: string): boolean =>
+    // Rebinding needs a name: an address in its place is the one that was typed.
+    isLoopback(host) || known.has(host) || (isPublic && isIP(host.replace(/^\[|\]$/g, '')) !== 0);
+  const refusalOfHost = ({ host = '' }: Headers): string | undefined =>
+    mayBeCalled(nameOf(String(host))) ? undefined : foreignHost(String(host));
+  const refusalOfOrigin = ({ host = '', origin }: Headers): string | undefined => {
+    if (origin === undefined) return undefined;
+    const given = String(origin).toLowerCase();
+    const isOwn = /^https?:\/\/(.*)$/.exec(given)?.[1] === String(host).toLowerCase();
+    return isOwn || knownOrigins.has(given) ? undefined : foreignOrigin(String(origin));
+  };
+  return {
+    refusalOfOwn: (headers) => refusalOfHost(headers) ?? refusalOfOrigin(headers),
+    refusalToForward: (headers, { hasToken }) =>
+      (hasToken ? undefined : refusalOfHost(headers)) ?? refusalOfOrigin(headers) ?? refusalOfSite(headers),
+    tenantOf: (token) => {
+      const hash = sha256(token ?? '');
+      // All of them, so that the time tells nothing.
+      const found = hashes.filter((known) => timingSafeEqual(known.hash, hash));
+      return token ? found[0]?.tenant : undefined;
+    },
+  };
+}
+
+/** A GET of a page, for an image for example, has no `Origin`. Browsers tell where it comes from, and no script can change that. */
+function refusalOfSite({ origin, 'sec-fetch-site': site }: Headers): string | undefined {
+  if (origin !== undefined || (site !== 'cross-site' && site !== 'same-site')) return undefined;
+  return `Palimpsest forwards no request of a web page of another site (sec-fetch-site: ${site}) without an Origin`;
+}
+
+function foreignHost(host: string): string {
+  const name = clipText(nameOf(host), MOST_SHOWN_CHARS);
+  return (
+    `Palimpsest expected to be called by a name of its own but found the host '${name}', which a web page could have bound ` +
+    `to this machine. If it is yours: add '${name}' to gateway.allowed_hosts in palimpsest.yaml, or start palimpsest serve ` +
+    `with --allow-host ${name} (in code: hosts)`
+  );
+}
+
+function foreignOrigin(given: string): string {
+  const origin = clipText(given, MOST_SHOWN_CHARS);
+  return (
+    `Palimpsest expected no request of a foreign web page but found the origin '${origin}'. If it is yours: add '${origin}' ` +
+    `to gateway.allowed_origins in palimpsest.yaml, or start palimpsest serve with --allow-origin ${origin} (in code: origins)`
+  );
+}
+
+/** So much of a host or an origin is shown in an error. */
+export const MOST_SHOWN_CHARS = 200;
+
+/** The bearer token of a request. */
+export function bearerOf(authorization: string | undefined): string | undefined {
+  return /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
+}
+
+/** Without the port. */
+const nameOf = (host: string): string => host.toLowerCase().replace(/:\d*$/, '');
+
+export const isLoopback = (host: string): boolean => /^(?:localhost|\[?::1\]?|127(?:\.\d{1,3}){3})$/i.test(host);
+
+const sha256 = (text: string): Buffer => createHash('sha256').update(text).digest();

@@ -1,0 +1,74 @@
+import type { Outcome } from '../exchange/forward.ts';
+import type { Provider } from '../exchange/route.ts';
+import { Book, type BookReader, type Entry } from './book.ts';
+import { Counters, toPrometheus } from './metrics.ts';
+import { Quantiles } from './quantiles.ts';
+import type { Receipt, Totals } from './receipt.ts';
+
+/** A request that is over. */
+export interface Finished {
+  readonly tenant: string;
+  readonly provider: Provider;
+  /** 0 where there was no answer. */
+  readonly status: number;
+  readonly ended: Outcome['kind'];
+  /** Only of requests that were understood. */
+  readonly entry?: Entry | undefined;
+}
+
+/** Where requests are written down: in this process, or in the one that keeps the records of all workers. */
+export interface Records {
+  finish(finished: Finished): void;
+  book(tenant: string): BookReader;
+  /** For Prometheus. */
+  metrics(): Promise<string>;
+}
+
+/** Records of this process, in memory. `onReceipt` is for the log. */
+export function createRecords(options: {
+  readonly startedAt: number;
+  readonly onReceipt?: (receipt: Receipt) => void;
+}): Records {
+  const books = new Map<string, Book>();
+  const counters = new Counters();
+  const overhead = new Quantiles();
+  const book = (tenant: string): Book => {
+    const found = books.get(tenant) ?? new Book();
+    books.set(tenant, found);
+    return found;
+  };
+  return {
+    book,
+    finish: ({ tenant, provider, status, ended, entry }) => {
+      counters.add(`palimpsest_responses_total{provider="${provider}",status="${classOf(status, ended)}"}`);
+      if (!entry) return;
+      const receipt = book(tenant).enter(entry);
+      counters.add(`palimpsest_requests_total{api="${receipt.api}",act="${receipt.act}"}`);
+      overhead.add(receipt.overheadMs);
+      options.onReceipt?.(receipt);
+    },
+    metrics: async () => {
+      const totals = [...books.values()].map((one) => one.sums()).reduce(sum, new Book().sums());
+      return toPrometheus({ totals, overhead, counters, startedAt: options.startedAt });
+    },
+  };
+}
+
+function classOf(status: number, ended: Outcome['kind']): string {
+  return ended === 'passed' || ended === 'held' ? `${Math.floor(status / 100)}xx` : ended;
+}
+
+function sum(a: Totals, b: Totals): Totals {
+  return {
+    requests: a.requests + b.requests,
+    conversations: a.conversations + b.conversations,
+    tokensIn: a.tokensIn + b.tokensIn,
+    tokensSent: a.tokensSent + b.tokensSent,
+    cached: a.cached + b.cached,
+    written: a.written + b.written,
+    cost: { without: a.cost.without + b.cost.without, sent: a.cost.sent + b.cost.sent },
+    masked: a.masked + b.masked,
+    refused: a.refused + b.refused,
+    overheadMs: b.overheadMs,
+  };
+}

@@ -1,0 +1,94 @@
+import { describe, expect, it } from 'vitest';
+import { priceLists } from '../../plan/prices.ts';
+import type { ReceiptDecision } from '../decide/decide.ts';
+import { leaveUnread } from '../decide/unread.ts';
+import { type Counted, countedOf, type Sent, type Settled, writeReceipt as write } from './write-receipt.ts';
+
+const mask = { handle: 'p_a', turn: 1, placeholder: '[a]', chars: 100, tokens: 25 };
+const tokens = (all: number, cached: number) => ({ tokens: all, cached, written: all - cached });
+
+const writeReceipt = (of: Settled) => write(of).receipt;
+
+type Changes = Partial<Sent> & Partial<Pick<Settled, 'decided' | 'previous'>>;
+
+function settled(decision: Partial<ReceiptDecision>, { decided, previous, ...sent }: Changes = {}): Settled {
+  const base = leaveUnread('failed');
+  const all = { ...base.decision, act: 'wait' as const, prices: priceLists['anthropic-5m'], ...decision };
+  const usage = { cached: 900, written: 100, completionTokens: 5 };
+  return {
+    id: 'r',
+    conversation: decided ? decided.conversation : 'c',
+    api: 'anthropic',
+    path: '/v1/messages',
+    decided: decided ?? { ...base, conversation: 'c', title: 'T', decision: all },
+    previous,
+    sent: { status: 200, usage, streamed: false, refused: undefined, ...sent },
+    times: { startedAt: 0, overheadMs: 1, totalMs: 2 },
+  };
+}
+
+const MASKED = { masked: 1, epoch: 1, without: tokens(3000, 2800), sent: tokens(1000, 900) };
+
+describe('writeReceipt', () => {
+  it('says that nothing was saved where nothing is masked', () => {
+    const { sent, without, cost } = writeReceipt(settled({ without: tokens(1200, 0), sent: tokens(1200, 0) }));
+    expect(without).toEqual(sent);
+    expect(sent).toEqual(tokens(1000, 900));
+    expect(cost).toEqual({ without: 215, sent: 215 });
+  });
+
+  it('takes for granted that what is new is written with masks and without', () => {
+    const { without } = writeReceipt(settled(MASKED));
+    expect(without).toEqual({ tokens: 3000, cached: 2900, written: 100 });
+  });
+
+  it('knows to the token what would have been sent, between epochs', () => {
+    const previous = { sent: 950, without: 2500, expected: 2900, epoch: 1, masked: 1 };
+    expect(writeReceipt(settled(MASKED, { previous })).without.tokens).toBe(2550);
+  });
+
+  it('estimates only what is new in an epoch, and takes the rest for cached', () => {
+    const previous = { sent: 2400, without: 2500, expected: 2900, epoch: 0, masked: 0 };
+    const { without } = writeReceipt(settled({ ...MASKED, act: 'mask', newMasks: [mask] }, { previous }));
+    expect(without).toEqual({ tokens: 2600, cached: 2500, written: 100 });
+  });
+
+  it('claims no cache of a provider that never read from one', () => {
+    const uncached = { usage: { cached: 0, written: 1000, completionTokens: 1 } };
+    const first = settled({ without: tokens(2400, 0), sent: tokens(2400, 0) }, uncached);
+    const second = { ...first, previous: countedOf(write(first), first) };
+    const previous = countedOf(write(second), second);
+    expect([second.previous?.reads, previous?.reads]).toEqual([undefined, false]);
+    const epoch = settled({ ...MASKED, act: 'mask', newMasks: [mask] }, { ...uncached, previous });
+    expect(writeReceipt(epoch).without.cached).toBe(0);
+    const read = settled(
+      { ...MASKED, act: 'mask', newMasks: [mask] },
+      { previous: { ...previous, reads: true } as Counted },
+    );
+    expect(writeReceipt(read).without.cached).toBe(1000);
+  });
+
+  it('does not claim a cache that was dead', () => {
+    const cold = { ...MASKED, act: 'cold-cache' as const, newMasks: [mask] };
+    expect(writeReceipt(settled(cold)).without).toEqual(tokens(3000, 0));
+    const missed = settled(MASKED, { usage: { cached: 0, written: 1000, completionTokens: 1 } });
+    expect(writeReceipt(missed).without).toEqual(tokens(3000, 0));
+  });
+
+  it('bills nothing that was not answered', () => {
+    const { sent, without, cost } = writeReceipt(settled(MASKED, { status: 529, usage: undefined }));
+    expect([sent, without, cost]).toEqual([tokens(0, 0), tokens(0, 0), { without: 0, sent: 0 }]);
+  });
+
+  it('counts the original where the edited request was refused', () => {
+    const refused = { status: 400, text: 'x'.repeat(2000) };
+    const receipt = writeReceipt(settled({ ...MASKED, newMasks: [mask] }, { refused }));
+    expect(receipt).toMatchObject({ masked: 0, newMasks: [], without: tokens(1000, 900), sent: tokens(1000, 900) });
+    expect(receipt.refused?.text.length).toBeLessThanOrEqual(500);
+  });
+
+  it('has one conversation for all that was not read', () => {
+    const { receipt, title } = write(settled({}, { decided: leaveUnread('too-large') }));
+    expect([receipt.conversation, title]).toEqual(['unread', 'Requests that passed through unread']);
+  });
+});

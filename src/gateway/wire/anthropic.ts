@@ -1,0 +1,29 @@
+import { anthropic as format } from '../../formats/anthropic.ts';
+import { asString } from '../../formats/lens.ts';
+import { priceLists } from '../../plan/prices.ts';
+import { createGatewayFormat } from '../decide/gateway-format.ts';
+import { boundThinking } from './bound-thinking.ts';
+import { readBlocks } from './cache-blocks.ts';
+import { partAt, type Wire } from './wire.ts';
+
+/** Anthropic's Messages API. */
+export const anthropic = {
+  provider: 'anthropic',
+  routes: [{ path: /\/v1\/messages$/ }, { path: /\/v1\/messages\/count_tokens$/, isCountTokens: true }],
+  format: createGatewayFormat(format),
+  messages: 'messages',
+  overhead: ['system', 'tools'],
+  resultSigns: ['tool_result', 'cache_control'],
+  prices: priceLists['anthropic-5m'],
+  answers: (message, [, index]) => asString(partAt(message, 'content', index).tool_use_id) ?? '',
+  readBlocks,
+  placesMarkers: true,
+  boundThinking,
+  usageIn: ({ usage, message, input_transformations }) => {
+    const inner = (message ?? {}) as { readonly usage?: unknown; readonly input_transformations?: unknown };
+    return {
+      usage: inner.usage ?? usage,
+      droppedThinking: inner.input_transformations ?? input_transformations,
+    };
+  },
+} as const satisfies Wire;

@@ -1,0 +1,114 @@
+import { asString, type Fields, isRecord } from '../../formats/lens.ts';
+import type { ByteEdit } from '../bytes/splice.ts';
+import type { ReadRequest } from '../decide/read-request.ts';
+import type { BlockPlace, MarkerPlace } from './cache-blocks.ts';
+
+/** A block of a message. */
+export interface BlockAt {
+  readonly message: number;
+  readonly block: number;
+}
+
+interface Marker extends BlockAt {
+  readonly place: MarkerPlace;
+}
+
+/** The cache markers of a request. */
+export interface Markers {
+  readonly all: readonly { readonly ttl: string | undefined }[];
+  readonly onMessages: readonly Marker[];
+  /** The one that the provider puts on the last block by itself. */
+  readonly automatic: { readonly ttl: string | undefined } | undefined;
+}
+
+const known = new WeakMap<ReadRequest, Markers>();
+
+export function markersOf(request: ReadRequest): Markers {
+  const markers = known.get(request) ?? findMarkers(request);
+  known.set(request, markers);
+  return markers;
+}
+
+function findMarkers({ fields, beside, listed }: ReadRequest): Markers {
+  const onMessages: Marker[] = [];
+  for (let message = 0; message < listed.length; message++)
+    for (const { index, markers } of listed[message]?.read.blocks ?? [])
+      for (const place of markers) onMessages.push({ message, block: index, place });
+  const root = fields.get('cache_control')?.value;
+  const automatic = isRecord(root) ? { ttl: asString((root as Fields).ttl) } : undefined;
+  const all = [
+    ...beside.markers.map((ttl) => ({ ttl })),
+    ...onMessages.map(({ place }) => place),
+    ...(automatic ? [automatic] : []),
+  ];
+  return { all, onMessages, automatic };
+}
+
+/** A marker of ours, and the edits that put it there. */
+export interface PlacedMarker {
+  readonly message: number;
+  readonly edits: readonly ByteEdit[];
+}
+
+const MOST_MARKERS = 4;
+
+/**
+ * Puts a marker just before the first block that changed: the provider finds a cached prefix only at a marker, so that
+ * without it an epoch would write the whole prompt again. Undefined where the client caches nothing behind that block.
+ * Where all four are used the oldest on a message moves there.
+ */
+export function placeMarker(request: ReadRequest, first: BlockAt): PlacedMarker | undefined {
+  const { all, onMessages, automatic } = markersOf(request);
+  const behind = onMessages.filter((marker) => !isBefore(marker, first));
+  const next = behind[0]?.place ?? automatic;
+  const carrier = next && carrierBefore(request, first);
+  if (!carrier || carrier.block.markers.length > 0) return undefined;
+  const { message } = carrier;
+  const edit = write(request, carrier, next.ttl);
+  if (all.length < MOST_MARKERS) return { message, edits: [edit] };
+  const oldest = movable(request);
+  return oldest && { message, edits: [edit, takeOut(request, oldest)] };
+}
+
+/** Whether there is room for a marker of ours, or one that can move. */
+export function canMark(request: ReadRequest): boolean {
+  return markersOf(request).all.length < MOST_MARKERS || movable(request) !== undefined;
+}
+
+/** The oldest marker on a message that can move. One inside a block goes with its part; without the last, nothing is cached. */
+function movable(request: ReadRequest): Marker | undefined {
+  const { onMessages, automatic } = markersOf(request);
+  return onMessages.find(({ place }, i) => !place.isInner && (automatic || i < onMessages.length - 1));
+}
+
+const isBefore = (a: BlockAt, b: BlockAt): boolean =>
+  a.message < b.message || (a.message === b.message && a.block < b.block);
+
+interface Carrier {
+  readonly message: number;
+  readonly block: BlockPlace;
+}
+
+function carrierBefore({ listed }: ReadRequest, first: BlockAt): Carrier | undefined {
+  for (let message = first.message; message >= 0; message--) {
+    const blocks = listed[message]?.read.blocks ?? [];
+    const block = blocks.findLast(({ index, canCarry }) => canCarry && isBefore({ message, block: index }, first));
+    if (block) return { message, block };
+  }
+  return undefined;
+}
+
+function write({ listed }: ReadRequest, { message, block }: Carrier, ttl: string | undefined): ByteEdit {
+  const origin = listed[message]?.start ?? 0;
+  const marker = JSON.stringify({ type: 'ephemeral', ...(ttl === undefined ? {} : { ttl }) });
+  const { start, end } = block.vacant ?? { start: block.close, end: block.close };
+  const bytes = Buffer.from(block.vacant ? marker : `,"cache_control":${marker}`);
+  return { start: origin + start, end: origin + end, bytes };
+}
+
+function takeOut({ listed }: ReadRequest, { message, place }: Marker): ByteEdit {
+  const origin = listed[message]?.start ?? 0;
+  return { start: origin + place.start, end: origin + place.end, bytes: NOTHING };
+}
+
+const NOTHING = new Uint8Array();

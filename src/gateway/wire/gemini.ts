@@ -1,0 +1,27 @@
+import { gemini as format } from '../../formats/gemini.ts';
+import { asString, isRecord } from '../../formats/lens.ts';
+import { priceLists } from '../../plan/prices.ts';
+import { createGatewayFormat } from '../decide/gateway-format.ts';
+import { partAt, type Wire } from './wire.ts';
+
+/** Google's generateContent. */
+export const gemini = {
+  provider: 'gemini',
+  routes: [{ path: /\/models\/[^/]+:(?:stream)?[gG]enerateContent$/ }],
+  format: createGatewayFormat(format),
+  messages: 'contents',
+  overhead: ['systemInstruction', 'system_instruction', 'tools'],
+  resultSigns: ['unctionResponse', 'unction_response'],
+  prices: priceLists.gemini,
+  modelInPath: /\/models\/([^/:]+)/,
+  streamedPath: ':streamGenerateContent',
+  answers: (content, [, index]) => {
+    const { functionResponse: answer } = partAt(content, 'parts', index);
+    return isRecord(answer) ? (asString(answer.id) ?? asString(answer.name) ?? '') : '';
+  },
+  // Name and id of a response stay as they were written; the files beside it go with it.
+  resultMembers: { content: 'response', attachments: 'parts' },
+  usageIn: ({ usageMetadata, response }) => ({
+    usage: usageMetadata ?? (response as { readonly usageMetadata?: unknown } | null)?.usageMetadata,
+  }),
+} as const satisfies Wire;

@@ -1,0 +1,19 @@
+import { asString } from '../../formats/lens.ts';
+import { openaiResponses as format } from '../../formats/openai-responses.ts';
+import { priceLists } from '../../plan/prices.ts';
+import { createGatewayFormat } from '../decide/gateway-format.ts';
+import type { Wire } from './wire.ts';
+
+/** OpenAI's Responses. */
+export const openaiResponses = {
+  provider: 'openai',
+  routes: [{ path: /^(?:\/[^/]+)*\/v1\/responses$|^\/responses$/ }],
+  format: createGatewayFormat(format),
+  messages: 'input',
+  overhead: ['instructions', 'tools'],
+  resultSigns: ['_output', 'mcp_call', 'compaction'],
+  prices: priceLists['gpt-5'],
+  answers: (item) => asString(item.call_id) ?? asString(item.id) ?? '',
+  asksToCompact: ({ type }) => type === 'compaction_trigger',
+  usageIn: ({ usage, response }) => ({ usage: (response as { readonly usage?: unknown } | null)?.usage ?? usage }),
+} as const satisfies Wire;

@@ -1,0 +1,83 @@
+import type { Fields } from '../../formats/lens.ts';
+import type { Format } from '../../message.ts';
+import type { Prices } from '../../plan/prices.ts';
+import type { JsonScan } from '../bytes/json-scan.ts';
+import type { BoundThinking } from './bound-thinking.ts';
+import type { BlockPlace } from './cache-blocks.ts';
+
+/** Everything that is particular to one API. The other files of the gateway know APIs only by this. */
+export interface Wire {
+  /** The row of `providers` that serves it. */
+  readonly provider: string;
+  readonly routes: readonly WireRoute[];
+  /** Reads and edits its messages. */
+  readonly format: Format<object>;
+  /** The field with the messages. */
+  readonly messages: string;
+  /** The fields with system prompt and tools, which count towards the size of a request. */
+  readonly overhead: readonly string[];
+  /** A request whose text has none of these holds no tool result and no cache marker. */
+  readonly resultSigns: readonly string[];
+  /** The prices of a model whose name tells nothing: more likely cached than not, and waiting costs least. */
+  readonly prices: Prices;
+  /** The model, where it is in the path and not in the body. */
+  readonly modelInPath?: RegExp;
+  /** The end of a path that asks for a stream, where no field does. */
+  readonly streamedPath?: string;
+  /** The id of the call that a result answers, as the result itself tells it. */
+  answers(message: Fields, path: readonly (string | number)[]): string;
+  /** Whether this last message asks the provider to compact the conversation. */
+  asksToCompact?(last: Fields): boolean;
+  /** Of a result that is an object, the member that a mask replaces, and the one that goes with it. */
+  readonly resultMembers?: { readonly content: string; readonly attachments: string };
+  /** The blocks of the message that was scanned last, on which cache markers may be. */
+  readBlocks?(scan: JsonScan, message: Fields): BlockPlace[];
+  /** The gateway may place a cache marker of its own. */
+  readonly placesMarkers?: true;
+  /** Thinking that is signed over everything before it. */
+  readonly boundThinking?: BoundThinking;
+  /** The usage in an answer, or in an event of a stream. */
+  usageIn(event: Fields): UsageFields;
+}
+
+/** A path that speaks this API. */
+export interface WireRoute {
+  readonly path: RegExp;
+  /** Asks for the size of a request: planned alike, nothing is stored or recorded. */
+  readonly isCountTokens?: true;
+}
+
+/** The usage that an answer or event tells, as it is written there. */
+export interface UsageFields {
+  readonly usage?: unknown;
+  /** The list of thinking blocks that the provider left out. */
+  readonly droppedThinking?: unknown;
+}
+
+/** Whether a request asks for a stream. */
+export function isStreamed(
+  { streamedPath }: Wire,
+  { stream, path }: { readonly stream: unknown; readonly path: string },
+): boolean {
+  return stream === true || (streamedPath !== undefined && path.endsWith(streamedPath));
+}
+
+/** The model of a request, where body or path tells. */
+export function modelOf(
+  { modelInPath }: Wire,
+  { model, path }: { readonly model: unknown; readonly path: string },
+): string | undefined {
+  if (typeof model === 'string' && model !== '') return model;
+  return modelInPath?.exec(path)?.[1];
+}
+
+export function isCountTokensPath({ routes }: Wire, path: string): boolean {
+  return routes.some((route) => route.isCountTokens === true && route.path.test(path));
+}
+
+/** A part of a list in a message; an empty one where there is none. */
+export function partAt(message: Fields, list: string, index: unknown): Fields {
+  const parts = message[list];
+  const part = Array.isArray(parts) ? parts[index as number] : undefined;
+  return typeof part === 'object' && part !== null ? part : {};
+}
