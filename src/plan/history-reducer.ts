@@ -81,10 +81,11 @@ export class HistoryReducer {
       invariantStatus: stage === 'fallback' ? 'fallback' : 'ok',
       maskedCount: ledger.maskedCount,
       maskedChars: ledger.maskedChars,
+      ...defined({ reductionStage: stage }),
       withinBudget: sizeOf(ledger, budget) <= budget.max,
       beforeTokens: ledger.totals.tokensBefore,
       afterTokens: ledger.tokens,
-      ...defined({ reductionStage: stage, summaryProblem: problem }),
+      ...defined({ summaryProblem: problem }),
     };
   }
 }
