@@ -88,13 +88,13 @@ class PatternMatcher implements LineMatcher {
     this.#hasStarted = true;
     const startMs = performance.now();
     const job = { source, flags, texts };
-    const ended = await searcher.run(job, {
+    const running = searcher.run(job, {
       mostMs: Math.min(searchLimits.batchMs, this.#leftMs),
       onFound: ([text, line]) => lines[text]?.push(line),
     });
+    const ended = await running.finally(() => searchers.giveBack(searcher));
     this.#leftMs = Math.max(0, this.#leftMs - (performance.now() - startMs));
-    searchers.giveBack(searcher);
-    if (ended === 'failed') throw badPattern(source, undefined);
+    if (ended === 'failed') throw gone();
     return { lines, timedOut: ended === 'late' };
   }
 }
@@ -171,7 +171,8 @@ class Searcher {
       };
       const fail = (): void => end('failed');
       child.on('message', hear).on('error', fail).on('exit', fail);
-      if (!this.isAlive) fail();
+      // A process that could not be started has no channel.
+      if (!this.isAlive || !child.connected) fail();
       else
         child.send(job, (error) => {
           if (error) fail();
@@ -220,6 +221,11 @@ const searchers = new Searchers();
 
 /** How many patterns may run at the same time. */
 export const limitSearchProcesses = (most: number): void => searchers.limitTo(most);
+
+function gone(): PalimpsestError {
+  const text = 'Expected to search in a process of its own but it could not be started, or ended; search again';
+  return new PalimpsestError('STORE_FAILED', text);
+}
 
 function tooMany(waiting: number): PalimpsestError {
   const remedy = 'search again in a moment, or set gateway.limits.search_processes';

@@ -49,7 +49,7 @@ function isQuery(value: unknown): boolean {
   return typeof value === 'string' && value.length <= recallLimits.queryChars;
 }
 
-/** One message to the thread for many small texts, and few large ones in memory at a time. */
+/** One message to the process for many small texts, and few large ones in memory at a time. */
 const BATCH_TEXTS = 256;
 const BATCH_LENGTH = 1_000_000;
 

@@ -37,7 +37,7 @@ export class Tenants {
 
   async #openGate(tenant: string): Promise<StoreGate> {
     try {
-      const gate = new StoreGate(await this.#open(tenant));
+      const gate = new StoreGate(await Promise.resolve(tenant).then(this.#open));
       this.#opened.set(tenant, gate);
       return gate;
     } catch (error) {

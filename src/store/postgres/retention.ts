@@ -176,7 +176,8 @@ export async function remove(place: Place, { session = '', before = 0, usedAt }:
       total.turns += removed.turns;
       total.bytes += removed.bytes;
     }
-  if (session !== '')
+  // A session that was used meanwhile keeps its use.
+  if (session !== '' && total.rows > 0)
     await withConnection(place.pool, (query) =>
       query(`DELETE FROM "${schema}".uses WHERE tenant = $1 AND session = $2`, place.tenant, session),
     );
