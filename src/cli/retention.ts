@@ -8,7 +8,7 @@ import type { Stores } from './stores.ts';
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
-/** What a store keeps. Without either, everything. */
+/** The limits of a store. Without either, it keeps everything. */
 export type Retention = Pick<PruneOptions, 'maxAgeMs' | 'maxBytes'>;
 
 interface RetentionFields {

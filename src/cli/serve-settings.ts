@@ -48,7 +48,7 @@ export interface ServeSettings {
   readonly store: string;
   /** Whose store it is where a request has no tenant of its own. */
   readonly tenant: string;
-  /** What is removed from the store, and when; undefined: nothing. */
+  /** The limits beyond which the store is pruned; undefined: never. */
   readonly retention: Retention | undefined;
   readonly workers: number;
   /** Each store has one user: agents at the MCP server of the gateway list and search with a handle alone. */

@@ -24,13 +24,12 @@ export interface EventLogOptions<M> {
   readonly onDurable: (event: SessionEvent<M>, place: Place) => void;
   /** Called when a batch is durable, before the next is begun. */
   readonly afterBatch: () => Promise<void>;
-  /** Told of what nobody awaits and could not be written. It is tried again with the next. */
+  /** Called with the error of an unawaited event that could not be written. The next batch tries it again. */
   readonly onProblem: (problem: Error) => void;
 }
 
-/** So many events that nobody awaits are written at once, */
+/** Flush after 10 unawaited events or 100 ms. */
 const MOST_WAITING = 10;
-/** or so long after the first of them. */
 const LONGEST_WAIT_MS = 100;
 
 interface Waiting {
