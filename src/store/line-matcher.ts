@@ -146,7 +146,8 @@ class Searcher {
     const ended = await this.#answer(job, options);
     if (ended !== 'done') {
       this.isAlive = false;
-      this.#child.kill('SIGKILL');
+      // A process that could not be started has no id. To kill it would kill id 0: every process of this group.
+      if (this.#child.pid !== undefined) this.#child.kill('SIGKILL');
     }
     this.#rest();
     return ended;
