@@ -1,4 +1,6 @@
 import { requestLimits } from '../../limits.ts';
+import type { Viewer } from '../../message.ts';
+import type { ViewedMessage } from '../../plan/ledger/contents.ts';
 import {
   JsonScan,
   NOT_JSON,
@@ -14,6 +16,7 @@ import { parseJson } from '../bytes/parse-json.ts';
 import type { CachedHistory, Listed } from '../conversation/cached-history.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import { firstPrefix, nextPrefixes } from '../conversation/prefix-hash.ts';
+import { findMarkers, type Markers } from '../wire/cache-marker.ts';
 import { type Api, wires } from '../wire/index.ts';
 import { modelOf, type Wire } from '../wire/wire.ts';
 import type { GatewayRequest } from './decision.ts';
@@ -39,6 +42,9 @@ export interface ReadRequest {
   readonly fields: ReadonlyMap<string, Field>;
   readonly overhead: Overhead;
   readonly listed: readonly Listed[];
+  readonly markers: Markers;
+  /** The view of all messages. Undefined where some of them were known before. */
+  readonly viewed: { readonly viewer: Viewer<object>; readonly messages: readonly ViewedMessage[] } | undefined;
   /** The prefix of its first message that is no system prompt; empty where it has none. */
   readonly conversation: string;
   /** The longest cached history that this request begins with, sent to the same model. */
@@ -86,6 +92,9 @@ class Reader {
   readonly #wire: Wire;
   readonly #fields = new Map<string, Field>();
   readonly #listed: Listed[] = [];
+  /** Views all messages, as long as none of them is known from an earlier request. */
+  readonly #viewer: Viewer<object>;
+  #viewed: ViewedMessage[] | undefined = [];
   #overhead = NO_OVERHEAD;
   #conversation = '';
   /** Those that this request begins with, and those that begin with it. */
@@ -96,6 +105,7 @@ class Reader {
     this.#body = body;
     this.#memory = memory;
     this.#wire = wires[request.api];
+    this.#viewer = this.#wire.format.viewer();
   }
 
   read(): ReadRequest | Reason {
@@ -113,6 +123,8 @@ class Reader {
       body: this.#body,
       fields: this.#fields,
       overhead: this.#overhead,
+      markers: findMarkers({ fields: this.#fields, overhead: this.#overhead, listed: this.#listed }),
+      viewed: this.#viewed && { viewer: this.#viewer, messages: this.#viewed },
       listed: this.#listed,
       conversation: this.#conversation,
       cached: longest(histories.filter((history) => history.model === model)),
@@ -178,7 +190,9 @@ class Reader {
     if (body[at] === CLOSE_LIST) return at + 1;
     for (;;) {
       const index = this.#listed.length;
-      const listed = knownFrom(body, at, index, candidates ?? []) ?? this.#readOne(at, prefix);
+      const known = knownFrom(body, at, index, candidates ?? []);
+      if (known) this.#viewed = undefined;
+      const listed = known ?? this.#readOne(at, prefix);
       if (typeof listed === 'string') return listed;
       for (const one of listed) this.#listed.push(one);
       const last = listed[listed.length - 1] as Listed;
@@ -202,8 +216,10 @@ class Reader {
     const end = scan.scan(this.#body, at, 2);
     if (end < 0) return problemOf(end);
     const values = left - scan.left;
-    const reading = readMessage(this.#wire, scan, this.#body);
+    const viewer = this.#viewed ? this.#viewer : this.#wire.format.viewer();
+    const reading = readMessage(this.#wire, scan, viewer);
     if (typeof reading === 'string') return reading;
+    this.#viewed?.push({ segments: reading.segments, turn: viewer.turn });
     const prefixes = nextPrefixes(prefix, reading.hashed);
     return [{ start: at, end, prefix: prefixes.at(-1) ?? prefix, prefixes, read: reading.read, values }];
   }
