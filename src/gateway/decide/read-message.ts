@@ -55,7 +55,7 @@ export function readMessage(wire: Wire, scan: JsonScan, viewer: Viewer<object>):
   const parsed = parseJson(scan.text(0));
   if (parsed === undefined) return 'not-json';
   if (!isRecord(parsed)) return 'unknown-format';
-  const hasMarkers = MARKERS.some((name) => scan.includes(name));
+  const hasMarkers = scan.includes(MARKER_SIGN);
   const message = hasMarkers ? withoutMarkers(wire, parsed) : parsed;
   const segments: Segment[] = [];
   viewer.add(message, segments);
@@ -74,6 +74,8 @@ export function readMessage(wire: Wire, scan: JsonScan, viewer: Viewer<object>):
 }
 
 const MARKERS = ['cache_control', 'prompt_cache_breakpoint'];
+/** In the names of all of them. */
+const MARKER_SIGN = 'cache_';
 
 /** What is stored and hashed must not change when a cache marker moves on. */
 function withoutMarkers(wire: Wire, message: Fields): Fields {
