@@ -4,8 +4,8 @@ import { clipText, ownCopy } from '../../text.ts';
 import { newMasks } from '../decide/decide.ts';
 import type { Decision, Explanation } from '../decide/decision.ts';
 import type { Usage } from '../exchange/usage-reader.ts';
-import type { Entry } from './book.ts';
 import type { Receipt, Tokens } from './receipt.ts';
+import type { Entry } from './receipt-log.ts';
 
 /** What came of a request. */
 export interface Sent {
