@@ -22,6 +22,8 @@ export interface Markers {
   readonly automatic: { readonly ttl: string | undefined } | undefined;
 }
 
+const NO_BLOCKS: readonly BlockPlace[] = [];
+
 /** Finds the cache markers of a request. */
 export function findMarkers({
   fields,
@@ -30,7 +32,7 @@ export function findMarkers({
 }: Pick<ReadRequest, 'fields' | 'overhead' | 'listed'>): Markers {
   const onMessages: Marker[] = [];
   for (let message = 0; message < listed.length; message++)
-    for (const { index, markers } of listed[message]?.read.blocks ?? [])
+    for (const { index, markers } of listed[message]?.read.blocks ?? NO_BLOCKS)
       for (const place of markers) onMessages.push({ message, block: index, place });
   const root = fields.get('cache_control')?.value;
   const automatic = isRecord(root) ? { ttl: asString((root as Fields).ttl) } : undefined;
