@@ -319,3 +319,12 @@ function digitsEnd(bytes: Uint8Array, at: number): number {
 }
 
 const isDigit = (byte: number | undefined): boolean => byte !== undefined && byte >= 0x30 && byte <= 0x39;
+
+/** The value of a JSON text; undefined if it is none. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -7,15 +7,20 @@ import { defaultLimits, type GatewayLimits } from '../gateway-limits.ts';
 import type { Mask } from '../receipts/receipt.ts';
 import { isStreamed } from '../wire/wire.ts';
 import type { Answer, Basis, Decision, Explanation, Facts, GatewayRequest, Outgoing } from './decision.ts';
+import { toMask } from './edits.ts';
 import { estimateRequest } from './estimate.ts';
 import { findConversation } from './find-conversation.ts';
-import { toMask } from './masks.ts';
-import { optInOfOriginal } from './opt-in.ts';
-import { passThrough, UNCHANGED } from './pass-through.ts';
+import {
+  passThrough,
+  REASONS,
+  type Reason,
+  reasonToPassThrough,
+  type StoreTrouble,
+  UNCHANGED,
+} from './pass-through.ts';
 import { type PlannedRequest, planRequest } from './plan.ts';
 import { type ReadRequest, readRequest } from './read-request.ts';
-import { REASONS, type Reason, reasonToPassThrough, type StoreTrouble } from './reasons.ts';
-import { storedKey, type WrittenRequest, writeRequest } from './write-request.ts';
+import { optInOfOriginal, storedKey, type WrittenRequest, writeRequest } from './write-request.ts';
 
 /**
  * A request that was read but not decided. Load the recorded events of its conversation into the memory before `decide`;

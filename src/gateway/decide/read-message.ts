@@ -2,12 +2,12 @@ import { asString, type Fields, isRecord } from '../../formats/lens.ts';
 import type { Segment, Viewer } from '../../message.ts';
 import { quote } from '../../text.ts';
 import type { JsonScan } from '../bytes/json-scan.ts';
+import { parseJson } from '../bytes/json-scan.ts';
 import { memberRange, type Range, valueRange } from '../bytes/member-range.ts';
-import { parseJson } from '../bytes/parse-json.ts';
 import type { Hashed } from '../conversation/prefix-hash.ts';
-import type { BlockPlace } from '../wire/cache-blocks.ts';
+import type { BlockPlace } from '../wire/cache-markers.ts';
 import type { Wire } from '../wire/wire.ts';
-import type { Reason } from './reasons.ts';
+import type { Reason } from './pass-through.ts';
 
 /** A message, and the places in its bytes that may be edited. Places count from the start of the message. */
 export interface ReadMessage {

@@ -4,6 +4,7 @@ import type { ViewedMessage } from '../../plan/ledger/contents.ts';
 import {
   JsonScan,
   NOT_JSON,
+  parseJson,
   type ScanBudget,
   skipSpace,
   stringEnd,
@@ -12,17 +13,16 @@ import {
   TOO_SLOW,
 } from '../bytes/json-scan.ts';
 import type { Range } from '../bytes/member-range.ts';
-import { parseJson } from '../bytes/parse-json.ts';
 import type { CachedHistory, Listed } from '../conversation/cached-history.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import { firstPrefix, nextPrefixes } from '../conversation/prefix-hash.ts';
-import { findMarkers, type Markers } from '../wire/cache-marker.ts';
+import { findMarkers, type Markers } from '../wire/cache-markers.ts';
 import { type Api, wires } from '../wire/index.ts';
 import { modelOf, type Wire } from '../wire/wire.ts';
 import type { GatewayRequest } from './decision.ts';
 import { NO_OVERHEAD, type Overhead } from './overhead.ts';
+import type { Reason } from './pass-through.ts';
 import { readMessage } from './read-message.ts';
-import type { Reason } from './reasons.ts';
 
 /** A field of the request beside its messages. */
 export interface Field extends Range {

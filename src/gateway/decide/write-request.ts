@@ -2,13 +2,11 @@ import type { ReplaceEdit, Segment } from '../../message.ts';
 import type { Hidden } from '../../plan/ledger/hidden.ts';
 import { splice } from '../bytes/splice.ts';
 import type { OptIn } from '../wire/bound-thinking.ts';
-import { type PlacedMarker, placeMarker } from '../wire/cache-marker.ts';
+import { type PlacedMarker, placeMarker } from '../wire/cache-markers.ts';
 import type { Outgoing } from './decision.ts';
-import { byteEdits } from './edit-bytes.ts';
-import { changedSince } from './masks.ts';
-import { mustOptIn } from './opt-in.ts';
+import { byteEdits, changedSince } from './edits.ts';
+import type { StoreTrouble } from './pass-through.ts';
 import type { PlannedRequest } from './plan.ts';
-import type { StoreTrouble } from './reasons.ts';
 
 /** A request as it goes out. */
 export interface WrittenRequest extends Outgoing {
@@ -63,4 +61,32 @@ function markerBefore(planned: PlannedRequest, changed: ReplaceEdit | undefined)
   const first = changed && (segments[changed.segment] as Segment);
   if (!first || first.message >= history.sent.messages) return undefined;
   return placeMarker(request, { message: first.message, block: first.path[1] as number });
+}
+
+/** Whether signed thinking is behind a mask of this request, or was behind one when it was written. */
+function mustOptIn(planned: PlannedRequest, firstEdited = Number.POSITIVE_INFINITY): boolean {
+  if (!isThinkingBound(planned)) return false;
+  const [firstSent = Number.POSITIVE_INFINITY] = planned.history.sent.texts.keys();
+  return Math.min(firstEdited, firstSent) < planned.lastSigned || wasEditedElsewhere(planned);
+}
+
+/** Thinking in an answer to an edited request is bound to its masks, so an original that follows must opt in too. */
+export function optInOfOriginal(planned: PlannedRequest): OptIn | undefined {
+  const { request, history } = planned;
+  const wasEdited = history.sent.texts.size > 0 || wasEditedElsewhere(planned);
+  return wasEdited && isThinkingBound(planned) ? request.wire.boundThinking?.optIn(request) : undefined;
+}
+
+function isThinkingBound({ request, found, lastSigned }: PlannedRequest): boolean {
+  const { boundThinking } = request.wire;
+  if (!boundThinking || lastSigned < 0) return false;
+  return boundThinking.isBound(request.model) || found.some(({ event }) => event.kind === 'bound-thinking');
+}
+
+/** Before it was left alone, for another model, or, as far as this gateway can know, before the store failed. */
+function wasEditedElsewhere({ request, facts, found }: PlannedRequest): boolean {
+  if (facts.storeTrouble) return true;
+  return found.some(({ event }) =>
+    event.kind === 'settings' ? event.model !== (request.model ?? '') : event.kind === 'hands-off' && event.wasEdited,
+  );
 }

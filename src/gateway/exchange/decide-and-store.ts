@@ -2,8 +2,8 @@ import type { ConversationMemory } from '../conversation/conversation-memory.ts'
 import type { GatewayEvent } from '../conversation/events.ts';
 import { afterStored, decide, openRequest, withoutStore } from '../decide/decide.ts';
 import type { Decision, GatewayRequest } from '../decide/decision.ts';
+import type { StoreTrouble } from '../decide/pass-through.ts';
 import { passThrough } from '../decide/pass-through.ts';
-import type { StoreTrouble } from '../decide/reasons.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import { codeOf } from '../receipts/log.ts';
 import type { Understood } from './exchange.ts';

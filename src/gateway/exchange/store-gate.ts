@@ -3,11 +3,10 @@ import { recordLimits, requestLimits } from '../../limits.ts';
 import { conversationId, ownerOf, sessionOf } from '../../store/access.ts';
 import type { Store } from '../../store/store.ts';
 import { clipText } from '../../text.ts';
-import { loadEvents, toItems } from '../conversation/event-store.ts';
 import type { GatewayEvent } from '../conversation/events.ts';
-import { eventSessionOf } from '../conversation/sessions.ts';
+import { eventSessionOf, loadEvents, toItems } from '../conversation/events.ts';
 import type { Decision } from '../decide/decision.ts';
-import type { StoreTrouble } from '../decide/reasons.ts';
+import type { StoreTrouble } from '../decide/pass-through.ts';
 import type { Status } from '../receipts/receipt.ts';
 
 /** What stands in the way of a request waits no longer than this. */

@@ -1,8 +1,7 @@
 import { type BrotliDecompress, createBrotliDecompress, createGunzip, createInflate, type Unzip } from 'node:zlib';
 import { answerLimits } from '../../limits.ts';
 import { readUsage } from '../../manager/usage.ts';
-import { JsonScan } from '../bytes/json-scan.ts';
-import { parseJson } from '../bytes/parse-json.ts';
+import { JsonScan, parseJson } from '../bytes/json-scan.ts';
 import type { Wire } from '../wire/wire.ts';
 import { headerOf, type RawHeaders } from './headers.ts';
 

@@ -4,7 +4,7 @@ import { recallLimits, recordLimits } from '../../limits.ts';
 import { sessionOf } from '../../store/access.ts';
 import { type RecallOptions, recall } from '../../store/recall.ts';
 import type { Match, Store } from '../../store/store.ts';
-import { isEventSession } from '../conversation/sessions.ts';
+import { isEventSession } from '../conversation/events.ts';
 import { answerError, answerJson } from '../exchange/answer.ts';
 import type { InFlight } from '../exchange/in-flight.ts';
 import type { Status } from '../receipts/receipt.ts';

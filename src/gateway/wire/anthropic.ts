@@ -2,7 +2,7 @@ import { anthropic as format } from '../../formats/anthropic.ts';
 import { asString } from '../../formats/lens.ts';
 import { priceLists } from '../../plan/prices.ts';
 import { boundThinking } from './bound-thinking.ts';
-import { readBlocks } from './cache-blocks.ts';
+import { readBlocks } from './cache-markers.ts';
 import { anyMessage, partAt, type Wire } from './wire.ts';
 
 /** Anthropic's Messages API. */

@@ -1,7 +1,7 @@
 import { asString } from '../../formats/lens.ts';
 import { openaiChat as format } from '../../formats/openai-chat.ts';
 import { priceLists } from '../../plan/prices.ts';
-import { readBlocks } from './cache-blocks.ts';
+import { readBlocks } from './cache-markers.ts';
 import { anyMessage, type Wire } from './wire.ts';
 
 /** OpenAI's Chat Completions, and what speaks like it. Models of Anthropic's behind it take cache markers. */

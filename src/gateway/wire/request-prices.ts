@@ -1,6 +1,6 @@
 import { type Prices, priceLists, pricesOf } from '../../plan/prices.ts';
 import type { ReadRequest } from '../decide/read-request.ts';
-import { canMark } from './cache-marker.ts';
+import { canMark } from './cache-markers.ts';
 import type { Wire } from './wire.ts';
 
 /** What the provider bills for this request, once it is large enough to be cached. */

@@ -3,7 +3,7 @@ import type { Format } from '../../message.ts';
 import type { Prices } from '../../plan/prices.ts';
 import type { JsonScan } from '../bytes/json-scan.ts';
 import type { BoundThinking } from './bound-thinking.ts';
-import type { BlockPlace } from './cache-blocks.ts';
+import type { BlockPlace } from './cache-markers.ts';
 
 /** Everything that is particular to one API. The other files of the gateway know APIs only by this. */
 export interface Wire {
