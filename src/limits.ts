@@ -23,6 +23,8 @@ export const requestLimits = {
   connectMs: 30_000,
   /** If the store takes longer to answer, nothing new is masked in this request. */
   storeWaitMs: 250,
+  /** If the store has not answered a question for so long, the next request asks it again. */
+  storeGiveUpMs: 60_000,
 } as const;
 
 /** The answer of an upstream: its bytes always reach the client unchanged. */
