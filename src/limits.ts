@@ -21,6 +21,12 @@ export const requestLimits = {
   pathChars: 512,
   /** A connection to an upstream that takes longer to open fails. */
   connectMs: 30_000,
+  /** A client's connection that is idle for longer is closed. It is more than balancers keep theirs, so that none sends into a closed one. */
+  idleMs: 75_000,
+  /** A request that has passed so many gateways is refused with 508. */
+  hops: 8,
+  /** A longer host or origin is cut in the error that refuses it. */
+  refusedNameChars: 200,
   /** If the store takes longer to answer, nothing new is masked in this request. */
   storeWaitMs: 250,
   /** If the store has not answered a question for so long, the next request asks it again. */
@@ -37,10 +43,16 @@ export const answerLimits = {
   jsonValues: 100_000,
   /** An answer that takes longer to read is no longer read for usage. */
   readMs: 1000,
-  /** An answer that decompresses to more than so many times its size, and to more than 1 MiB, is no longer read for usage. */
+  /** An answer that decompresses to more than so many times its size, and to more than `bombBytes`, is no longer read for usage. */
   ratio: 100,
+  /** An answer that decompresses to less is no bomb, whatever its ratio. */
+  bombBytes: 1024 * 1024,
   /** If usage has a larger number, it is not believed: the tokens are estimated. */
   tokens: 1_000_000_000,
+  /** A longer reason phrase is cut. */
+  reasonChars: 1000,
+  /** A `100 Continue` that is longer makes the answer a broken one: 502. */
+  continueBytes: 16 * 1024,
   /** The rest of a longer refusal of an edited request is dropped. */
   refusalBytes: 256 * 1024,
   /** A compressed refusal that is longer is not read. */

@@ -16,14 +16,14 @@ import type { Status } from './receipts/receipt.ts';
 import { createRecords } from './receipts/records.ts';
 import { officialAddresses } from './wire/providers.ts';
 
-/** Whose request it is, and its path without our token in it. */
+/** The tenant of a request, and its path without our token in it. */
 export interface Caller {
   readonly tenant: string;
   readonly url: string;
   readonly hasToken: boolean;
 }
 
-/** What all requests share. */
+/** State and settings that all requests share. */
 export interface GatewayContext extends OwnRoutesOptions {
   readonly upstreams: Upstreams;
   readonly tenants: Tenants;
@@ -34,7 +34,7 @@ export interface GatewayContext extends OwnRoutesOptions {
   now(): number;
   /** Undefined where a token is needed and none of ours came. */
   callerOf(request: Pick<IncomingMessage, 'url' | 'headers'>): Caller | undefined;
-  /** What every decision rests on. */
+  /** The part of `Facts` that is the same for all requests. */
   readonly facts: Omit<Facts, 'now' | 'memory'>;
 }
 
@@ -90,7 +90,7 @@ function factsOf(options: GatewayOptions): GatewayContext['facts'] & { readonly 
   };
 }
 
-/** For people: what it works with, without any secret. */
+/** The settings in force, for people. Without any secret. */
 function settingsOf(options: GatewayOptions): Status['settings'] {
   const { policy, prices, maxTokens, boundThinking = 'opt-in', upstreams } = options;
   return {

@@ -19,7 +19,7 @@ export interface GatewayOptions {
   readonly store?: Store | ((tenant: string) => Store | Promise<Store>);
   /** Several gateways write to the store: its events are read again for every request. */
   readonly isStoreShared?: boolean;
-  /** What to mask and when: break-even at the prices of each request, if not given. */
+  /** Decides which results are masked, and when: break-even at the prices of each request, if not given. */
   readonly policy?: Policy | ((prices: Prices) => Policy);
   /** In the place of those that provider, model and request tell. */
   readonly prices?: PriceName | OwnPrices;
@@ -40,7 +40,7 @@ export interface GatewayOptions {
   /** In the place of the defaults of `docs/limits.md`. */
   readonly limits?: Partial<GatewayLimits>;
   readonly log?: Log;
-  /** What else to serve under the rules of the API, by path. */
+  /** More routes under the rules of the API, by path. */
   readonly mounts?: Readonly<Record<string, Mount>>;
   /** Where receipts go: in memory if not given. */
   readonly records?: Records;

@@ -4,7 +4,7 @@ import type { Branch } from './branch.ts';
 import type { GatewayEvent } from './events.ts';
 import { Recent } from './recent.ts';
 
-/** All that begins with the same message. */
+/** All requests that begin with the same message. */
 export class Conversation {
   readonly branches: Branch[] = [];
   hasEvents = false;
@@ -15,9 +15,9 @@ export class Conversation {
   /** Whether a provider has answered any request of it. */
   isUsed = false;
   readonly #events = new Map<string, GatewayEvent[]>();
-  /** What was decided and is not known to be recorded yet. */
+  /** Events that were decided and are not known to be recorded yet. */
   readonly #pending = new Set<GatewayEvent>();
-  /** Keys of texts that the store is known to have, whoever stored them. */
+  /** Keys of texts that the store is known to have, for any owner. */
   readonly #stored = new Set<string>();
   /** The same by owner: a credential that is refreshed every hour makes a new one. */
   #storedFor = new Recent<string, Set<string>>(memoryLimits.ownersPerConversation);
@@ -25,7 +25,7 @@ export class Conversation {
   readonly #usedAt = new Recent<string, number>(memoryLimits.branchesPerConversation);
   #lastOrder = 0;
 
-  /** What an event must have that is decided now. */
+  /** The order of an event that is decided now. */
   get nextOrder(): number {
     return this.#lastOrder + 1;
   }
@@ -34,8 +34,8 @@ export class Conversation {
     return this.#events.size > 0;
   }
 
-  /** Whether something was deleted since this was asked last: then nothing is known to be stored. */
-  isForgotten(deletions: number): boolean {
+  /** Forgets what is stored if the store has deleted something since the last call. Returns whether it has. */
+  forgetStoredIfDeleted(deletions: number): boolean {
     const isChanged = this.#deletions !== undefined && this.#deletions !== deletions;
     this.#deletions = deletions;
     if (isChanged) {
@@ -45,8 +45,8 @@ export class Conversation {
     return isChanged;
   }
 
-  /** Whether the store must be told that an owner's session is in use. Then it counts as told. */
-  mustTouch(owner = '', now: number): boolean {
+  /** Marks an owner's session as touched, at most once an hour. Returns whether the store must be told. */
+  markTouched(owner = '', now: number): boolean {
     const isTold = now - (this.#touchedAt.get(owner) ?? Number.NEGATIVE_INFINITY) < USE_EVERY_MS;
     if (isTold || !this.#storedFor.get(owner)) return false;
     this.#touchedAt.set(owner, now);
@@ -66,13 +66,13 @@ export class Conversation {
     return this.#pending.has(event);
   }
 
-  /** Takes in what is recorded. Of two gateways that decided the same at once, one is right for all. */
+  /** Learns recorded events. Where two gateways decided the same at once, all gateways choose the same one. */
   learn(events: readonly GatewayEvent[]): void {
     for (const event of events) {
       this.#lastOrder = Math.max(this.#lastOrder, event.order);
       const known = this.eventsAt(event.prefix).find((other) => isSameCase(other, event));
       const order = known ? compare(event, known) : -1;
-      // What we decided, and stays right, is still to be recorded.
+      // An event that is recorded by now, or that another one replaces, is no longer pending.
       if (known && order <= 0) this.#pending.delete(known);
       if (order >= 0) continue;
       const others = this.eventsAt(event.prefix).filter((other) => other !== known);
@@ -80,13 +80,13 @@ export class Conversation {
     }
   }
 
-  /** Takes in what was decided just now, and is to be recorded. */
+  /** Learns events that were decided just now and are to be recorded. */
   decide(events: readonly GatewayEvent[]): void {
     this.learn(events);
     for (const event of events) this.#pending.add(event);
   }
 
-  /** Takes back what was decided and did not go out. */
+  /** Takes back events of a decision that was not sent. */
   takeBack(events: readonly GatewayEvent[]): void {
     for (const event of events) {
       if (!this.#pending.delete(event)) continue;

@@ -5,7 +5,7 @@ import { answerLimits } from '../../limits.ts';
 import { answeredTrailers, toAnswerHead } from './headers.ts';
 import type { Upstream } from './upstreams.ts';
 
-/** What is sent to an upstream. */
+/** A request to an upstream. */
 export interface Outgoing {
   readonly upstream: Upstream;
   readonly method: string;
@@ -22,7 +22,7 @@ export interface Watch {
   chunk?(chunk: Buffer): void;
 }
 
-/** How it ended. What an upstream does wrong is data. */
+/** How an exchange ended. An upstream's faults are data, not exceptions. */
 export type Outcome =
   | { readonly kind: 'passed'; readonly status: number }
   | { readonly kind: 'held'; readonly status: number; readonly headers: readonly string[]; readonly body: Buffer }
@@ -34,7 +34,7 @@ export type Outcome =
 
 /** Sends a request and streams the answer to the client as it comes. Resolves when all is passed on, and never rejects. */
 export function forward(outgoing: Outgoing, response: ServerResponse, watch: Watch = {}): Promise<Outcome> {
-  // Its `close` has been emitted already: nothing would end the exchange.
+  // The client left: `close` was emitted already, so nothing would end the exchange.
   if (response.destroyed) return Promise.resolve({ kind: 'client-gone', status: undefined });
   return new Promise((resolve) => {
     const exchange = new Exchange(response, watch, resolve);

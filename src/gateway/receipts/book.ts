@@ -10,7 +10,7 @@ export interface Entry {
   readonly title: string;
 }
 
-/** What a watcher of the book gets for each receipt. */
+/** Sent to watchers of the book for each receipt. */
 export interface Entered {
   readonly receipt: Receipt;
   readonly conversation: ConversationSummary;

@@ -6,7 +6,7 @@ import type { Usage } from '../exchange/usage-reader.ts';
 import type { Entry } from './book.ts';
 import type { Receipt, Tokens } from './receipt.ts';
 
-/** What came of a request. */
+/** The answer to a request. */
 export interface Sent {
   /** 0 where there was no answer. */
   readonly status: number;
@@ -22,7 +22,7 @@ export interface Times {
   readonly totalMs: number;
 }
 
-/** What is known of a request when it is over. */
+/** A request that is over, and its answer. */
 export interface Settled {
   readonly id: string;
   /** With its owner in it; empty where the request was not read. */
@@ -40,7 +40,7 @@ export interface Settled {
 export interface Counted {
   readonly sent: number;
   readonly without: number;
-  /** What was expected of it without the masks. */
+  /** The tokens that were expected without the masks. */
   readonly expected: number;
   readonly epoch: number;
   readonly masked: number;
@@ -48,7 +48,7 @@ export interface Counted {
   readonly reads?: boolean | undefined;
 }
 
-/** What the next request of a conversation is reckoned from; undefined where the provider did not count. */
+/** The counts that the next request of the conversation is compared with; undefined where the provider did not count. */
 export function countedOf({ receipt }: Entry, { decided: { decision }, previous }: Before): Counted | undefined {
   if (receipt.estimated) return undefined;
   const { sent, without, epoch, masked } = receipt;
@@ -120,7 +120,7 @@ function tokensOf({ decided: { decision }, sent: { usage }, previous }: Settled,
 }
 
 /**
- * What the provider would have counted without the masks: all that it counted before, and what is new. Between epochs
+ * The tokens that the provider would have counted without the masks: all that it counted before, and the new ones. Between epochs
  * that is known to the token, since masks stay as they are; in an epoch, what is new is estimated.
  */
 function withoutMasks(decision: ReceiptDecision, sent: Tokens, previous: Counted | undefined): Tokens {
