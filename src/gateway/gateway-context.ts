@@ -48,6 +48,8 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     tenants: { ...(options.token === undefined ? {} : { [options.token]: DEFAULT_TENANT }), ...options.tenants },
     isPublic: options.isPublic === true,
   });
+  // Without a token, a request would be served as the tenant `default`, beside those that are named.
+  const needsToken = options.isPublic === true || Object.keys(options.tenants ?? {}).length > 0;
   const tenants = new Tenants(options.store);
   const records =
     options.records ??
@@ -62,13 +64,13 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     now,
     upstreams: openUpstreams(options.upstreams),
     hops: createHops(),
-    areMetricsGuarded: options.isPublic === true || Object.keys(options.tenants ?? {}).length > 0,
+    areMetricsGuarded: needsToken,
     isStoreShared: options.isStoreShared === true,
     limits: facts.limits,
     work: new Work(),
     mounts: options.mounts ?? {},
     facts,
-    callerOf: (request) => callerOf(request, guard, options.isPublic === true),
+    callerOf: (request) => callerOf(request, guard, needsToken),
     storeOf: async (tenant) => (await tenants.gate(tenant)).store,
     statusOf: async (tenant) => ({
       version: options.version ?? '',
@@ -105,17 +107,17 @@ function settingsOf(options: GatewayOptions): Status['settings'] {
 
 const IN_PATH = /^\/as\/([\w.~-]+)(?=\/|\?|$)/;
 
-/** On this machine no token is needed, but one that is wrong is refused there too. */
+/** A wrong token is refused also where none is needed. */
 function callerOf(
   request: Pick<IncomingMessage, 'url' | 'headers'>,
   guard: Guard,
-  isPublic: boolean,
+  needsToken: boolean,
 ): Caller | undefined {
   const url = request.url ?? '';
   const inPath = IN_PATH.exec(url);
   const inHeader = request.headers['x-palimpsest-token'];
   const token = inPath?.[1] ?? (inHeader === undefined ? undefined : String(inHeader));
-  if (token === undefined) return isPublic ? undefined : { tenant: DEFAULT_TENANT, url, hasToken: false };
+  if (token === undefined) return needsToken ? undefined : { tenant: DEFAULT_TENANT, url, hasToken: false };
   const tenant = guard.tenantOf(token);
   if (tenant === undefined) return undefined;
   return { tenant, url: inPath ? url.slice(inPath[0].length) || '/' : url, hasToken: true };

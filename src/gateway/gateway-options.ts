@@ -29,9 +29,9 @@ export interface GatewayOptions {
   readonly boundThinking?: 'opt-in' | 'keep';
   /** The token of the page and the API; without one they are closed. Its tenant is `default`. */
   readonly token?: string;
-  /** More tokens, each with its tenant. */
+  /** More tokens, each with its tenant. Where there are any, every request needs a token, as with `isPublic`. */
   readonly tenants?: Readonly<Record<string, string>>;
-  /** Other machines can reach it: then every request needs a token, in `x-palimpsest-token` or as `/as/TOKEN/…`. */
+  /** Other machines can reach it: every request needs a token, in `x-palimpsest-token` or as `/as/TOKEN/…`. */
   readonly isPublic?: boolean;
   /** Names by which it may be called, beside those of this machine. */
   readonly hosts?: readonly string[];
