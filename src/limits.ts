@@ -57,6 +57,10 @@ export const answerLimits = {
   refusalBytes: 256 * 1024,
   /** A compressed refusal that is longer is not read. */
   decodedRefusalBytes: 1024 * 1024,
+  /** Of a longer refusal, only the beginning is searched for credentials and kept. */
+  redactedChars: 16 * 1024,
+  /** If a request has more values that may be credentials, the text of its refusal is not kept. */
+  secretsPerRequest: 200,
   /** The text of a longer refusal is cut in its receipt. */
   refusalChars: 500,
 } as const;
