@@ -42,6 +42,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
   const now = options.now ?? Date.now;
   const { log = () => {} } = options;
   const startedAt = now();
+  const facts = factsOf(options);
   const guard = createGuard({
     hosts: options.hosts ?? [],
     origins: options.origins ?? [],
@@ -50,12 +51,11 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
   });
   // Without a token, a request would be served as the tenant `default`, beside those that are named.
   const needsToken = options.isPublic === true || Object.keys(options.tenants ?? {}).length > 0;
-  const tenants = new Tenants(options.store);
+  const tenants = new Tenants(options.store, facts.limits.memoryStoreBytes);
   const records =
     options.records ??
     createRecords({ startedAt, ...(options.log ? { onReceipt: (receipt) => log(toLogEntry(receipt)) } : {}) });
   const settings = settingsOf(options);
-  const facts = factsOf(options);
   return {
     guard,
     records,

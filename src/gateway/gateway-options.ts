@@ -15,7 +15,10 @@ import type { Records } from './receipts/records.ts';
 export interface GatewayOptions {
   /** Addresses of the providers: the official ones where none is given. */
   readonly upstreams?: Partial<Readonly<Record<Provider, string>>>;
-  /** Where everything that is hidden is kept first. For several tenants: a function that opens theirs. In memory if not given. */
+  /**
+   * Keeps everything that is hidden. For several tenants: a function that opens theirs; a single store belongs to `default`.
+   * If not given, texts are kept in memory, and the oldest are deleted beyond `limits.memoryStoreBytes`.
+   */
   readonly store?: Store | ((tenant: string) => Store | Promise<Store>);
   /** Several gateways write to the store: its events are read again for every request. */
   readonly isStoreShared?: boolean;
@@ -101,7 +104,13 @@ const RULES = {
   now: func,
 };
 
-const LIMIT_RULES = { bodyBytes: positive, jsonValues: positive, scanMs: positive, answerBytes: positive };
+const LIMIT_RULES = {
+  bodyBytes: positive,
+  jsonValues: positive,
+  scanMs: positive,
+  answerBytes: positive,
+  memoryStoreBytes: positive,
+};
 
 const isPolicy = (value: unknown): boolean => typeof (value as Policy | undefined)?.step === 'function';
 

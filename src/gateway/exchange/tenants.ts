@@ -1,11 +1,11 @@
-import { recordLimits } from '../../limits.ts';
-import { createMemoryStore } from '../../store/memory-store.ts';
+import { memoryLimits, recordLimits } from '../../limits.ts';
 import type { Store } from '../../store/store.ts';
 import { ConversationMemory } from '../conversation/conversation-memory.ts';
 import { Recent } from '../conversation/recent.ts';
 import type { GatewayOptions } from '../gateway-options.ts';
 import type { Status } from '../receipts/receipt.ts';
 import type { Counted } from '../receipts/write-receipt.ts';
+import { createBoundedStore } from './bounded-store.ts';
 import type { Provider } from './route.ts';
 import { inTime, StoreGate, TOO_SLOW, wordsOf } from './store-gate.ts';
 
@@ -17,10 +17,10 @@ export class Tenants {
   readonly #memories = new Map<string, ConversationMemory>();
   readonly #counted = new Map<string, Recent<string, Counted>>();
 
-  constructor(store: GatewayOptions['store']) {
+  constructor(store: GatewayOptions['store'], memoryStoreBytes: number = memoryLimits.storeBytes) {
     if (typeof store === 'function') this.#open = store;
     // A store belongs to one tenant: texts of another one must not be put into it.
-    else this.#open = (tenant) => (tenant === DEFAULT_TENANT && store ? store : createMemoryStore());
+    else this.#open = (tenant) => (tenant === DEFAULT_TENANT && store ? store : createBoundedStore(memoryStoreBytes));
   }
 
   /** The store if it is open already. */
