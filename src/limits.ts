@@ -91,6 +91,8 @@ export const memoryLimits = {
   conversations: 10_000,
   /** The oldest branch of a conversation is forgotten. */
   branchesPerConversation: 16,
+  /** No new event of a conversation is recorded, so nothing is masked that would need one; masks that were sent stay. */
+  eventsPerConversation: 10_000,
   /** The handles that a conversation is known to have stored are forgotten, and stored again with its next request. */
   storedPerConversation: 10_000,
   /** The credentials of a conversation unused for longest are forgotten; their texts are stored again with the next request. */

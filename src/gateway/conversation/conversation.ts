@@ -24,6 +24,7 @@ export class Conversation {
   /** By model: their names may come from anywhere. */
   readonly #usedAt = new LruMap<string, number>(memoryLimits.branchesPerConversation);
   #lastOrder = 0;
+  #eventCount = 0;
 
   /** The order of an event that is decided now. */
   get nextOrder(): number {
@@ -53,6 +54,11 @@ export class Conversation {
     return true;
   }
 
+  /** Events decide bytes that were sent, so none is forgotten: a full conversation gets no new ones. */
+  get isFull(): boolean {
+    return this.#eventCount >= memoryLimits.eventsPerConversation;
+  }
+
   /** Events that were recorded, as far as is known. */
   get recorded(): readonly GatewayEvent[] {
     return [...this.#events.values()].flat().filter((event) => !this.#pending.has(event));
@@ -77,6 +83,7 @@ export class Conversation {
       if (order >= 0) continue;
       const others = this.eventsAt(event.prefix).filter((other) => other !== known);
       this.#events.set(event.prefix, [...others, event]);
+      if (!known) this.#eventCount += 1;
     }
   }
 
@@ -90,7 +97,9 @@ export class Conversation {
   takeBack(events: readonly GatewayEvent[]): void {
     for (const event of events) {
       if (!this.#pending.delete(event)) continue;
-      const others = this.eventsAt(event.prefix).filter((other) => other !== event);
+      const all = this.eventsAt(event.prefix);
+      const others = all.filter((other) => other !== event);
+      this.#eventCount -= all.length - others.length;
       if (others.length > 0) this.#events.set(event.prefix, others);
       else this.#events.delete(event.prefix);
     }
