@@ -110,7 +110,7 @@ function whyNot(cause: unknown): string {
 export const urlOf = (host: string, port: number): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 
-/** Throws where no server can listen. Called before workers are started, of which each would report the same. */
+/** Throws if the port is not free, before workers are started that would each fail on it. */
 export async function checkPort({ port, host = '127.0.0.1' }: ListenOptions): Promise<void> {
   const server = createServer();
   await startListening(server, { port, host });

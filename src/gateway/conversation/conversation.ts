@@ -15,7 +15,7 @@ export class Conversation {
   /** Whether a provider has answered any request of it. */
   isUsed = false;
   readonly #events = new Map<string, GatewayEvent[]>();
-  /** Events that were decided and are not known to be recorded yet. */
+  /** Decided events that may not be recorded yet. */
   readonly #pending = new Set<GatewayEvent>();
   /** Keys of texts that the store is known to have, for any owner. */
   readonly #stored = new Set<string>();
@@ -78,7 +78,7 @@ export class Conversation {
       this.#lastOrder = Math.max(this.#lastOrder, event.order);
       const known = this.eventsAt(event.prefix).find((other) => isSameCase(other, event));
       const order = known ? compare(event, known) : -1;
-      // An event that is recorded by now, or that another one replaces, is no longer pending.
+      // An event of ours that stays in force must still be recorded.
       if (known && order <= 0) this.#pending.delete(known);
       if (order >= 0) continue;
       const others = this.eventsAt(event.prefix).filter((other) => other !== known);
