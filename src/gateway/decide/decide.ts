@@ -11,6 +11,7 @@ import { toMask } from './edits.ts';
 import { estimateRequest } from './estimate.ts';
 import { findConversation } from './find-conversation.ts';
 import {
+  type HoldReason,
   passThrough,
   REASONS,
   type Reason,
@@ -77,7 +78,7 @@ export function withoutStore(decision: Decision, trouble: StoreTrouble): Decisio
 /** Only events of edits that go out count as decided. A count changes nothing: another request may be storing the same. */
 function toDecision(planned: PlannedRequest, trouble: StoreTrouble | undefined): Decision {
   const { request, conversation, facts, unrecorded, isCountTokens, history } = planned;
-  const written = writeRequest(planned, trouble);
+  const written = writeRequest(planned, trouble ?? fullness(planned));
   const basis = { planned, written, estimate: estimateRequest(planned, written), owner: facts.owner };
   const hidden = hiddenBy(planned, written);
   const goesOut = !isCountTokens && !written.heldBack && written.edits.length > 0;
@@ -96,6 +97,11 @@ function toDecision(planned: PlannedRequest, trouble: StoreTrouble | undefined):
     fresh: isCountTokens ? [] : hidden.filter((one) => !conversation.isStoredFor(facts.owner, storedKey(one))),
     explanation: explain(basis),
   };
+}
+
+/** Masks that need a new event wait where the conversation can record no more. */
+function fullness({ conversation, events }: PlannedRequest): HoldReason | undefined {
+  return events.length > 0 && conversation.isFull ? 'too-many-events' : undefined;
 }
 
 /** The texts that the edits hide, and the originals of results that were cut before they were masked. */

@@ -1,5 +1,5 @@
 import { type Fields, isRecord } from '../../formats/lens.ts';
-import { requestLimits } from '../../limits.ts';
+import { memoryLimits, requestLimits } from '../../limits.ts';
 import { priceLists } from '../../plan/prices.ts';
 import { defaultLimits, type GatewayLimits } from '../gateway-limits.ts';
 import type { Decision, Outgoing } from './decision.ts';
@@ -7,6 +7,9 @@ import type { ReadRequest } from './read-request.ts';
 
 /** Why the store cannot be asked. */
 export type StoreTrouble = 'store-slow' | 'store-failed';
+
+/** Why new masks wait. */
+export type HoldReason = StoreTrouble | 'too-many-events';
 
 /** Why nothing was edited, or less than was planned. */
 export type Reason =
@@ -31,7 +34,7 @@ export type Reason =
   | 'bound-thinking'
   | 'law'
   | 'failed'
-  | StoreTrouble;
+  | HoldReason;
 
 /** The reason to pass a request through as it came; undefined if it can be planned. */
 export function reasonToPassThrough(request: ReadRequest): Reason | undefined {
@@ -78,6 +81,7 @@ export const REASONS: Readonly<Record<Exclude<Reason, 'too-large' | 'too-many-va
   failed: 'the gateway failed to decide',
   'store-slow': 'the store did not answer in time, so new masks wait',
   'store-failed': 'the store failed, so new masks wait',
+  'too-many-events': `the conversation has ${showCount(memoryLimits.eventsPerConversation)} recorded events, so nothing new is masked`,
 };
 
 /** `null`, `false` and an empty text are how clients leave a field out. */

@@ -5,7 +5,7 @@ import type { OptIn } from '../wire/bound-thinking.ts';
 import { type PlacedMarker, placeMarker } from '../wire/cache-markers.ts';
 import type { Outgoing } from './decision.ts';
 import { byteEdits, changedSince } from './edits.ts';
-import type { StoreTrouble } from './pass-through.ts';
+import type { HoldReason } from './pass-through.ts';
 import type { PlannedRequest } from './plan.ts';
 
 /** A request as it goes out. */
@@ -17,13 +17,13 @@ export interface WrittenRequest extends Outgoing {
   readonly optIn: OptIn | undefined;
   readonly marker: PlacedMarker | undefined;
   /** The reason why it carries fewer edits than planned; undefined if it carries all. */
-  readonly heldBack: 'law' | 'bound-thinking' | StoreTrouble | undefined;
+  readonly heldBack: 'law' | 'bound-thinking' | HoldReason | undefined;
 }
 
 /** Writes a plan into the bytes of its request, or the part of it that may go out. */
-export function writeRequest(planned: PlannedRequest, trouble: StoreTrouble | undefined): WrittenRequest {
+export function writeRequest(planned: PlannedRequest, hold: HoldReason | undefined): WrittenRequest {
   const { request, broken, history } = planned;
-  const wanted = broken === undefined ? (trouble ? storedEdits(planned) : planned.edits) : [];
+  const wanted = broken === undefined ? (hold ? heldEdits(planned, hold) : planned.edits) : [];
   const mustAsk = mustOptIn(planned, wanted[0]?.segment);
   const optIn = mustAsk ? request.wire.boundThinking?.optIn(request) : undefined;
   // The provider would refuse new masks here. The masks that it has seen before stay.
@@ -37,12 +37,18 @@ export function writeRequest(planned: PlannedRequest, trouble: StoreTrouble | un
     body: changes.length > 0 ? splice(request.body, changes) : undefined,
     headers: optIn?.headers ?? {},
     ...{ edits, changed, optIn, marker },
-    heldBack: broken !== undefined ? 'law' : isBound ? 'bound-thinking' : trouble,
+    heldBack: broken !== undefined ? 'law' : isBound ? 'bound-thinking' : hold,
   };
 }
 
 /** Key: handle and turn. */
 export const storedKey = ({ handle, turn }: Hidden): string => `${handle} ${turn}`;
+
+/** The masks that go out while new ones wait. */
+function heldEdits(planned: PlannedRequest, hold: HoldReason): readonly ReplaceEdit[] {
+  if (hold !== 'too-many-events') return storedEdits(planned);
+  return planned.edits.filter(({ segment }) => planned.history.sent.texts.has(segment));
+}
 
 /** The masks that go out while the store does not answer: it has their texts, and they were sent before or are recorded. */
 function storedEdits({ conversation, hidden, settings, unrecorded, history, edits }: PlannedRequest): ReplaceEdit[] {

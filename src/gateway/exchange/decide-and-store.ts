@@ -86,8 +86,9 @@ async function keepInUse(
 ): Promise<void> {
   const known = memory.conversation(conversation);
   const deletions = await gate.deletions();
-  if (typeof deletions === 'number' && known.isForgotten(deletions)) gate.record(conversation, known.recorded);
-  if (known.mustTouch(owner, now())) gate.touch(conversation, owner);
+  if (typeof deletions === 'number' && known.forgetStoredIfDeleted(deletions))
+    gate.record(conversation, known.recorded);
+  if (known.markTouched(owner, now())) gate.touch(conversation, owner);
 }
 
 /** Without a credential no name is needed. */

@@ -5,7 +5,7 @@ import { JsonScan, parseJson } from '../bytes/json-scan.ts';
 import type { Wire } from '../wire/wire.ts';
 import { headerOf, type RawHeaders } from './headers.ts';
 
-/** What a provider says that a request took. */
+/** The tokens of a request as the provider counted them. */
 export interface Usage {
   /** Read from its cache. */
   readonly cached: number;
@@ -83,7 +83,7 @@ export class UsageReader {
   }
 
   #isBomb(): boolean {
-    return this.#decodedBytes > LEAST_BOMB_BYTES && this.#decodedBytes > answerLimits.ratio * this.#encodedBytes;
+    return this.#decodedBytes > answerLimits.bombBytes && this.#decodedBytes > answerLimits.ratio * this.#encodedBytes;
   }
 
   /** The bytes go on to the client as before. */
@@ -166,9 +166,6 @@ function indexOf(bytes: Buffer, wanted: Buffer | number, from: number): number {
   const at = bytes.indexOf(wanted, from);
   return at === -1 ? bytes.length : at;
 }
-
-/** What compresses well in a short answer is no bomb. */
-const LEAST_BOMB_BYTES = 1024 * 1024;
 
 const scan = new JsonScan();
 const BUDGET = { jsonValues: answerLimits.jsonValues, scanMs: answerLimits.readMs };
