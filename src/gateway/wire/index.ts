@@ -2,7 +2,6 @@ import { anthropic } from './anthropic.ts';
 import { gemini } from './gemini.ts';
 import { openaiChat } from './openai-chat.ts';
 import { openaiResponses } from './openai-responses.ts';
-import type { Provider } from './providers.ts';
 import type { Wire, WireRoute } from './wire.ts';
 
 /** Every API that the gateway understands. To add one: its file, and a line here. */
@@ -11,7 +10,7 @@ export const wires = {
   'openai-chat': openaiChat,
   'openai-responses': openaiResponses,
   gemini,
-} as const satisfies Readonly<Record<string, Wire & { readonly provider: Provider }>>;
+} as const satisfies Readonly<Record<string, Wire>>;
 
 /** The API that a request speaks. */
 export type Api = keyof typeof wires;
@@ -21,7 +20,9 @@ export interface ApiRoute extends WireRoute {
   readonly api: Api;
 }
 
-const routes: readonly ApiRoute[] = (Object.keys(wires) as Api[]).flatMap((api) =>
+export const apis = Object.keys(wires) as readonly Api[];
+
+const routes: readonly ApiRoute[] = apis.flatMap((api) =>
   wires[api].routes.map((route: WireRoute) => ({ ...route, api })),
 );
 

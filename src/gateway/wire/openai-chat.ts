@@ -3,11 +3,14 @@ import { openaiChat as format } from '../../formats/openai-chat.ts';
 import { priceLists } from '../../plan/prices.ts';
 import { createGatewayFormat } from '../decide/gateway-format.ts';
 import { readBlocks } from './cache-blocks.ts';
-import type { Wire } from './wire.ts';
+import type { Home, Wire } from './wire.ts';
+
+/** The home of both of OpenAI's APIs. */
+export const openai = { name: 'openai', address: 'https://api.openai.com' } as const satisfies Home;
 
 /** OpenAI's Chat Completions, and what speaks like it. Models of Anthropic's behind it take cache markers. */
 export const openaiChat = {
-  provider: 'openai',
+  home: openai,
   routes: [{ path: /\/chat\/completions$/ }],
   format: createGatewayFormat(format),
   messages: 'messages',
@@ -16,5 +19,6 @@ export const openaiChat = {
   prices: priceLists['gpt-5'],
   answers: (message) => asString(message.tool_call_id) ?? asString(message.name) ?? '',
   readBlocks,
+  usageSigns: ['usage'],
   usageIn: ({ usage }) => ({ usage }),
 } as const satisfies Wire;

@@ -1,37 +1,23 @@
-/** A server that speaks one of our APIs. */
-export interface ProviderRow {
-  /** Its official address. */
-  readonly address: string;
-  /** How requests for it are recognised that have neither its prefix nor a path that only it has. */
-  readonly signs?: {
-    readonly headers?: readonly string[];
-    readonly path?: RegExp;
-    readonly query?: RegExp;
-  };
-}
+import { type Api, apis, wires } from './index.ts';
+import type { Home, ProviderRow, ProviderSigns } from './wire.ts';
 
-/** Every provider, by the prefix under which the gateway serves it: `/anthropic/v1/messages`. */
-export const providers = {
-  anthropic: {
-    address: 'https://api.anthropic.com',
-    signs: { headers: ['anthropic-version', 'x-api-key'], path: /^\/v1\/messages/ },
-  },
-  openai: { address: 'https://api.openai.com' },
-  gemini: {
-    address: 'https://generativelanguage.googleapis.com',
-    signs: { headers: ['x-goog-api-key'], path: /^\/v1(?:alpha|beta)/, query: /[?&]key=/ },
-  },
-} as const satisfies Readonly<Record<string, ProviderRow>>;
+/** Servers that speak the APIs of others, and have none of their own that the gateway reads. */
+const others = {} as const satisfies Readonly<Record<string, ProviderRow & { readonly speaks: readonly Api[] }>>;
 
 /** The provider that a request is for. */
-export type Provider = keyof typeof providers;
+export type Provider = (typeof wires)[Api]['home']['name'] | keyof typeof others;
+
+const homes = apis.map((api): [string, Home] => [wires[api].home.name, wires[api].home]);
+
+/** Every provider, by the prefix under which the gateway serves it: `/anthropic/v1/messages`. */
+export const providers = { ...Object.fromEntries(homes), ...others } as Readonly<Record<Provider, ProviderRow>>;
 
 export const providerNames = Object.keys(providers) as readonly Provider[];
 
-/** Where requests go if nothing else is said. */
-export const officialAddresses = Object.fromEntries(
-  providerNames.map((name) => [name, providers[name].address]),
-) as Readonly<Record<Provider, string>>;
+/** Whether a provider speaks an API. */
+export function speaks(provider: Provider, api: Api): boolean {
+  return wires[api].home.name === provider || providers[provider].speaks?.includes(api) === true;
+}
 
 /** The provider of requests that nothing else tells apart. */
 const DEFAULT: Provider = 'openai';
@@ -50,11 +36,13 @@ export function guessProvider(request: Unknown): Provider {
   return found ?? DEFAULT;
 }
 
-function signsOf(name: Provider): NonNullable<ProviderRow['signs']> {
-  const { signs = {} }: ProviderRow = providers[name];
-  return signs;
+/** The provider of a path or query that is its own although it begins with the prefix of another one. */
+export function providerBeforePrefix(url: string): Provider | undefined {
+  return providerNames.find((name) => signsOf(name).beforePrefix?.test(url) === true);
 }
 
-function isSigned({ path, query }: NonNullable<ProviderRow['signs']>, request: Unknown): boolean {
+const signsOf = (name: Provider): ProviderSigns => providers[name].signs ?? {};
+
+function isSigned({ path, query }: ProviderSigns, request: Unknown): boolean {
   return path?.test(request.path) === true || query?.test(request.url) === true;
 }
