@@ -3,7 +3,7 @@ import { ConversationMemory } from '../conversation/conversation-memory.ts';
 import { type Api, decide, type GatewayRequest } from './decide.ts';
 import { decidePlain } from './plain-request.ts';
 
-const PATHS: Readonly<Record<Api, string>> = {
+const PATHS: Readonly<Partial<Record<Api, string>>> = {
   anthropic: '/v1/messages',
   'openai-chat': '/v1/chat/completions',
   'openai-responses': '/v1/responses',
@@ -12,7 +12,7 @@ const PATHS: Readonly<Record<Api, string>> = {
 
 function requestOf(api: Api, body: object | string): GatewayRequest {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  return { api, path: PATHS[api], headers: {}, body: Buffer.from(text) };
+  return { api, path: PATHS[api] ?? '/', headers: {}, body: Buffer.from(text) };
 }
 
 const user = { role: 'user', content: 'Hello there,\nhow are you?' };

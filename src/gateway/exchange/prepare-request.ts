@@ -4,6 +4,7 @@ import { type Decided, decide, type GatewayRequest, openRequest, type StoreTroub
 import { leaveUnread } from '../decide/unread.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import { codeOf } from '../receipts/log.ts';
+import { providers } from '../wire/providers.ts';
 import type { Provider } from './route.ts';
 import { inTime, type StoreGate } from './store-gate.ts';
 
@@ -33,16 +34,17 @@ export async function prepareRequest(
 
 async function prepare(context: GatewayContext, request: GatewayRequest, purpose: Purpose): Promise<Decided> {
   const { tenant, provider, credential, isCountTokens } = purpose;
+  const facts = { ...context.facts, prices: context.facts.prices ?? providers[provider].prices };
   const memory = context.tenants.memory(tenant, provider);
   const opened = openRequest(request, memory, context.facts.limits);
   const { conversation } = opened;
-  if (!conversation) return decide(opened, { ...context.facts, now: context.now(), memory });
+  if (!conversation) return decide(opened, { ...facts, now: context.now(), memory });
   const gate = context.tenants.opened(tenant) ?? (await gateOf(context, tenant));
   const storeTrouble =
     (await learnEvents(context, { gate, memory, conversation })) ?? (await learnSecret(gate, credential));
   const owner = typeof gate === 'string' ? undefined : gate.ownerOf(credential);
   if (typeof gate !== 'string' && !isCountTokens) await keepInUse(context, { gate, memory, conversation, owner });
-  const decided = decide(opened, { ...context.facts, now: context.now(), memory, owner, storeTrouble });
+  const decided = decide(opened, { ...facts, now: context.now(), memory, owner, storeTrouble });
   if (storeTrouble) warnOf(context, storeTrouble);
   if (isCountTokens || (decided.fresh.length === 0 && decided.events.length === 0)) return decided;
   const kept = typeof gate === 'string' ? gate : await gate.keep(decided, owner);

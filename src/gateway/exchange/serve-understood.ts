@@ -6,6 +6,7 @@ import { leaveUnread } from '../decide/unread.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import type { Sent } from '../receipts/write-receipt.ts';
 import { wires } from '../wire/index.ts';
+import { providers } from '../wire/providers.ts';
 import { finishRequest } from './finish-request.ts';
 import { forward, type Outcome, type Watch } from './forward.ts';
 import { forwardedHeaders } from './headers.ts';
@@ -45,7 +46,8 @@ function decideAtOnce(
   if (!body || route.isCountTokens || request.headers['content-encoding'] !== undefined) return undefined;
   const headers = request.headers as Record<string, string>;
   try {
-    return decidePlain({ api: route.api as Api, path: route.path, headers, body }, facts);
+    const prices = facts.prices ?? providers[route.provider].prices;
+    return decidePlain({ api: route.api as Api, path: route.path, headers, body }, { prices });
   } catch {
     // What is odd about it is found, and told, where all others are read.
     return undefined;
