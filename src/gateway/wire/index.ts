@@ -1,5 +1,6 @@
 import { anthropic } from './anthropic.ts';
 import { gemini } from './gemini.ts';
+import { ollama } from './ollama.ts';
 import { openaiChat } from './openai-chat.ts';
 import { openaiResponses } from './openai-responses.ts';
 import type { Wire, WireRoute } from './wire.ts';
@@ -10,6 +11,7 @@ export const wires = {
   'openai-chat': openaiChat,
   'openai-responses': openaiResponses,
   gemini,
+  ollama,
 } as const satisfies Readonly<Record<string, Wire>>;
 
 /** The API that a request speaks. */
