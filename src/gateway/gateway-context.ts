@@ -14,6 +14,7 @@ import type { Log } from './receipts/log.ts';
 import { toLogEntry } from './receipts/log-receipt.ts';
 import type { Status } from './receipts/receipt.ts';
 import { createRecords } from './receipts/records.ts';
+import { officialAddresses } from './wire/providers.ts';
 
 /** Whose request it is, and its path without our token in it. */
 export interface Caller {
@@ -97,6 +98,7 @@ function settingsOf(options: GatewayOptions): Status['settings'] {
     prices: prices === undefined ? 'by request' : toPrices('createGateway', prices).name,
     ...(maxTokens === undefined ? {} : { maxTokens }),
     boundThinking,
+    ...officialAddresses,
     ...upstreams,
   };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ConversationMemory } from '../../src/gateway/conversation/conversation-memory.ts';
 import { type Api, wires } from '../../src/gateway/wire/index.ts';
-import { breakEven, fit, handleOf, type Prices, priceLists } from '../../src/index.ts';
+import { breakEven, type FormatName, fit, handleOf, type Prices, priceLists } from '../../src/index.ts';
 import { corpusHistories, type History, hasCorpus } from '../support/corpus.ts';
 import { Desk, type Json, parsed } from './requests.test-data.ts';
 
@@ -38,7 +38,7 @@ describe.skipIf(!hasCorpus)('over the histories of the corpus', () => {
   let masks = 0;
 
   it.each(chosen.map((history) => [history.name, history] as const))('%s', (_name, history) => {
-    const api = history.format as Api;
+    const api = history.format as Api & FormatName;
     const field = wires[api].messages;
     const desk = new Desk({ prices });
     let before: Json[] = [];

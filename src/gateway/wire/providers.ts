@@ -14,6 +14,11 @@ export const providers = { ...Object.fromEntries(homes), ...others } as Readonly
 
 export const providerNames = Object.keys(providers) as readonly Provider[];
 
+/** Where requests go if nothing else is said. */
+export const officialAddresses = Object.fromEntries(
+  providerNames.map((name) => [name, providers[name].address]),
+) as Readonly<Record<Provider, string>>;
+
 /** Whether a provider speaks an API. */
 export function speaks(provider: Provider, api: Api): boolean {
   return wires[api].home.name === provider || providers[provider].speaks?.includes(api) === true;
