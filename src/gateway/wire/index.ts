@@ -1,4 +1,5 @@
 import { anthropic } from './anthropic.ts';
+import { anthropicVertex } from './anthropic-vertex.ts';
 import { gemini } from './gemini.ts';
 import { ollama } from './ollama.ts';
 import { openaiChat } from './openai-chat.ts';
@@ -12,6 +13,7 @@ export const wires = {
   'openai-responses': openaiResponses,
   gemini,
   ollama,
+  'anthropic-vertex': anthropicVertex,
 } as const satisfies Readonly<Record<string, Wire>>;
 
 /** The API that a request speaks. */
