@@ -1,5 +1,6 @@
 import { anthropic } from './anthropic.ts';
 import { anthropicVertex } from './anthropic-vertex.ts';
+import { azure } from './azure.ts';
 import { gemini } from './gemini.ts';
 import { ollama } from './ollama.ts';
 import { openaiChat } from './openai-chat.ts';
@@ -14,6 +15,7 @@ export const wires = {
   gemini,
   ollama,
   'anthropic-vertex': anthropicVertex,
+  ...azure,
 } as const satisfies Readonly<Record<string, Wire>>;
 
 /** The API that a request speaks. */
