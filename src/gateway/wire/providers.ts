@@ -1,16 +1,59 @@
+import { type Prices, priceLists } from '../../plan/prices.ts';
 import { type Api, apis, wires } from './index.ts';
-import type { Home, ProviderRow, ProviderSigns } from './wire.ts';
+import { localPrices } from './ollama.ts';
+import type { ProviderRow, ProviderSigns } from './wire.ts';
 
 /** Servers that speak the APIs of others, and have none of their own that the gateway reads. */
-const others = {} as const satisfies Readonly<Record<string, ProviderRow & { readonly speaks: readonly Api[] }>>;
+const others = {
+  openrouter: { address: 'https://openrouter.ai/api', speaks: ['openai-chat', 'openai-responses', 'anthropic'] },
+  groq: {
+    address: 'https://api.groq.com/openai',
+    speaks: ['openai-chat', 'openai-responses'],
+    // "token costs by 50% for cached portions"; "expires after 2 hours without use".
+    prices: automatic('groq', { read: 0.5, lifeMs: 7_200_000 }, 'https://console.groq.com/docs/prompt-caching'),
+  },
+  together: { address: 'https://api.together.xyz', speaks: ['openai-chat'] },
+  deepseek: {
+    address: 'https://api.deepseek.com',
+    speaks: ['openai-chat', 'anthropic'],
+    prices: priceLists.deepseek,
+  },
+  mistral: { address: 'https://api.mistral.ai', speaks: ['openai-chat'] },
+  xai: {
+    address: 'https://api.x.ai',
+    speaks: ['openai-chat', 'openai-responses'],
+    prices: automatic('xai', { read: 0.25, lifeMs: 300_000 }, 'https://docs.x.ai/developers/advanced-api-usage'),
+  },
+  moonshot: {
+    address: 'https://api.moonshot.ai',
+    speaks: ['openai-chat', 'anthropic'],
+    prices: automatic('moonshot', { read: 0.25, lifeMs: 300_000 }, 'https://platform.moonshot.ai/docs/pricing'),
+  },
+  vllm: {
+    address: 'http://127.0.0.1:8000',
+    speaks: ['openai-chat', 'openai-responses', 'anthropic'],
+    prices: localPrices,
+  },
+  lmstudio: {
+    address: 'http://127.0.0.1:1234',
+    speaks: ['openai-chat', 'openai-responses', 'anthropic'],
+    prices: localPrices,
+  },
+} as const satisfies Readonly<Record<string, ProviderRow & { readonly speaks: readonly Api[] }>>;
+
+/** The prices of a cache that finds any prefix by itself and costs nothing to write. Lifetimes that are not published: 5 minutes. */
+function automatic(name: string, { read, lifeMs }: Pick<Prices, 'read' | 'lifeMs'>, source: string): Prices {
+  return { ...priceLists.gemini, name, read, lifeMs, leastTokens: 1024, date: '2026-11-17', source };
+}
 
 /** The provider that a request is for. */
 export type Provider = (typeof wires)[Api]['home']['name'] | keyof typeof others;
 
-const homes = apis.map((api): [string, Home] => [wires[api].home.name, wires[api].home]);
+const homes = apis.map((api): [string, ProviderRow] => [wires[api].home.name, wires[api].home]);
+const rows: Readonly<Record<string, ProviderRow>> = { ...Object.fromEntries(homes), ...others };
 
 /** Every provider, by the prefix under which the gateway serves it: `/anthropic/v1/messages`. */
-export const providers = { ...Object.fromEntries(homes), ...others } as Readonly<Record<Provider, ProviderRow>>;
+export const providers = rows as Readonly<Record<Provider, ProviderRow>>;
 
 export const providerNames = Object.keys(providers) as readonly Provider[];
 
