@@ -56,7 +56,7 @@ function decoded(value: string): string {
 
 const KEY_SHAPES = new RegExp(
   [
-    // Anthropic, OpenAI, OpenRouter, DeepSeek, …; providers show some with stars in the middle.
+    // The keys of most providers; some are shown with stars in the middle.
     String.raw`\bsk-[\w*.-]{8,}`,
     // Google: keys, and tokens of OAuth.
     String.raw`\bAIza[\w*-]{20,}`,

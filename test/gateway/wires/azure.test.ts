@@ -1,7 +1,11 @@
+import { AzureOpenAI } from 'openai';
 import { describe, expect, it } from 'vitest';
 import { routeOf } from '../../../src/gateway/exchange/route.ts';
 import { createGateway, listen } from '../../../src/gateway/index.ts';
+import { slidingWindow } from '../../../src/index.ts';
+import { startGateway } from '../gateway.ts';
 import { type Json, output } from '../requests.test-data.ts';
+import { startUpstream } from '../upstream.ts';
 import { describeWire } from './suite.ts';
 
 const read = (turn: number) => ({ name: 'read_file', arguments: `{"path":"src/${turn}.ts"}` });
@@ -112,6 +116,37 @@ describe('Azure', () => {
     'forwards nothing to %s',
     (url) => {
       expect(post(url)).toBeUndefined();
+    },
+  );
+
+  it.each(['', '/azure'])(
+    'takes the calls of its own client, whose endpoint is the gateway with %j',
+    async (prefix) => {
+      const upstream = await startUpstream((_request, response) => {
+        response.setHeader('content-type', 'application/json').end(JSON.stringify({ choices: [], usage: CHAT_USAGE }));
+      });
+      const gateway = await startGateway(upstream.url, { policy: slidingWindow({ turns: 2 }) });
+      const endpoint = `${gateway.url}${prefix}`;
+      const client = new AzureOpenAI({
+        endpoint,
+        apiKey: 'a-key',
+        apiVersion: '2025-04-01-preview',
+        deployment: 'my-gpt-4o',
+      });
+      const { messages } = chat(8, output) as { messages: never };
+      await client.chat.completions.create({ model: 'my-gpt-4o', messages });
+      const { input } = responses(8, output) as { input: never };
+      await client.responses.create({ model: 'gpt-4o', input });
+      expect(upstream.received.map(({ url }) => url)).toEqual([
+        '/openai/deployments/my-gpt-4o/chat/completions?api-version=2025-04-01-preview',
+        '/openai/responses?api-version=2025-04-01-preview',
+      ]);
+      for (const { body, headers } of upstream.received) {
+        expect(body.toString().match(/ chars masked · /g)).toHaveLength(6);
+        expect(headers['api-key']).toBe('a-key');
+      }
+      await gateway.close();
+      await upstream.close();
     },
   );
 
