@@ -23,15 +23,15 @@ export const gemini: Format<GeminiContent> = createFormat<GeminiContent>({
 class GeminiViewer implements Viewer<GeminiContent> {
   turn = 0;
   #index = 0;
-  #inReply = false;
+  isReply = false;
   readonly #calls = new NamedCalls();
 
   add(content: GeminiContent, into: Segment[]): void {
     const index = this.#index++;
     if (!isRecord(content)) return;
     const isReply = content.role === 'model';
-    if (isReply && !this.#inReply) this.turn += 1;
-    this.#inReply = isReply;
+    if (isReply && !this.isReply) this.turn += 1;
+    this.isReply = isReply;
     const parts = Array.isArray(content.parts) ? content.parts : [];
     for (const [i, part] of parts.entries()) {
       const place = { turn: this.turn, message: index, path: ['parts', i] };

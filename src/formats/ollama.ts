@@ -44,13 +44,15 @@ class Pairing {
 
 class OllamaViewer implements Viewer<OllamaMessage> {
   turn = 0;
+  isReply = false;
   #index = 0;
   readonly #pairing = new Pairing();
 
   add(message: OllamaMessage, into: Segment[]): void {
     const index = this.#index++;
     if (!isRecord(message)) return;
-    if (message.role === 'assistant') this.#addReply(message, index, into);
+    this.isReply = message.role === 'assistant';
+    if (this.isReply) this.#addReply(message, index, into);
     else if (message.role === 'tool') this.#addResult(message, index, into);
     else {
       const kind = message.role === 'system' ? 'system' : 'user';

@@ -56,10 +56,10 @@ describe.each(apis)('an edited %s request', (api) => {
           const body = writeOddly({ model: 'claude-sonnet-5', [list]: messages, stream: true }, format.name, seed);
           const bytes = bytesOf(body);
           const asked = desk.ask(bytes, { api });
-          expect(asked.decision.reason).toBeUndefined();
+          expect(asked.explanation.reason).toBeUndefined();
           const undone = undo(asked.out, body, new Map(asked.hidden.map(({ handle, text }) => [handle, text])));
           expect(undone.original.equals(bytes)).toBe(true);
-          expect(undone.masked).toBe(asked.decision.masked);
+          expect(undone.masked).toBe(asked.explanation.masked);
           masked += undone.masked;
         }
       }),

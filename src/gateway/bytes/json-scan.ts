@@ -169,6 +169,11 @@ export class JsonScan {
     return text.includes('\\') ? JSON.parse(text) : text.slice(1, -1);
   }
 
+  /** Whether the bytes of the whole value hold a text. */
+  includes(text: string): boolean {
+    return this.bytes.subarray(this.start(0), this.end(0)).includes(text);
+  }
+
   /** A value as it is written. */
   text(value: number): string {
     return this.bytes.toString('utf8', this.start(value), this.end(value));

@@ -61,7 +61,7 @@ interface Asked extends Pick<Call, 'tenant' | 'args'> {
 }
 
 async function ask({ openStore, records }: Owned, { place, name, tenant, args }: Asked): Promise<unknown> {
-  if (place !== 'store') return call(place === 'book' ? records.book(tenant) : records, name, args);
+  if (place !== 'store') return call(place === 'receipts' ? records.receipts(tenant) : records, name, args);
   const store = await openStore(tenant);
   return name === 'heads' ? headsOf(store, String(args[0])) : call(store, name, args);
 }
@@ -122,7 +122,7 @@ function hear(
     watches.set(
       tenant,
       records
-        .book(tenant)
+        .receipts(tenant)
         .watch((entered) => send(worker, { type: 'palimpsest-note', about: 'entered', tenant, value: entered })),
     );
 }

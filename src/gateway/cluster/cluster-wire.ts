@@ -4,7 +4,7 @@ import { PalimpsestError } from '../../errors.ts';
 export interface Call {
   readonly type: 'palimpsest-call';
   readonly id: number;
-  /** `store.putMany`, `book.totals`, … */
+  /** `store.putMany`, `receipts.totals`, … */
   readonly method: string;
   readonly tenant: string;
   readonly args: readonly unknown[];

@@ -1,8 +1,7 @@
 import { asString } from '../../formats/lens.ts';
 import { ollama as format } from '../../formats/ollama.ts';
 import { type Prices, priceLists } from '../../plan/prices.ts';
-import { createGatewayFormat } from '../decide/gateway-format.ts';
-import type { Wire } from './wire.ts';
+import { anyMessage, type Wire } from './wire.ts';
 
 /**
  * A server on this machine bills nothing, but it evaluates every token of a prompt that does not begin like the last one.
@@ -26,7 +25,7 @@ export const ollama = {
     signs: { path: /^\/api\// },
   },
   routes: [{ path: /^\/api\/chat$/ }],
-  format: createGatewayFormat(format),
+  format: anyMessage(format),
   messages: 'messages',
   overhead: ['tools'],
   resultSigns: ['"tool"'],

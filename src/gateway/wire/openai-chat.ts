@@ -1,9 +1,8 @@
 import { asString } from '../../formats/lens.ts';
 import { openaiChat as format } from '../../formats/openai-chat.ts';
 import { priceLists } from '../../plan/prices.ts';
-import { createGatewayFormat } from '../decide/gateway-format.ts';
 import { readBlocks } from './cache-blocks.ts';
-import type { Home, Wire } from './wire.ts';
+import { anyMessage, type Home, type Wire } from './wire.ts';
 
 /** The home of both of OpenAI's APIs. */
 export const openai = { name: 'openai', address: 'https://api.openai.com' } as const satisfies Home;
@@ -12,7 +11,7 @@ export const openai = { name: 'openai', address: 'https://api.openai.com' } as c
 export const openaiChat = {
   home: openai,
   routes: [{ path: /\/chat\/completions$/ }],
-  format: createGatewayFormat(format),
+  format: anyMessage(format),
   messages: 'messages',
   overhead: ['tools', 'functions'],
   resultSigns: ['"tool"', '"function"'],
