@@ -3,7 +3,7 @@ import { headsOf } from '../../store/text-heads.ts';
 import type { Finished, Records } from '../receipts/records.ts';
 import { type Call, isWire, type Note, type Reply, type Stop, toWireError } from './cluster-wire.ts';
 
-/** What the owner keeps for all workers. */
+/** The store and records that the owner keeps for all workers. */
 export interface Owned {
   openStore(tenant: string): Promise<Store>;
   readonly records: Records;

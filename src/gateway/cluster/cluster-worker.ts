@@ -12,7 +12,7 @@ export interface Channel {
   on(event: 'message', listener: (message: unknown) => void): unknown;
 }
 
-/** What a worker has of the owner. */
+/** The owner's store and records, as a worker uses them. */
 export interface Remote {
   store(tenant: string): Store;
   readonly records: Records;
@@ -79,7 +79,7 @@ interface Answered<T> {
   readonly value: T;
   /** A list has more parts. */
   readonly goesOn?: boolean;
-  /** What went wrong after that much was found. */
+  /** The error that ended the list early. */
   readonly error?: Reply['error'];
 }
 

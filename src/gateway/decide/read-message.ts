@@ -77,7 +77,7 @@ const MARKERS = ['cache_control', 'prompt_cache_breakpoint'];
 /** In the names of all of them. */
 const MARKER_SIGN = 'cache_';
 
-/** What is stored and hashed must not change when a cache marker moves on. */
+/** Stored texts and hashes must not change when a cache marker moves to another message. */
 function withoutMarkers(wire: Wire, message: Fields): Fields {
   let copy: unknown = message;
   for (const { kind, bound, path } of wire.format.view([message]))
