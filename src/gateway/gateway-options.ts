@@ -73,7 +73,7 @@ function checkTokens({ token, tenants = {} }: GatewayOptions): void {
 
 /** A gateway only masks: to leave messages out, or to write a summary of them, is the agent's own business. */
 function checkPolicy(given: GatewayOptions['policy']): void {
-  const policy = typeof given === 'function' ? given(priceLists['anthropic-5m']) : given;
+  const policy = typeof given === 'function' ? given(priceLists.none) : given;
   if (!policy || (policy.limit === undefined && policy.name !== 'hybrid')) return;
   throw new PalimpsestError(
     'BAD_OPTION',

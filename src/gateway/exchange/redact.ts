@@ -80,7 +80,7 @@ const SHAPE_CHARS = 1024;
 
 const KEY_SHAPES = new RegExp(
   [
-    // Anthropic, OpenAI, OpenRouter, DeepSeek, …; providers show some with stars in the middle.
+    // The keys of most providers; some are shown with stars in the middle.
     String.raw`\bsk-[\w*.-]{8,}`,
     // Google: keys, and tokens of OAuth.
     String.raw`\bAIza[\w*-]{20,}`,
