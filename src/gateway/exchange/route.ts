@@ -19,7 +19,7 @@ export interface Route {
 /** A request line and the headers that tell providers apart. */
 export interface RequestLine {
   readonly method: string;
-  /** As it stands in the request line. */
+  /** As it is in the request line. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }

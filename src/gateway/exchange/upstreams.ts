@@ -8,7 +8,7 @@ import { skipContinue } from './skip-continue.ts';
 export interface Upstream {
   readonly provider: Provider;
   readonly origin: string;
-  /** The path of its own that stands before every target; empty for most. */
+  /** The upstream's own path, put before every target; empty for most. */
   readonly prefix: string;
   /** The provider's own host on the internet: it cannot lead back here. */
   readonly isOfficial: boolean;

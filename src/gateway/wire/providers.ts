@@ -22,12 +22,21 @@ const others = {
   xai: {
     address: 'https://api.x.ai',
     speaks: ['openai-chat', 'openai-responses'],
-    prices: automatic('xai', { read: 0.25, lifeMs: 300_000 }, 'https://docs.x.ai/developers/advanced-api-usage'),
+    prices: automatic(
+      'xai',
+      { read: 0.25, lifeMs: 300_000 },
+      'https://docs.x.ai/developers/advanced-api-usage/prompt-caching/usage-and-pricing',
+    ),
   },
   moonshot: {
     address: 'https://api.moonshot.ai',
-    speaks: ['openai-chat', 'anthropic'],
-    prices: automatic('moonshot', { read: 0.25, lifeMs: 300_000 }, 'https://platform.moonshot.ai/docs/pricing'),
+    speaks: ['openai-chat', 'openai-responses', 'anthropic'],
+    // A cache hit costs a tenth. Writing to the cache is billed too, at a price that is not known here: it counts as 1.
+    prices: automatic(
+      'moonshot',
+      { read: 0.1, lifeMs: 300_000 },
+      'https://forum.moonshot.ai/t/context-caching-upgrade-5-min-1-hour-ttl-options/613',
+    ),
   },
   vllm: {
     address: 'http://127.0.0.1:8000',
@@ -43,7 +52,7 @@ const others = {
 
 /** The prices of a cache that finds any prefix by itself and costs nothing to write. Lifetimes that are not published: 5 minutes. */
 function automatic(name: string, { read, lifeMs }: Pick<Prices, 'read' | 'lifeMs'>, source: string): Prices {
-  return { ...priceLists.gemini, name, read, lifeMs, leastTokens: 1024, date: '2026-11-17', source };
+  return { ...priceLists.gemini, name, read, lifeMs, leastTokens: 1024, date: '2026-11-16', source };
 }
 
 /** The provider that a request is for. */
