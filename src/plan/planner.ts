@@ -4,7 +4,7 @@ import type { Edit, Format, Plan, Violation } from '../message.ts';
 import { Copies } from './copies.ts';
 import type { Hidden } from './ledger/hidden.ts';
 import { Ledger, type LedgerOptions } from './ledger/ledger.ts';
-import type { Result } from './ledger/result.ts';
+import type { Result } from './ledger/rows.ts';
 import { DEFAULT_WINDOW, type EpochRecord, type Policy, type Reason, type Step } from './policy.ts';
 import { reduce } from './reduce.ts';
 import { createReport, type Decision, type Report } from './report.ts';
@@ -174,7 +174,7 @@ export class Planner<M> {
     inside,
   }: Pick<EpochRecord, 'inside'> = {}): readonly { readonly segment: number; readonly gain: number }[] {
     if (this.#policy.ignoresThresholds) return [];
-    const results = this.#candidates(inside).flatMap((segment) => this.#ledger.resultAt(segment) ?? []);
+    const results = this.#candidates(inside).flatMap((segment) => this.#ledger.results[segment] ?? []);
     const gains = results.map((result) => ({ segment: result.segment, gain: this.#ledger.gain(result) }));
     return gains.filter(({ gain }) => gain > 0).sort((a, b) => a.segment - b.segment);
   }
@@ -323,7 +323,7 @@ export class Planner<M> {
     const outside = outsideWindow(ledger, this.#policy);
     if (!inside) return outside;
     const all = new Set([...outside, ...insideWindow(ledger, this.#policy)]);
-    return [...all].filter((segment) => ledger.resultAt(segment)?.row !== ledger.lastRow);
+    return [...all].filter((segment) => ledger.results[segment]?.row !== ledger.lastRow);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Kind } from '../message.ts';
 import type { Ledger } from './ledger/ledger.ts';
-import type { Sizes } from './ledger/sizes.ts';
+import type { Sizes } from './ledger/totals.ts';
 import type { EpochRecord } from './policy.ts';
 import type { ReductionStage } from './stages/stage.ts';
 import type { SummaryAuthor } from './summary.ts';

@@ -1,7 +1,5 @@
 import type { DropEdit, ReplaceEdit } from '../../message.ts';
-import type { Result, Why } from './result.ts';
-import type { SentTurns } from './sent-turns.ts';
-import type { Turn } from './turn.ts';
+import type { Result, Turn, Why } from './rows.ts';
 
 /** The edit of a result is made once: every later call answers it again. */
 export function toEdit(result: Result): ReplaceEdit {
@@ -23,30 +21,4 @@ export function toDrops(rows: readonly Turn[], messages: readonly number[]): Dro
     next = to;
   }
   return drops;
-}
-
-/** The edits that were made since the caller asked for new ones. */
-export class NewEdits {
-  /** Turns or notes were changed. */
-  isReshaped = false;
-  #results: Result[] = [];
-
-  add(result: Result): void {
-    this.#results.push(result);
-  }
-
-  /** Forgets the results that are left out for good. */
-  keepSent(turns: SentTurns): void {
-    this.#results = this.#results.filter((result) => turns.isSent(result));
-  }
-
-  /** The edits of results. Turns that are left out keep theirs, since the request that left them out can be taken back. */
-  take(turns: SentTurns): ReplaceEdit[] {
-    const changed = this.#results.filter(({ why, text, reported }) => why !== undefined && text !== reported);
-    const sent = changed.filter((result) => turns.isSent(result));
-    for (const result of sent) result.reported = result.text;
-    this.#results = changed.filter((result) => !turns.isSent(result));
-    this.isReshaped = false;
-    return sent.map(toEdit);
-  }
 }

@@ -3,7 +3,7 @@ import type { Segment } from '../../message.ts';
 import { clipText } from '../../text.ts';
 import { commonCap } from '../common-cap.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Result } from '../ledger/result.ts';
+import type { Result } from '../ledger/rows.ts';
 import type { Truncation } from '../policy.ts';
 import { truncateResult } from '../truncate-result.ts';
 import { leastSize } from './drop.ts';
@@ -39,7 +39,7 @@ export function truncateArrival<M>(ledger: Ledger<M>, result: Result, maxTokens:
 
 /** Cuts one result to `maxTokens`. */
 export function clipResult<M>(ledger: Ledger<M>, segment: number, maxTokens: number): void {
-  const result = ledger.resultAt(segment);
+  const result = ledger.results[segment];
   if (!result) return;
   ledger.clipSizes.set(segment, maxTokens);
   cut(ledger, result, { maxTokens, why: 'clip' });
