@@ -215,27 +215,29 @@ export class Planner<M> {
   }
 
   #takeOne(message: M): void {
-    this.#decision = undefined;
-    this.#report = undefined;
+    this.#forget();
     this.#ledger.append(message, (beginsReply) => {
       if (beginsReply && !this.#undecided) this.#decide();
-      else if (!beginsReply && this.#undecided) this.#takeBack(this.#undecided);
+      else if (!beginsReply && this.#undecided) {
+        this.#ledger.undoRequest();
+        this.#progress = this.#undecided;
+      }
       this.#undecided = undefined;
     });
   }
 
-  #takeBack(progress: Progress): void {
-    this.#ledger.undoRequest();
-    this.#progress = progress;
+  /** What was worked out for the callers is no longer true. */
+  #forget(): void {
+    this.#isLawful = false;
+    this.#decision = undefined;
+    this.#report = undefined;
   }
 
   #decide(isCold = false): void {
     const ledger = this.#ledger;
     const taken = this.#epochs.length === 0 ? this.#epochs : this.#takenNow();
     ledger.isCold = isCold || taken.some(({ before }) => before === undefined);
-    this.#isLawful = false;
-    this.#decision = undefined;
-    this.#report = undefined;
+    this.#forget();
     const before = this.#progress;
     const previousTokens = ledger.requestTokens;
     const { maskedCount } = ledger;

@@ -79,6 +79,10 @@ export class History<M> {
   get turns(): number {
     return this.rows.length - 1;
   }
+  /** How many replies came, those that are left out included. */
+  get replies(): number {
+    return this.#viewer.turn;
+  }
   get lastRow(): Turn {
     return this.rows[this.rows.length - 1] as Turn;
   }

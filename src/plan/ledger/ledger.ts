@@ -1,11 +1,10 @@
 import { applyEdits } from '../../formats/lens.ts';
-import type { Edit, Format, Segment } from '../../message.ts';
+import type { DropEdit, Edit, Format, Segment } from '../../message.ts';
 import { type HandleOptions, handleToShow, showHandle } from '../handles.ts';
 import type { Notes } from '../notes.ts';
 import type { Observation, RequestView } from '../policy.ts';
 import type { SummaryAuthor } from '../summary.ts';
 import { Drafts } from './drafts.ts';
-import { toDrops, toEdit } from './edits.ts';
 import type { Hidden } from './hidden.ts';
 import { History, type HistoryOptions } from './history.ts';
 import { moveQuestion, type Removal, splitTurns, toRemoval } from './questions.ts';
@@ -344,7 +343,7 @@ export class Ledger<M> extends History<M> implements RequestView {
   /** All edits that lead from the history as it came to the one that is sent. */
   edits(): Edit[] {
     const edits: Edit[] = [];
-    for (const result of this.observations) if (result.why !== undefined) edits.push(toEdit(result));
+    for (const result of this.observations) if (result.why !== undefined) edits.push(result.toEdit());
     edits.push(...this.#listEdits());
     return edits;
   }
@@ -354,7 +353,7 @@ export class Ledger<M> extends History<M> implements RequestView {
     const changed = this.#edited.filter(({ why, text, reported }) => why !== undefined && text !== reported);
     const sent = changed.filter((result) => this.isSent(result));
     for (const result of sent) result.reported = result.text;
-    const edits: Edit[] = sent.map(toEdit);
+    const edits: Edit[] = sent.map((result) => result.toEdit());
     if (this.#isReshaped) edits.push(...this.#listEdits());
     // Turns that are left out keep theirs, since the request that left them out can be taken back.
     this.#edited = changed.filter((result) => !this.isSent(result));
@@ -369,4 +368,16 @@ export class Ledger<M> extends History<M> implements RequestView {
   sent(): M[] {
     return applyEdits(this.format, this.messages, this.segments, this.edits());
   }
+}
+
+/** Drops some messages, and all that are between the turns. */
+function toDrops(rows: readonly Turn[], messages: readonly number[]): DropEdit[] {
+  const drop = (from: number, to: number): DropEdit => Object.freeze({ kind: 'drop', from, to });
+  const drops = messages.map((index) => drop(index, index + 1));
+  let next = 0;
+  for (const { from, to } of rows) {
+    if (next < from) drops.push(drop(next, from));
+    next = to;
+  }
+  return drops;
 }

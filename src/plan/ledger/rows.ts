@@ -130,6 +130,16 @@ export class Result implements Observation {
     this.edit = undefined;
   }
 
+  /** Its edit is made once: every later call answers it again. */
+  toEdit(): ReplaceEdit {
+    const { segment, text, handle } = this;
+    const why = this.why as Why;
+    this.edit ??= Object.freeze<ReplaceEdit>(
+      handle === undefined ? { kind: 'replace', segment, text, why } : { kind: 'replace', segment, text, why, handle },
+    );
+    return this.edit;
+  }
+
   get kind(): ToolKind {
     return this.use?.kind ?? 'other';
   }

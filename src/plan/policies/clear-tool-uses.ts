@@ -1,5 +1,5 @@
 import { checkOptions, count, given, names } from '../../options.ts';
-import { type CommonOptions, createPolicy, eligibleBefore, type Policy } from '../policy.ts';
+import { type CommonOptions, createPolicy, eligibleIn, type Policy } from '../policy.ts';
 import { clearPile, emptyPile, growPile, type Pile } from './pile.ts';
 
 /** Options of `clearToolUses`. */
@@ -33,15 +33,10 @@ export function clearToolUses(options: ClearToolUsesOptions = {}): Policy {
       if (tokens <= trigger)
         return { state, mask: [], because: { act: 'wait', because: 'below the trigger', tokens, trigger } };
       const grown = growPile(state, request, request.observations.length - keep, eligible);
-      if (grown.tokens === 0 || grown.tokens < clearAtLeast) {
-        return {
-          state: grown,
-          mask: [],
-          because: { act: 'wait', because: 'too little can be cleared', tokens: grown.tokens },
-        };
-      }
-      return clearPile(grown, request, eligible, 'above the trigger');
+      return clearPile(grown, request, eligible, { atLeast: clearAtLeast, ...REASONS });
     },
-    outside: (request, eligible) => eligibleBefore(request.observations.length - keep, request, eligible),
+    outside: (request, eligible) => eligibleIn(request.frontier, request.observations.length - keep, request, eligible),
   });
 }
+
+const REASONS = { enough: 'above the trigger', tooLittle: 'too little can be cleared' };

@@ -2,7 +2,7 @@ import { count, given } from '../../options.ts';
 import {
   type CommonOptions,
   createPolicy,
-  eligibleBefore,
+  eligibleIn,
   type Observation,
   type Policy,
   type RequestView,
@@ -27,17 +27,13 @@ export function protectTokens(options: ProtectTokensOptions = {}): Policy {
     init: emptyPile,
     step(state, request, eligible) {
       const grown = growPile(state, request, protectedFrom(request, protect), eligible);
-      if (grown.tokens > 0 && grown.tokens >= atLeast)
-        return clearPile(grown, request, eligible, 'enough can be freed');
-      return {
-        state: grown,
-        mask: [],
-        because: { act: 'wait', because: 'too little can be freed', tokens: grown.tokens },
-      };
+      return clearPile(grown, request, eligible, { atLeast, ...REASONS });
     },
-    outside: (request, eligible) => eligibleBefore(protectedFrom(request, protect), request, eligible),
+    outside: (request, eligible) => eligibleIn(request.frontier, protectedFrom(request, protect), request, eligible),
   });
 }
+
+const REASONS = { enough: 'enough can be freed', tooLittle: 'too little can be freed' };
 
 /** The first of the newest results that together hold at most `protect` tokens. */
 function protectedFrom({ observations }: RequestView, protect: number): number {
