@@ -178,7 +178,8 @@ export type Eligible = (observation: Observation, request: RequestView) => boole
 interface Body<S> {
   init(): S;
   step(state: S, request: RequestView, eligible: Eligible): Step<S>;
-  outside?(request: RequestView, eligible: Eligible): readonly number[];
+  /** The first of the newest results that stay when a budget forces a cut. Those inside the window if not given. */
+  keptFrom?(request: RequestView): number;
 }
 
 interface Make<S> extends Body<S>, Pick<Policy, 'window' | 'style' | 'limit' | 'prices'> {
@@ -229,7 +230,10 @@ export function createPolicy<S>(make: Make<S>): Policy {
     ...(options.maxResultTokens === undefined ? {} : { maxResultTokens: options.maxResultTokens }),
     ...(byKind === false ? {} : { toolUse: toolUseOf(options.toolKinds) }),
     ...(options.removeTags ? withTags(own, options.removeTags) : own),
-    outside: (request) => make.outside?.(request, underPressure) ?? allEligible(request, expired),
+    outside: (request) =>
+      make.keptFrom
+        ? eligibleIn(request.frontier, make.keptFrom(request), request, underPressure)
+        : allEligible(request, expired),
     inside: (request) => allEligible(request, underPressure),
   };
   const key = make.isNamed === false ? undefined : keyOf(make.name, options);

@@ -12,7 +12,7 @@ export interface FirstAndLastOptions extends CommonOptions {
 export function firstAndLast(options: FirstAndLastOptions = {}): Policy {
   const { keepFirst = 2, keepLast = 5 } = given('first-and-last', options);
   const disabled = keepFirst === 0 && keepLast === 0;
-  const endOf = ({ observations }: RequestView): number => (disabled ? 0 : observations.length - keepLast);
+  const keptFrom = ({ observations }: RequestView): number => (disabled ? 0 : observations.length - keepLast);
   return createPolicy({
     name: 'first-and-last',
     options,
@@ -22,11 +22,11 @@ export function firstAndLast(options: FirstAndLastOptions = {}): Policy {
     init: () => 0,
     step(next, request, eligible) {
       const from = Math.max(next, firstOf(request, keepFirst), request.frontier);
-      const mask = eligibleIn(from, endOf(request), request, eligible);
+      const mask = eligibleIn(from, keptFrom(request), request, eligible);
       const act = mask.length > 0 ? 'mask' : disabled ? 'off' : 'wait';
-      return { state: Math.max(from, endOf(request)), mask, because: { act, because: REASONS[act] } };
+      return { state: Math.max(from, keptFrom(request)), mask, because: { act, because: REASONS[act] } };
     },
-    outside: (request, eligible) => eligibleIn(request.frontier, endOf(request), request, eligible),
+    keptFrom,
   });
 }
 

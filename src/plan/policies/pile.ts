@@ -30,23 +30,9 @@ function sum(request: RequestView, from: number, to: number, eligible: Eligible)
   return tokens;
 }
 
-interface Clearing {
-  /** Nothing is masked unless at least so many tokens go. */
-  readonly atLeast: number;
-  readonly enough: string;
-  readonly tooLittle: string;
-}
-
-/** Masks the whole pile, where that is enough. */
-export function clearPile(
-  pile: Pile,
-  request: RequestView,
-  eligible: Eligible,
-  { atLeast, enough, tooLittle }: Clearing,
-): Step<Pile> {
-  const { tokens } = pile;
-  if (tokens === 0 || tokens < atLeast)
-    return { state: pile, mask: [], because: { act: 'wait', because: tooLittle, tokens } };
+/** Masks the whole pile. */
+export function clearPile(pile: Pile, request: RequestView, eligible: Eligible, because: string): Step<Pile> {
   const mask = eligibleIn(pile.from, pile.to, request, eligible);
-  return { state: { ...pile, from: pile.to, tokens: 0 }, mask, because: { act: 'mask', because: enough, tokens } };
+  const state = { ...pile, from: pile.to, tokens: 0 };
+  return { state, mask, because: { act: 'mask', because, tokens: pile.tokens } };
 }

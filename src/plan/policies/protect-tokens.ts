@@ -1,12 +1,5 @@
 import { count, given } from '../../options.ts';
-import {
-  type CommonOptions,
-  createPolicy,
-  eligibleIn,
-  type Observation,
-  type Policy,
-  type RequestView,
-} from '../policy.ts';
+import { type CommonOptions, createPolicy, type Observation, type Policy, type RequestView } from '../policy.ts';
 import { clearPile, emptyPile, growPile, type Pile } from './pile.ts';
 
 /** Options of `protectTokens`. */
@@ -27,13 +20,13 @@ export function protectTokens(options: ProtectTokensOptions = {}): Policy {
     init: emptyPile,
     step(state, request, eligible) {
       const grown = growPile(state, request, protectedFrom(request, protect), eligible);
-      return clearPile(grown, request, eligible, { atLeast, ...REASONS });
+      const { tokens } = grown;
+      if (tokens > 0 && tokens >= atLeast) return clearPile(grown, request, eligible, 'enough can be freed');
+      return { state: grown, mask: [], because: { act: 'wait', because: 'too little can be freed', tokens } };
     },
-    outside: (request, eligible) => eligibleIn(request.frontier, protectedFrom(request, protect), request, eligible),
+    keptFrom: (request) => protectedFrom(request, protect),
   });
 }
-
-const REASONS = { enough: 'enough can be freed', tooLittle: 'too little can be freed' };
 
 /** The first of the newest results that together hold at most `protect` tokens. */
 function protectedFrom({ observations }: RequestView, protect: number): number {
