@@ -107,11 +107,7 @@ export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
 
 type WritableReport = { -readonly [Name in keyof Report]: Report[Name] };
 
-function cacheOf<M>(
-  ledger: Ledger<M>,
-  change: number | undefined,
-  previous: number,
-): { cached: number; rewritten: number } {
+function cacheOf<M>(ledger: Ledger<M>, change: number | undefined, previous: number): Report['cache'] {
   if (change === undefined) return { cached: Math.min(previous, ledger.tokens), rewritten: 0 };
   const cached = Math.min(previous, ledger.tokens - ledger.tokensFrom(change));
   return { cached, rewritten: Math.max(0, previous - cached) };

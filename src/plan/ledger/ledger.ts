@@ -7,7 +7,7 @@ import type { SummaryAuthor } from '../summary.ts';
 import { Drafts } from './drafts.ts';
 import type { Hidden } from './hidden.ts';
 import { History, type HistoryOptions } from './history.ts';
-import { moveQuestion, type Removal, splitTurns, toRemoval } from './questions.ts';
+import { answeredQuestion, moveQuestion, type Removal, splitTurns, toRemoval } from './questions.ts';
 import { type Counts, RequestChanges, type Shape } from './request-changes.ts';
 import type { Draft, Result, ResultState, Turn, Why } from './rows.ts';
 import { shortenWords, type Whole } from './shorten-words.ts';
@@ -217,7 +217,8 @@ export class Ledger<M> extends History<M> implements RequestView {
     const going = new Set(rows);
     const isBehindGap = ({ number }: Turn): boolean => going.has(this.rows[number - 1] as Turn);
     const first = this.rows.find((row) => !going.has(row) && isBehindGap(row));
-    return [...going].map((row) => toRemoval(this, row, { keepsQuestion: row.number + 1 === first?.number }));
+    const endOf = (row: Turn): number => (row.number + 1 === first?.number ? answeredQuestion(this, row) : row.to);
+    return [...going].map((row) => toRemoval(this, row, endOf(row)));
   }
 
   /** The messages of removals as they are sent, for the store; undefined if they cannot be written down. */

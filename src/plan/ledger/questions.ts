@@ -15,18 +15,18 @@ export interface Removal {
   readonly chars: number;
 }
 
-export function toRemoval<M>(
-  history: History<M>,
-  row: Turn,
-  { keepsQuestion }: { readonly keepsQuestion: boolean },
-): Removal {
-  const next = history.rows[row.number + 1];
-  // Words behind tool results steer a loop, and go with its iteration.
-  const mayStay = keepsQuestion && !row.hasCalls && !history.isSplit;
-  const isAnswered = mayStay && next?.from === row.to && isReply(history, next.from);
-  const to = isAnswered ? questionIn(history, row) : row.to;
-  const kept = history.totals.between(to, row.to);
+/** The part of a turn before a message; the whole turn if none is given. */
+export function toRemoval<M>({ totals }: History<M>, row: Turn, to = row.to): Removal {
+  const kept = totals.between(to, row.to);
   return { row, to, messages: to - row.from, tokens: row.tokens - kept.tokens, chars: row.chars - kept.chars };
+}
+
+/** The first message of the question that the next turn answers; the end of the turn if there is none. */
+export function answeredQuestion<M>(history: History<M>, row: Turn): number {
+  // Words behind tool results steer a loop, and go with its iteration.
+  if (row.hasCalls || history.isSplit) return row.to;
+  const next = history.rows[row.number + 1];
+  return next?.from === row.to && isReply(history, next.from) ? questionIn(history, row) : row.to;
 }
 
 /** The first message of the question at the end of a turn; the end of the turn if there is none. */

@@ -44,7 +44,7 @@ function summariseRows<M>(
   rows: readonly Turn[],
   { fromOriginals = false, keepsQuestion }: Range,
 ): boolean {
-  const removed = keepsQuestion ? ledger.removalOf(rows) : rows.map((row) => toRemoval(ledger, row, { keepsQuestion }));
+  const removed = keepsQuestion ? ledger.removalOf(rows) : rows.map((row) => toRemoval(ledger, row));
   const text = ledger.write(removed);
   if (text === undefined) return false;
   const earlier = ledger.notes.summary;
