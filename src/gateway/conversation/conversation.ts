@@ -1,15 +1,15 @@
 import { memoryLimits } from '../../limits.ts';
 import { USE_EVERY_MS } from '../../store/prune.ts';
-import type { Branch } from './branch.ts';
+import type { CachedHistory } from './cached-history.ts';
 import type { GatewayEvent } from './events.ts';
-import { Recent } from './recent.ts';
+import { LruMap } from './lru-map.ts';
 
 /** All that begins with the same message. */
 export class Conversation {
-  readonly branches: Branch[] = [];
+  readonly histories: CachedHistory[] = [];
   hasEvents = false;
   /** When the store was told that it is in use, by owner. */
-  readonly #touchedAt = new Recent<string, number>(memoryLimits.ownersPerConversation);
+  readonly #touchedAt = new LruMap<string, number>(memoryLimits.ownersPerConversation);
   /** The deletions in the store when its texts were stored. */
   #deletions: number | undefined;
   /** Whether a provider has answered any request of it. */
@@ -20,9 +20,9 @@ export class Conversation {
   /** Keys of texts that the store is known to have, whoever stored them. */
   readonly #stored = new Set<string>();
   /** The same by owner: a credential that is refreshed every hour makes a new one. */
-  #storedFor = new Recent<string, Set<string>>(memoryLimits.ownersPerConversation);
+  #storedFor = new LruMap<string, Set<string>>(memoryLimits.ownersPerConversation);
   /** By model: their names may come from anywhere. */
-  readonly #usedAt = new Recent<string, number>(memoryLimits.branchesPerConversation);
+  readonly #usedAt = new LruMap<string, number>(memoryLimits.branchesPerConversation);
   #lastOrder = 0;
 
   /** What an event must have that is decided now. */
@@ -40,7 +40,7 @@ export class Conversation {
     this.#deletions = deletions;
     if (isChanged) {
       this.#stored.clear();
-      this.#storedFor = new Recent(memoryLimits.ownersPerConversation);
+      this.#storedFor = new LruMap(memoryLimits.ownersPerConversation);
     }
     return isChanged;
   }

@@ -16,8 +16,8 @@ interface Recorded {
 /** A provider has a cache for each model: what was decided for one is not for the others. */
 interface OfModel extends Recorded {
   readonly model: string;
-  /** What comes next on the lines that were known to have gone past it: they were sent without it. */
-  readonly past?: readonly string[];
+  /** The next prefixes of longer requests that were sent before without this event: it does not apply to those. */
+  readonly laterPrefixes?: readonly string[];
 }
 
 /** An epoch that was free, since the provider's cache had died. */
@@ -37,7 +37,7 @@ export interface SettingsEvent extends OfModel {
   /** Whether placeholders name the tool `recall`. */
   readonly recall: boolean;
   /** The size of system prompt and tools. */
-  readonly besideTokens: number;
+  readonly overheadTokens: number;
 }
 
 /** Prices as a policy needs them. */

@@ -11,8 +11,8 @@ export interface Found {
 }
 
 /**
- * The events that were recorded on prefixes of a request, in the order of their time. Those are left out past which its
- * line was known to have gone.
+ * The events that were recorded on prefixes of a request, oldest first. An event is left out if longer requests of this
+ * history had been sent before it was decided.
  */
 export function findEvents({ listed }: ReadRequest, conversation: Conversation): readonly Found[] {
   if (!conversation.hasAnyEvent) return [];
@@ -23,7 +23,8 @@ export function findEvents({ listed }: ReadRequest, conversation: Conversation):
     // A system message has no piece of its own: what stands before it is decided on again.
     for (const piece of prefixes.length > 0 ? prefixes : [prefix]) {
       pieces += 1;
-      for (const event of last) if ('past' in event && event.past.includes(piece)) found.delete(event);
+      for (const event of last)
+        if ('laterPrefixes' in event && event.laterPrefixes.includes(piece)) found.delete(event);
       last = conversation.eventsAt(piece);
       for (const event of last) found.set(event, { event, messages: index + 1, pieces });
     }

@@ -8,8 +8,8 @@ import { parseJson } from '../bytes/parse-json.ts';
 import type { Hashed } from '../conversation/prefix-hash.ts';
 import type { BlockPlace } from '../wire/cache-blocks.ts';
 import type { Wire } from '../wire/wire.ts';
-import type { Reason } from './decide.ts';
 import { noteBytes, type PlaceKey, placeKey } from './gateway-format.ts';
+import type { Reason } from './reasons.ts';
 
 /** A message, and where in its bytes stands what may be edited. Places count from the start of the message. */
 export interface ReadMessage {

@@ -5,9 +5,9 @@ import { type Prices, priceLists } from '../../plan/prices.ts';
 import type { GatewayEvent, SettingsEvent, SettledPrices } from '../conversation/events.ts';
 import type { Found } from '../conversation/find-events.ts';
 import type { MaskingPrices } from '../wire/request-prices.ts';
-import type { Facts } from './decide.ts';
+import type { Facts } from './decision.ts';
+import { type Period, policyWithPriceHistory } from './policy-with-price-history.ts';
 import type { ReadRequest } from './read-request.ts';
-import { type Period, settledPolicy } from './settled-policy.ts';
 
 /** What a conversation is planned with. */
 export interface Settings {
@@ -32,31 +32,29 @@ export interface Settings {
  * What decisions rest on beside the messages. Once something is masked it is recorded and holds, so that a tool that
  * comes later, another system prompt or another price changes no byte that was sent.
  */
-export function settle(request: ReadRequest, facts: Facts, given: Given): Settings {
+export function settingsOf(request: ReadRequest, facts: Facts, given: Given): Settings {
   const recorded = given.replayed.flatMap((found) =>
     found.event.kind === 'settings' ? [withLookup(found as FoundSettings)] : [],
   );
   const first = recorded[0]?.event;
-  const recall = first?.recall ?? request.beside.hasRecall;
-  const overheadTokens = first?.besideTokens ?? nearly(request.beside.tokens, request.branch?.overheadTokens);
+  const recall = first?.recall ?? request.overhead.hasRecall;
+  const overheadTokens = first?.overheadTokens ?? nearly(request.overhead.tokens, request.cached?.overheadTokens);
   const last = recorded.at(-1)?.event;
-  const { stamp } = given;
+  const { place } = given;
   // What was recorded on this very request, before it was sent again at another price, holds.
-  const isNew = !last || (last.prefix !== stamp.prefix && !isSame(last.prices, given.prices));
+  const isNew = !last || (last.prefix !== place.prefix && !isSame(last.prices, given.prices));
   const prices = isNew ? given.prices : (last.prices as MaskingPrices);
   const periods = periodsOf(request, recorded, isNew ? given.prices : undefined);
   const isOff = given.replayed.some(({ event }) => event.kind === 'hands-off');
   const keepSigned = facts.boundThinking === 'keep';
   return {
     key: isOff ? 'off' : JSON.stringify([...periods.map(toKey), recall, overheadTokens, keepSigned]),
-    policy: () => (isOff ? never() : settledPolicy(facts.policy ?? breakEvenAt, periods, overheadTokens)),
+    policy: () => (isOff ? never() : policyWithPriceHistory(facts.policy ?? breakEvenAt, periods, overheadTokens)),
     ...{ recall, overheadTokens, keepSigned, isOff, prices },
     wasMasked: first !== undefined,
     // A forced epoch masks whatever the policy says, so hands off must end its replay too: the original goes out.
     epochs: isOff ? [] : given.replayed.flatMap(({ event, messages }) => epochOf(event, messages)),
-    event: isNew
-      ? { kind: 'settings', ...stamp, prices: toSettled(prices), recall, besideTokens: overheadTokens }
-      : undefined,
+    event: isNew ? { kind: 'settings', ...place, prices: toSettled(prices), recall, overheadTokens } : undefined,
   };
 }
 
@@ -65,11 +63,11 @@ const breakEvenAt = (prices: Prices): Policy => breakEven({ prices });
 interface Given {
   readonly replayed: readonly Found[];
   readonly prices: MaskingPrices;
-  readonly stamp: Stamp;
+  readonly place: EventPlace;
 }
 
 /** What an event has that is decided on this request. */
-export type Stamp = Pick<SettingsEvent, 'prefix' | 'order' | 'model' | 'past'>;
+export type EventPlace = Pick<SettingsEvent, 'prefix' | 'order' | 'model' | 'laterPrefixes'>;
 
 interface FoundSettings extends Found {
   readonly event: SettingsEvent;

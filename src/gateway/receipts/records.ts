@@ -1,4 +1,4 @@
-import type { Outcome } from '../exchange/forward.ts';
+import type { Outcome } from '../exchange/client.ts';
 import type { Provider } from '../exchange/route.ts';
 import { Book, type BookReader, type Entry } from './book.ts';
 import { Counters, toPrometheus } from './metrics.ts';

@@ -29,7 +29,7 @@ export function markersOf(request: ReadRequest): Markers {
   return markers;
 }
 
-function findMarkers({ fields, beside, listed }: ReadRequest): Markers {
+function findMarkers({ fields, overhead, listed }: ReadRequest): Markers {
   const onMessages: Marker[] = [];
   for (let message = 0; message < listed.length; message++)
     for (const { index, markers } of listed[message]?.read.blocks ?? [])
@@ -37,7 +37,7 @@ function findMarkers({ fields, beside, listed }: ReadRequest): Markers {
   const root = fields.get('cache_control')?.value;
   const automatic = isRecord(root) ? { ttl: asString((root as Fields).ttl) } : undefined;
   const all = [
-    ...beside.markers.map((ttl) => ({ ttl })),
+    ...overhead.markers.map((ttl) => ({ ttl })),
     ...onMessages.map(({ place }) => place),
     ...(automatic ? [automatic] : []),
   ];

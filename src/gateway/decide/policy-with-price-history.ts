@@ -29,7 +29,7 @@ interface Epoch {
  * below the provider's least size, and with what was recorded. What it decides for an earlier request is what was decided
  * then, so that a change of prices takes back no mask.
  */
-export function settledPolicy(make: MakePolicy, periods: readonly Period[], overheadTokens = 0): Policy {
+export function policyWithPriceHistory(make: MakePolicy, periods: readonly Period[], overheadTokens = 0): Policy {
   const made = new Map<MaskingPrices, Policy>();
   const policyFor = (prices: MaskingPrices): Policy => {
     const known = made.get(prices);

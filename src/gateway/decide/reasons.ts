@@ -1,11 +1,38 @@
 import { type Fields, isRecord } from '../../formats/lens.ts';
 import { requestLimits } from '../../limits.ts';
 import type { GatewayLimits } from '../gateway-limits.ts';
-import type { Reason } from './decide.ts';
 import type { ReadRequest } from './read-request.ts';
 
-/** Why a request must pass through as it came; undefined if it need not. */
-export function leftAlone(request: ReadRequest): Reason | undefined {
+/** Why the store cannot be asked. */
+export type StoreTrouble = 'store-slow' | 'store-failed';
+
+/** Why nothing was edited, or less than was planned. */
+export type Reason =
+  | 'empty-body'
+  | 'too-large'
+  | 'content-encoding'
+  | 'byte-order-mark'
+  | 'charset'
+  | 'not-json'
+  | 'too-deep'
+  | 'too-many-values'
+  | 'too-slow'
+  | 'model-name'
+  | 'duplicate-keys'
+  | 'unknown-format'
+  | 'previous-response'
+  | 'conversation'
+  | 'thread'
+  | 'context-management'
+  | 'compaction'
+  | 'hands-off'
+  | 'bound-thinking'
+  | 'law'
+  | 'failed'
+  | StoreTrouble;
+
+/** The reason to pass a request through as it came; undefined if it can be planned. */
+export function reasonToPassThrough(request: ReadRequest): Reason | undefined {
   const { wire, fields, listed, conversation } = request;
   if (listed.length === 0 && typeof fields.get(wire.messages)?.value !== 'string') return 'unknown-format';
   if (isSet(request, 'previous_response_id')) return 'previous-response';

@@ -1,5 +1,5 @@
 /** A map that forgets what was not used for longest. */
-export class Recent<K, V> {
+export class LruMap<K, V> {
   readonly #entries = new Map<K, V>();
   readonly #most: number;
   #newest: K | undefined;
