@@ -21,7 +21,9 @@ const LEAST = { tokens: 60, chars: 24, messages: 60 };
 
 function clipResults<M>(ledger: Ledger<M>, budget: Budget, goal: number, { least, evenMasked }: ClipStage): void {
   const { measure } = budget;
-  const results = ledger.observations.filter((result) => (evenMasked || !result.masked) && ledger.isFree(result));
+  // A placeholder that came with the history stays as it is.
+  const isOpen = ({ masked, why }: Result): boolean => !masked || (evenMasked === true && why !== undefined);
+  const results = ledger.observations.filter((result) => isOpen(result) && ledger.isFree(result));
   const sizes = results.map((result) => (measure === 'tokens' ? result.tokens : result.text.length));
   const shown = measure === 'chars' ? ledger.showHandle('').length : 0;
   const cap = Math.max(least ?? LEAST[measure] + shown, commonCap(sizes, sizeOf(ledger, budget) - goal));
