@@ -81,7 +81,7 @@ describe('createFetchHandler', () => {
     expect(got?.body).not.toContain(long('0'));
     expect(got?.body).toContain(long('2'));
     await vi.waitFor(async () =>
-      expect(await records.book('default').totals()).toMatchObject({ requests: 1, masked: 2, tokensSent: 10 }),
+      expect(await records.receipts('default').totals()).toMatchObject({ requests: 1, masked: 2, tokensSent: 10 }),
     );
   });
 
@@ -118,8 +118,8 @@ describe('createFetchHandler', () => {
     refusals = 1;
     await (await post('/v1/chat/completions', chat(3))).text();
     await vi.waitFor(async () => {
-      const [{ id = '' } = {}] = await records.book('default').conversations(1);
-      const shown = JSON.stringify(await records.book('default').conversation(id));
+      const [{ id = '' } = {}] = await records.receipts('default').conversations(1);
+      const shown = JSON.stringify(await records.receipts('default').conversation(id));
       expect(shown).toContain('no to (redacted)');
     });
   });
@@ -150,7 +150,7 @@ describe('createFetchHandler', () => {
     expect(await (await handle(request)).text()).toContain('usage');
     expect(uploaded).toBe(20e6);
     await vi.waitFor(async () => {
-      const [conversation] = await records.book('default').conversations(1);
+      const [conversation] = await records.receipts('default').conversations(1);
       expect(conversation?.because).toContain('gateway.limits.body_bytes');
     });
   });
@@ -162,7 +162,7 @@ describe('createFetchHandler', () => {
     expect(await (await post('/v1/chat/completions', chat(3))).text()).toContain('usage');
     expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(25e6);
     refusalBytes = 0;
-    await vi.waitFor(async () => expect((await records.book('default').totals()).refused).toBe(1));
+    await vi.waitFor(async () => expect((await records.receipts('default').totals()).refused).toBe(1));
   });
 
   it('answers though the log throws, and goes on', async () => {

@@ -1,6 +1,7 @@
+import { isUtf8 } from 'node:buffer';
 import { requestLimits } from '../../limits.ts';
 
-/** What `JsonScan.scan` answers in the place of an end. */
+/** The codes that `JsonScan.scan` returns in place of an end. */
 export const NOT_JSON = -1;
 export const TOO_DEEP = -2;
 export const TOO_MANY = -3;
@@ -15,7 +16,7 @@ export interface ScanBudget {
 /** The clock is read once in so many values. */
 const VALUES_PER_CLOCK = 8192;
 
-/** Nothing that is edited or counted stands deeper inside a message: what is below is checked, and its places are not kept. */
+/** No edit goes deeper into a message: deeper values are checked, and their places are not kept. */
 const KEPT_DEPTH = 10;
 
 const QUOTE = 0x22;
@@ -28,9 +29,9 @@ const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 
 /**
- * Reads one JSON value in a single pass over its bytes, without recursion: checks how it is put together, all but what
- * its strings hold, and keeps where each value in it begins and ends. Values are numbered in the order in which they stand: what an object
- * or a list holds follows it directly, a key before its value.
+ * Reads one JSON value in a single pass over its bytes, without recursion. It checks the structure, except for the contents
+ * of strings, and keeps where each value begins and ends. Values are numbered in their order: the values in an object or a
+ * list follow it directly, a key before its value.
  */
 export class JsonScan {
   bytes: Buffer = Buffer.alloc(0);
@@ -46,14 +47,22 @@ export class JsonScan {
   /** The values that are open, outermost first; -1 for those whose places are not kept. */
   readonly #open = new Int32Array(requestLimits.jsonDepth);
   readonly #isObject = new Uint8Array(requestLimits.jsonDepth);
-  /** Of the lists and objects that were looked into: most are more than once. */
+  /** Of the lists and objects that were read: most are read more than once. */
   readonly #elements = new Map<number, readonly number[]>();
   readonly #members = new Map<number, readonly Member[]>();
+  /** The next place of each text that was looked for in this body. */
+  readonly #found = new Map<string, number>();
+  /** From here to its end the body is valid UTF-8. */
+  #validFrom = Number.POSITIVE_INFINITY;
+  #isChecked = false;
 
   /** Starts a request. All its scans share this budget. */
   begin({ jsonValues, scanMs }: ScanBudget): void {
     this.#left = jsonValues;
     this.#deadline = performance.now() + scanMs;
+    this.#found.clear();
+    this.#validFrom = Number.POSITIVE_INFINITY;
+    this.#isChecked = false;
   }
 
   /** How many more values may be read. */
@@ -65,8 +74,9 @@ export class JsonScan {
   scan(bytes: Buffer, at: number, outerDepth = 0): number {
     this.bytes = bytes;
     this.count = 0;
-    this.#elements.clear();
-    this.#members.clear();
+    // To clear an empty map costs a new one.
+    if (this.#elements.size > 0) this.#elements.clear();
+    if (this.#members.size > 0) this.#members.clear();
     // Between two values of a request, all that was read before is parsed and hashed: that takes most of the time.
     if (performance.now() > this.#deadline) return TOO_SLOW;
     const [open, isObject] = [this.#open, this.#isObject];
@@ -132,7 +142,7 @@ export class JsonScan {
     return this.bytes[this.start(value)] === OPEN_LIST;
   }
 
-  /** What a list holds. */
+  /** The values in a list. */
   elements(list: number): readonly number[] {
     const elements = this.#elements.get(list) ?? this.#readElements(list);
     this.#elements.set(list, elements);
@@ -167,6 +177,29 @@ export class JsonScan {
   #name(key: number): string {
     const text = this.text(key);
     return text.includes('\\') ? JSON.parse(text) : text.slice(1, -1);
+  }
+
+  /** Whether the bytes of the whole value hold a text. A body is read from front to back, so each text is found once. */
+  includes(text: string): boolean {
+    const [start, end] = [this.start(0), this.end(0)];
+    let next = this.#found.get(text) ?? -1;
+    if (next < start) {
+      const found = this.bytes.indexOf(text, start);
+      next = found < 0 ? Number.POSITIVE_INFINITY : found;
+      this.#found.set(text, next);
+    }
+    return next < end;
+  }
+
+  /** Whether a value is valid UTF-8. The rest of the body is checked once. */
+  isUtf8(value: number): boolean {
+    const start = this.start(value);
+    if (start >= this.#validFrom) return true;
+    if (!this.#isChecked) {
+      this.#isChecked = true;
+      if (isUtf8(this.bytes.subarray(start))) this.#validFrom = start;
+    }
+    return start >= this.#validFrom || isUtf8(this.bytes.subarray(start, this.end(value)));
   }
 
   /** A value as it is written. */
@@ -223,12 +256,11 @@ export function skipSpace(bytes: Uint8Array, at: number): number {
   }
 }
 
-/** So many bytes of a string are looked at one by one before the native search takes over, which is slow to start. */
+/** The native search for the end of a string is slow to start: the first bytes are looked at one by one. */
 const NEAR = 48;
 
 /**
- * The end of the string whose quote stands at `at`, or NOT_JSON. Only its end is looked for: what it may not hold is
- * left to `JSON.parse`, which reads it anyway.
+ * The end of the string whose quote is at `at`, or NOT_JSON. Its contents are not checked: `JSON.parse` does that.
  */
 export function stringEnd(bytes: Uint8Array, at: number): number {
   let i = at + 1;
@@ -246,7 +278,7 @@ export function stringEnd(bytes: Uint8Array, at: number): number {
   }
 }
 
-/** Whether an odd number of backslashes stands before a quote; none before `from` belongs to them. */
+/** Whether an odd number of backslashes comes before a quote; those before `from` do not count. */
 function isEscaped(bytes: Uint8Array, quote: number, from: number): boolean {
   let first = quote;
   while (first > from && bytes[first - 1] === BACKSLASH) first -= 1;

@@ -25,7 +25,7 @@ export interface CachedHistory {
   readonly listed: readonly Listed[];
   readonly model: string | undefined;
   /** The planner that decided about it, with all its messages appended. */
-  readonly planner: Planner<object>;
+  readonly planner: Planner<ReadMessage>;
   /** The key of the settings it was planned with. */
   readonly settings: string;
   readonly overheadTokens: number;
@@ -35,8 +35,8 @@ export interface CachedHistory {
   readonly epochs: EpochRecord[];
   /** The last request that was answered. */
   sent: SentRequest;
-  /** The edits that were found to keep the laws. */
-  readonly lawful: Set<ReplaceEdit>;
+  /** The edits of its plan, checked and written. */
+  readonly checked: Map<ReplaceEdit, CheckedEdit>;
   /** Its size in memory, roughly, in bytes. */
   readonly size: number;
 }
@@ -49,4 +49,10 @@ export interface SentRequest {
   readonly messages: number;
   /** Its size without any mask, and as it was sent. */
   readonly tokens: { readonly before: number; readonly after: number };
+}
+
+/** An edit that keeps the laws. Its bytes are used again for as long as the message is the same to the byte. */
+export interface CheckedEdit {
+  readonly read: ReadMessage;
+  readonly bytes: Uint8Array;
 }

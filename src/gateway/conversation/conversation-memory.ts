@@ -12,7 +12,7 @@ export interface MemoryOptions {
   readonly maxBytes?: number;
 }
 
-/** What the gateway remembers of conversations, the least recently used forgotten first. One for each tenant and upstream. */
+/** The conversations that a gateway remembers. The least recently used are forgotten first. One for each tenant and upstream. */
 export class ConversationMemory {
   /** @internal */
   readonly overhead: OverheadCache;
@@ -41,7 +41,7 @@ export class ConversationMemory {
     known.learn(events);
   }
 
-  /** What is known of a conversation; nothing at first. @internal */
+  /** A conversation; an empty one at first. @internal */
   conversation(id: string): Conversation {
     const known = this.#conversations.get(id) ?? new Conversation();
     this.#conversations.delete(id);

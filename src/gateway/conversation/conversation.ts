@@ -4,7 +4,7 @@ import type { CachedHistory } from './cached-history.ts';
 import type { GatewayEvent } from './events.ts';
 import { LruMap } from './lru-map.ts';
 
-/** All that begins with the same message. */
+/** All requests that begin with the same message. */
 export class Conversation {
   readonly histories: CachedHistory[] = [];
   hasEvents = false;
@@ -15,7 +15,7 @@ export class Conversation {
   /** Whether a provider has answered any request of it. */
   isUsed = false;
   readonly #events = new Map<string, GatewayEvent[]>();
-  /** What was decided and is not known to be recorded yet. */
+  /** Decided events that may not be recorded yet. */
   readonly #pending = new Set<GatewayEvent>();
   /** Keys of texts that the store is known to have, whoever stored them. */
   readonly #stored = new Set<string>();
@@ -25,7 +25,7 @@ export class Conversation {
   readonly #usedAt = new LruMap<string, number>(memoryLimits.branchesPerConversation);
   #lastOrder = 0;
 
-  /** What an event must have that is decided now. */
+  /** The order of an event that is decided now. */
   get nextOrder(): number {
     return this.#lastOrder + 1;
   }
@@ -72,7 +72,7 @@ export class Conversation {
       this.#lastOrder = Math.max(this.#lastOrder, event.order);
       const known = this.eventsAt(event.prefix).find((other) => isSameCase(other, event));
       const order = known ? compare(event, known) : -1;
-      // What we decided, and stays right, is still to be recorded.
+      // An event of ours that stays in force must still be recorded.
       if (known && order <= 0) this.#pending.delete(known);
       if (order >= 0) continue;
       const others = this.eventsAt(event.prefix).filter((other) => other !== known);

@@ -86,7 +86,7 @@ function toDecision(planned: PlannedRequest, trouble: StoreTrouble | undefined):
     body: written.body,
     headers: written.headers,
     conversation: request.conversation,
-    title: request.listed.find(({ read }) => read.title !== '')?.read.title ?? '',
+    title: request.title,
     ...{ hidden, events, basis },
     fresh: isCountTokens ? [] : hidden.filter((one) => !conversation.isStoredFor(facts.owner, storedKey(one))),
     explanation: explain(basis),

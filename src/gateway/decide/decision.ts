@@ -48,7 +48,7 @@ export interface Outgoing {
 }
 
 /**
- * What to send for a request, and what to store before it is sent. After the store has `fresh` and `events`, call
+ * The body and headers to send for a request, and the texts to store before. After the store has `fresh` and `events`, call
  * `afterStored`; after the answer, `afterAnswer`, or `afterRefusal` where the original had to be sent instead.
  */
 export interface Decision extends Outgoing {

@@ -34,7 +34,7 @@ export function findConversation(request: ReadRequest, memory: ConversationMemor
   const { conversation: id, model = '', laterPrefixes, cached } = request;
   const isCountTokens = isCountTokensPath(request.wire, request.path);
   const conversation = isCountTokens ? memory.peek(id) : memory.conversation(id);
-  const found = findEvents(request, conversation);
+  const found = findEvents(request.listed, conversation);
   const replayed = replayedEvents(found, model);
   const prefix = request.listed.at(-1)?.prefix ?? '';
   const place = {

@@ -3,7 +3,7 @@ import { memoryLimits } from '../../limits.ts';
 import { countTokens } from '../../tokens/count-tokens.ts';
 import { parseJson } from '../bytes/parse-json.ts';
 
-/** What is to be known of a field beside the messages: system prompt or tools. */
+/** The overhead of a request: its system prompt or its tools. */
 export interface Overhead {
   readonly tokens: number;
   /** The lifetimes of the cache markers in it; undefined for the usual one. */
@@ -51,7 +51,7 @@ interface Entry {
   readonly overhead: Overhead;
 }
 
-/** System prompt and tools are the same on nearly every request: what was read of them is remembered. */
+/** Caches system prompts and tools, which are the same on nearly every request. */
 export class OverheadCache {
   /** The one used last first. */
   #entries: Entry[] = [];
@@ -62,7 +62,7 @@ export class OverheadCache {
     this.#maxBytes = maxBytes;
   }
 
-  /** What is known of the value that begins here. Lists, objects and texts end where they end, whatever follows. */
+  /** The known value that begins here. Lists, objects and texts end where they end, whatever follows. */
   find(body: Buffer, start: number): KnownOverhead | undefined {
     for (const entry of this.#entries) {
       const { bytes, overhead } = entry;

@@ -6,8 +6,11 @@ import type { Report } from '../../plan/report.ts';
 import { handleOf } from '../../store/handle.ts';
 import type { CachedHistory, Listed, SentRequest } from '../conversation/cached-history.ts';
 import type { GatewayEvent } from '../conversation/events.ts';
+import { checkEdits } from './edit-bytes.ts';
 import type { KnownRequest } from './find-conversation.ts';
 import { changedSince } from './masks.ts';
+import { createReadFormat, ReadViewer } from './read-format.ts';
+import type { ReadMessage } from './read-message.ts';
 import type { ReadRequest } from './read-request.ts';
 import { forcedEpoch, type Settings } from './settings.ts';
 
@@ -65,14 +68,14 @@ export function planRequest(known: KnownRequest): PlannedRequest {
     hidden: edits.length > 0 ? planner.hidden.slice() : [],
     unchangedTokens: unchangedTokens(progress, edits),
     history: toHistory(request, settings, progress),
-    broken: edits.length < all.length ? LEAVES_OUT : brokenLaw(progress, edits),
+    broken: edits.length < all.length ? LEAVES_OUT : checkEdits(request, progress, edits),
   };
 }
 
 const LEAVES_OUT = 'the policy leaves messages out, which a gateway does not';
 
 /** A planner with all messages appended, and the request that was sent before this one. */
-interface Progress extends Pick<CachedHistory, 'planner' | 'epochs' | 'lawful'> {
+interface Progress extends Pick<CachedHistory, 'planner' | 'epochs' | 'checked'> {
   readonly sent: SentRequest;
 }
 
@@ -81,7 +84,7 @@ function extend({ request, settings, isExtendable }: KnownRequest, isCold: boole
   const { cached, listed } = request;
   if (!isExtendable || !cached?.isExtendable || cached.settings !== settings.key) return undefined;
   if (!takeEpochs(cached, settings.epochs)) return undefined;
-  const fresh = listed.slice(cached.listed.length).map(({ read }) => read.message);
+  const fresh = listed.slice(cached.listed.length).map(({ read }) => read);
   // A decision stays as it is, unless the cache has died since.
   if (isCold && fresh.length === 0) return undefined;
   cached.planner.take(fresh, { isCold });
@@ -106,17 +109,19 @@ interface Start {
 /** Plans all messages from the start: a new conversation, a fork, or one whose settings changed. */
 function planAll(request: ReadRequest, settings: Settings, { epochs, isCold }: Start): Progress {
   const planner = createPlanner(request, settings, epochs);
-  const all = request.listed.map(({ read }) => read.message);
+  const all = request.listed.map(({ read }) => read);
   const messages = lastReply(request.listed);
   if (messages > 0) planner.take(all.slice(0, messages));
   const sent = { texts: textsOf(settings.wasMasked ? planner : undefined), messages, tokens: planner.report().tokens };
   planner.take(all.slice(messages), { isCold });
   const known = request.cached?.sent;
-  return { planner, epochs, lawful: new Set(), sent: known && known.messages >= messages ? known : sent };
+  return { planner, epochs, checked: new Map(), sent: known && known.messages >= messages ? known : sent };
 }
 
-function createPlanner(request: ReadRequest, settings: Settings, epochs: EpochRecord[]): Planner<object> {
-  return new Planner(request.wire.format, {
+function createPlanner(request: ReadRequest, settings: Settings, epochs: EpochRecord[]): Planner<ReadMessage> {
+  const { viewed } = request;
+  return new Planner(createReadFormat(request.wire.format), {
+    viewed: viewed && { ...viewed, viewer: new ReadViewer(viewed.viewer) },
     policy: settings.policy(),
     epochs,
     handleOf,
@@ -127,7 +132,7 @@ function createPlanner(request: ReadRequest, settings: Settings, epochs: EpochRe
   });
 }
 
-function textsOf(planner: Planner<object> | undefined): ReadonlyMap<number, string> {
+function textsOf(planner: Planner<ReadMessage> | undefined): ReadonlyMap<number, string> {
   const edits = planner?.ledger.edits().filter(isReplace) ?? [];
   return new Map(edits.map(({ segment, text }) => [segment, text]));
 }
@@ -156,7 +161,7 @@ function isCacheCold({ request, facts, conversation, settings }: KnownRequest): 
   return isNew && conversation.isUsed && lastReply(listed) <= knownMessages;
 }
 
-function isOverLimit({ settings, facts, tokenRatio }: KnownRequest, planner: Planner<object>): boolean {
+function isOverLimit({ settings, facts, tokenRatio }: KnownRequest, planner: Planner<ReadMessage>): boolean {
   const { maxTokens = Number.POSITIVE_INFINITY } = facts;
   return !settings.isOff && planner.tokens > maxTokens / tokenRatio && planner.forceable().length > 0;
 }
@@ -168,23 +173,14 @@ function unchangedTokens({ planner, sent }: Progress, edits: readonly ReplaceEdi
   return message === undefined || message >= sent.messages ? undefined : ledger.tokens - ledger.tokensFrom(message);
 }
 
-/** A replacement keeps the laws or breaks them by itself: each is checked once. */
-function brokenLaw({ planner, lawful }: Progress, edits: readonly ReplaceEdit[]): string | undefined {
-  if (edits.every((edit) => lawful.has(edit))) return undefined;
-  const { plan, messages } = planner.result();
-  const [violation] = planner.check(planner.ledger.messages, messages, plan);
-  if (!violation) for (const edit of edits) lawful.add(edit);
-  return violation?.text;
-}
-
 function toHistory(request: ReadRequest, { key, overheadTokens }: Settings, progress: Progress): CachedHistory {
   const { body, listed, model } = request;
-  const { planner, epochs, lawful, sent } = progress;
+  const { planner, epochs, checked, sent } = progress;
   // The bytes, their parsed form, and the planner's notes on each message and piece. A value may be as short as `0,`.
   const parts = listed.reduce((sum, { prefixes, values }) => sum + 600 * prefixes.length + 100 * values, 0);
   const size = 3 * body.length + 2500 * listed.length + parts;
   return {
     ...{ body, listed, model, planner, settings: key, overheadTokens, isExtendable: true },
-    ...{ epochs, lawful, sent, size },
+    ...{ epochs, checked, sent, size },
   };
 }

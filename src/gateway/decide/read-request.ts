@@ -1,4 +1,6 @@
 import { requestLimits } from '../../limits.ts';
+import type { Viewer } from '../../message.ts';
+import type { ViewedMessage } from '../../plan/ledger/history.ts';
 import {
   JsonScan,
   NOT_JSON,
@@ -14,6 +16,7 @@ import { parseJson } from '../bytes/parse-json.ts';
 import type { CachedHistory, Listed } from '../conversation/cached-history.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import { firstPrefix, nextPrefixes } from '../conversation/prefix-hash.ts';
+import { findMarkers, type Markers } from '../wire/cache-marker.ts';
 import { type Api, wires } from '../wire/index.ts';
 import { modelOf, type Wire } from '../wire/wire.ts';
 import type { GatewayRequest } from './decision.ts';
@@ -39,6 +42,11 @@ export interface ReadRequest {
   readonly fields: ReadonlyMap<string, Field>;
   readonly overhead: Overhead;
   readonly listed: readonly Listed[];
+  readonly markers: Markers;
+  /** The view of all messages. Undefined where some of them were known before. */
+  readonly viewed: { readonly viewer: Viewer<object>; readonly messages: readonly ViewedMessage[] } | undefined;
+  /** The first line of the task; may be empty. */
+  readonly title: string;
   /** The prefix of its first message that is no system prompt; empty where it has none. */
   readonly conversation: string;
   /** The longest cached history that this request begins with, sent to the same model. */
@@ -86,8 +94,12 @@ class Reader {
   readonly #wire: Wire;
   readonly #fields = new Map<string, Field>();
   readonly #listed: Listed[] = [];
+  /** Views all messages, as long as none of them is known from an earlier request. */
+  readonly #viewer: Viewer<object>;
+  #viewed: ViewedMessage[] | undefined = [];
   #overhead = NO_OVERHEAD;
   #conversation = '';
+  #title = '';
   /** Those that this request begins with, and those that begin with it. */
   #histories: readonly CachedHistory[] = [];
 
@@ -96,6 +108,7 @@ class Reader {
     this.#body = body;
     this.#memory = memory;
     this.#wire = wires[request.api];
+    this.#viewer = this.#wire.format.viewer();
   }
 
   read(): ReadRequest | Reason {
@@ -113,8 +126,11 @@ class Reader {
       body: this.#body,
       fields: this.#fields,
       overhead: this.#overhead,
+      markers: findMarkers({ fields: this.#fields, overhead: this.#overhead, listed: this.#listed }),
+      viewed: this.#viewed && { viewer: this.#viewer, messages: this.#viewed },
       listed: this.#listed,
       conversation: this.#conversation,
+      title: this.#title,
       cached: longest(histories.filter((history) => history.model === model)),
       knownMessages: longest(histories)?.listed.length ?? 0,
       laterPrefixes: [...new Set(longer.flatMap((history) => prefixBehind(history, messages)))],
@@ -178,9 +194,14 @@ class Reader {
     if (body[at] === CLOSE_LIST) return at + 1;
     for (;;) {
       const index = this.#listed.length;
-      const listed = knownFrom(body, at, index, candidates ?? []) ?? this.#readOne(at, prefix);
+      const known = knownFrom(body, at, index, candidates ?? []);
+      if (known) this.#viewed = undefined;
+      const listed = known ?? this.#readOne(at, prefix);
       if (typeof listed === 'string') return listed;
-      for (const one of listed) this.#listed.push(one);
+      for (const one of listed) {
+        this.#listed.push(one);
+        this.#title ||= one.read.title;
+      }
       const last = listed[listed.length - 1] as Listed;
       ({ prefix } = last);
       if (!candidates && prefix !== seed) {
@@ -202,8 +223,10 @@ class Reader {
     const end = scan.scan(this.#body, at, 2);
     if (end < 0) return problemOf(end);
     const values = left - scan.left;
-    const reading = readMessage(this.#wire, scan, this.#body);
+    const viewer = this.#viewed ? this.#viewer : this.#wire.format.viewer();
+    const reading = readMessage(this.#wire, scan, { viewer, needsTitle: this.#title === '' });
     if (typeof reading === 'string') return reading;
+    this.#viewed?.push({ segments: reading.segments, turn: viewer.turn });
     const prefixes = nextPrefixes(prefix, reading.hashed);
     return [{ start: at, end, prefix: prefixes.at(-1) ?? prefix, prefixes, read: reading.read, values }];
   }

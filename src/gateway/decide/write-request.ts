@@ -1,15 +1,13 @@
-import type { Fields } from '../../formats/lens.ts';
-import type { Format, ReplaceEdit, Segment } from '../../message.ts';
+import type { ReplaceEdit, Segment } from '../../message.ts';
 import type { Hidden } from '../../plan/ledger/hidden.ts';
-import { type ByteEdit, splice } from '../bytes/splice.ts';
+import { splice } from '../bytes/splice.ts';
 import type { OptIn } from '../wire/bound-thinking.ts';
 import { type PlacedMarker, placeMarker } from '../wire/cache-marker.ts';
 import type { Outgoing } from './decision.ts';
-import { placeKey } from './gateway-format.ts';
+import { byteEdits } from './edit-bytes.ts';
 import { changedSince } from './masks.ts';
 import { mustOptIn } from './opt-in.ts';
 import type { PlannedRequest } from './plan.ts';
-import type { ReadMessage, ResultPlace } from './read-message.ts';
 import type { StoreTrouble } from './reasons.ts';
 
 /** A request as it goes out. */
@@ -34,7 +32,7 @@ export function writeRequest(planned: PlannedRequest, trouble: StoreTrouble | un
   const edits = mustAsk && !optIn ? wanted.filter(({ segment }) => history.sent.texts.has(segment)) : wanted;
   const changed = changedSince(history.sent.texts, edits);
   const marker = markerBefore(planned, changed[0]);
-  const changes = [...edits.flatMap((edit) => byteEdits(planned, edit)), ...(marker?.edits ?? [])];
+  const changes = [...edits.flatMap((edit) => byteEdits(request, history, edit)), ...(marker?.edits ?? [])];
   changes.push(...(optIn?.edits ?? []));
   const isBound = edits.length < wanted.length;
   return {
@@ -65,50 +63,4 @@ function markerBefore(planned: PlannedRequest, changed: ReplaceEdit | undefined)
   const first = changed && (segments[changed.segment] as Segment);
   if (!first || first.message >= history.sent.messages) return undefined;
   return placeMarker(request, { message: first.message, block: first.path[1] as number });
-}
-
-/** The bytes that an edit changes. */
-function byteEdits({ request, segments }: PlannedRequest, { segment: index, text }: ReplaceEdit): ByteEdit[] {
-  const segment = segments[index] as Segment;
-  const listed = request.listed[segment.message];
-  const place = listed?.read.results.get(placeKey(segment.path));
-  if (!listed || !place) throw new Error(`no place for the result in message ${segment.message}`);
-  const { start } = listed;
-  const bytes = written(request.wire.format, listed.read, { segment, place, text });
-  const edit = { start: start + place.start, end: start + place.end, bytes };
-  if (!place.attachments) return [edit];
-  return [edit, { start: start + place.attachments.start, end: start + place.attachments.end, bytes: NOTHING }];
-}
-
-const NOTHING = new Uint8Array();
-
-interface Replacement {
-  readonly segment: Segment;
-  readonly place: ResultPlace;
-  readonly text: string;
-}
-interface Replacement {
-  readonly segment: Segment;
-  readonly place: ResultPlace;
-  readonly text: string;
-}
-
-/** A result that is masked goes out the same on every later request: its bytes are made once. */
-const known = new WeakMap<ResultPlace, { readonly text: string; readonly bytes: Uint8Array }>();
-
-function written(format: Format<object>, read: ReadMessage, replacement: Replacement): Uint8Array {
-  const { place, text } = replacement;
-  const before = known.get(place);
-  if (before?.text === text) return before.bytes;
-  const bytes = Buffer.from(write(format, read, replacement));
-  known.set(place, { text, bytes });
-  return bytes;
-}
-
-function write(format: Format<object>, { message }: ReadMessage, { segment, place, text }: Replacement): string {
-  let value: unknown = format.edit(message, segment, text);
-  for (const key of segment.path) value = (value as Fields)[key];
-  if (place.member !== undefined) return JSON.stringify((value as Fields)[place.member]);
-  const json = JSON.stringify(value);
-  return place.markers === '' ? json : `${json.slice(0, -2)}${place.markers}}]`;
 }

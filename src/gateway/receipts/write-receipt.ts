@@ -4,10 +4,10 @@ import { clipText, ownCopy } from '../../text.ts';
 import { newMasks } from '../decide/decide.ts';
 import type { Decision, Explanation } from '../decide/decision.ts';
 import type { Usage } from '../exchange/usage-reader.ts';
-import type { Entry } from './book.ts';
 import type { Receipt, Tokens } from './receipt.ts';
+import type { Entry } from './receipt-log.ts';
 
-/** What came of a request. */
+/** The answer to a request. */
 export interface Sent {
   /** 0 where there was no answer. */
   readonly status: number;
@@ -16,14 +16,14 @@ export interface Sent {
   readonly refused: { readonly status: number; readonly text: string } | undefined;
 }
 
-/** When it came, and how long it took. */
+/** The start and the duration of a request. */
 export interface Times {
   readonly startedAt: number;
   readonly overheadMs: number;
   readonly totalMs: number;
 }
 
-/** What is known of a request when it is over. */
+/** Everything that a receipt is written from. */
 export interface Settled {
   readonly id: string;
   /** With its owner in it; empty where the request was not read. */
@@ -41,7 +41,7 @@ export interface Settled {
 export interface Counted {
   readonly sent: number;
   readonly without: number;
-  /** What was expected of it without the masks. */
+  /** The estimate of its size without the masks. */
   readonly expected: number;
   readonly epoch: number;
   readonly masked: number;
@@ -49,7 +49,7 @@ export interface Counted {
   readonly reads?: boolean | undefined;
 }
 
-/** What the next request of a conversation is reckoned from; undefined where the provider did not count. */
+/** The figures for the next receipt of the conversation; undefined where the provider did not count. */
 export function countedOf({ receipt }: Entry, { decision: { explanation }, previous }: Before): Counted | undefined {
   if (receipt.estimated) return undefined;
   const { sent, without, epoch, masked } = receipt;
@@ -127,7 +127,7 @@ function tokensOf({ decision: { explanation }, sent: { usage }, previous }: Sett
 }
 
 /**
- * What the provider would have counted without the masks: all that it counted before, and what is new. Between epochs
+ * The provider's count without the masks: everything that it counted before, and the new messages. Between epochs
  * that is known to the token, since masks stay as they are; in an epoch, what is new is estimated.
  */
 function withoutMasks(explanation: Explanation, sent: Tokens, previous: Counted | undefined): Tokens {

@@ -10,7 +10,19 @@ import { ReadCoverage, type ReadToolUse } from './read-coverage.ts';
 import { type Call, Result, Turn } from './rows.ts';
 import { isArguments, Totals } from './totals.ts';
 
-export interface HistoryOptions {
+/** The first messages of a history, viewed before they are appended. The same viewer views the messages that follow. */
+export interface Viewed<M> {
+  readonly viewer: Viewer<M>;
+  readonly messages: readonly ViewedMessage[];
+}
+
+export interface ViewedMessage {
+  readonly segments: readonly Segment[];
+  /** The viewer's turn after this message. */
+  readonly turn: number;
+}
+
+export interface HistoryOptions<M> {
   readonly style?: PlaceholderStyle | undefined;
   readonly counter?: Counter | undefined;
   /** Edit nothing before the last block that is signed over everything before it. */
@@ -21,6 +33,8 @@ export interface HistoryOptions {
   readonly toolUse?: ReadToolUse | undefined;
   /** Results are cut to this size when they arrive. */
   readonly maxResultTokens?: number | undefined;
+  /** The view of the first messages, where the caller has made it already. */
+  readonly viewed?: Viewed<M> | undefined;
 }
 
 /**
@@ -59,11 +73,14 @@ export class History<M> {
   readonly totals: Totals;
   /** Only where the policy asks for the kinds of tools. */
   readonly coverage: ReadCoverage | undefined;
+  /** How many replies came, those that are left out included. */
+  replies = 0;
   readonly #viewer: Viewer<M>;
+  readonly #viewed: Viewed<M> | undefined;
   /** The first segment of each message. */
   readonly #starts: number[] = [];
 
-  constructor(format: Format<M>, options: HistoryOptions) {
+  constructor(format: Format<M>, options: HistoryOptions<M>) {
     const { counter = countTokens, overheadTokens = 0, style = houseStyle, toolUse, maxResultTokens } = options;
     this.format = format;
     this.counter = counter;
@@ -73,15 +90,12 @@ export class History<M> {
     this.headNotes = new HeadNotes(this);
     this.totals = new Totals(this);
     this.coverage = toolUse && new ReadCoverage(toolUse, maxResultTokens);
-    this.#viewer = format.viewer();
+    this.#viewed = options.viewed;
+    this.#viewer = options.viewed?.viewer ?? format.viewer();
   }
 
   get turns(): number {
     return this.rows.length - 1;
-  }
-  /** How many replies came, those that are left out included. */
-  get replies(): number {
-    return this.#viewer.turn;
   }
   get lastRow(): Turn {
     return this.rows[this.rows.length - 1] as Turn;
@@ -89,10 +103,7 @@ export class History<M> {
 
   /** Takes in the next message. `beforeTaking` is told whether it begins a reply, before anything changes. */
   append(message: M, beforeTaking?: (beginsReply: boolean) => void): void {
-    const { turn } = this.#viewer;
-    this.#starts.push(this.segments.length);
-    this.#viewer.add(message, this.segments);
-    const beginsReply = this.#viewer.turn > turn;
+    const beginsReply = this.#read(message);
     beforeTaking?.(beginsReply);
     const index = this.messages.push(message) - 1;
     const row = beginsReply ? this.#beginTurn(index) : this.lastRow;
@@ -100,6 +111,17 @@ export class History<M> {
     this.totals.addMessage(index, row);
     for (let i = this.startOf(index); i < this.segments.length; i++) this.#takeSegment(i, row);
     if (row.number === 0) this.headNotes.take(index);
+  }
+
+  /** Adds the segments of the next message. Answers whether it begins a reply. */
+  #read(message: M): boolean {
+    const before = this.replies;
+    const viewed = this.#viewed?.messages[this.#starts.length];
+    this.#starts.push(this.segments.length);
+    if (viewed) for (const segment of viewed.segments) this.segments.push(segment);
+    else this.#viewer.add(message, this.segments);
+    this.replies = viewed?.turn ?? this.#viewer.turn;
+    return this.replies > before;
   }
 
   #beginTurn(message: number): Turn {

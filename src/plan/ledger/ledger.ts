@@ -12,7 +12,7 @@ import { type Counts, RequestChanges, type Shape } from './request-changes.ts';
 import type { Draft, Result, ResultState, Turn, Why } from './rows.ts';
 import { shortenWords, type Whole } from './shorten-words.ts';
 
-export interface LedgerOptions extends HistoryOptions, HandleOptions {}
+export interface LedgerOptions<M> extends HistoryOptions<M>, HandleOptions {}
 
 /**
  * The history as it is sent, and every decision about it. It knows sizes and laws, not policies. All sizes are those of
@@ -42,14 +42,14 @@ export class Ledger<M> extends History<M> implements RequestView {
   /** Turns or notes were changed since then. */
   #isReshaped = false;
 
-  constructor(format: Format<M>, options: LedgerOptions = {}) {
+  constructor(format: Format<M>, options: LedgerOptions<M> = {}) {
     super(format, options);
     this.#handles = options;
     this.#drafts = new Drafts(this, options);
   }
 
   /** A ledger of all of these messages. */
-  static of<M>(messages: readonly M[], format: Format<M>, options?: LedgerOptions): Ledger<M> {
+  static of<M>(messages: readonly M[], format: Format<M>, options?: LedgerOptions<M>): Ledger<M> {
     const ledger = new Ledger<M>(format, options);
     for (const message of messages) ledger.append(message);
     return ledger;
