@@ -114,6 +114,17 @@ describe('HistoryReducer.reduce', () => {
     expect(reduce(messages, { maxInputChars: 315, preserveRecentRawTurns: 0 }).withinBudget).toBe(true);
   });
 
+  it('leaves a placeholder that came with the history whole, however small the budget', () => {
+    const placeholder = '[Observation omitted for brevity]';
+    const messages: ChatMessage[] = [
+      { role: 'user', content: 'Fix the failing test.' },
+      { role: 'assistant', content: 'x'.repeat(240), toolCalls: [{ id: 'c', name: 'read_file', arguments: '{}' }] },
+      { role: 'tool', content: placeholder, toolCallId: 'c' },
+    ];
+    const { messages: reduced, withinBudget } = reduce(messages, { maxInputChars: 60 });
+    expect([reduced.at(-1)?.content, withinBudget]).toEqual([placeholder, false]);
+  });
+
   it('masks more, and the same bytes, when masking alone still suffices for a longer history', () => {
     check((messages, given) => {
       const shorter = reduce(messages, given);

@@ -16,7 +16,7 @@ import { RequestBudget } from './request-budget.ts';
 import { errorText } from './result-text.ts';
 import type { AgentOptions, AgentResult, AgentStatus } from './run-agent.ts';
 import type { ToolCall, ToolResult } from './tool-call.ts';
-import { failed, type PreparedCall, prepareCall, runCall, type Toolbox } from './tools.ts';
+import { failed, type PreparedCall, prepareCall, runCall, type Toolbox, unlessAborted } from './tools.ts';
 import { addUsage, type Usage } from './usage.ts';
 
 type RunOptions<M> = Omit<AgentOptions<M>, 'context' | 'tools'> & {
@@ -271,21 +271,6 @@ export class AgentRun<M> {
 }
 
 const asSent = (definition: ToolDefinition): object => ({ type: 'function', function: definition });
-
-/** A model that does not listen is not waited for. */
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  let abort = (): void => {};
-  const aborted = new Promise<never>((_resolve, reject) => {
-    abort = () => reject(signal.reason);
-    if (signal.aborted) abort();
-    signal.addEventListener('abort', abort, { once: true });
-  });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
-}
 
 /** An answer that was cut or refused ends a run like any other, but must not pass for the whole of it. */
 function whyUnfinished(stop: Stop | undefined): { readonly because?: string } {

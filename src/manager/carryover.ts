@@ -5,7 +5,7 @@ import type { AnyFormat, Format, FormatName, Segment } from '../message.ts';
 import { checkOptions, count, func, positive } from '../options.ts';
 import { checkedCounter, formatRule, impossible, resolveFormat } from '../plan/fit.ts';
 import { Ledger } from '../plan/ledger/ledger.ts';
-import type { Turn } from '../plan/ledger/turn.ts';
+import type { Turn } from '../plan/ledger/rows.ts';
 import { reduce } from '../plan/reduce.ts';
 import { removable } from '../plan/stages/drop.ts';
 import { countTokens } from '../tokens/count-tokens.ts';

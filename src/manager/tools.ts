@@ -155,19 +155,13 @@ export async function runCall(prepared: PreparedCall, { signal, timeoutMs }: Run
   if (signal.aborted) return failed(call, ABORTED);
   const limitMs = tool.timeoutMs ?? timeoutMs;
   const stop = new AbortController();
-  let end = (_result: ToolResult): void => {};
-  const ended = new Promise<ToolResult>((resolve) => {
-    end = (result) => {
-      stop.abort();
-      resolve(result);
-    };
-  });
-  const abort = (): void => end(failed(call, ABORTED));
+  const abort = (): void => stop.abort();
   signal.addEventListener('abort', abort, { once: true });
-  const late = (): void => end(failed(call, `${call.name} did not finish within ${limitMs} ms and was stopped`));
-  const timer = limitMs > 0 ? setTimeout(late, Math.min(limitMs, LONGEST_TIMER_MS)) : undefined;
+  const timer = limitMs > 0 ? setTimeout(abort, Math.min(limitMs, LONGEST_TIMER_MS)) : undefined;
   try {
-    return await Promise.race([finished(tool, { call, args, signal: stop.signal }), ended]);
+    return await unlessAborted(finished(tool, { call, args, signal: stop.signal }), stop.signal);
+  } catch {
+    return failed(call, signal.aborted ? ABORTED : `${call.name} did not finish within ${limitMs} ms and was stopped`);
   } finally {
     clearTimeout(timer);
     signal.removeEventListener('abort', abort);
@@ -178,6 +172,21 @@ export async function runCall(prepared: PreparedCall, { signal, timeoutMs }: Run
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const ABORTED = 'the run was aborted before this call had finished';
+
+/** What does not listen to a signal is not waited for. */
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let abort = (): void => {};
+  const aborted = new Promise<never>((_resolve, reject) => {
+    abort = () => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
 
 async function finished(
   tool: Tool,

@@ -4,7 +4,7 @@ import type { Edit, Format, Plan, Violation } from '../message.ts';
 import { Copies } from './copies.ts';
 import type { Hidden } from './ledger/hidden.ts';
 import { Ledger, type LedgerOptions } from './ledger/ledger.ts';
-import type { Result } from './ledger/result.ts';
+import type { Result } from './ledger/rows.ts';
 import { DEFAULT_WINDOW, type EpochRecord, type Policy, type Reason, type Step } from './policy.ts';
 import { reduce } from './reduce.ts';
 import { createReport, type Decision, type Report } from './report.ts';
@@ -174,7 +174,7 @@ export class Planner<M> {
     inside,
   }: Pick<EpochRecord, 'inside'> = {}): readonly { readonly segment: number; readonly gain: number }[] {
     if (this.#policy.ignoresThresholds) return [];
-    const results = this.#candidates(inside).flatMap((segment) => this.#ledger.resultAt(segment) ?? []);
+    const results = this.#candidates(inside).flatMap((segment) => this.#ledger.results[segment] ?? []);
     const gains = results.map((result) => ({ segment: result.segment, gain: this.#ledger.gain(result) }));
     return gains.filter(({ gain }) => gain > 0).sort((a, b) => a.segment - b.segment);
   }
@@ -215,27 +215,29 @@ export class Planner<M> {
   }
 
   #takeOne(message: M): void {
-    this.#decision = undefined;
-    this.#report = undefined;
+    this.#forget();
     this.#ledger.append(message, (beginsReply) => {
       if (beginsReply && !this.#undecided) this.#decide();
-      else if (!beginsReply && this.#undecided) this.#takeBack(this.#undecided);
+      else if (!beginsReply && this.#undecided) {
+        this.#ledger.undoRequest();
+        this.#progress = this.#undecided;
+      }
       this.#undecided = undefined;
     });
   }
 
-  #takeBack(progress: Progress): void {
-    this.#ledger.undoRequest();
-    this.#progress = progress;
+  /** What was worked out for the callers is no longer true. */
+  #forget(): void {
+    this.#isLawful = false;
+    this.#decision = undefined;
+    this.#report = undefined;
   }
 
   #decide(isCold = false): void {
     const ledger = this.#ledger;
     const taken = this.#epochs.length === 0 ? this.#epochs : this.#takenNow();
     ledger.isCold = isCold || taken.some(({ before }) => before === undefined);
-    this.#isLawful = false;
-    this.#decision = undefined;
-    this.#report = undefined;
+    this.#forget();
     const before = this.#progress;
     const previousTokens = ledger.requestTokens;
     const { maskedCount } = ledger;
@@ -323,7 +325,7 @@ export class Planner<M> {
     const outside = outsideWindow(ledger, this.#policy);
     if (!inside) return outside;
     const all = new Set([...outside, ...insideWindow(ledger, this.#policy)]);
-    return [...all].filter((segment) => ledger.resultAt(segment)?.row !== ledger.lastRow);
+    return [...all].filter((segment) => ledger.results[segment]?.row !== ledger.lastRow);
   }
 }
 

@@ -178,17 +178,15 @@ export type Eligible = (observation: Observation, request: RequestView) => boole
 interface Body<S> {
   init(): S;
   step(state: S, request: RequestView, eligible: Eligible): Step<S>;
-  outside?(request: RequestView, eligible: Eligible): readonly number[];
+  /** The first of the newest results that stay when a budget forces a cut. Those inside the window if not given. */
+  keptFrom?(request: RequestView): number;
 }
 
-interface Make<S> extends Body<S> {
+interface Make<S> extends Body<S>, Pick<Policy, 'window' | 'style' | 'limit' | 'prices'> {
   readonly name: string;
   readonly options: CommonOptions;
   readonly rules: Parameters<typeof checkOptions>[2];
   readonly minTokens?: number;
-  readonly window?: number;
-  readonly style?: PlaceholderStyle;
-  readonly limit?: Budget;
   readonly summarize?: SummaryWriter<unknown> | undefined;
   /** False where name and options do not tell what it does. */
   readonly isNamed?: boolean;
@@ -196,7 +194,6 @@ interface Make<S> extends Body<S> {
   readonly isWindow?: boolean;
   /** Kinds make a difference unless the caller says otherwise. */
   readonly windowByKind?: boolean;
-  readonly prices?: Prices;
 }
 
 type Fold<S> = Pick<Policy<S>, 'init' | 'step'>;
@@ -233,7 +230,10 @@ export function createPolicy<S>(make: Make<S>): Policy {
     ...(options.maxResultTokens === undefined ? {} : { maxResultTokens: options.maxResultTokens }),
     ...(byKind === false ? {} : { toolUse: toolUseOf(options.toolKinds) }),
     ...(options.removeTags ? withTags(own, options.removeTags) : own),
-    outside: (request) => make.outside?.(request, underPressure) ?? allEligible(request, expired),
+    outside: (request) =>
+      make.keptFrom
+        ? eligibleIn(request.frontier, make.keptFrom(request), request, underPressure)
+        : allEligible(request, expired),
     inside: (request) => allEligible(request, underPressure),
   };
   const key = make.isNamed === false ? undefined : keyOf(make.name, options);
@@ -320,12 +320,12 @@ function taggedSince(seen: number, request: RequestView, tags: readonly string[]
 }
 
 const allEligible = (request: RequestView, eligible: Eligible): number[] =>
-  eligibleBefore(request.observations.length, request, eligible);
+  eligibleIn(request.frontier, request.observations.length, request, eligible);
 
-/** The results before an index that may be masked. */
-export function eligibleBefore(end: number, request: RequestView, eligible: Eligible): number[] {
+/** The results from one index up to another that may be masked. */
+export function eligibleIn(from: number, end: number, request: RequestView, eligible: Eligible): number[] {
   const mask: number[] = [];
-  for (let i = request.frontier; i < end; i++) {
+  for (let i = from; i < end; i++) {
     const observation = request.observations[i] as Observation;
     if (eligible(observation, request)) mask.push(observation.segment);
   }

@@ -1,6 +1,6 @@
 import type { Kind } from '../message.ts';
 import type { Ledger } from './ledger/ledger.ts';
-import type { Sizes } from './ledger/sizes.ts';
+import type { Sizes } from './ledger/totals.ts';
 import type { EpochRecord } from './policy.ts';
 import type { ReductionStage } from './stages/stage.ts';
 import type { SummaryAuthor } from './summary.ts';
@@ -107,11 +107,7 @@ export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
 
 type WritableReport = { -readonly [Name in keyof Report]: Report[Name] };
 
-function cacheOf<M>(
-  ledger: Ledger<M>,
-  change: number | undefined,
-  previous: number,
-): { cached: number; rewritten: number } {
+function cacheOf<M>(ledger: Ledger<M>, change: number | undefined, previous: number): Report['cache'] {
   if (change === undefined) return { cached: Math.min(previous, ledger.tokens), rewritten: 0 };
   const cached = Math.min(previous, ledger.tokens - ledger.tokensFrom(change));
   return { cached, rewritten: Math.max(0, previous - cached) };

@@ -1,6 +1,6 @@
 import { requestLimits } from '../../limits.ts';
 import type { Viewer } from '../../message.ts';
-import type { ViewedMessage } from '../../plan/ledger/contents.ts';
+import type { ViewedMessage } from '../../plan/ledger/history.ts';
 import {
   JsonScan,
   NOT_JSON,

@@ -26,22 +26,16 @@ export function ownPricesOf(prices: unknown): unknown {
 
 /** What a configuration says about a session: options of `openSession`. */
 export function sessionOptionsOf(config: Config) {
-  const { model = {}, session = {}, context = {}, store = {} } = config;
+  const { session = {}, context = {}, store = {} } = config;
   return defined({
+    ...limitsIn(config),
     directory: session.directory,
     policy: policyOf(config),
-    model: model.name,
-    contextWindows: model.context_windows,
-    maxInputTokens: model.max_input_tokens,
-    maxOutputTokens: model.max_output_tokens,
     compaction: session.compaction,
     recordTurns: store.record_turns,
     snapshotEvery: session.snapshot_every,
     maxToolResultTokens: session.context?.max_tool_result_tokens,
     toolResultTruncation: session.context?.tool_result_truncation,
-    contextLimit: context.limit,
-    softThreshold: context.soft_threshold_pct,
-    hardThreshold: context.hard_threshold_pct,
     maskBatch: context.mask_batch,
     carryoverTurns: context.carryover_turns,
     carryoverTokens: context.carryover_tokens,
@@ -63,17 +57,21 @@ export function agentOptionsOf({ model = {}, session = {}, context = {} }: Confi
 }
 
 /** The limit and its layers in a run with this configuration. */
-export function limitOf({ model = {}, session = {}, context = {} }: Config): EffectiveLimit {
-  return effectiveLimit({
+export function limitOf(config: Config): EffectiveLimit {
+  const { maxOutputTokens = DEFAULT_OUTPUT_TOKENS, ...limits } = limitsIn(config);
+  return effectiveLimit({ ...limits, maxOutputTokens, maxHistoryTokens: config.session?.context?.max_history_tokens });
+}
+
+function limitsIn({ model = {}, context = {} }: Config) {
+  return {
     model: model.name,
-    contextWindows: model.context_windows as Readonly<Record<string, number>> | undefined,
+    contextWindows: model.context_windows,
     maxInputTokens: model.max_input_tokens,
-    maxOutputTokens: model.max_output_tokens ?? DEFAULT_OUTPUT_TOKENS,
-    maxHistoryTokens: session.context?.max_history_tokens,
+    maxOutputTokens: model.max_output_tokens,
     contextLimit: context.limit,
     softThreshold: context.soft_threshold_pct,
     hardThreshold: context.hard_threshold_pct,
-  });
+  };
 }
 
 /** The field that sets the limit. */

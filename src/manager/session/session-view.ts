@@ -1,5 +1,5 @@
 import { readNotice } from '../../laws/idempotent.ts';
-import type { Edit, Format, Segment, Viewer } from '../../message.ts';
+import type { Edit, Format, Segment } from '../../message.ts';
 import { createPlanner } from '../../plan/fit.ts';
 import { showHandle } from '../../plan/handles.ts';
 import type { Hidden } from '../../plan/ledger/hidden.ts';
@@ -50,7 +50,6 @@ export class SessionView<M> {
   readonly #options: ViewOptions<M>;
   #items: Item<M>[] = [];
   #planner: Planner<M>;
-  #viewer: Viewer<M>;
   /** What was hidden before the planner that is there now. */
   #hidden: Hidden[] = [];
   #sent: readonly Item<M>[] | undefined;
@@ -59,15 +58,15 @@ export class SessionView<M> {
   constructor(options: ViewOptions<M>) {
     this.#options = options;
     this.#planner = this.#newPlanner();
-    this.#viewer = options.format.viewer();
   }
 
   /** Answers whether the message begins a reply. */
   add(message: M, key?: string): boolean {
-    const { turn } = this.#viewer;
-    this.#viewer.add(message, []);
-    this.#take({ ...(key === undefined ? {} : { key }), original: message, message, masked: NOTHING });
-    return this.#viewer.turn > turn;
+    const { replies } = this.#planner.ledger;
+    const item = { ...(key === undefined ? {} : { key }), original: message, message, masked: NOTHING };
+    this.#items.push(item);
+    this.#take([item]);
+    return this.#planner.ledger.replies > replies;
   }
 
   /** Puts a message before the first of these that goes out, as if it had come before it. Answers its index. */
@@ -176,9 +175,7 @@ export class SessionView<M> {
   /** Plans what is there once more, since a summary that was missing was written. */
   planAgain(): void {
     this.#planner = this.#newPlanner();
-    this.#sent = undefined;
-    this.#messages = undefined;
-    this.#planner.take(this.#items.map(({ message }) => message));
+    this.#take(this.#items);
   }
 
   /** The messages as they were added, of some that the planner was given. */
@@ -231,9 +228,8 @@ export class SessionView<M> {
     return this.#options.format.view([message]);
   }
 
-  #take(item: Item<M>): void {
-    this.#items.push(item);
-    this.#planner.take([item.message]);
+  #take(items: readonly Item<M>[]): void {
+    this.#planner.take(items.map(({ message }) => message));
     this.#sent = undefined;
     this.#messages = undefined;
   }
@@ -241,15 +237,8 @@ export class SessionView<M> {
   /** Begins again with what went out: all that a decision depends on can be read there. */
   #rebase(items: readonly Item<M>[]): void {
     this.#hidden = this.hidden.slice();
-    this.#planner = this.#newPlanner();
-    this.#viewer = this.#options.format.viewer();
-    this.#items = [];
-    this.#sent = undefined;
-    this.#messages = undefined;
-    for (const item of items) {
-      this.#viewer.add(item.message, []);
-      this.#take(item);
-    }
+    this.#items = [...items];
+    this.planAgain();
   }
 
   #newPlanner(): Planner<M> {

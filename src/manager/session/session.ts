@@ -1,7 +1,7 @@
 import type { Format } from '../../message.ts';
 import type { Disk } from '../../store/embedded/disk.ts';
 import type { Store } from '../../store/store.ts';
-import type { MaskOptions } from '../context-action.ts';
+import type { MaskOptions, MaskResult } from '../context-action.ts';
 import type { ContextManager } from '../context-manager.ts';
 import type { Rendered, RenderOptions } from '../render-with-budget.ts';
 import type { SessionSettings } from '../session-settings.ts';
@@ -39,14 +39,7 @@ export interface SessionOptions<M> extends SessionSettings<M> {
 }
 
 /** What a forced epoch of masks did. */
-export interface MaskReport<M> {
-  /** How many results were masked now. */
-  readonly masked: number;
-  /** And how many in this session so far. */
-  readonly total: number;
-  readonly reclaimedPct: number;
-  /** To be told to the model; undefined where nothing was masked. */
-  readonly notice: string | undefined;
+export interface MaskReport<M> extends Omit<MaskResult<M>, 'messages' | 'hidden'> {
   /** What would be sent now. */
   readonly messages: readonly M[];
 }

@@ -1,18 +1,18 @@
 import { isPlaceholder, MAX_PLACEHOLDER } from '../../laws/idempotent.ts';
 import { type HandleOptions, handleToShow, recalledText, showHandle } from '../handles.ts';
 import { type HiddenResult, type PlaceholderStyle, writePlaceholder } from '../placeholder.ts';
-import type { Contents } from './contents.ts';
-import type { Draft, Result } from './result.ts';
+import type { History } from './history.ts';
+import type { Draft, Result } from './rows.ts';
 
 /** Writes the texts that may replace a result: a placeholder, or a shorter version of it. */
 export class Drafts<M> {
-  readonly #contents: Contents<M>;
+  readonly #history: History<M>;
   readonly #style: PlaceholderStyle;
   readonly #handles: HandleOptions;
 
-  constructor(contents: Contents<M>, style: PlaceholderStyle, handles: HandleOptions) {
-    this.#contents = contents;
-    this.#style = style;
+  constructor(history: History<M>, handles: HandleOptions) {
+    this.#history = history;
+    this.#style = history.style;
     this.#handles = handles;
   }
 
@@ -42,7 +42,7 @@ export class Drafts<M> {
     const handle = handleToShow(stored, this.#handles);
     const text = write(showHandle(handle, this.#handles));
     if (text === '' || text.length >= result.chars) return undefined;
-    return { stored, text, tokens: this.#contents.counter(text), handle };
+    return { stored, text, tokens: this.#history.counter(text), handle };
   }
 
   /** Whether a placeholder that was just written would be recognised. The head of a result would not. */
@@ -59,7 +59,7 @@ export class Drafts<M> {
   /** The text that a handle of this result leads to; undefined if it cannot be written down. */
   #stored(result: Result): string | undefined {
     if (result.why !== undefined) return result.text;
-    const { format, messages } = this.#contents;
+    const { format, messages } = this.#history;
     const original = format.original(messages[result.original.message] as M, result.original);
     return original === undefined ? undefined : (recalledText(original, this.#handles) ?? original);
   }

@@ -1,8 +1,9 @@
 import type { InsertEdit, Kind } from '../../message.ts';
 import { NO_NOTES, type Notes, noteTexts, readNote } from '../notes.ts';
 import { readSummary } from '../summary.ts';
-import type { Contents } from './contents.ts';
-import { MESSAGE_TOKENS, type Sizes } from './sizes.ts';
+import type { History } from './history.ts';
+import { isQuestion } from './questions.ts';
+import { MESSAGE_TOKENS, type Sizes } from './totals.ts';
 
 /** The size of notes as messages of their own. */
 export interface NoteSizes extends Sizes {
@@ -17,16 +18,18 @@ export class HeadNotes {
   readonly received: number[] = [];
   /** How many messages of the system prompt come first, notes apart. */
   leadingSystem = 0;
-  readonly #contents: Contents<unknown>;
+  /** The place of the notice, once turns were taken apart and turn 0 is one of many messages. */
+  splitSlot: number | undefined;
+  readonly #history: History<unknown>;
 
-  constructor(contents: Contents<unknown>) {
-    this.#contents = contents;
+  constructor(history: History<unknown>) {
+    this.#history = history;
   }
 
   /** Takes a message of turn 0: a note of ours that came back, a part of the system prompt, or any other. */
-  take(message: number, task: string): void {
-    const [only, more] = this.#contents.segmentsIn(message);
-    const note = only && more === undefined ? this.read(only.kind, only.text, task) : undefined;
+  take(message: number): void {
+    const [only, more] = this.#history.segmentsIn(message);
+    const note = only && more === undefined ? this.read(only.kind, only.text) : undefined;
     if (note) {
       this.current = { ...this.current, ...note };
       this.received.push(message);
@@ -38,16 +41,17 @@ export class HeadNotes {
    * The note of ours that a text is, if it is one. A summary is trusted in the role in which we write notes: as a system
    * message, or as a user's behind the task. Elsewhere it must be one that we could have written.
    */
-  read(kind: Kind, text: string, task: string): Notes | undefined {
+  read(kind: Kind, text: string): Notes | undefined {
     const note = kind === 'system' || kind === 'user' ? readNote(text) : undefined;
-    const isTrusted = kind === this.#contents.format.noteRole && (kind === 'system' || task !== '');
+    const { format, task } = this.#history;
+    const isTrusted = kind === format.noteRole && (kind === 'system' || task !== '');
     return isTrusted || !note?.summary || readSummary(note.summary) !== undefined ? note : undefined;
   }
 
   /** Whether other notes are sent than came back. */
   isChanged(): boolean {
-    const { segments } = this.#contents;
-    const found = this.received.map((message) => segments[this.#contents.startOf(message)]?.text);
+    const { segments } = this.#history;
+    const found = this.received.map((message) => segments[this.#history.startOf(message)]?.text);
     const wanted = noteTexts(this.current);
     return found.length !== wanted.length || found.some((text, i) => text !== wanted[i]);
   }
@@ -55,8 +59,8 @@ export class HeadNotes {
   /** The text that the notes add to turn 0, which counts those that came back already. */
   addedText(): number {
     let text = 0;
-    for (const note of noteTexts(this.current)) text += this.#contents.counter(note);
-    for (const message of this.received) text -= this.#contents.tokens[this.#contents.startOf(message)] as number;
+    for (const note of noteTexts(this.current)) text += this.#history.counter(note);
+    for (const message of this.received) text -= this.#history.segmentTokens[this.#history.startOf(message)] as number;
     return text;
   }
 
@@ -64,7 +68,7 @@ export class HeadNotes {
     const size = { tokens: 0, chars: 0, count: 0 };
     for (const text of noteTexts(notes)) {
       size.count += 1;
-      size.tokens += MESSAGE_TOKENS + this.#contents.counter(text);
+      size.tokens += MESSAGE_TOKENS + this.#history.counter(text);
       size.chars += text.length;
     }
     return size;
@@ -80,12 +84,24 @@ export class HeadNotes {
     return this.isChanged() ? noteTexts(this.current).length : 0;
   }
 
-  inserts(slotOf: (note: keyof Notes) => number): InsertEdit[] {
+  inserts(): InsertEdit[] {
     if (!this.isChanged()) return [];
-    const role = this.#contents.format.noteRole;
+    const role = this.#history.format.noteRole;
     return (['summary', 'notice'] as const).flatMap((note) => {
       const [text] = noteTexts({ [note]: this.current[note] });
-      return text === undefined ? [] : Object.freeze({ kind: 'insert', before: slotOf(note), role, text });
+      return text === undefined ? [] : Object.freeze({ kind: 'insert', before: this.slotOf(note), role, text });
     });
+  }
+
+  /**
+   * A notice is where the gap is, behind the task. A summary follows the system prompt, where its role is that of one; but
+   * where a question was kept with its answer, the gap must show, or it would read like a second task.
+   */
+  slotOf(note: keyof Notes): number {
+    const { format, rows } = this.#history;
+    const isPrompt = note === 'summary' && format.noteRole === 'system' && this.leadingSystem > 0;
+    const first = rows[1];
+    const isMarked = first !== undefined && isQuestion(this.#history, first.from);
+    return isPrompt && !isMarked ? this.leadingSystem : (this.splitSlot ?? rows[0]?.to ?? 0);
   }
 }

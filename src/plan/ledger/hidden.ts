@@ -1,4 +1,4 @@
-import type { Why } from './result.ts';
+import type { Why } from './rows.ts';
 
 /** Something that was taken out of the history. */
 export interface Hidden {

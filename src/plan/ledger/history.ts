@@ -1,19 +1,26 @@
-import { isPlaceholder } from '../../laws/idempotent.ts';
-import type { Format, Segment } from '../../message.ts';
+import { OpenCalls } from '../../formats/calls.ts';
+import { isNote, isPlaceholder } from '../../laws/idempotent.ts';
+import type { Format, Segment, Viewer } from '../../message.ts';
 import { countTokens } from '../../tokens/count-tokens.ts';
 import type { Counter } from '../../tokens/counter.ts';
-import type { Notes } from '../notes.ts';
 import { houseStyle, type PlaceholderStyle } from '../placeholder.ts';
-import type { Observation } from '../policy.ts';
-import { Contents, type Viewed } from './contents.ts';
 import { HeadNotes } from './head-notes.ts';
-import { moveQuestion, questionIn, type Removal, toRemoval } from './questions.ts';
+import { moveQuestion, questionIn } from './questions.ts';
 import { ReadCoverage, type ReadToolUse } from './read-coverage.ts';
-import { Result } from './result.ts';
-import { SentTurns } from './sent-turns.ts';
-import { TextSums } from './text-sums.ts';
-import { Totals } from './totals.ts';
-import type { Turn } from './turn.ts';
+import { type Call, Result, Turn } from './rows.ts';
+import { isArguments, Totals } from './totals.ts';
+
+/** The first messages of a history, viewed before they are appended. The same viewer views the messages that follow. */
+export interface Viewed<M> {
+  readonly viewer: Viewer<M>;
+  readonly messages: readonly ViewedMessage[];
+}
+
+export interface ViewedMessage {
+  readonly segments: readonly Segment[];
+  /** The viewer's turn after this message. */
+  readonly turn: number;
+}
 
 export interface HistoryOptions<M> {
   readonly style?: PlaceholderStyle | undefined;
@@ -35,144 +42,159 @@ export interface HistoryOptions<M> {
  * the ledger edits it. Other folders read its parts, and change nothing in them.
  */
 export class History<M> {
+  readonly format: Format<M>;
+  readonly counter: Counter;
   readonly overheadTokens: number;
-  readonly contents: Contents<M>;
-  readonly sentTurns = new SentTurns();
-  readonly headNotes: HeadNotes;
-  readonly textSums: TextSums;
-  readonly totals: Totals;
-  /** Only where the policy asks for the kinds of tools. */
-  readonly coverage: ReadCoverage | undefined;
   readonly style: PlaceholderStyle;
   /** Nothing before the last signature may change. */
   readonly keepSigned: boolean;
+  readonly messages: M[] = [];
+  readonly segments: Segment[] = [];
+  /** The size of each segment as it came, without names and ids. */
+  readonly segmentTokens: number[] = [];
+  /** By segment: the result in it, if it holds one. */
+  readonly results: (Result | undefined)[] = [];
+  /** The turns that are sent. */
+  rows: Turn[] = [new Turn(0, 0)];
+  /** The results in them, oldest first. */
+  observations: Result[] = [];
+  /** The text of the first user message. */
+  task = '';
+  /** The first user message, and its turn. */
+  taskMessage = Number.POSITIVE_INFINITY;
+  taskRow: Turn | undefined;
+  /** The last segment that is signed over everything before it, or -1. */
+  lastSigned = -1;
   revision = 0;
   /** Turns were taken apart into their messages. */
   isSplit = false;
+  readonly calls = new OpenCalls<Call>();
+  readonly headNotes: HeadNotes;
+  readonly totals: Totals;
+  /** Only where the policy asks for the kinds of tools. */
+  readonly coverage: ReadCoverage | undefined;
+  /** How many replies came, those that are left out included. */
+  replies = 0;
+  readonly #viewer: Viewer<M>;
+  readonly #viewed: Viewed<M> | undefined;
+  /** The first segment of each message. */
+  readonly #starts: number[] = [];
 
   constructor(format: Format<M>, options: HistoryOptions<M>) {
     const { counter = countTokens, overheadTokens = 0, style = houseStyle, toolUse, maxResultTokens } = options;
-    const { sentTurns } = this;
-    const contents = new Contents(format, counter, options.viewed);
-    const headNotes = new HeadNotes(contents);
-    const textSums = new TextSums({ contents, sentTurns, headNotes, overheadTokens });
+    this.format = format;
+    this.counter = counter;
     this.overheadTokens = overheadTokens;
-    this.contents = contents;
-    this.headNotes = headNotes;
-    this.textSums = textSums;
-    this.totals = new Totals({ contents, textSums, overheadTokens });
-    this.coverage = toolUse && new ReadCoverage(toolUse, maxResultTokens);
     this.style = style;
     this.keepSigned = options.keepSigned ?? false;
+    this.headNotes = new HeadNotes(this);
+    this.totals = new Totals(this);
+    this.coverage = toolUse && new ReadCoverage(toolUse, maxResultTokens);
+    this.#viewed = options.viewed;
+    this.#viewer = options.viewed?.viewer ?? format.viewer();
+  }
+
+  get turns(): number {
+    return this.rows.length - 1;
+  }
+  get lastRow(): Turn {
+    return this.rows[this.rows.length - 1] as Turn;
   }
 
   /** Takes in the next message. `beforeTaking` is told whether it begins a reply, before anything changes. */
   append(message: M, beforeTaking?: (beginsReply: boolean) => void): void {
-    const { contents, sentTurns } = this;
-    const beginsReply = contents.read(message);
+    const beginsReply = this.#read(message);
     beforeTaking?.(beginsReply);
-    const index = contents.messages.push(message) - 1;
-    const row = beginsReply ? this.#beginTurn(index) : sentTurns.last;
+    const index = this.messages.push(message) - 1;
+    const row = beginsReply ? this.#beginTurn(index) : this.lastRow;
     row.to = index + 1;
     this.totals.addMessage(index, row);
-    for (let i = contents.startOf(index); i < contents.segments.length; i++) this.#takeSegment(i, row);
-    if (row.number === 0) this.headNotes.take(index, sentTurns.task);
+    for (let i = this.startOf(index); i < this.segments.length; i++) this.#takeSegment(i, row);
+    if (row.number === 0) this.headNotes.take(index);
+  }
+
+  /** Adds the segments of the next message. Answers whether it begins a reply. */
+  #read(message: M): boolean {
+    const before = this.replies;
+    const viewed = this.#viewed?.messages[this.#starts.length];
+    this.#starts.push(this.segments.length);
+    if (viewed) for (const segment of viewed.segments) this.segments.push(segment);
+    else this.#viewer.add(message, this.segments);
+    this.replies = viewed?.turn ?? this.#viewer.turn;
+    return this.replies > before;
   }
 
   #beginTurn(message: number): Turn {
-    const { sentTurns, headNotes, contents } = this;
-    const head = sentTurns.last;
-    const next = sentTurns.begin(message);
+    const head = this.lastRow;
+    const next = new Turn(this.rows.length, message);
+    this.rows.push(next);
     // A notice of ours came back: the question behind it belongs to its answer, as it did when the notice was written.
-    const note = headNotes.received.at(-1) ?? -1;
-    if (next.number === 1 && sentTurns.taskMessage < note)
-      moveQuestion(this, { row: head, next, from: Math.max(note + 1, questionIn(contents, head)) });
+    const note = this.headNotes.received.at(-1) ?? -1;
+    if (next.number === 1 && this.taskMessage < note)
+      moveQuestion(this, { row: head, next, from: Math.max(note + 1, questionIn(this, head)) });
     return next;
   }
 
   #takeSegment(index: number, row: Turn): void {
-    const segment = this.contents.segments[index] as Segment;
+    const segment = this.segments[index] as Segment;
     const tokens = this.totals.addSegment(index, segment, row);
     if (segment.kind === 'observation') this.#takeResult(index, segment, row, tokens);
-    else if (segment.kind === 'action') this.sentTurns.addCall(segment, row);
+    else if (segment.kind === 'action') this.#takeCall(segment, row);
     else if (segment.kind === 'user') this.#takeUser(segment, row);
     if (segment.signed) this.#takeSigned(index, row);
   }
 
   #takeResult(index: number, segment: Segment, row: Turn, tokens: number): void {
-    const call = this.sentTurns.answer(segment, row);
+    const call = segment.callId === undefined ? undefined : this.calls.answered(segment.callId);
+    if (call) {
+      call.row.openCalls -= 1;
+      call.row.link(row);
+    }
     const result = new Result(index, segment, row, call, tokens, isPlaceholder(segment.text, this.style.literal));
-    this.contents.results[index] = result;
-    this.sentTurns.observations.push(result);
+    this.results[index] = result;
+    this.observations.push(result);
     this.coverage?.add(result);
   }
 
-  #takeUser(segment: Segment, row: Turn): void {
-    const isNote = row.number === 0 && this.headNotes.read('user', segment.text, this.sentTurns.task) !== undefined;
-    if (!isNote) this.sentTurns.addUser(segment, row);
+  #takeCall(segment: Segment, row: Turn): void {
+    const { callId = '', message, text: args } = segment;
+    this.calls.made(callId, { row, message, args, isProse: !isArguments(segment) });
+    row.openCalls += 1;
+    row.hasCalls = true;
+  }
+
+  #takeUser({ text, message }: Segment, row: Turn): void {
+    if (row.number === 0 && this.headNotes.read('user', text)) return;
+    row.hasUser = true;
+    if (!isNote(text)) row.hasWords = true;
+    this.taskRow ??= row;
+    this.taskMessage = Math.min(this.taskMessage, message);
+    if (this.task === '' && this.taskRow === row) this.task = text;
   }
 
   #takeSigned(index: number, row: Turn): void {
-    this.sentTurns.addSigned(index, row);
+    this.lastSigned = index;
+    row.lastSigned = index;
     if (this.keepSigned) this.revision += 1;
   }
 
-  get format(): Format<M> {
-    return this.contents.format;
-  }
-  get counter(): Counter {
-    return this.contents.counter;
-  }
-  get messages(): readonly M[] {
-    return this.contents.messages;
-  }
-  get segments(): readonly Segment[] {
-    return this.contents.segments;
-  }
-  resultAt(segment: number): Result | undefined {
-    return this.contents.results[segment];
+  /** The first segment of a message; for a message that has not come yet, the end of the list. */
+  startOf(message: number): number {
+    return this.#starts[message] ?? this.segments.length;
   }
 
-  get rows(): readonly Turn[] {
-    return this.sentTurns.rows;
-  }
-  get lastRow(): Turn {
-    return this.sentTurns.last;
-  }
-  get turns(): number {
-    return this.sentTurns.rows.length - 1;
-  }
-  get observations(): readonly Result[] {
-    return this.sentTurns.observations;
-  }
-  get lastSigned(): number {
-    return this.sentTurns.lastSigned;
+  segmentsIn(message: number): Segment[] {
+    return this.segments.slice(this.startOf(message), this.startOf(message + 1));
   }
 
-  get notes(): Notes {
-    return this.headNotes.current;
-  }
-  get omitted(): number {
-    return (this.notes.notice?.omitted ?? 0) + (this.notes.summary === undefined ? 0 : 1);
-  }
-
-  get tokens(): number {
-    return this.totals.tokens;
-  }
-  /** How many messages are sent. */
-  get sentMessages(): number {
-    const kept = this.rows.reduce((sum, { from, to }) => sum + to - from, 0);
-    return kept - this.headNotes.replaced().length + this.headNotes.inserted;
+  /** The segments of a turn, each with its index. */
+  *segmentsOf(row: Turn): Iterable<[Segment, number]> {
+    const end = this.startOf(row.to);
+    for (let i = this.startOf(row.from); i < end; i++) yield [this.segments[i] as Segment, i];
   }
 
-  get text(): number {
-    return this.textSums.beforeTurn(this.rows.length);
-  }
-  textOf(turn: number): number {
-    return this.textSums.ofTurn(turn);
-  }
-  textBefore(observation: Observation): number {
-    return this.textSums.beforeSegment(this.rows[observation.turn] as Turn, observation.segment);
+  isSent({ row }: Result): boolean {
+    return this.rows[row.number] === row;
   }
 
   /** Whether the laws let this result be edited at all. */
@@ -182,25 +204,5 @@ export class History<M> {
   /** Whether turns may be left out at all: a signature covers the turns before it. */
   get mayDrop(): boolean {
     return !(this.keepSigned && this.lastSigned >= 0);
-  }
-
-  /** The messages that are left out with these turns. The question before the first turn that stays is not one of them. */
-  removalOf(rows: Iterable<Turn>): Removal[] {
-    const going = new Set(rows);
-    const isBehindGap = ({ number }: Turn): boolean => going.has(this.rows[number - 1] as Turn);
-    const first = this.rows.find((row) => !going.has(row) && isBehindGap(row));
-    return [...going].map((row) => toRemoval(this, row, { keepsQuestion: row.number + 1 === first?.number }));
-  }
-
-  /** The messages of removals as they are sent, for the store; undefined if they cannot be written down. */
-  write(removed: Iterable<Removal>): string | undefined {
-    const lines: string[] = [];
-    try {
-      for (const { row, to } of removed)
-        for (let i = row.from; i < to; i++) lines.push(JSON.stringify(this.contents.sent(i)) ?? 'null');
-    } catch {
-      return undefined;
-    }
-    return lines.join('\n');
   }
 }

@@ -1,19 +1,16 @@
 import { applyEdits } from '../../formats/lens.ts';
-import type { Edit, Format, Segment } from '../../message.ts';
+import type { DropEdit, Edit, Format, Segment } from '../../message.ts';
 import { type HandleOptions, handleToShow, showHandle } from '../handles.ts';
 import type { Notes } from '../notes.ts';
 import type { Observation, RequestView } from '../policy.ts';
 import type { SummaryAuthor } from '../summary.ts';
 import { Drafts } from './drafts.ts';
-import { NewEdits, toDrops, toEdit } from './edits.ts';
 import type { Hidden } from './hidden.ts';
 import { History, type HistoryOptions } from './history.ts';
-import { isQuestion, moveQuestion, type Removal } from './questions.ts';
+import { answeredQuestion, moveQuestion, type Removal, splitTurns, toRemoval } from './questions.ts';
 import { type Counts, RequestChanges, type Shape } from './request-changes.ts';
-import type { Draft, Result, ResultState, Why } from './result.ts';
-import { shortenWords } from './shorten-words.ts';
-import { splitTurns } from './split-turns.ts';
-import type { Turn } from './turn.ts';
+import type { Draft, Result, ResultState, Turn, Why } from './rows.ts';
+import { shortenWords, type Whole } from './shorten-words.ts';
 
 export interface LedgerOptions<M> extends HistoryOptions<M>, HandleOptions {}
 
@@ -38,14 +35,17 @@ export class Ledger<M> extends History<M> implements RequestView {
   readonly #handles: HandleOptions;
   readonly #drafts: Drafts<M>;
   readonly #changes = new RequestChanges();
-  readonly #newEdits = new NewEdits();
-  /** The place of the notice, once turns were taken apart and turn 0 is one of many messages. */
-  #splitSlot: number | undefined;
+  /** The messages whose words were shortened, as they came. */
+  readonly #whole = new Map<number, Whole<M>>();
+  /** The results that were edited since the caller asked for new edits. */
+  #edited: Result[] = [];
+  /** Turns or notes were changed since then. */
+  #isReshaped = false;
 
   constructor(format: Format<M>, options: LedgerOptions<M> = {}) {
     super(format, options);
     this.#handles = options;
-    this.#drafts = new Drafts(this.contents, this.style, options);
+    this.#drafts = new Drafts(this, options);
   }
 
   /** A ledger of all of these messages. */
@@ -55,10 +55,34 @@ export class Ledger<M> extends History<M> implements RequestView {
     return ledger;
   }
 
+  get notes(): Notes {
+    return this.headNotes.current;
+  }
+  get omitted(): number {
+    return (this.notes.notice?.omitted ?? 0) + (this.notes.summary === undefined ? 0 : 1);
+  }
+  get tokens(): number {
+    return this.totals.tokens;
+  }
+  get text(): number {
+    return this.totals.textBeforeTurn(this.rows.length);
+  }
+  textOf(turn: number): number {
+    return this.totals.textOf(turn);
+  }
+  textBefore(observation: Observation): number {
+    return this.totals.textBeforeSegment(this.rows[observation.turn] as Turn, observation.segment);
+  }
+  /** How many messages are sent. */
+  get sentMessages(): number {
+    const kept = this.rows.reduce((sum, { from, to }) => sum + to - from, 0);
+    return kept - this.headNotes.replaced().length + this.headNotes.inserted;
+  }
+
   /** Begins the decisions about a request. Those about the last one are final from here on. */
   beginRequest(): void {
     this.commit();
-    if (this.#changes.shape) this.#newEdits.keepSent(this.sentTurns);
+    if (this.#changes.shape) this.#edited = this.#edited.filter((result) => this.isSent(result));
     const { maskedCount, maskedChars, requestTokens, frontier, firstEdited, summaryAuthor } = this;
     const hidden = this.hidden.length;
     this.#changes.begin({ maskedCount, maskedChars, requestTokens, frontier, hidden, firstEdited, summaryAuthor });
@@ -72,9 +96,8 @@ export class Ledger<M> extends History<M> implements RequestView {
   endRequest(): void {
     this.requestTokens = this.tokens;
     if (this.#hasCutReads()) this.coverage?.restart(this.observations);
-    const { observations } = this.sentTurns;
-    for (; this.frontier < observations.length; this.frontier++) {
-      if (this.maskable(observations[this.frontier] as Result)) break;
+    for (; this.frontier < this.observations.length; this.frontier++) {
+      if (this.maskable(this.observations[this.frontier] as Result)) break;
     }
   }
 
@@ -111,7 +134,7 @@ export class Ledger<M> extends History<M> implements RequestView {
 
   // An arrow, since a policy may take it out of the request that it is given.
   readonly maskable = (observation: Observation): boolean => {
-    const result = this.contents.results[observation.segment];
+    const result = this.results[observation.segment];
     return result !== undefined && this.#placeholder(result) !== undefined;
   };
 
@@ -125,8 +148,8 @@ export class Ledger<M> extends History<M> implements RequestView {
   }
 
   mask(segment: number): boolean {
-    const result = this.contents.results[segment];
-    const draft = result && this.sentTurns.isSent(result) ? this.#placeholder(result) : undefined;
+    const result = this.results[segment];
+    const draft = result && this.isSent(result) ? this.#placeholder(result) : undefined;
     if (!result || !draft) return false;
     this.maskedCount += 1;
     this.maskedChars += result.text.length - draft.text.length;
@@ -145,7 +168,7 @@ export class Ledger<M> extends History<M> implements RequestView {
 
   #replace(result: Result, why: Why, { stored, text, tokens, handle: shown }: Draft): void {
     this.#changes.add(result);
-    this.#newEdits.add(result);
+    this.#edited.push(result);
     const handle = shown ?? this.#handles.handleOf?.(stored);
     const { segment, tool, callId, turn } = result;
     this.#hide({ handle: handle ?? '', text: stored, why, turn, tool, callId }, segment);
@@ -171,7 +194,12 @@ export class Ledger<M> extends History<M> implements RequestView {
       this.hidden.push(Object.freeze({ handle: this.handleOf(text), text, why: 'clip', turn }));
     }
     this.clipSizes.set(index, maxTokens);
-    shortenWords(this, message, { sizes: this.clipSizes, showHandle: (whole) => this.showHandle(whole) });
+    const whole = this.#whole.get(message) ?? {
+      message: this.messages[message] as M,
+      segments: this.segmentsIn(message),
+    };
+    this.#whole.set(message, whole);
+    shortenWords(this, message, whole);
   }
 
   /** The name of a text; empty where no way to name texts was given. */
@@ -184,13 +212,44 @@ export class Ledger<M> extends History<M> implements RequestView {
     return showHandle(handleToShow(text, this.#handles), this.#handles);
   }
 
+  /** The messages that are left out with these turns. The question before the first turn that stays is not one of them. */
+  removalOf(rows: Iterable<Turn>): Removal[] {
+    const going = new Set(rows);
+    const isBehindGap = ({ number }: Turn): boolean => going.has(this.rows[number - 1] as Turn);
+    const first = this.rows.find((row) => !going.has(row) && isBehindGap(row));
+    const endOf = (row: Turn): number => (row.number + 1 === first?.number ? answeredQuestion(this, row) : row.to);
+    return [...going].map((row) => toRemoval(this, row, endOf(row)));
+  }
+
+  /** The messages of removals as they are sent, for the store; undefined if they cannot be written down. */
+  write(removed: Iterable<Removal>): string | undefined {
+    const lines: string[] = [];
+    try {
+      for (const { row, to } of removed)
+        for (let i = row.from; i < to; i++) lines.push(JSON.stringify(this.#sentMessage(i)) ?? 'null');
+    } catch {
+      return undefined;
+    }
+    return lines.join('\n');
+  }
+
+  #sentMessage(message: number): M {
+    let sent = this.messages[message] as M;
+    const end = this.startOf(message + 1);
+    for (let i = this.startOf(message); i < end; i++) {
+      const result = this.results[i];
+      if (result?.why !== undefined) sent = this.format.edit(sent, result.original, result.text);
+    }
+    return sent;
+  }
+
   /** Leaves turns out; their handle leads to `text`. */
   remove(removed: readonly Removal[], why: 'summarize' | 'drop', text: string): void {
     const shape = this.#keepShape();
     const rows = new Set(removed.map(({ row }) => row));
     const [first] = rows;
     const { number: turn, from } = first ?? { number: 0, from: 0 };
-    this.#hide({ handle: this.handleOf(text), text, why, turn }, this.contents.startOf(from));
+    this.#hide({ handle: this.handleOf(text), text, why, turn }, this.startOf(from));
     for (const { row, to } of removed) this.#keepQuestion(row, to, shape);
     for (const row of rows) this.totals.countTurn(row, -1);
     this.#arrange(
@@ -207,8 +266,11 @@ export class Ledger<M> extends History<M> implements RequestView {
   }
 
   #arrange(rows: Turn[], observations: Result[]): void {
-    this.sentTurns.arrange(rows, observations);
-    this.textSums.forgetAfter(0);
+    this.rows = rows;
+    this.observations = observations;
+    for (const [number, row] of rows.entries()) row.number = number;
+    this.lastSigned = rows.findLast((row) => row.lastSigned >= 0)?.lastSigned ?? -1;
+    this.totals.forgetTextAfter(0);
     this.coverage?.restart(observations);
     this.frontier = 0;
   }
@@ -216,23 +278,22 @@ export class Ledger<M> extends History<M> implements RequestView {
   /** Takes all turns apart into their messages, so that one can go without the others. Not taken back by `undoRequest`. */
   splitTurns(): void {
     this.isSplit = true;
-    const { taskMessage } = this.sentTurns;
-    const isTaskFirst = taskMessage < (this.rows[0]?.to ?? 0);
-    this.#splitSlot ??= isTaskFirst ? taskMessage + 1 : this.headNotes.leadingSystem;
+    const isTaskFirst = this.taskMessage < (this.rows[0]?.to ?? 0);
+    this.headNotes.splitSlot ??= isTaskFirst ? this.taskMessage + 1 : this.headNotes.leadingSystem;
     splitTurns(this);
   }
 
   setNotes(notes: Notes): void {
     this.#keepShape();
-    this.totals.resizeNotes(this.headNotes.sizeOf(this.notes), this.headNotes.sizeOf(notes));
+    this.totals.changeNotes(this.headNotes.sizeOf(this.notes), this.headNotes.sizeOf(notes));
     this.headNotes.current = notes;
   }
 
   #keepShape(): Shape {
-    this.#newEdits.isReshaped = true;
-    const { rows, observations } = this.sentTurns;
-    const summarySlot = this.#slotOf('summary');
-    this.#changes.shape ??= { rows, observations, notes: this.notes, summarySlot, moved: [] };
+    this.#isReshaped = true;
+    const { rows, observations, notes } = this;
+    const summarySlot = this.headNotes.slotOf('summary');
+    this.#changes.shape ??= { rows, observations, notes, summarySlot, moved: [] };
     return this.#changes.shape;
   }
 
@@ -243,7 +304,7 @@ export class Ledger<M> extends History<M> implements RequestView {
     // The notice comes behind the summary, which may have stayed.
     const { summary } = this.notes;
     const isKept = summary !== undefined && this.#isSummaryKept;
-    return this.textSums.beforeMessage(message) + (isKept ? this.counter(summary) : 0);
+    return this.totals.textBeforeMessage(message) + (isKept ? this.counter(summary) : 0);
   }
 
   /** The first message that this request carries differently from the one before, if any. */
@@ -255,59 +316,69 @@ export class Ledger<M> extends History<M> implements RequestView {
 
   /** The size of what is sent from this message on. A summary that did not change counts as before it. */
   tokensFrom(message: number): number {
-    let tokens = this.totals.tokensFrom(message, this.rows);
+    let tokens = this.totals.from(message);
     if (!this.headNotes.isChanged()) return tokens;
     for (const index of this.headNotes.received) if (index >= message) tokens -= this.totals.ofMessage(index);
     const { summary, notice } = this.notes;
-    const isKept = this.#isSummaryKept && message === this.#slotOf('summary');
-    if (message <= this.#slotOf('summary') && summary !== undefined && !isKept)
+    const isKept = this.#isSummaryKept && message === this.headNotes.slotOf('summary');
+    if (message <= this.headNotes.slotOf('summary') && summary !== undefined && !isKept)
       tokens += this.headNotes.sizeOf({ summary }).tokens;
-    return message <= this.#slotOf('notice') && notice ? tokens + this.headNotes.sizeOf({ notice }).tokens : tokens;
-  }
-
-  /**
-   * A notice is where the gap is, behind the task. A summary follows the system prompt, where its role is that of one; but
-   * where a question was kept with its answer, the gap must show, or it would read like a second task.
-   */
-  #slotOf(note: keyof Notes): number {
-    const { leadingSystem } = this.headNotes;
-    const isPrompt = note === 'summary' && this.format.noteRole === 'system' && leadingSystem > 0;
-    const first = this.rows[1];
-    const isMarked = first !== undefined && isQuestion(this.contents, first.from);
-    return isPrompt && !isMarked ? leadingSystem : (this.#splitSlot ?? this.rows[0]?.to ?? 0);
+    return message <= this.headNotes.slotOf('notice') && notice
+      ? tokens + this.headNotes.sizeOf({ notice }).tokens
+      : tokens;
   }
 
   /** The place of the first note that changed since the request before. */
   #changedSlot({ summarySlot }: Shape): number {
-    return this.#isSummaryKept ? this.#slotOf('notice') : Math.min(summarySlot, this.#slotOf('summary'));
+    return this.#isSummaryKept
+      ? this.headNotes.slotOf('notice')
+      : Math.min(summarySlot, this.headNotes.slotOf('summary'));
   }
 
   /** Whether this request left the summary as it was, though it changed the notice behind it. */
   get #isSummaryKept(): boolean {
     const before = this.#changes.shape;
-    return before?.notes.summary === this.notes.summary && before?.summarySlot === this.#slotOf('summary');
+    return before?.notes.summary === this.notes.summary && before?.summarySlot === this.headNotes.slotOf('summary');
   }
 
   /** All edits that lead from the history as it came to the one that is sent. */
   edits(): Edit[] {
     const edits: Edit[] = [];
-    for (const result of this.observations) if (result.why !== undefined) edits.push(toEdit(result));
+    for (const result of this.observations) if (result.why !== undefined) edits.push(result.toEdit());
     edits.push(...this.#listEdits());
     return edits;
   }
 
   /** The edits that were added or changed since this was asked last. */
   takeNewEdits(): Edit[] {
-    const { isReshaped } = this.#newEdits;
-    const edits = this.#newEdits.take(this.sentTurns);
-    return isReshaped ? [...edits, ...this.#listEdits()] : edits;
+    const changed = this.#edited.filter(({ why, text, reported }) => why !== undefined && text !== reported);
+    const sent = changed.filter((result) => this.isSent(result));
+    for (const result of sent) result.reported = result.text;
+    const edits: Edit[] = sent.map((result) => result.toEdit());
+    if (this.#isReshaped) edits.push(...this.#listEdits());
+    // Turns that are left out keep theirs, since the request that left them out can be taken back.
+    this.#edited = changed.filter((result) => !this.isSent(result));
+    this.#isReshaped = false;
+    return edits;
   }
 
   #listEdits(): Edit[] {
-    return [...toDrops(this.rows, this.headNotes.replaced()), ...this.headNotes.inserts((note) => this.#slotOf(note))];
+    return [...toDrops(this.rows, this.headNotes.replaced()), ...this.headNotes.inserts()];
   }
 
   sent(): M[] {
     return applyEdits(this.format, this.messages, this.segments, this.edits());
   }
+}
+
+/** Drops some messages, and all that are between the turns. */
+function toDrops(rows: readonly Turn[], messages: readonly number[]): DropEdit[] {
+  const drop = (from: number, to: number): DropEdit => Object.freeze({ kind: 'drop', from, to });
+  const drops = messages.map((index) => drop(index, index + 1));
+  let next = 0;
+  for (const { from, to } of rows) {
+    if (next < from) drops.push(drop(next, from));
+    next = to;
+  }
+  return drops;
 }

@@ -1,7 +1,6 @@
-import type { Contents } from './contents.ts';
+import { isNote } from '../../laws/idempotent.ts';
 import type { History } from './history.ts';
-import { readUsers } from './sent-turns.ts';
-import type { Turn } from './turn.ts';
+import { Turn } from './rows.ts';
 
 // The words of a user at the end of a turn are the question that the next turn answers. Where only the first of both is
 // left out, the question moves to the second, so that an answer never follows the wrong question.
@@ -16,49 +15,78 @@ export interface Removal {
   readonly chars: number;
 }
 
-export function toRemoval<M>(
-  { contents, sentTurns, totals, isSplit }: History<M>,
-  row: Turn,
-  { keepsQuestion }: { readonly keepsQuestion: boolean },
-): Removal {
-  const next = sentTurns.rows[row.number + 1];
-  // Words behind tool results steer a loop, and go with its iteration.
-  const mayStay = keepsQuestion && !row.hasCalls && !isSplit;
-  const isAnswered = mayStay && next?.from === row.to && isReply(contents, next.from);
-  const to = isAnswered ? questionIn(contents, row) : row.to;
+/** The part of a turn before a message; the whole turn if none is given. */
+export function toRemoval<M>({ totals }: History<M>, row: Turn, to = row.to): Removal {
   const kept = totals.between(to, row.to);
   return { row, to, messages: to - row.from, tokens: row.tokens - kept.tokens, chars: row.chars - kept.chars };
 }
 
+/** The first message of the question that the next turn answers; the end of the turn if there is none. */
+export function answeredQuestion<M>(history: History<M>, row: Turn): number {
+  // Words behind tool results steer a loop, and go with its iteration.
+  if (row.hasCalls || history.isSplit) return row.to;
+  const next = history.rows[row.number + 1];
+  return next?.from === row.to && isReply(history, next.from) ? questionIn(history, row) : row.to;
+}
+
 /** The first message of the question at the end of a turn; the end of the turn if there is none. */
-export function questionIn<M>(contents: Contents<M>, row: Turn): number {
+export function questionIn<M>(history: History<M>, row: Turn): number {
   let from = row.to;
-  while (from > row.from && isQuestion(contents, from - 1)) from -= 1;
+  while (from > row.from && isQuestion(history, from - 1)) from -= 1;
   return from;
 }
 
-export function isQuestion<M>(contents: Contents<M>, message: number): boolean {
-  const kinds = contents.kindsIn(message);
-  return kinds.length > 0 && kinds.every((kind) => kind === 'user');
+export function isQuestion<M>(history: History<M>, message: number): boolean {
+  const segments = history.segmentsIn(message);
+  return segments.length > 0 && segments.every(({ kind }) => kind === 'user');
 }
 
-const isReply = <M>(contents: Contents<M>, message: number): boolean =>
-  contents.kindsIn(message).some((kind) => kind === 'reasoning' || kind === 'action');
+const isReply = <M>(history: History<M>, message: number): boolean =>
+  history.segmentsIn(message).some(({ kind }) => kind === 'reasoning' || kind === 'action');
+
+/** The border between two turns, and the message that it moves to. */
+export interface Move {
+  readonly row: Turn;
+  readonly next: Turn;
+  readonly from: number;
+}
 
 /** Moves the border between two turns to a message: a question leaves the first, or comes back to it. */
-export function moveQuestion<M>(
-  { contents, sentTurns, totals, textSums }: History<M>,
-  { row, next, from }: { readonly row: Turn; readonly next: Turn; readonly from: number },
-): void {
-  const [sign, size] = from < row.to ? [1, totals.between(from, row.to)] : [-1, totals.between(row.to, from)];
-  for (const name of ['tokens', 'chars'] as const) {
-    row[name] -= sign * size[name];
-    next[name] += sign * size[name];
-  }
-  textSums.resize(row, -sign * size.text);
-  textSums.resize(next, sign * size.text);
-  row.to = from;
-  next.from = from;
+export function moveQuestion<M>(history: History<M>, { row, next, from }: Move): void {
+  history.totals.moveBorder(row, next, from);
   // The task stays in its turn, whatever else moves.
-  for (const changed of [row, next]) if (changed !== sentTurns.taskRow) readUsers(changed, contents);
+  for (const changed of [row, next]) if (changed !== history.taskRow) readUsers(history, changed);
+}
+
+/** Finds out whether a turn holds words of a user. */
+function readUsers<M>(history: History<M>, row: Turn): void {
+  const users = [...history.segmentsOf(row)].filter(([{ kind }]) => kind === 'user');
+  row.hasUser = users.length > 0;
+  row.hasWords = users.some(([{ text }]) => !isNote(text));
+}
+
+/** Makes a turn of every message, so that one can be left out without the others. */
+export function splitTurns<M>(history: History<M>): void {
+  const rows = [new Turn(0, 0)];
+  const rowOf = new Map<number, Turn>();
+  for (const turn of history.rows) {
+    for (let message = turn.from; message < turn.to; message++) {
+      const row = new Turn(rows.length, message);
+      row.to = message + 1;
+      Object.assign(row, history.totals.between(message, row.to));
+      readUsers(history, row);
+      row.isHead = turn.number === 0 && !row.hasUser;
+      rows.push(row);
+      rowOf.set(message, row);
+    }
+  }
+  for (const result of history.observations) {
+    result.row = rowOf.get(result.original.message) ?? result.row;
+    if (result.call) rowOf.get(result.call.message)?.link(result.row);
+  }
+  for (const { message } of history.calls.all()) {
+    const row = rowOf.get(message);
+    if (row) row.openCalls += 1;
+  }
+  history.rows = rows;
 }

@@ -2,7 +2,7 @@ import { countLines } from '../../text.ts';
 import { covers, type LineRange, type ToolUse } from '../tool-kind.ts';
 import { isTruncated } from '../truncate-result.ts';
 import type { ResultChange } from './request-changes.ts';
-import { type Result, Use } from './result.ts';
+import { type Result, Use } from './rows.ts';
 
 /** Recognises what a call did. */
 export type ReadToolUse = (tool: string | undefined, args: string) => ToolUse;

@@ -1,7 +1,7 @@
 import type { Notes } from '../notes.ts';
 import type { Ledger } from './ledger.ts';
-import type { Result, ResultState } from './result.ts';
-import type { Turn } from './turn.ts';
+import type { Move } from './questions.ts';
+import type { Result, ResultState, Turn } from './rows.ts';
 
 /** A result, and what it was before a request changed it. */
 export interface ResultChange extends ResultState {
@@ -17,7 +17,7 @@ export interface Shape {
   /** The place of the summary. */
   readonly summarySlot: number;
   /** Questions that moved from a turn to the next, and where the border was. */
-  readonly moved: { readonly row: Turn; readonly next: Turn; readonly from: number }[];
+  readonly moved: Move[];
 }
 
 type Counted = 'maskedCount' | 'maskedChars' | 'requestTokens' | 'frontier' | 'firstEdited' | 'summaryAuthor';

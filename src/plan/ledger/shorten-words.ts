@@ -1,45 +1,78 @@
+import { isRecord, shallowCopy } from '../../formats/lens.ts';
 import type { Segment } from '../../message.ts';
 import type { Counter } from '../../tokens/counter.ts';
-import { type CutTextOptions, cutText } from '../cut-text.ts';
+import { commonCap } from '../common-cap.ts';
 import { truncateResult } from '../truncate-result.ts';
-import type { History } from './history.ts';
-import { contentTokens } from './sizes.ts';
+import type { Ledger } from './ledger.ts';
+import type { Turn } from './rows.ts';
+import { contentTokens } from './totals.ts';
 
-interface Shortening {
-  /** By segment: the size to which words are shortened. */
-  readonly sizes: ReadonlyMap<number, number>;
-  readonly showHandle: (text: string) => string;
+/** A message as it came. */
+export interface Whole<M> {
+  readonly message: M;
+  readonly segments: readonly Segment[];
 }
 
 /** Shortens users' own words in one message, always from how they came. */
-export function shortenWords<M>(history: History<M>, place: number, { sizes, showHandle }: Shortening): void {
-  const { format, counter, messages } = history.contents;
-  const start = history.contents.startOf(place);
-  const whole = history.contents.whole(place);
+export function shortenWords<M>(ledger: Ledger<M>, place: number, whole: Whole<M>): void {
+  const { format, counter, messages, clipSizes } = ledger;
+  const start = ledger.startOf(place);
   let { message } = whole;
-  for (const [i, segment] of whole.segments.entries()) {
-    const maxTokens = sizes.get(start + i);
-    if (maxTokens !== undefined && segment.kind === 'user')
-      message = cutText(message, segment, optionsFor(maxTokens, counter, showHandle(segment.text)));
+  for (const [i, { kind, path, text }] of whole.segments.entries()) {
+    const maxTokens = clipSizes.get(start + i);
+    if (maxTokens === undefined || kind !== 'user') continue;
+    const options = { maxTokens, counter, handle: ledger.showHandle(text) };
+    message = changeAt(message, path, (content) => shortened(content, options)) as M;
   }
   messages[place] = message;
-  for (const [i, { text }] of format.view([message]).entries()) rewrite(history, start + i, text);
+  for (const [i, { text }] of format.view([message]).entries()) rewrite(ledger, start + i, text);
 }
 
-function optionsFor(maxTokens: number, counter: Counter, handle: string): CutTextOptions {
-  const shorten = (text: string, most: number): string =>
-    truncateResult(text, { maxTokens: most, strategy: 'both', counter, handle });
-  return { maxTokens, counter, shorten };
+/** A copy with the value at a path changed; all else in it is shared. */
+function changeAt(node: unknown, path: Segment['path'], change: (value: unknown) => unknown): unknown {
+  const [key, ...rest] = path;
+  if (key === undefined) return change(node);
+  if (!isRecord(node)) return node;
+  const copy = shallowCopy(node) as Record<string | number, unknown>;
+  copy[key] = changeAt(copy[key], rest, change);
+  return copy;
 }
 
-function rewrite<M>({ contents, sentTurns, totals }: History<M>, index: number, text: string): void {
-  const { segments, tokens, counter } = contents;
+interface ShortenOptions {
+  /** How large the texts of the segment may be together. */
+  readonly maxTokens: number;
+  readonly counter: Counter;
+  readonly handle: string;
+}
+
+/** A string, a part with a text, or a list of parts, of which the longest texts give way. */
+function shortened(content: unknown, options: ShortenOptions): unknown {
+  if (!Array.isArray(content)) return shortenPart(content, options);
+  const { maxTokens, counter } = options;
+  const sizes = content.map((part) => counter(textOf(part)));
+  const excess = sizes.reduce((sum, size) => sum + size, 0) - maxTokens;
+  const most = Math.max(1, commonCap(sizes, excess));
+  return content.map((part, i) => ((sizes[i] ?? 0) > most ? shortenPart(part, { ...options, maxTokens: most }) : part));
+}
+
+function shortenPart(part: unknown, options: ShortenOptions): unknown {
+  const shorten = (text: string): string => truncateResult(text, { ...options, strategy: 'both' });
+  if (typeof part === 'string') return shorten(part);
+  return isRecord(part) && typeof part.text === 'string' ? { ...part, text: shorten(part.text) } : part;
+}
+
+const textOf = (part: unknown): string => {
+  const text = isRecord(part) ? part.text : part;
+  return typeof text === 'string' ? text : '';
+};
+
+function rewrite<M>({ segments, segmentTokens, counter, rows, totals }: Ledger<M>, index: number, text: string): void {
   const segment = segments[index] as Segment;
   if (segment.text === text) return;
-  const before = tokens[index] as number;
+  const before = segmentTokens[index] as number;
   const content = contentTokens(segment, counter(text));
   segments[index] = { ...segment, text };
-  tokens[index] = content;
-  const change = { tokens: content - before, chars: text.length - segment.text.length };
-  totals.resize(segment, sentTurns.of(segment.message), change);
+  segmentTokens[index] = content;
+  const row = rows.find(({ from, to }) => from <= segment.message && segment.message < to) as Turn;
+  totals.resize(segment, row, { tokens: content - before, chars: text.length - segment.text.length });
 }

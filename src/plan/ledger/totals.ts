@@ -1,24 +1,19 @@
-import type { Segment } from '../../message.ts';
-import type { Contents } from './contents.ts';
+import type { Kind, Segment } from '../../message.ts';
 import type { NoteSizes } from './head-notes.ts';
-import type { Result, ResultState, Why } from './result.ts';
-import {
-  type ByKind,
-  contentTokens,
-  emptySizes,
-  isArguments,
-  MESSAGE_TOKENS,
-  nameTokens,
-  type Sizes,
-} from './sizes.ts';
-import type { TextSums } from './text-sums.ts';
-import type { Turn } from './turn.ts';
+import type { History } from './history.ts';
+import type { Result, ResultState, Turn, Why } from './rows.ts';
 
-interface Parts {
-  readonly contents: Contents<unknown>;
-  readonly textSums: TextSums;
-  readonly overheadTokens: number;
+export interface Sizes {
+  tokens: number;
+  chars: number;
 }
+
+/** The framing of a message costs this much on top of its text. */
+export const MESSAGE_TOKENS = 4;
+
+/** Arguments of a call that are not part of the text of its message. */
+export const isArguments = ({ kind, path }: Segment): boolean =>
+  kind === 'action' && !(path.length === 1 && path[0] === 'content');
 
 /** The sizes of what is sent: of the whole request, of each kind, turn and message. */
 export class Totals {
@@ -28,20 +23,22 @@ export class Totals {
   tokensBefore: number;
   /** Characters of text, without the arguments of calls. */
   chars = 0;
-  readonly before: ByKind = emptySizes();
-  readonly after: ByKind = emptySizes();
+  readonly before = emptySizes();
+  readonly after = emptySizes();
   removedMessages = 0;
   /** How many of the texts that are sent are replaced, and why. */
   readonly replaced: Record<Why, number> = { mask: 0, truncate: 0, clip: 0 };
-  readonly #contents: Contents<unknown>;
-  readonly #text: TextSums;
+  readonly #history: History<unknown>;
   readonly #messageTokens: number[] = [];
+  /** The sizes of the names of tools. */
+  readonly #tools = new Map<string, number>();
+  /** The text before each turn, as far as it is known: policies ask for it on every request. */
+  readonly #textBefore: number[] = [0];
 
-  constructor({ contents, textSums, overheadTokens }: Parts) {
-    this.#contents = contents;
-    this.#text = textSums;
-    this.tokens = overheadTokens;
-    this.tokensBefore = overheadTokens;
+  constructor(history: History<unknown>) {
+    this.#history = history;
+    this.tokens = history.overheadTokens;
+    this.tokensBefore = history.overheadTokens;
   }
 
   /** Counts the framing of the next message. */
@@ -53,8 +50,8 @@ export class Totals {
 
   /** Counts a segment. Answers the size of its content. */
   addSegment(index: number, segment: Segment, row: Turn): number {
-    const content = contentTokens(segment, this.#contents.counter(segment.text));
-    this.#contents.tokens[index] = content;
+    const content = contentTokens(segment, this.#history.counter(segment.text));
+    this.#history.segmentTokens[index] = content;
     const tokens = content + nameTokens(segment);
     const { length } = segment.text;
     const before = this.before[segment.kind];
@@ -64,7 +61,7 @@ export class Totals {
     after.tokens += tokens;
     after.chars += length;
     this.tokensBefore += tokens;
-    this.#text.resize(row, this.#contents.textOf(index));
+    this.#resizeText(row, this.#textAt(index));
     this.#resize(segment.message, row, tokens, isArguments(segment) ? 0 : length);
     return content;
   }
@@ -80,7 +77,7 @@ export class Totals {
   /** Counts a change of a text that is sent. */
   resize(segment: Segment, row: Turn, { tokens, chars }: Sizes): void {
     this.#resize(segment.message, row, tokens, chars);
-    this.#text.resize(row, tokens);
+    this.#resizeText(row, tokens);
     const after = this.after[segment.kind];
     after.tokens += tokens;
     after.chars += chars;
@@ -96,8 +93,8 @@ export class Totals {
   }
 
   /** Counts other notes in place of those that were sent. */
-  resizeNotes(old: NoteSizes, next: NoteSizes): void {
-    this.#text.forgetAfter(0);
+  changeNotes(old: NoteSizes, next: NoteSizes): void {
+    this.forgetTextAfter(0);
     this.tokens += next.tokens - old.tokens;
     this.chars += next.chars - old.chars;
     this.after.system.tokens += next.tokens - old.tokens - MESSAGE_TOKENS * (next.count - old.count);
@@ -109,18 +106,30 @@ export class Totals {
     this.tokens += sign * row.tokens;
     this.chars += sign * row.chars;
     this.removedMessages -= sign * (row.to - row.from);
-    const { results, tokens } = this.#contents;
-    for (const [segment, index] of this.#contents.segmentsOf(row)) {
+    const { results, segmentTokens } = this.#history;
+    for (const [segment, index] of this.#history.segmentsOf(row)) {
       const result = results[index];
       this.countReplaced(result?.why, sign);
       const after = this.after[segment.kind];
-      after.tokens += sign * ((result?.tokens ?? (tokens[index] as number)) + nameTokens(segment));
-      after.chars += sign * this.#contents.charsOf(index);
+      after.tokens += sign * ((result?.tokens ?? (segmentTokens[index] as number)) + nameTokens(segment));
+      after.chars += sign * (result ?? segment).text.length;
     }
   }
 
   countReplaced(why: Why | undefined, sign: 1 | -1): void {
     if (why !== undefined) this.replaced[why] += sign;
+  }
+
+  /** Moves the border between two turns to a message. */
+  moveBorder(row: Turn, next: Turn, border: number): void {
+    const [sign, size] = border < row.to ? [1, this.between(border, row.to)] : [-1, this.between(row.to, border)];
+    for (const name of ['tokens', 'chars', 'text'] as const) {
+      row[name] -= sign * size[name];
+      next[name] += sign * size[name];
+    }
+    this.forgetTextAfter(row.number);
+    row.to = border;
+    next.from = border;
   }
 
   ofMessage(message: number): number {
@@ -129,18 +138,21 @@ export class Totals {
 
   /** The messages from one up to another, not including it. */
   between(from: number, to: number): Sizes & { text: number } {
+    const { segments, results } = this.#history;
     const size = { tokens: 0, text: 0, chars: 0 };
     for (let i = from; i < to; i++) size.tokens += this.ofMessage(i);
-    const end = this.#contents.startOf(to);
-    for (let i = this.#contents.startOf(from); i < end; i++) {
-      size.text += this.#contents.textOf(i);
-      if (!isArguments(this.#contents.segments[i] as Segment)) size.chars += this.#contents.charsOf(i);
+    const end = this.#history.startOf(to);
+    for (let i = this.#history.startOf(from); i < end; i++) {
+      const segment = segments[i] as Segment;
+      size.text += this.#textAt(i);
+      if (!isArguments(segment)) size.chars += (results[i] ?? segment).text.length;
     }
     return size;
   }
 
-  /** The messages of these turns from one on, notes apart. */
-  tokensFrom(message: number, rows: readonly Turn[]): number {
+  /** The messages that are sent from one on, notes apart. */
+  from(message: number): number {
+    const { rows } = this.#history;
     let tokens = 0;
     for (let r = rows.length - 1; r >= 0; r--) {
       const row = rows[r] as Turn;
@@ -149,4 +161,88 @@ export class Totals {
     }
     return tokens;
   }
+
+  // The text that is sent, in tokens, framing and ids apart.
+
+  textOf(turn: number): number {
+    const { rows, headNotes, overheadTokens } = this.#history;
+    const text = rows[turn]?.text ?? 0;
+    return turn === 0 ? text + overheadTokens + headNotes.addedText() : text;
+  }
+
+  /** The text of the turns before this one. */
+  textBeforeTurn(turn: number): number {
+    const known = this.#textBefore;
+    for (let i = known.length; i <= turn; i++) known.push((known[i - 1] as number) + this.textOf(i - 1));
+    return known[turn] as number;
+  }
+
+  /** The text before a segment of a turn. */
+  textBeforeSegment(row: Turn, end: number): number {
+    let text = row.number === 0 ? this.#history.overheadTokens : this.textBeforeTurn(row.number);
+    for (let i = this.#history.startOf(row.from); i < end; i++) text += this.#textAt(i);
+    return text;
+  }
+
+  /** The text before a message. For one that is left out: the text before the gap. */
+  textBeforeMessage(message: number): number {
+    // Notes are between turns 0 and 1 and not before themselves: the first message of a turn counts from the turn before it.
+    const { rows } = this.#history;
+    const row = rows[lastIndex(rows, ({ from }) => from < message)] as Turn;
+    return this.textBeforeSegment(row, this.#history.startOf(Math.min(message, row.to)));
+  }
+
+  /** The text of a segment as it is sent. The name of a tool is part of what the model said. */
+  #textAt(index: number): number {
+    const { segments, results, segmentTokens } = this.#history;
+    const { kind, tool } = segments[index] as Segment;
+    const content = results[index]?.tokens ?? (segmentTokens[index] as number);
+    return kind === 'action' && tool !== undefined ? content + this.#toolTokens(tool) : content;
+  }
+
+  #toolTokens(tool: string): number {
+    const known = this.#tools.get(tool);
+    if (known !== undefined) return known;
+    const tokens = this.#history.counter(tool);
+    this.#tools.set(tool, tokens);
+    return tokens;
+  }
+
+  #resizeText(row: Turn, tokens: number): void {
+    row.text += tokens;
+    this.forgetTextAfter(row.number);
+  }
+
+  /** The sums behind this turn are no longer known. */
+  forgetTextAfter(turn: number): void {
+    if (this.#textBefore.length > turn + 1) this.#textBefore.length = turn + 1;
+  }
+}
+
+function emptySizes(): Record<Kind, Sizes> {
+  const none = (): Sizes => ({ tokens: 0, chars: 0 });
+  return { system: none(), user: none(), reasoning: none(), action: none(), observation: none() };
+}
+
+/** The text of a segment and its images and files. */
+export function contentTokens(segment: Segment, textTokens: number): number {
+  return segment.media ? segment.media.reduce((sum, item) => sum + item.tokens, textTokens) : textTokens;
+}
+
+/** Ids are random letters and digits, about two to a token; names are words. */
+function nameTokens({ tool, callId }: Segment): number {
+  return (
+    (callId === undefined ? 0 : Math.ceil(callId.length / 2)) + (tool === undefined ? 0 : Math.ceil(tool.length / 4))
+  );
+}
+
+/** The last index for which a test holds that holds for all before it; 0 if there is none. */
+function lastIndex<T>(list: readonly T[], holds: (item: T) => boolean): number {
+  let [low, high] = [0, list.length - 1];
+  while (low < high) {
+    const middle = (low + high + 1) >> 1;
+    if (holds(list[middle] as T)) low = middle;
+    else high = middle - 1;
+  }
+  return low;
 }

@@ -10,7 +10,7 @@ import {
   type Step,
 } from '../policy.ts';
 import { type OwnPrices, type PriceName, type Prices, toPrices } from '../prices.ts';
-import { type Ages, agesOf, noRipe, type Ripe, ripeAt, ripen } from '../ripening.ts';
+import { type Ages, agesOf, isRipe, noRipe, type Ripe, ripeAt, ripen } from '../ripening.ts';
 
 /** Options of `breakEven`. */
 export interface BreakEvenOptions extends CommonOptions {
@@ -129,7 +129,7 @@ function openAccount(request: RequestView, { ages }: Rule, eligible: Eligible): 
 
 /** The results that could be masked now, oldest first. */
 function waiting(request: RequestView, ages: Ages, eligible: Eligible): Observation[] {
-  const isWaiting = (o: Observation): boolean => ripeAt(o, ages) <= request.turns && eligible(o, request);
+  const isWaiting = (o: Observation): boolean => isRipe(o, request, ages) && eligible(o, request);
   return request.observations.slice(request.frontier).filter(isWaiting);
 }
 
@@ -142,26 +142,20 @@ function decide(account: Account, request: RequestView, rule: Rule, eligible: El
   const rewritten = cached - request.textBefore(first) - gain + gainOfLastTurn(request, rule.ages, eligible);
   const price = Math.max(0, write - read) * Math.max(0, rewritten);
   const spent = write * cached + read * carried;
-  const numbers = { rent, price, gain, spent };
-  const wait = (because: string): Step<Account> => ({
-    state: account,
-    mask: [],
-    because: { act: 'wait', because, ...numbers },
-  });
-  if (request.isCold)
-    return epoch(account, request, rule.ages, eligible, { act: 'cold-cache', because: COLD, ...numbers });
-  if (write === 0) return wait('tokens cost nothing');
-  if (rent < rule.threshold * price) return wait(`the rent is below ${rule.share}`);
-  if (price - read * gain > rule.maxLoss * spent) return wait('too much would be lost if the conversation ended now');
-  return epoch(account, request, rule.ages, eligible, {
-    act: 'mask',
-    because: `the rent has reached ${rule.share}`,
-    ...numbers,
-  });
+  const step = (act: Reason['act'], because: string): Step<Account> => {
+    const reason = { act, because, rent, price, gain, spent };
+    if (act === 'wait') return { state: account, mask: [], because: reason };
+    return epoch(account, request, rule.ages, eligible, reason);
+  };
+  if (request.isCold) return step('cold-cache', 'the cache has died, so an epoch is free');
+  if (write === 0) return step('wait', 'tokens cost nothing');
+  if (rent < rule.threshold * price) return step('wait', `the rent is below ${rule.share}`);
+  if (price - read * gain > rule.maxLoss * spent)
+    return step('wait', 'too much would be lost if the conversation ended now');
+  return step('mask', `the rent has reached ${rule.share}`);
 }
 
 const NOTHING: Reason = { act: 'wait', because: 'no result that could be masked has left the window' };
-const COLD = 'the cache has died, so an epoch is free';
 
 /** A mask in the last turn costs nothing: that turn was not cached yet. */
 function gainOfLastTurn(request: RequestView, ages: Ages, eligible: Eligible): number {
@@ -169,7 +163,7 @@ function gainOfLastTurn(request: RequestView, ages: Ages, eligible: Eligible): n
   for (let i = request.observations.length - 1; i >= 0; i--) {
     const observation = request.observations[i] as Observation;
     if (observation.turn < request.turns) break;
-    if (ripeAt(observation, ages) <= request.turns && eligible(observation, request)) gain += request.gain(observation);
+    if (isRipe(observation, request, ages) && eligible(observation, request)) gain += request.gain(observation);
   }
   return gain;
 }

@@ -1,5 +1,5 @@
 import { checkOptions, count, given, names } from '../../options.ts';
-import { type CommonOptions, createPolicy, eligibleBefore, type Policy } from '../policy.ts';
+import { type CommonOptions, createPolicy, type Policy, type Reason } from '../policy.ts';
 import { clearPile, emptyPile, growPile, type Pile } from './pile.ts';
 
 /** Options of `clearToolUses`. */
@@ -29,19 +29,14 @@ export function clearToolUses(options: ClearToolUsesOptions = {}): Policy {
     rules: { trigger: count, keep: count, clearAtLeast: count, excludeTools: names },
     init: emptyPile,
     step(state, request, eligible) {
-      const { tokens } = request;
-      if (tokens <= trigger)
-        return { state, mask: [], because: { act: 'wait', because: 'below the trigger', tokens, trigger } };
+      const wait = (because: string, tokens: number): Reason => ({ act: 'wait', because, tokens });
+      if (request.tokens <= trigger)
+        return { state, mask: [], because: { ...wait('below the trigger', request.tokens), trigger } };
       const grown = growPile(state, request, request.observations.length - keep, eligible);
-      if (grown.tokens === 0 || grown.tokens < clearAtLeast) {
-        return {
-          state: grown,
-          mask: [],
-          because: { act: 'wait', because: 'too little can be cleared', tokens: grown.tokens },
-        };
-      }
+      if (grown.tokens === 0 || grown.tokens < clearAtLeast)
+        return { state: grown, mask: [], because: wait('too little can be cleared', grown.tokens) };
       return clearPile(grown, request, eligible, 'above the trigger');
     },
-    outside: (request, eligible) => eligibleBefore(request.observations.length - keep, request, eligible),
+    keptFrom: ({ observations }) => observations.length - keep,
   });
 }

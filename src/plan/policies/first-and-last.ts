@@ -1,13 +1,6 @@
 import { count, given } from '../../options.ts';
 import type { PlaceholderStyle } from '../placeholder.ts';
-import {
-  type CommonOptions,
-  createPolicy,
-  eligibleBefore,
-  type Observation,
-  type Policy,
-  type RequestView,
-} from '../policy.ts';
+import { type CommonOptions, createPolicy, eligibleIn, type Policy, type RequestView } from '../policy.ts';
 
 /** Options of `firstAndLast`: how many results to keep at either end. */
 export interface FirstAndLastOptions extends CommonOptions {
@@ -19,6 +12,7 @@ export interface FirstAndLastOptions extends CommonOptions {
 export function firstAndLast(options: FirstAndLastOptions = {}): Policy {
   const { keepFirst = 2, keepLast = 5 } = given('first-and-last', options);
   const disabled = keepFirst === 0 && keepLast === 0;
+  const keptFrom = ({ observations }: RequestView): number => (disabled ? 0 : observations.length - keepLast);
   return createPolicy({
     name: 'first-and-last',
     options,
@@ -27,19 +21,12 @@ export function firstAndLast(options: FirstAndLastOptions = {}): Policy {
     style: removedStyle,
     init: () => 0,
     step(next, request, eligible) {
-      const { observations } = request;
-      const end = disabled ? 0 : observations.length - keepLast;
-      const mask: number[] = [];
-      let state = Math.max(next, firstOf(request, keepFirst), request.frontier);
-      for (; state < end; state++) {
-        const observation = observations[state] as Observation;
-        if (eligible(observation, request)) mask.push(observation.segment);
-      }
+      const from = Math.max(next, firstOf(request, keepFirst), request.frontier);
+      const mask = eligibleIn(from, keptFrom(request), request, eligible);
       const act = mask.length > 0 ? 'mask' : disabled ? 'off' : 'wait';
-      return { state, mask, because: { act, because: REASONS[act] } };
+      return { state: Math.max(from, keptFrom(request)), mask, because: { act, because: REASONS[act] } };
     },
-    outside: (request, eligible) =>
-      eligibleBefore(disabled ? 0 : request.observations.length - keepLast, request, eligible),
+    keptFrom,
   });
 }
 

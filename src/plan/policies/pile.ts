@@ -1,4 +1,4 @@
-import type { Eligible, Observation, RequestView, Step } from '../policy.ts';
+import { type Eligible, eligibleIn, type Observation, type RequestView, type Step } from '../policy.ts';
 
 /** Results that could be masked and wait until it is worth it. */
 export interface Pile {
@@ -32,8 +32,7 @@ function sum(request: RequestView, from: number, to: number, eligible: Eligible)
 
 /** Masks the whole pile. */
 export function clearPile(pile: Pile, request: RequestView, eligible: Eligible, because: string): Step<Pile> {
-  const waiting = request.observations.slice(pile.from, pile.to);
-  const mask = waiting.filter((observation) => eligible(observation, request)).map((o) => o.segment);
+  const mask = eligibleIn(pile.from, pile.to, request, eligible);
   const state = { ...pile, from: pile.to, tokens: 0 };
   return { state, mask, because: { act: 'mask', because, tokens: pile.tokens } };
 }

@@ -1,12 +1,5 @@
 import { count, given } from '../../options.ts';
-import {
-  type CommonOptions,
-  createPolicy,
-  eligibleBefore,
-  type Observation,
-  type Policy,
-  type RequestView,
-} from '../policy.ts';
+import { type CommonOptions, createPolicy, type Observation, type Policy, type RequestView } from '../policy.ts';
 import { clearPile, emptyPile, growPile, type Pile } from './pile.ts';
 
 /** Options of `protectTokens`. */
@@ -27,15 +20,11 @@ export function protectTokens(options: ProtectTokensOptions = {}): Policy {
     init: emptyPile,
     step(state, request, eligible) {
       const grown = growPile(state, request, protectedFrom(request, protect), eligible);
-      if (grown.tokens > 0 && grown.tokens >= atLeast)
-        return clearPile(grown, request, eligible, 'enough can be freed');
-      return {
-        state: grown,
-        mask: [],
-        because: { act: 'wait', because: 'too little can be freed', tokens: grown.tokens },
-      };
+      const { tokens } = grown;
+      if (tokens > 0 && tokens >= atLeast) return clearPile(grown, request, eligible, 'enough can be freed');
+      return { state: grown, mask: [], because: { act: 'wait', because: 'too little can be freed', tokens } };
     },
-    outside: (request, eligible) => eligibleBefore(protectedFrom(request, protect), request, eligible),
+    keptFrom: (request) => protectedFrom(request, protect),
   });
 }
 

@@ -3,7 +3,7 @@ import type { Segment } from '../../message.ts';
 import { clipText } from '../../text.ts';
 import { commonCap } from '../common-cap.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Result } from '../ledger/result.ts';
+import type { Result } from '../ledger/rows.ts';
 import type { Truncation } from '../policy.ts';
 import { truncateResult } from '../truncate-result.ts';
 import { leastSize } from './drop.ts';
@@ -21,7 +21,9 @@ const LEAST = { tokens: 60, chars: 24, messages: 60 };
 
 function clipResults<M>(ledger: Ledger<M>, budget: Budget, goal: number, { least, evenMasked }: ClipStage): void {
   const { measure } = budget;
-  const results = ledger.observations.filter((result) => (evenMasked || !result.masked) && ledger.isFree(result));
+  // A placeholder that came with the history stays as it is.
+  const isOpen = ({ masked, why }: Result): boolean => !masked || (evenMasked === true && why !== undefined);
+  const results = ledger.observations.filter((result) => isOpen(result) && ledger.isFree(result));
   const sizes = results.map((result) => (measure === 'tokens' ? result.tokens : result.text.length));
   const shown = measure === 'chars' ? ledger.showHandle('').length : 0;
   const cap = Math.max(least ?? LEAST[measure] + shown, commonCap(sizes, sizeOf(ledger, budget) - goal));
@@ -39,7 +41,7 @@ export function truncateArrival<M>(ledger: Ledger<M>, result: Result, maxTokens:
 
 /** Cuts one result to `maxTokens`. */
 export function clipResult<M>(ledger: Ledger<M>, segment: number, maxTokens: number): void {
-  const result = ledger.resultAt(segment);
+  const result = ledger.results[segment];
   if (!result) return;
   ledger.clipSizes.set(segment, maxTokens);
   cut(ledger, result, { maxTokens, why: 'clip' });

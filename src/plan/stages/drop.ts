@@ -1,9 +1,9 @@
 import { closedGroups } from '../../laws/pairs.ts';
 import { userTurns } from '../../laws/task.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import { type Removal, toRemoval } from '../ledger/questions.ts';
-import { MESSAGE_TOKENS } from '../ledger/sizes.ts';
-import type { Turn } from '../ledger/turn.ts';
+import { answeredQuestion, type Removal, toRemoval } from '../ledger/questions.ts';
+import type { Turn } from '../ledger/rows.ts';
+import { MESSAGE_TOKENS } from '../ledger/totals.ts';
 import { noteTexts, writeNotice } from '../notes.ts';
 import { readSummary } from '../summary.ts';
 import { type Budget, type DropStage, type Measure, sizeOf } from './stage.ts';
@@ -48,11 +48,12 @@ function oldestOf<M>(ledger: Ledger<M>, budget: Budget, groups: readonly Turn[][
     if (last) {
       const left = size - before[measure] - last[measure];
       if (left + noticeSize(ledger, measure, before.messages + last.messages) <= target) break;
-      add(before, toRemoval(ledger, last.row, { keepsQuestion: false }));
+      add(before, toRemoval(ledger, last.row));
     }
-    for (const row of group.slice(0, -1)) add(before, toRemoval(ledger, row, { keepsQuestion: false }));
+    for (const row of group.slice(0, -1)) add(before, toRemoval(ledger, row));
     rows.push(...group);
-    last = toRemoval(ledger, group.at(-1) as Turn, { keepsQuestion: true });
+    const newest = group.at(-1) as Turn;
+    last = toRemoval(ledger, newest, answeredQuestion(ledger, newest));
   }
   // In the order of the conversation, as a held cut repeats them: the handle is that of their text.
   return ledger.removalOf(rows.sort((a, b) => a.number - b.number));

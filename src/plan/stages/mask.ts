@@ -26,7 +26,7 @@ function maskInside<M>(ledger: Ledger<M>, budget: Budget, segments: readonly num
   const before = ledger.requestTokens + ledger.lastRow.tokens;
   let pays: ((tokens: number) => boolean) | undefined;
   for (const segment of segments) {
-    if (ledger.resultAt(segment)?.row === ledger.lastRow) continue;
+    if (ledger.results[segment]?.row === ledger.lastRow) continue;
     if (sizeOf(ledger, budget) <= budget.target) {
       pays ??= paysAt(ledger, budget, { growth, before });
       if (pays(ledger.tokens)) return;

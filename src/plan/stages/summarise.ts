@@ -2,9 +2,8 @@ import { isPlaceholder } from '../../laws/idempotent.ts';
 import { quote } from '../../text.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { type Removal, toRemoval } from '../ledger/questions.ts';
-import type { Result } from '../ledger/result.ts';
-import { MESSAGE_TOKENS } from '../ledger/sizes.ts';
-import type { Turn } from '../ledger/turn.ts';
+import type { Result, Turn } from '../ledger/rows.ts';
+import { MESSAGE_TOKENS } from '../ledger/totals.ts';
 import { failureOf, subjectOf } from '../placeholder.ts';
 import { type Outcome, type SummaryFacts, writeNextSummary } from '../summary.ts';
 import { removable, sum } from './drop.ts';
@@ -45,7 +44,7 @@ function summariseRows<M>(
   rows: readonly Turn[],
   { fromOriginals = false, keepsQuestion }: Range,
 ): boolean {
-  const removed = keepsQuestion ? ledger.removalOf(rows) : rows.map((row) => toRemoval(ledger, row, { keepsQuestion }));
+  const removed = keepsQuestion ? ledger.removalOf(rows) : rows.map((row) => toRemoval(ledger, row));
   const text = ledger.write(removed);
   if (text === undefined) return false;
   const earlier = ledger.notes.summary;
@@ -75,16 +74,16 @@ function summariseRows<M>(
 function factsOf<M>(ledger: Ledger<M>, removed: readonly Removal[], fromOriginals: boolean): SummaryFacts {
   const facts = { unresolved: [] as string[], outcomes: [] as Outcome[], constraints: [] as string[] };
   for (const { row, to } of removed) {
-    for (const [segment, index] of ledger.contents.segmentsOf(row)) {
+    for (const [segment, index] of ledger.segmentsOf(row)) {
       if (segment.message >= to) break;
-      const result = ledger.resultAt(index);
+      const result = ledger.results[index];
       const text = (fromOriginals ? undefined : result?.sentText) ?? segment.text;
       if (segment.tags?.includes('unresolved')) facts.unresolved.push(text);
       if (segment.tags?.includes('constraint')) facts.constraints.push(text);
       if (result) facts.outcomes.push(outcomeOf(result, text));
     }
   }
-  return { ...facts, objective: ledger.sentTurns.task, messages: sum(removed, 'messages') };
+  return { ...facts, objective: ledger.task, messages: sum(removed, 'messages') };
 }
 
 /** The longest subject of a call: the outcome itself needs the room. */

@@ -2,9 +2,57 @@ import { hiddenChars } from '../../laws/monotone.ts';
 import type { ReplaceEdit, Segment } from '../../message.ts';
 import type { Observation } from '../policy.ts';
 import type { LineRange, ToolKind } from '../tool-kind.ts';
-import type { Call, Turn } from './turn.ts';
 
 export type Why = ReplaceEdit['why'];
+
+/** Nearly no turn is linked to another. */
+const NONE: readonly Turn[] = [];
+
+/** One turn that is sent: a row of the ledger. */
+export class Turn {
+  /** Its place among the turns that are sent. Turn 0 holds the messages before the first reply. */
+  number: number;
+  /** Its first message. */
+  from: number;
+  /** The message behind its last one. */
+  to: number;
+  tokens = 0;
+  /** The size of its texts alone, in tokens: without framing, ids and names of results. */
+  text = 0;
+  chars = 0;
+  openCalls = 0;
+  hasUser = false;
+  /** It holds words of a user that do not read like a note of ours. */
+  hasWords = false;
+  hasCalls = false;
+  /** Its last segment that is signed over everything before it, or -1. */
+  lastSigned = -1;
+  /** It was split off turn 0 and is never left out. */
+  isHead = false;
+  /** Turns that answer its calls, or whose calls it answers: all of them are left out, or none. */
+  linked: readonly Turn[] = NONE;
+
+  constructor(number: number, from: number) {
+    this.number = number;
+    this.from = from;
+    this.to = from;
+  }
+
+  link(other: Turn): void {
+    if (other === this || this.linked.includes(other)) return;
+    this.linked = [...this.linked, other];
+    other.linked = [...other.linked, this];
+  }
+}
+
+/** The part of a call that its result needs. */
+export interface Call {
+  readonly row: Turn;
+  readonly message: number;
+  readonly args: string;
+  /** The arguments are the agent's own words: a call without any that can be read. */
+  readonly isProse: boolean;
+}
 
 /** A text that may replace a result. */
 export interface Draft {
@@ -80,6 +128,16 @@ export class Result implements Observation {
     this.handle = handle;
     this.draft = undefined;
     this.edit = undefined;
+  }
+
+  /** Its edit is made once: every later call answers it again. */
+  toEdit(): ReplaceEdit {
+    const { segment, text, handle } = this;
+    const why = this.why as Why;
+    this.edit ??= Object.freeze<ReplaceEdit>(
+      handle === undefined ? { kind: 'replace', segment, text, why } : { kind: 'replace', segment, text, why, handle },
+    );
+    return this.edit;
   }
 
   get kind(): ToolKind {
