@@ -74,7 +74,7 @@ function checkTokens({ token, tenants = {} }: GatewayOptions): void {
 /** A gateway only masks: to leave messages out, or to write a summary of them, is the agent's own business. */
 function checkPolicy(given: GatewayOptions['policy']): void {
   const policy = typeof given === 'function' ? given(priceLists.none) : given;
-  if (!policy || (policy.limit === undefined && policy.name !== 'hybrid')) return;
+  if (!policy || (policy.limit === undefined && !policy.leavesOut)) return;
   throw new PalimpsestError(
     'BAD_OPTION',
     `Expected createGateway option policy to be one that only masks, such as break-even or sliding-window, but found ${policy.name}, which leaves messages out`,

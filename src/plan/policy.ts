@@ -105,6 +105,8 @@ export interface Policy<S = unknown> {
   readonly style?: PlaceholderStyle;
   /** A budget of its own, above which the engine reduces the history. */
   readonly limit?: Budget;
+  /** Its steps ask for summaries, which leave whole turns out. */
+  readonly leavesOut?: boolean;
   /** Writes the summaries that it asks for; the rules do if not given. */
   readonly summarize?: SummaryWriter<unknown>;
   /** Recognises calls, if it asks for the kinds of tools. */
@@ -182,7 +184,7 @@ interface Body<S> {
   keptFrom?(request: RequestView): number;
 }
 
-interface Make<S> extends Body<S>, Pick<Policy, 'window' | 'style' | 'limit' | 'prices'> {
+interface Make<S> extends Body<S>, Pick<Policy, 'window' | 'style' | 'limit' | 'leavesOut' | 'prices'> {
   readonly name: string;
   readonly options: CommonOptions;
   readonly rules: Parameters<typeof checkOptions>[2];
@@ -225,6 +227,7 @@ export function createPolicy<S>(make: Make<S>): Policy {
     window,
     style: styleOf(make.name, options.placeholder) ?? make.style ?? houseStyle,
     ...(make.limit ? { limit: make.limit } : {}),
+    ...(make.leavesOut ? { leavesOut: true } : {}),
     ...(make.summarize ? { summarize: make.summarize } : {}),
     ...(make.prices === undefined ? {} : { prices: make.prices, cacheLifeMs: make.prices.lifeMs }),
     ...(options.maxResultTokens === undefined ? {} : { maxResultTokens: options.maxResultTokens }),

@@ -19,6 +19,7 @@ export function hybrid(options: HybridOptions = {}): Policy {
     options,
     rules: { window: count, summarizeEvery: positive, summarize: func },
     window,
+    leavesOut: true,
     summarize: options.summarize,
     ...sliding,
     step(state, request, eligible) {
