@@ -72,6 +72,13 @@ export interface NewText {
   readonly time?: number;
 }
 
+/** One more reference to a text that is stored already. */
+export interface NewReference {
+  readonly digest: Digest;
+  readonly about: Reference;
+  readonly time?: number;
+}
+
 /** When a session was used, in ms since the epoch. 0: not known. */
 export interface SessionTimes {
   readonly session: string;
@@ -267,19 +274,46 @@ export class Catalogue {
     const head = this.#headOf(about.session ?? NO_SESSION);
     this.#use(head, time);
     if (known && this.#refersTo(known, about)) return digest;
-    const before = head.position;
     if (!known) {
-      const body = textBody(text, { digest, before, about });
+      const body = textBody(text, { digest, before: head.position, about });
       // One that was stored before and lost may have references.
       const isShared = (damagedAt > 0 || this.counts.orphans > 0) && this.#referenceHead(digest) > 0;
       this.#append({ type: TEXT, time }, body, (spot) => this.#addText(key, body.textBytes, spot, isShared), head);
-    } else {
-      const older = this.#referenceHead(digest);
-      const body = referenceBody({ digest, before, older, about });
-      this.#append({ type: REFERENCE, time }, body, (spot) => this.#addReference(digest, older, spot), head);
-    }
+    } else this.#appendReference(digest, about, { head, time });
     this.#unwritten.add(key.low);
     return digest;
+  }
+
+  /**
+   * Adds a reference to a stored text. Answers false if the text is not stored. Neither the text nor its other references
+   * are read, so a compaction that copies many references to one text takes the same time for each.
+   */
+  putReference({ digest, about, time = this.#now() }: NewReference): boolean {
+    return this.together(() => {
+      const { low } = keyOfDigest(digest);
+      if (this.#unwritten.has(low)) this.#flush();
+      if (!this.#isStored(digest)) return false;
+      const head = this.#headOf(about.session ?? NO_SESSION);
+      this.#use(head, time);
+      this.#appendReference(digest, about, { head, time });
+      this.#unwritten.add(low);
+      return true;
+    });
+  }
+
+  #isStored(digest: Digest): boolean {
+    const isIt = ({ position }: Entry): boolean => this.#log.beginsWith({ type: TEXT, position }, digest);
+    return this.#index.find(keyOfDigest(digest), isIt) !== undefined;
+  }
+
+  #appendReference(
+    digest: Digest,
+    about: Reference,
+    { head, time }: { readonly head: Head; readonly time: number },
+  ): void {
+    const older = this.#referenceHead(digest);
+    const body = referenceBody({ digest, before: head.position, older, about });
+    this.#append({ type: REFERENCE, time }, body, (spot) => this.#addReference(digest, older, spot), head);
   }
 
   /** Whether one of the newest references to a text is this one already. */
@@ -443,13 +477,26 @@ export class Catalogue {
 
   #forgetText(digest: Digest): void {
     const text = this.textOf(digest);
-    if (!text || this.referencesTo(text).length > 0) return;
+    if (!text || this.#hasReference(text)) return;
     this.#index.remove(keyOfDigest(digest), text.position);
     const head = this.#referenceHead(digest);
     if (head > 0) this.#index.remove(referenceKey(digest), head);
     this.counts.texts -= 1;
     this.counts.textBytes -= text.textBytes;
     this.counts.deadBytes += text.recordBytes;
+  }
+
+  /**
+   * Whether any reference to a text is left. The index then leads to the newest one that is: references that were deleted
+   * are walked over once, and not again with the next deletion.
+   */
+  #hasReference({ digest, about, position }: FoundText): boolean {
+    if (!this.#isDeleted(about, position)) return true;
+    const head = this.#referenceHead(digest);
+    const isLeft = (reference: FoundReference): boolean => !this.#isDeleted(reference.about, reference.position);
+    const left = firstOf(this.#referencesFrom(head, digest), isLeft);
+    if (left && left.position !== head) this.#index.move(referenceKey(digest), head, entryOf(left));
+    return left !== undefined;
   }
 
   // Texts.
@@ -512,34 +559,36 @@ export class Catalogue {
     const head = this.#referenceHead(digest);
     const isOwnAlive = !this.#isDeleted(about, position);
     if (head === 0) return isOwnAlive ? [about] : [];
-    const newestFirst = this.#aliveFrom(head, digest).map((reference) => reference.about);
+    const newestFirst: Reference[] = [];
+    for (const reference of this.#referencesFrom(head, digest))
+      if (!this.#isDeleted(reference.about, reference.position)) newestFirst.push(reference.about);
     if (isOwnAlive) newestFirst.push(about);
     return unique(newestFirst.reverse());
   }
 
-  #aliveFrom(head: number, digest: Digest): { readonly about: Reference; readonly position: number }[] {
-    return this.#referencesFrom(head, digest).filter(({ about, position }) => !this.#isDeleted(about, position));
-  }
-
-  #referencesFrom(head: number, digest: Digest): { readonly about: Reference; readonly position: number }[] {
-    const found: { about: Reference; position: number }[] = [];
+  /** All references from one on, newest first, also those that were deleted. Where the chain is broken, the log is read. */
+  *#referencesFrom(head: number, digest: Digest): Generator<FoundReference> {
+    let last = Number.POSITIVE_INFINITY;
     for (let at = head; at > 0; ) {
       const record = this.#log.read(at, SMALL);
-      if (!record) return this.#readReferences(digest);
+      if (!record) {
+        yield* this.#readReferences(digest, last);
+        return;
+      }
       const { about, older } = readReference(record.body);
-      found.push({ about, position: at });
+      yield { about, position: at, bytes: record.bytes };
+      last = at;
       at = older;
     }
-    return found;
   }
 
-  /** The same where the chain is broken. */
-  #readReferences(digest: Digest): { readonly about: Reference; readonly position: number }[] {
-    const found: { about: Reference; position: number }[] = [];
-    for (const { position, type, body } of this.#log.records()) {
+  #readReferences(digest: Digest, before: number): FoundReference[] {
+    const found: FoundReference[] = [];
+    for (const { position, type, body, bytes } of this.#log.records()) {
+      if (position >= before) break;
       if (type !== REFERENCE) continue;
       const reference = readReference(body);
-      if (reference.digest === digest) found.push({ about: reference.about, position });
+      if (reference.digest === digest) found.push({ about: reference.about, position, bytes });
     }
     return found.reverse();
   }
@@ -691,6 +740,11 @@ export class Catalogue {
     return position < this.#deletionOf(session ?? NO_SESSION);
   }
 
+  /** Whether the session of a text or reference was deleted after it was put. */
+  isDeleted({ body, position }: Pick<LogRecord, 'body' | 'position'>): boolean {
+    return this.#isDeleted(readAbout(body), position);
+  }
+
   // Times and sizes.
 
   /**
@@ -747,7 +801,7 @@ export class Catalogue {
   }
 
   /** What the removal of a session, or of texts without one, frees if all of `gone` is gone. */
-  freedBy({ session = NO_SESSION, before = Number.POSITIVE_INFINITY }: What, gone: Gone): Removed {
+  freedBy({ session = NO_SESSION, before = Number.POSITIVE_INFINITY }: What, { gone, passed }: Freeing): Removed {
     const positions = this.positionsOf(session).filter((position) => position < before);
     const digests = new Set<Digest>();
     let [turns, bytes] = [0, session === NO_SESSION ? 0 : (this.#findUse(session)?.bytes ?? 0)];
@@ -759,16 +813,15 @@ export class Catalogue {
       if (isReplaceable ? this.isAlive(record) : record.type === REFERENCE) bytes += record.bytes;
       if (record.type === TURN && this.isAlive(record)) turns += 1;
     }
-    const isLeft = ({ about, position }: { readonly about: Reference; readonly position: number }): boolean =>
-      (about.session ?? NO_SESSION) === session
-        ? position >= before
-        : about.session === undefined
-          ? position >= gone.before
-          : !gone.sessions.has(about.session);
+    const isLeft = ({ about, position }: Pick<FoundReference, 'about' | 'position'>): boolean => {
+      if (this.#isDeleted(about, position)) return false;
+      if (about.session !== undefined) return about.session !== session && !gone.sessions.has(about.session);
+      return position >= (session === NO_SESSION ? Math.max(before, gone.before) : gone.before);
+    };
     let texts = 0;
     for (const digest of digests) {
       const text = this.textOf(digest);
-      if (!text || this.#aliveReferences(text).some(isLeft)) continue;
+      if (!text || isLeft(text) || this.#isAnyLeft(digest, isLeft, passed)) continue;
       texts += 1;
       bytes += text.recordBytes;
     }
@@ -776,10 +829,11 @@ export class Catalogue {
     return positions.length === 0 ? NOTHING_REMOVED : { sessions: isThere ? 1 : 0, texts, turns, bytes };
   }
 
-  #aliveReferences({ digest, about, position }: FoundText): { readonly about: Reference; readonly position: number }[] {
-    const head = this.#referenceHead(digest);
-    const others = head === 0 ? [] : this.#aliveFrom(head, digest);
-    return this.#isDeleted(about, position) ? others : [...others, { about, position }];
+  #isAnyLeft(digest: Digest, isLeft: (reference: FoundReference) => boolean, passed: Freeing['passed']): boolean {
+    const from = passed.get(digest) ?? this.#referenceHead(digest);
+    const left = firstOf(this.#referencesFrom(from, digest), isLeft);
+    if (from > 0) passed.set(digest, left?.position ?? 0);
+    return left !== undefined;
   }
 
   /** The times of the first record and of the last use, and how much was stored since a time. */
@@ -873,6 +927,23 @@ const noCounts = (): Counts => ({
 interface CatalogueOptions {
   readonly counts?: Partial<Counts> | undefined;
   readonly now?: (() => number) | undefined;
+}
+
+/** What `freedBy` counts as removed already. */
+export interface Freeing {
+  readonly gone: Gone;
+  /** By text: all references that are newer than the one at this position are gone. Kept from one call to the next. */
+  readonly passed: Map<Digest, number>;
+}
+
+/** A reference to a text, and its record. */
+interface FoundReference extends Spot {
+  readonly about: Reference;
+}
+
+function firstOf<T>(items: Iterable<T>, isIt: (item: T) => boolean): T | undefined {
+  for (const item of items) if (isIt(item)) return item;
+  return undefined;
 }
 
 /** A session, or what has none and came before a position. */

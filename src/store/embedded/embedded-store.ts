@@ -2,16 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { PalimpsestError } from '../../errors.ts';
 import { checkItem, checkNote, checkNoteName, checkRecord, checkTurn, closedError } from '../check-input.ts';
 import { handleOfDigest } from '../handle.ts';
-import {
-  type Gone,
-  NOTHING_REMOVED,
-  type Prunable,
-  prune,
-  type Removable,
-  slicesOf,
-  USE_EVERY_MS,
-  WEEK_MS,
-} from '../prune.ts';
+import { NOTHING_REMOVED, type Prunable, prune, type Removable, slicesOf, USE_EVERY_MS, WEEK_MS } from '../prune.ts';
 import { searchTexts } from '../search-texts.ts';
 import {
   checkSession,
@@ -34,7 +25,7 @@ import {
   type StoreStats,
   type TurnRecord,
 } from '../store.ts';
-import type { Catalogue, SessionTimes } from './catalogue.ts';
+import type { Catalogue, Freeing, SessionTimes } from './catalogue.ts';
 import { AliveCopy } from './copy-alive.ts';
 import { nextNumber, prepareCurrent, removeOthers, switchCurrent } from './current.ts';
 import type { Disk } from './disk.ts';
@@ -189,7 +180,7 @@ export class EmbeddedStore implements Store {
   async delete(session: string, { purge = false, dryRun = false }: DeleteOptions = {}): Promise<Removed> {
     this.#check();
     checkSession(session);
-    if (dryRun) return this.#freedBy({ session, usedAt: 0 });
+    if (dryRun) return this.#read(({ catalogue }) => catalogue.freedBy({ session }, nothingGone()));
     return this.#during(async () => {
       const removed = await this.#remove({ session, usedAt: Number.POSITIVE_INFINITY });
       if (purge) await this.#alone(() => this.#compact({ force: true }));
@@ -226,13 +217,20 @@ export class EmbeddedStore implements Store {
 
   #prunable(): Prunable {
     const chosenIn = this.#generation;
+    // By generation: positions are those of one log.
+    const passedIn = new WeakMap<Generation, Freeing['passed']>();
     return {
       removables: (now) => this.#removables(now),
       usedBytes: async () => this.#read(usedBytesOf),
       remove: async (what, { dryRun, gone }) => {
         await setImmediate();
         this.#check();
-        return dryRun ? this.#freedBy(what, gone) : this.#remove(what, chosenIn);
+        if (!dryRun) return this.#remove(what, chosenIn);
+        return this.#read((generation) => {
+          const passed = passedIn.get(generation) ?? new Map();
+          passedIn.set(generation, passed);
+          return generation.catalogue.freedBy(what, { gone, passed });
+        });
       },
     };
   }
@@ -259,7 +257,7 @@ export class EmbeddedStore implements Store {
         if (session === undefined && generation !== chosenIn) return NOTHING_REMOVED;
         // It was used since it was chosen.
         if (session !== undefined && generation.catalogue.usedAt(session) > usedAt) return NOTHING_REMOVED;
-        const freed = generation.catalogue.freedBy(what, NOTHING_GONE);
+        const freed = generation.catalogue.freedBy(what, nothingGone());
         if (session === undefined) generation.catalogue.expire(before);
         else generation.catalogue.deleteSession(session);
         return freed;
@@ -268,10 +266,6 @@ export class EmbeddedStore implements Store {
     );
     this.#deletions += 1;
     return removed;
-  }
-
-  #freedBy(what: Removable, gone: Gone = NOTHING_GONE): Removed {
-    return this.#read(({ catalogue }) => catalogue.freedBy(what, gone));
   }
 
   #now(): number {
@@ -408,8 +402,7 @@ export class EmbeddedStore implements Store {
       const { copyStepBytes: step = COPY_STEP_BYTES } = limits ?? {};
       // Whoever writes faster than this copies must wait in the end.
       const most = 2 * old.end;
-      for (let copied = 0; copy.left > step && copied < most; copied += step) {
-        copy.step(step);
+      while (copy.left > step && copy.position < most && copy.step(step)) {
         if (next.isDue) await next.checkpoint();
         await setImmediate();
         this.#checkGeneration(old);
@@ -427,8 +420,8 @@ export class EmbeddedStore implements Store {
     await this.#filling(next, async () => {
       this.#checkGeneration(old);
       this.#options.mayWrite?.();
-      copy.step(Number.POSITIVE_INFINITY);
-      // What is damaged is reported until somebody gives it up.
+      await copy.finish();
+      // Damage is reported until a repair gives it up.
       next.lost = repair ? [] : copy.problems;
       await next.checkpoint();
       this.#generation.reserve();
@@ -826,7 +819,7 @@ interface Copying {
   readonly old: Generation;
 }
 
-const NOTHING_GONE: Gone = { sessions: new Set(), before: 0 };
+const nothingGone = (): Freeing => ({ gone: { sessions: new Set(), before: 0 }, passed: new Map() });
 
 const usedBytesOf = ({ end, catalogue }: Generation): number => Math.max(0, end - START - catalogue.counts.deadBytes);
 

@@ -10,6 +10,7 @@ import {
   placeRecord,
   readRecord,
   readStart,
+  recordBegins,
   recordBytes,
   recordInScratch,
   START,
@@ -183,6 +184,11 @@ export class LogFile {
   /** Undefined where the record is damaged. `guess` is how long it may be. */
   read(position: number, guess: number): LogRecord | undefined {
     return readRecord(this.#file, position, this.id, guess);
+  }
+
+  /** Whether the record at a position is of a type and its body begins like this. The rest of the body is not read. */
+  beginsWith({ type, position }: { readonly type: number; readonly position: number }, beginning: string): boolean {
+    return recordBegins(this.#file, { type, position, id: this.id }, beginning);
   }
 
   /** The same into memory that the next glance uses again, for a record whose size is known; undefined also if it is large. */

@@ -203,6 +203,13 @@ export function readRecord(file: DiskFile, position: number, id: number, guess: 
   return { position, type: header.type, body, bytes: recordBytes(header.length), time: 1000 * header.seconds };
 }
 
+/** Whether there is a record of a type at a position whose body begins with these latin1 characters. */
+export function recordBegins(file: DiskFile, { type, position, id }: RecordPlace, beginning: string): boolean {
+  const bytes = Buffer.allocUnsafe(HEADER + beginning.length);
+  if (file.read(bytes, position) < bytes.length) return false;
+  return readHeader(bytes, 0, position, id)?.type === type && bytes.toString('latin1', HEADER) === beginning;
+}
+
 const bodyInScratch = scratch.subarray(HEADER);
 
 /**

@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
-import { copyAlive } from './copy-alive.ts';
+import { AliveCopy } from './copy-alive.ts';
 import {
   chooseCurrent,
   nextNumber,
@@ -90,7 +90,9 @@ async function copyOf(old: Generation, { disk, folder, limits }: StorePlace): Pr
   const number = nextNumber({ disk, folder });
   const next = await Generation.create({ disk, folder, number, limits });
   try {
-    next.lost = rebuilding(old, (from) => copyAlive(from, next)).problems;
+    const copy = new AliveCopy({ to: next, look: (use) => rebuilding(old, use) });
+    await copy.finish();
+    next.lost = copy.problems;
     await next.checkpoint();
     await prepareCurrent({ disk, folder }, number);
     return next;

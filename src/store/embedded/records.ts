@@ -151,6 +151,8 @@ export function decodeText(body: Buffer, length: number): { readonly text: strin
   return { text, bytes: encoding === UTF16 ? Buffer.byteLength(text) : length - start };
 }
 
+export const textIn = ({ bytes, encoding }: TextBody): string => bytes.toString(ENCODINGS[encoding]);
+
 export const textBytesOf = (body: Buffer): number =>
   encodingOf(body) === UTF16 ? decodeText(body, body.length).bytes : body.length - restOf(body);
 
