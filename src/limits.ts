@@ -121,6 +121,16 @@ export const storeLimits = {
   nameChars: 128,
   /** A longer note is refused. */
   noteBytes: 64 * 1024,
+  /** A longer request of another process is refused. */
+  requestBytes: 64 * 1024,
+  /** A request that the process that writes has not taken by then is withdrawn: nothing is done. */
+  requestWaitMs: 15_000,
+  /** A request is removed and not carried out if the process that asked has not renewed it for longer. */
+  requestSilentMs: 10_000,
+  /** The process that asked gives up if the lock of the process that writes was not renewed for longer. */
+  writerSilentMs: 60_000,
+  /** An older request or answer that is left over is removed. */
+  answerMs: 600_000,
 } as const;
 
 /** A session's log. */

@@ -79,6 +79,11 @@ export class Lock {
     throw locked(readHolder(path), words);
   }
 
+  /** No other lock has it. */
+  get nonce(): string {
+    return this.#own.nonce;
+  }
+
   /** Throws STORE_LOCKED if the lock was taken over or removed. It looks at the file: one system call. */
   check(): void {
     this.#isLost ||= !this.#isOurs();
