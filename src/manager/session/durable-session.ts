@@ -102,11 +102,24 @@ export class DurableSession<M> implements Session<M> {
       const recovered = await recover({ disk, folder, file, conversation, between });
       checkFormat(options, recovered);
       const mark = await SyncMark.create(options, recovered.end.seq);
-      const session = new DurableSession(options, { conversation, stored, recovered, file, mark });
-      await session.#begin(recovered);
-      return session;
+      return await DurableSession.#start(options, { conversation, stored, recovered, file, mark });
     } catch (error) {
       file.close();
+      throw error;
+    }
+  }
+
+  /** If it fails, no file stays open. */
+  static async #start<M>(options: DurableOptions<M>, parts: Parts<M>): Promise<DurableSession<M>> {
+    let session: DurableSession<M> | undefined;
+    try {
+      session = new DurableSession(options, parts);
+      await session.#begin(parts.recovered);
+      return session;
+    } catch (error) {
+      parts.mark.close();
+      // A compaction may have replaced the file that the log was opened with.
+      if (session) session.#log.close();
       throw error;
     }
   }
