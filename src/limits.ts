@@ -139,4 +139,8 @@ export const sessionLimits = {
   eventChars: 2 ** 28,
   /** A value that is nested deeper is refused. */
   depth: 200,
+  /** Of a longer gap in a damaged log, further events are not listed as missing. */
+  missing: 1000,
+  /** In a damaged line, no more places are tried at which another line could begin. */
+  salvageTries: 100,
 } as const;

@@ -20,6 +20,12 @@ export interface ReadEvent<M> {
   readonly batch: number;
 }
 
+/** An event as it was read from a line. */
+export interface ReadLine<M> extends ReadEvent<M> {
+  /** Whether the line has a checksum. */
+  readonly isSealed: boolean;
+}
+
 /** What happened, as JSON. It is written before it waits, so that what cannot be written is refused at once. */
 export function encodeBody<M>(body: EventBody<M>): string {
   checkBody(body);
@@ -74,9 +80,10 @@ export function toLine(event: string): string {
 }
 
 /** Undefined for a line that is damaged, or no event. */
-export function readEvent<M>(line: string): ReadEvent<M> | undefined {
+export function readEvent<M>(line: string): ReadLine<M> | undefined {
   const json = unseal(line);
-  return json === undefined ? undefined : parseEvent(json);
+  const read = json === undefined ? undefined : parseEvent<M>(json);
+  return read && { ...read, isSealed: line.startsWith(CHECKSUM) };
 }
 
 /** Reads what `stampBody` wrote. */

@@ -180,7 +180,8 @@ class Replay<M> {
   }
 
   #take(part: LogPart<M>): void {
-    if (part.kind !== 'event') this.#takeNoEvent(part);
+    if (!('event' in part)) this.#takeNoEvent(part);
+    else if (part.kind === 'misnumbered') this.#takeMisnumbered(part);
     else if (part.isWhole || part.event.seq <= this.#acknowledged) this.#takeEvent(part);
     else this.#doubt(part);
   }
@@ -193,6 +194,25 @@ class Replay<M> {
     this.#doubtful.followers.push(located);
     // Written after the batch of the damaged line was synced: that was an event, and it is lost.
     if (located.batch > this.#doubtful.expected) this.#acceptDoubtful(this.#doubtful);
+  }
+
+  /**
+   * The line is whole, so no crash left it: it stays in the log. A checkpoint names the messages before it, so there the
+   * message is used if its number was right after all.
+   */
+  #takeMisnumbered(located: Located<M>): void {
+    if (this.#doubtful) {
+      this.#doubt(located);
+      return;
+    }
+    this.#damage.lines += 1;
+    this.#pass(located.place);
+    this.#beginPrologue(located);
+    this.#prologue?.push(located);
+  }
+
+  #beginPrologue({ event }: Located<M>): void {
+    if (this.#end.seq === 0 && event.type !== 'session_start') this.#prologue ??= [];
   }
 
   #takeNoEvent(part: NoEvent): void {
@@ -228,7 +248,7 @@ class Replay<M> {
       this.#pass(place);
       return;
     }
-    if (this.#end.seq === 0 && event.type !== 'session_start') this.#prologue = [];
+    this.#beginPrologue(located);
     // Before a checkpoint there are gaps in any case: it tells which messages are missing.
     if (!this.#prologue) this.#damage.miss(this.#end.seq + 1, event.seq);
     this.#end = { position: place.offset + place.bytes, seq: event.seq, time: event.time };
