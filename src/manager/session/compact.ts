@@ -134,7 +134,9 @@ export async function replaceEvents({
     await disk.rename(draft, join(folder, EVENTS));
     return { hasMoved: true };
   } catch (error) {
-    return { hasMoved: !disk.exists(draft), error: error as Error };
+    // The next writer removes drafts: then the rename failed, and the log is not the one that the draft was to replace.
+    const isRemoved = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    return { hasMoved: !isRemoved && !disk.exists(draft), error: error as Error };
   }
 }
 

@@ -84,7 +84,11 @@ export class Upkeep<M> {
     const { hasMoved, error } = await replaceEvents(this.#options);
     if (!hasMoved) file.close();
     else log.moveTo(file, { position: size, seq, time: end.time });
-    if (error) throw hasMoved ? log.fail(unsureName(error)) : error;
+    if (error) {
+      // Another process that has taken over is the reason, and not the disk.
+      this.#options.mayWrite();
+      throw hasMoved ? log.fail(unsureName(error)) : error;
+    }
     conversation.moved((place) => places.get(place.offset) ?? place);
     this.#archiveBytes = archiveBytes;
     this.#checkpointBytes = Buffer.byteLength(last);
