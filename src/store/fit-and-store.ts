@@ -1,3 +1,4 @@
+import { storeLimits } from '../limits.ts';
 import type { Plan, Segment } from '../message.ts';
 import { badOption, func, positive } from '../options.ts';
 import { type FitOptions, type FitResult, fit, resolveFormat } from '../plan/fit.ts';
@@ -121,12 +122,11 @@ function forgetDeleted(known: Known, deletions: number | undefined): void {
 }
 
 const acknowledged = new WeakMap<object, Map<string, Known>>();
-const MOST_SESSIONS = 1000;
 
 function knownTo(store: object, session: string): Known {
   const sessions = acknowledged.get(store) ?? new Map<string, Known>();
   acknowledged.set(store, sessions);
-  if (sessions.size > MOST_SESSIONS) sessions.clear();
+  if (sessions.size > storeLimits.fittedSessions) sessions.clear();
   const known = sessions.get(session) ?? { handles: new Set<string>(), summaries: new SummaryLog() };
   sessions.set(session, known);
   return known;

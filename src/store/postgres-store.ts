@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../errors.ts';
+import { storeLimits } from '../limits.ts';
 import { badOption, checkOptions, rule, text } from '../options.ts';
 import {
   checkItem,
@@ -235,7 +236,7 @@ class PostgresStore implements Store {
     const now = performance.now();
     if (now - (this.#touched.get(session) ?? Number.NEGATIVE_INFINITY) < USE_EVERY_MS) return;
     await touch(this.#place, session);
-    if (this.#touched.size >= MOST_TOUCHED) this.#touched.clear();
+    if (this.#touched.size >= storeLimits.touchedSessions) this.#touched.clear();
     this.#touched.set(session, now);
   }
 
@@ -509,7 +510,6 @@ const BATCH = 256;
 const TURNS = 64;
 const NOTES = 64;
 const BATCH_BYTES = 4_000_000;
-const MOST_TOUCHED = 10_000;
 const DELETIONS_EVERY_MS = 1000;
 
 interface Sized {

@@ -100,11 +100,8 @@ export function parseEvent<M>(json: string): ReadEvent<M> | undefined {
   return isBody(event) ? { event: event as unknown as SessionEvent<M>, batch } : undefined;
 }
 
-/** No log is as long: whatever follows it can be counted too. */
-const MOST_EVENTS = 2 ** 50;
-
 const isSeq = (value: unknown): value is number =>
-  Number.isSafeInteger(value) && (value as number) > 0 && (value as number) < MOST_EVENTS;
+  Number.isSafeInteger(value) && (value as number) > 0 && (value as number) < sessionLimits.events;
 
 /** It is written again as it stands where the clock goes backwards. */
 const isTime = (value: unknown): value is string => typeof value === 'string' && /^[-+\d][-+:.\dTZ]*$/.test(value);

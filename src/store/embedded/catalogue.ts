@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../../errors.ts';
+import { storeLimits } from '../../limits.ts';
 import { type Digest, digestOf } from '../handle.ts';
 import { type Gone, NOTHING_REMOVED, USE_EVERY_MS } from '../prune.ts';
 import type { Reference, Removed, SessionNote, Stored, TurnRecord } from '../store.ts';
@@ -320,7 +321,7 @@ export class Catalogue {
   #refersTo({ digest, about, position }: FoundText, wanted: Reference): boolean {
     if (isSame(about, wanted) && !this.#isDeleted(about, position)) return true;
     let at = this.#referenceHead(digest);
-    for (let looked = 0; at > 0 && looked < MOST_LOOKED; looked++) {
+    for (let looked = 0; at > 0 && looked < storeLimits.comparedReferences; looked++) {
       const record = this.#log.read(at, SMALL);
       if (!record) return false;
       const reference = readReference(record.body);
@@ -672,7 +673,7 @@ export class Catalogue {
   #headOf(session: string): Head {
     const known = this.#heads.get(session);
     if (known) return known;
-    if (this.#heads.size >= MOST_REMEMBERED) {
+    if (this.#heads.size >= storeLimits.openSessions) {
       this.#flush();
       this.#heads.clear();
     }
@@ -724,7 +725,7 @@ export class Catalogue {
   }
 
   #remember(session: string, deletedAt: number): void {
-    if (this.#deletions.size >= MOST_REMEMBERED && !this.#deletions.has(session)) this.#deletions.clear();
+    if (this.#deletions.size >= storeLimits.openSessions && !this.#deletions.has(session)) this.#deletions.clear();
     this.#deletions.set(session, deletedAt);
   }
 
@@ -908,9 +909,6 @@ export class Catalogue {
 
 /** Most records are smaller; of the others a first look tells how large they are. */
 const SMALL = 512;
-const MOST_REMEMBERED = 4096;
-/** A text that everybody stores is not compared with all its references. */
-const MOST_LOOKED = 256;
 
 const noCounts = (): Counts => ({
   texts: 0,

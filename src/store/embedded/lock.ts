@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
+import { storeLimits } from '../../limits.ts';
 
 /** Who holds a store for writing. */
 export interface Holder {
@@ -24,7 +25,6 @@ export interface LockWords {
 
 const STORE: LockWords = { what: 'the store', remedy: "stop that process, or open with mode 'read'" };
 const HEARTBEAT_MS = 5000;
-const SILENT_MS = 30_000;
 
 /**
  * A lock on a folder for one writer, held until it is released, the process is gone, or it was silent for too long.
@@ -239,7 +239,7 @@ function isBeforeBoot({ host, boot }: Holder): boolean {
 
 function isSilent(path: string): boolean {
   const modified = fs.lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  return Date.now() - modified > SILENT_MS;
+  return Date.now() - modified > storeLimits.lockSilentMs;
 }
 
 function isAlive(pid: number): boolean {

@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../../errors.ts';
+import { storeLimits } from '../../limits.ts';
 import { clashError } from '../check-input.ts';
 import { handleOf } from '../handle.ts';
 import type { Handle, Reference } from '../store.ts';
@@ -39,8 +40,8 @@ export async function writeBatch(place: Place, items: readonly Item[]): Promise<
   return handles;
 }
 
-/** As many places as a batch has in `seq`: 2 ** 33 batches are left below what a number can count. */
-const MAX_ITEMS = 2 ** 20;
+/** A batch has this many places in `seq`, so 2 ** 33 batches fit below the largest safe integer. */
+const MAX_ITEMS = storeLimits.batchTexts;
 
 interface TextRow {
   readonly handle: Handle;
