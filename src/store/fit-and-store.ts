@@ -54,7 +54,7 @@ export async function fitAndStore<M>(messages: readonly M[], options: FitAndStor
   if (fresh.length > 0)
     await store.putMany(fresh.map((hidden) => ({ text: hidden.text, about: aboutOf(hidden, session) })));
   for (const { handle } of fresh) known.handles.add(handle);
-  // What is shown as a placeholder is in use, also where nothing of it is new.
+  // A text that is shown as a placeholder is in use, also where nothing is new.
   if (fresh.length === 0 && fitted.hidden.length > 0 && session !== undefined) await store.touch?.(session);
   // Only now: a record that names a handle replaces one that holds the text.
   if (recorded) {

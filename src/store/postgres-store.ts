@@ -69,7 +69,7 @@ export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/con
 export interface PostgresStoreOptions {
   /** A `Pool` of the package `pg`. It is yours: `close` leaves it open. */
   readonly pool: PostgresPool;
-  /** Whose texts these are. Tenants share the tables, and nothing else. */
+  /** The owner of the texts. Tenants share the tables, and nothing else. */
   readonly tenant?: string;
   /** Where the tables are. It is made at the first call if it is not there. */
   readonly schema?: string;
@@ -303,7 +303,7 @@ class PostgresStore implements Store {
     };
   }
 
-  /** The server computes the hashes anew: no text is sent for it. */
+  /** The server computes the hashes again: no text is sent for it. */
   async verify(): Promise<Problem[]> {
     const { schema } = this.#place;
     const problems: Problem[] = [];
@@ -452,7 +452,7 @@ class PostgresStore implements Store {
     }
   }
 
-  /** In the order asked. What does not hold a text is left out; UTF-16 is let through, for others to look at. */
+  /** In the order asked. Rows without a text are left out; UTF-16 is passed on unchecked. */
   async #read(handles: readonly Handle[], holding?: string): Promise<{ sound: Stored[]; damaged: Handle[] }> {
     const { schema } = this.#place;
     const rows = await this.#query(

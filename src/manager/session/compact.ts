@@ -89,7 +89,7 @@ const SEQ = /^\{"crc32":"[0-9a-f]{8}","seq":(\d+),/;
 export interface Rewritten {
   readonly file: DiskFile;
   readonly size: number;
-  /** Where each line stands now, by where it stood. */
+  /** The new place of each line, by its old offset. */
   readonly places: ReadonlyMap<number, Place>;
 }
 

@@ -26,7 +26,7 @@ export interface ReadLine<M> extends ReadEvent<M> {
   readonly isSealed: boolean;
 }
 
-/** What happened, as JSON. It is written before it waits, so that what cannot be written is refused at once. */
+/** An event as JSON. It is encoded before it waits, so that an event that cannot be written is refused at once. */
 export function encodeBody<M>(body: EventBody<M>): string {
   checkBody(body);
   const json = toJson(body);
@@ -103,5 +103,5 @@ export function parseEvent<M>(json: string): ReadEvent<M> | undefined {
 const isSeq = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) > 0 && (value as number) < sessionLimits.events;
 
-/** It is written again as it stands where the clock goes backwards. */
+/** It is written again unchanged where the clock goes backwards. */
 const isTime = (value: unknown): value is string => typeof value === 'string' && /^[-+\d][-+:.\dTZ]*$/.test(value);

@@ -8,7 +8,7 @@ import type { SessionEvent } from './session-event.ts';
 import { ARCHIVE, EVENTS } from './session-files.ts';
 
 export interface ReadEventsOptions extends EventOptions {
-  /** Told of damaged lines that nobody acknowledged, once all events were read. */
+  /** Called with the number of unacknowledged damaged lines, once all events were read. */
   readonly onDamage: (lines: number) => void;
 }
 

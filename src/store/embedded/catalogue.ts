@@ -50,7 +50,7 @@ import {
   useBody,
 } from './records.ts';
 
-/** What is counted as it happens. */
+/** Counts of the live records, kept up to date with each change. */
 export interface Counts {
   texts: number;
   turns: number;
@@ -116,7 +116,7 @@ interface Head {
   indexed: number;
 }
 
-/** What a log holds, by name: its records, what they mean, and the index that leads to them. */
+/** The content of a log by name: its records, their meaning, and the index that leads to them. */
 export class Catalogue {
   readonly counts: Counts;
   /** The last record says that the store goes on elsewhere. */
@@ -144,7 +144,7 @@ export class Catalogue {
     this.#now = now;
   }
 
-  // Writing. What is put goes into the log, and into the index once the log has it.
+  // Writing. A record goes into the log, and into the index once the log has it.
 
   /** Puts texts and what they are about, many in one write. Answers their digests. */
   putTexts(items: Iterable<NewText>): Digest[] {
@@ -218,7 +218,7 @@ export class Catalogue {
   deleteSession(session: string): void {
     this.together(() => {
       for (let n = 0; n < 2; n++) {
-        // What came before it stands in the index when it is taken in, and what comes behind it does not.
+        // The index has all records before the deletion when it is applied, and none behind it.
         this.#flush();
         const stamp = { type: DELETION, time: this.#now() };
         this.#append(stamp, deletionBody(session), (spot) => this.#addDeletion(session, spot));
@@ -267,7 +267,7 @@ export class Catalogue {
   #putText(text: string, about: Reference, time: number): Digest {
     const digest = digestOf(text);
     const key = keyOfDigest(digest);
-    // What is not written yet cannot be looked at.
+    // A record that is not written yet cannot be read.
     if (this.#unwritten.has(key.low)) this.#flush();
     // One that is damaged is stored once more.
     const { text: known, damagedAt } = this.#seekText(digest);
@@ -340,9 +340,9 @@ export class Catalogue {
     return position;
   }
 
-  // What a record means. The same for one just written and one that is read again after a crash.
+  // The meaning of a record. The same for one just written and one that is read again after a crash.
 
-  /** Takes in a record that stands in the log already. */
+  /** Applies a record that is in the log already. */
   apply(record: LogRecord): void {
     const { type, body } = record;
     this.isMoved = type === MOVED;
@@ -524,7 +524,7 @@ export class Catalogue {
     return { handle, text, bytes, refs: this.#referencesOf(record, entry) };
   }
 
-  /** What is no text may be damage to its type. */
+  /** A record that is no text may have a damaged type. */
   #glance(entry: Entry): Glimpse | undefined {
     const glimpse = this.#log.glance(entry);
     if (glimpse?.type === TEXT) return glimpse;
@@ -788,7 +788,7 @@ export class Catalogue {
     return this.positionsOf(NO_SESSION).map((point) => ({ point, usedAt: this.#log.read(point, SMALL)?.time ?? 0 }));
   }
 
-  /** What a session refers to. */
+  /** The size of the texts and turns that a session refers to. */
   sizeOf(session: string): { readonly texts: number; readonly textBytes: number; readonly turns: number } {
     const digests = new Set<Digest>();
     const turns = new Set<number>();
@@ -801,7 +801,7 @@ export class Catalogue {
     return { texts: digests.size, textBytes, turns: turns.size };
   }
 
-  /** What the removal of a session, or of texts without one, frees if all of `gone` is gone. */
+  /** Counts the records that the removal of a session, or of texts without one, frees if all of `gone` is gone. */
   freedBy({ session = NO_SESSION, before = Number.POSITIVE_INFINITY }: What, { gone, passed }: Freeing): Removed {
     const positions = this.positionsOf(session).filter((position) => position < before);
     const digests = new Set<Digest>();
@@ -927,7 +927,7 @@ interface CatalogueOptions {
   readonly now?: (() => number) | undefined;
 }
 
-/** What `freedBy` counts as removed already. */
+/** Records that `freedBy` counts as removed already. */
 export interface Freeing {
   readonly gone: Gone;
   /** By text: all references that are newer than the one at this position are gone. Kept from one call to the next. */

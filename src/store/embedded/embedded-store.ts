@@ -78,13 +78,13 @@ const COPY_STEP_BYTES = 1 << 20;
 const QUICK_BYTES = 1 << 26;
 
 /**
- * A store in one folder: a log and an index, in generations. One process writes, any number read. What is put is
- * acknowledged when the disk has it; all who come while the disk is busy share the next write and sync.
+ * A store in one folder: a log and an index, in generations. One process writes, any number read. A put is
+ * acknowledged when the disk has it. Puts that arrive while the disk is busy share the next write and sync.
  */
 export class EmbeddedStore implements Store {
   readonly #options: EmbeddedOptions;
   #generation: Generation;
-  /** What came while the disk was busy. */
+  /** Changes that arrived while the disk was busy. */
   readonly #waiting: Waiting[] = [];
   #committing: Promise<void> | undefined;
   /** The group that is being written and synced. */
@@ -106,7 +106,7 @@ export class EmbeddedStore implements Store {
   readonly #checkpoints: Backoff;
   /** Why the last checkpoint failed. */
   #uncheckpointed: Error | undefined;
-  /** So many texts more may be read before a reader looks what was written since. */
+  /** The number of texts that a reader may read before it looks for new records. */
   #trusted = 0;
   #closing: Promise<void> | undefined;
 
@@ -387,8 +387,8 @@ export class EmbeddedStore implements Store {
   }
 
   /**
-   * Copies what is alive into a new generation that nobody knows of yet, while others write to the old one, and then what
-   * they wrote. Answers when little is left. If it fails, the store is as it was.
+   * Copies the live records into a new generation, which is not in use yet. Others write to the old generation meanwhile,
+   * and those records are copied too. Answers when little is left. If it fails, the store is as it was.
    */
   async #copyMost(old: Generation, { isBackground }: { readonly isBackground: boolean }): Promise<Copying> {
     const { disk, folder, limits, mayWrite } = this.#options;
@@ -400,7 +400,7 @@ export class EmbeddedStore implements Store {
       this.#checkGeneration(old);
       const copy = new AliveCopy({ to: next, look: (use) => this.#read(use) });
       const { copyStepBytes: step = COPY_STEP_BYTES } = limits ?? {};
-      // Whoever writes faster than this copies must wait in the end.
+      // Writers that are faster than the copy must wait in the end.
       const most = 2 * old.end;
       while (copy.left > step && copy.position < most && copy.step(step)) {
         if (next.isDue) await next.checkpoint();
@@ -476,7 +476,7 @@ export class EmbeddedStore implements Store {
 
   async *export(): AsyncGenerator<object> {
     this.#check();
-    // What it reads from stays open, whatever happens to the store in between.
+    // The generation stays open while it is read, also if a compaction replaces it.
     const generation = this.#read((current) => current);
     generation.hold();
     try {
@@ -498,7 +498,7 @@ export class EmbeddedStore implements Store {
     }
   }
 
-  /** What was begun is finished first; nothing new begins. */
+  /** Finishes the work that has begun. Nothing new begins. */
   close(): Promise<void> {
     this.#closing ??= this.#finish();
     return this.#closing;
@@ -580,7 +580,7 @@ export class EmbeddedStore implements Store {
     try {
       if (written.length > 0) await this.#generation.sync();
     } catch (cause) {
-      // What the disk has of a sync that failed nobody knows: it is never tried again.
+      // After a sync that failed, the content of the disk is unknown. The sync is not tried again.
       const failure = this.#fail(cause);
       for (const { fail } of written) fail(failure);
       return;
@@ -621,7 +621,7 @@ export class EmbeddedStore implements Store {
     if (this.#failed) throw this.#failed;
   }
 
-  /** What another process has taken over must be left as it is. */
+  /** A store that another process has taken over must not be changed. */
   #canWrite(): boolean {
     try {
       this.#prepareToWrite();
@@ -651,8 +651,8 @@ export class EmbeddedStore implements Store {
   }
 
   /**
-   * Goes on from what the disk has. In new files: what the old ones hold after a sync that failed nobody knows, and after
-   * a lock was lost others may have them open.
+   * Reads the store from the disk again and goes on in new files. After a sync that failed, the content of the old files is
+   * unknown. After a lock was lost, others may have them open.
    */
   async #recover(): Promise<void> {
     this.#work = this.#reopen();
@@ -910,7 +910,7 @@ const unindexed = ({ message }: Error): Problem => ({
   remedy: 'nothing is lost; see to the disk, it is tried again',
 });
 
-/** No index leads to what stood in unreadable bytes of the log: nobody knows whether it was this text. */
+/** No index leads to the record that was in unreadable bytes of the log. It may have been this text. */
 function checkMissing(handle: string, unreadable: Problem | undefined): void {
   if (!unreadable) return;
   const text = `Expected the text of ${handle} but did not find it, and there are ${unreadable.what} that may have held it`;

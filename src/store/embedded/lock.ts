@@ -5,7 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
 import { storeLimits } from '../../limits.ts';
 
-/** Who holds a store for writing. */
+/** The process that holds a store for writing. */
 export interface Holder {
   readonly pid: number;
   readonly host: string;
@@ -17,7 +17,7 @@ export interface Holder {
   readonly nonce: string;
 }
 
-/** What is locked, and what a second one can do. */
+/** The name of the locked thing, and the advice to a second process. */
 export interface LockWords {
   readonly what: string;
   readonly remedy: string;

@@ -21,7 +21,7 @@ export interface StorePlace {
   readonly limits?: Limits | undefined;
 }
 
-/** So often a reader looks again before it reads the whole log. */
+/** A reader tries this many times before it reads the whole log. */
 export const PATIENCE = 20;
 const NAP_MS = 2;
 const NAP = new Int32Array(new SharedArrayBuffer(4));
@@ -39,7 +39,7 @@ export async function openToWrite(place: WrittenPlace): Promise<Generation> {
   if (place.isContested) removeDrafts(place);
   const { number, problem } = chooseCurrent(place);
   if (number === undefined) {
-    // Whoever made the folder may have been killed before it was durable.
+    // The process that made the folder may have been killed before it was durable.
     await disk.syncFolder(dirname(folder));
     return createFirst(place);
   }

@@ -8,7 +8,7 @@ import { inTransaction, type Query, type TimedPool } from './connection.ts';
 import { lockKey } from './migrate.ts';
 import { type ReferenceRow, toRow } from './references.ts';
 
-/** Whose tables, and whose rows in them. */
+/** A schema, and a tenant whose rows are in it. */
 export interface Place {
   readonly pool: TimedPool;
   readonly schema: string;
@@ -20,7 +20,7 @@ export interface Item {
   readonly about: Reference;
 }
 
-/** Who puts shares this lock; who deletes has it alone, so that no text goes while a reference to it comes. */
+/** Puts share this lock; a deletion has it alone, so that no text is removed while a reference to it is added. */
 export const sharedLock = ({ schema, tenant }: Place): string =>
   `SELECT pg_advisory_xact_lock_shared(${lockKey(schema, 'tenant', tenant)})`;
 export const ownLock = ({ schema, tenant }: Place): string =>
