@@ -91,8 +91,12 @@ export const recallLimits = {
   batchMessages: 32,
   /** A longer query or pattern is refused. */
   queryChars: 10_000,
-  /** A larger number of lines, characters or matches is refused. */
-  number: 1_000_000_000,
+  /** A larger line or turn number, and more lines, characters or matches to show or to skip, are refused. */
+  position: 1_000_000_000,
+  /** MCP calls that recall, without `grep`, at the same time in one process. Others wait. */
+  recalls: 2,
+  /** Further calls that recall are refused with BUSY. */
+  waiting: 1000,
   /** More matches are refused; the rest is had with `skip`. */
   matches: 1000,
   /** More lines of context around a match are refused. */
@@ -103,15 +107,17 @@ export const recallLimits = {
   dashboardLineChars: 1000,
 } as const;
 
-/** Searches over stored texts. */
+/** Searches, lists and reports over stored texts, in each process of a gateway. */
 export const searchLimits = {
-  /** Patterns that run at the same time, each in a process of its own. Others wait. Set with `gateway.limits.search_processes`. */
+  /** Patterns that run at the same time, each in a child process. Others wait. A gateway with workers has this limit in the main process and in each worker. Set with `gateway.limits.search_processes`. */
   processes: 2,
-  /** Further searches are refused with BUSY. */
+  /** MCP calls that search, list, report, or recall with `grep`, at the same time; as many as `processes` if that is set higher. Others wait. */
+  walks: 2,
+  /** Further patterns, and further calls of that kind, are refused with BUSY. */
   waiting: 64,
   /** A pattern that takes longer over one batch of texts is stopped: the matches so far are the answer. */
   batchMs: 1000,
-  /** A search that takes longer is stopped: the matches so far are the answer. */
+  /** A search for a pattern or a plain text that takes longer is stopped: the matches so far are the answer. Reading the store counts, waiting to start does not. */
   totalMs: 10_000,
 } as const;
 

@@ -95,6 +95,8 @@ export type LawName =
 export interface Viewer<M> {
   /** The turn of the message added last. It grows when that message begins a reply. */
   readonly turn: number;
+  /** The message added last is the model's. */
+  readonly isReply: boolean;
   /** Appends the segments of the next message to `into`. */
   add(message: M, into: Segment[]): void;
 }

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
+import { DEFAULT_GRACE_MS, MOST_GRACE_MS } from '../gateway/exchange/in-flight.ts';
 import { readAddress } from '../gateway/exchange/upstreams.ts';
-import { DEFAULT_GRACE_MS, MOST_GRACE_MS } from '../gateway/exchange/work.ts';
 import type { GatewayLimits, GatewayOptions, Provider } from '../gateway/index.ts';
 import { isLoopback } from '../gateway/page/guard.ts';
 import { providerNames } from '../gateway/wire/providers.ts';

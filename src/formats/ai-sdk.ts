@@ -23,6 +23,7 @@ export const aiSdk: Format<AiSdkMessage> = createFormat<AiSdkMessage>({
 
 class AiSdkViewer implements Viewer<AiSdkMessage> {
   turn = 0;
+  isReply = false;
   #index = 0;
   readonly #calls = new Calls();
   /** Calls of the provider's own tools. */
@@ -32,7 +33,8 @@ class AiSdkViewer implements Viewer<AiSdkMessage> {
     const index = this.#index++;
     if (!isRecord(message)) return;
     const { role, content } = message;
-    if (role === 'assistant') this.turn += 1;
+    this.isReply = role === 'assistant';
+    if (this.isReply) this.turn += 1;
     const kind = KINDS.get(role) ?? 'user';
     const place = { turn: this.turn, message: index };
     if (typeof content === 'string') into.push(newSegment(kind, { ...place, path: ['content'] }, { text: content }));

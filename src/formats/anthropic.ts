@@ -23,7 +23,7 @@ export const anthropic: Format<AnthropicMessage> = createFormat<AnthropicMessage
 class AnthropicViewer implements Viewer<AnthropicMessage> {
   turn = 0;
   #index = 0;
-  #inReply = false;
+  isReply = false;
   readonly #calls = new Calls();
 
   add(message: AnthropicMessage, into: Segment[]): void {
@@ -31,8 +31,8 @@ class AnthropicViewer implements Viewer<AnthropicMessage> {
     if (!isRecord(message)) return;
     const isReply = message.role === 'assistant';
     // "consecutive user or assistant turns in your request will be combined into a single turn"
-    if (isReply && !this.#inReply) this.turn += 1;
-    this.#inReply = isReply;
+    if (isReply && !this.isReply) this.turn += 1;
+    this.isReply = isReply;
     const kind = isReply ? 'reasoning' : message.role === 'system' ? 'system' : 'user';
     const place = { turn: this.turn, message: index };
     const { content } = message;

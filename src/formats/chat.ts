@@ -29,6 +29,7 @@ class TurnCount {
 }
 
 class ChatViewer implements Viewer<ChatMessage> {
+  isReply = false;
   readonly #count = new TurnCount();
   #index = 0;
   readonly #calls = new Calls();
@@ -40,9 +41,10 @@ class ChatViewer implements Viewer<ChatMessage> {
   add(message: ChatMessage, into: Segment[]): void {
     const index = this.#index++;
     if (!isRecord(message)) return;
-    if (message.role !== 'assistant') this.#count.add(message, 0);
+    this.isReply = message.role === 'assistant';
+    if (!this.isReply) this.#count.add(message, 0);
     const text = typeof message.content === 'string' ? message.content : '';
-    if (message.role === 'assistant') this.#addReply(message, index, text, into);
+    if (this.isReply) this.#addReply(message, index, text, into);
     else if (message.role === 'tool') into.push(this.#result(message, index, text));
     else {
       const kind = message.role === 'system' ? 'system' : 'user';

@@ -22,7 +22,7 @@ export const gemini: Format<GeminiContent> = createFormat<GeminiContent>({
 class GeminiViewer implements Viewer<GeminiContent> {
   turn = 0;
   #index = 0;
-  #inReply = false;
+  isReply = false;
   /** The unanswered calls, oldest first. */
   readonly #open: OpenCall[] = [];
 
@@ -30,8 +30,8 @@ class GeminiViewer implements Viewer<GeminiContent> {
     const index = this.#index++;
     if (!isRecord(content)) return;
     const isReply = content.role === 'model';
-    if (isReply && !this.#inReply) this.turn += 1;
-    this.#inReply = isReply;
+    if (isReply && !this.isReply) this.turn += 1;
+    this.isReply = isReply;
     const parts = Array.isArray(content.parts) ? content.parts : [];
     for (const [i, part] of parts.entries()) {
       const place = { turn: this.turn, message: index, path: ['parts', i] };

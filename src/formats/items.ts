@@ -57,7 +57,7 @@ type ItemPlace = Omit<Place, 'path'>;
 class ItemViewer implements Viewer<Item> {
   turn = 0;
   #index = 0;
-  #inReply = false;
+  isReply = false;
   readonly #calls = new Calls();
   readonly #names: CallNames;
   readonly #dialect: Dialect;
@@ -71,8 +71,8 @@ class ItemViewer implements Viewer<Item> {
     const index = this.#index++;
     if (!isRecord(item)) return;
     const isReply = isModelItem(this.#dialect, item);
-    if (isReply && !this.#inReply) this.turn += 1;
-    this.#inReply = isReply;
+    if (isReply && !this.isReply) this.turn += 1;
+    this.isReply = isReply;
     const type = typeOf(item);
     const place = { turn: this.turn, message: index };
     if (type === 'message')

@@ -22,6 +22,7 @@ export const langchain: Format<LangChainMessage> = createFormat<LangChainMessage
 
 class LangChainViewer implements Viewer<LangChainMessage> {
   turn = 0;
+  isReply = false;
   #index = 0;
   readonly #calls = new Calls();
 
@@ -31,7 +32,8 @@ class LangChainViewer implements Viewer<LangChainMessage> {
     const type = typeOf(message);
     const root = rootOf(message);
     const fields = fieldsOf(message);
-    if (type === 'ai') this.#addReply(fields, root, index, into);
+    this.isReply = type === 'ai';
+    if (this.isReply) this.#addReply(fields, root, index, into);
     else if (type === 'tool' || type === 'function') into.push(this.#result(fields, root, index));
     else {
       const kind = type === 'system' || type === 'developer' ? 'system' : 'user';

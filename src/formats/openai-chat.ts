@@ -24,13 +24,15 @@ export const openaiChat: Format<OpenAIChatMessage> = createFormat<OpenAIChatMess
 
 class OpenAIChatViewer implements Viewer<OpenAIChatMessage> {
   turn = 0;
+  isReply = false;
   #index = 0;
   readonly #calls = new Calls();
 
   add(message: OpenAIChatMessage, into: Segment[]): void {
     const index = this.#index++;
     if (!isRecord(message)) return;
-    if (message.role === 'assistant') this.#addReply(message, index, into);
+    this.isReply = message.role === 'assistant';
+    if (this.isReply) this.#addReply(message, index, into);
     else if (message.role === 'tool' || message.role === 'function') into.push(this.#result(message, index));
     else {
       const kind = message.role === 'system' || message.role === 'developer' ? 'system' : 'user';

@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { answerFailure } from './exchange/answer.ts';
-import { loopMessage } from './exchange/hops.ts';
-import { routeOf } from './exchange/route.ts';
-import { serveRequest } from './exchange/serve-request.ts';
+import { admit } from './exchange/admit.ts';
+import { exchange } from './exchange/exchange.ts';
+import { DEFAULT_GRACE_MS } from './exchange/in-flight.ts';
+import { NodeClient } from './exchange/node-client.ts';
 import { closeUpstreams } from './exchange/upstreams.ts';
-import { DEFAULT_GRACE_MS } from './exchange/work.ts';
 import { createGatewayContext, type GatewayContext } from './gateway-context.ts';
 import { checkGatewayOptions, type GatewayOptions } from './gateway-options.ts';
 import { createOwnRoutes } from './page/own-routes.ts';
@@ -25,45 +24,22 @@ export function createGateway(options: GatewayOptions = {}): Gateway {
   const context = createGatewayContext(options);
   const answerOwn = createOwnRoutes(context);
   const listen = (request: IncomingMessage, response: ServerResponse): void => {
-    context.work.begin(response);
+    context.inFlight.begin(response);
     if (!answerOwn(request, response)) answerOther(context, request, response);
   };
   return Object.assign(listen, {
     close: async ({ graceMs = DEFAULT_GRACE_MS }: { readonly graceMs?: number } = {}) => {
-      context.work.close();
-      await context.work.idle(graceMs);
+      context.inFlight.close();
+      await context.inFlight.idle(graceMs);
       await closeUpstreams(context.upstreams);
     },
   });
 }
 
 function answerOther(context: GatewayContext, request: IncomingMessage, response: ServerResponse): void {
-  const caller = context.callerOf(request);
-  if (!caller) {
-    answerFailure(response, 401, {
-      type: 'authentication_error',
-      message: 'Palimpsest expected its token in the header x-palimpsest-token, or in the address: http://…/as/TOKEN',
-    });
-    return;
-  }
-  const foreign = context.guard.refusalToForward(request.headers, caller);
-  if (foreign !== undefined) {
-    answerFailure(response, 403, { type: 'permission_error', message: foreign });
-    return;
-  }
-  const route = routeOf({ method: request.method ?? 'GET', url: caller.url, headers: request.headers });
-  if (!route) {
-    answerFailure(response, 400, {
-      type: 'invalid_request_error',
-      message: 'Palimpsest expected a path that begins with exactly one / and has no dot segments',
-    });
-    return;
-  }
-  if (context.hops.isLoop(request.headers)) {
-    const message = loopMessage(context.upstreams[route.provider]);
-    answerFailure(response, 508, { type: 'loop_detected', message });
-    return;
-  }
-  // It answers its own failures. What is left is a log or records of the user's that throw.
-  serveRequest(context, { request, response, route, tenant: caller.tenant }).catch(() => response.destroy());
+  const client = new NodeClient(request, response, context.inFlight);
+  const admitted = admit(context, client);
+  if ('failure' in admitted) client.fail(admitted.status, admitted.failure);
+  // It answers its own failures. Only a log or records of the user's that throw are left.
+  else exchange(context, { client, ...admitted }).catch(() => response.destroy());
 }

@@ -1,21 +1,31 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { slidingWindow } from '../plan/policies/sliding-window.ts';
 import { createMemoryStore } from '../store/memory-store.ts';
 import { createFetchHandler } from './fetch-handler.ts';
+import type { GatewayOptions } from './gateway-options.ts';
 import { createRecords } from './receipts/records.ts';
 
 const received: { url: string; body: string; authorization: string | undefined }[] = [];
 let refusals = 0;
+let refusalBytes = 0;
+let uploaded = 0;
 const upstream = createServer(async (request, response) => {
   const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
+  let bytes = 0;
+  for await (const chunk of request) {
+    bytes += chunk.length;
+    if (bytes < 1e6) chunks.push(chunk);
+  }
+  uploaded = bytes;
   const body = Buffer.concat(chunks).toString();
   received.push({ url: request.url ?? '', body, authorization: request.headers.authorization });
   if (refusals-- > 0)
-    return void response.writeHead(400).end(`{"error":{"message":"no to ${request.headers.authorization}"}}`);
+    return void response
+      .writeHead(400)
+      .end(`{"error":{"message":"no to ${request.headers.authorization}"}}${' '.repeat(refusalBytes)}`);
   response.writeHead(request.url === '/v1/gone' ? 307 : 200, { 'x-own': '1', location: '/else' });
   response.end('{"usage":{"prompt_tokens":10,"completion_tokens":2}}');
 });
@@ -43,13 +53,14 @@ function chat(turns: number): string {
   return JSON.stringify({ model: 'gpt-5', messages });
 }
 
-function start() {
+function start(more: Partial<GatewayOptions> = {}) {
   const records = createRecords({ startedAt: 0 });
   const options = {
     upstreams: { openai: url },
     policy: slidingWindow({ turns: 1 }),
     store: createMemoryStore(),
     records,
+    ...more,
   };
   const handle = createFetchHandler(options);
   const post = (path: string, body: string) =>
@@ -69,7 +80,9 @@ describe('createFetchHandler', () => {
     expect([got?.url, got?.authorization]).toEqual(['/v1/chat/completions?x=1', 'Bearer a-secret-k']);
     expect(got?.body).not.toContain(long('0'));
     expect(got?.body).toContain(long('2'));
-    expect(await records.book('default').totals()).toMatchObject({ requests: 1, masked: 2, tokensSent: 10 });
+    await vi.waitFor(async () =>
+      expect(await records.receipts('default').totals()).toMatchObject({ requests: 1, masked: 2, tokensSent: 10 }),
+    );
   });
 
   it('sends the original once where the edited request is refused', async () => {
@@ -104,9 +117,11 @@ describe('createFetchHandler', () => {
     const { post, records } = start();
     refusals = 1;
     await (await post('/v1/chat/completions', chat(3))).text();
-    const [{ id = '' } = {}] = await records.book('default').conversations(1);
-    const shown = JSON.stringify(await records.book('default').conversation(id));
-    expect(shown).toContain('no to (redacted)');
+    await vi.waitFor(async () => {
+      const [{ id = '' } = {}] = await records.receipts('default').conversations(1);
+      const shown = JSON.stringify(await records.receipts('default').conversation(id));
+      expect(shown).toContain('no to (redacted)');
+    });
   });
 
   it('says where the upstream is missing, and needs a token where it is public', async () => {
@@ -115,5 +130,58 @@ describe('createFetchHandler', () => {
     const open = createFetchHandler({ upstreams: { openai: url }, isPublic: true, token: 'a-token-of-16-letters' });
     expect((await open(new Request('http://localhost/v1/models'))).status).toBe(401);
     expect((await open(new Request('http://localhost/as/a-token-of-16-letters/v1/models'))).status).toBe(200);
+  });
+
+  it('streams a body that is larger than the limit, unread', async () => {
+    const { handle, records } = start({ limits: { bodyBytes: 100_000 } });
+    let made = 0;
+    const body = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        if (made === 20e6) return controller.close();
+        made += 50_000;
+        controller.enqueue(new Uint8Array(50_000).fill(0x20));
+      },
+    });
+    const request = new Request('http://localhost/v1/chat/completions', {
+      method: 'POST',
+      body,
+      duplex: 'half',
+    } as RequestInit);
+    expect(await (await handle(request)).text()).toContain('usage');
+    expect(uploaded).toBe(20e6);
+    await vi.waitFor(async () => {
+      const [conversation] = await records.receipts('default').conversations(1);
+      expect(conversation?.because).toContain('gateway.limits.body_bytes');
+    });
+  });
+
+  it('keeps only the head of a large refusal', async () => {
+    const { post, records } = start();
+    [refusals, refusalBytes] = [1, 30e6];
+    const before = process.memoryUsage().arrayBuffers;
+    expect(await (await post('/v1/chat/completions', chat(3))).text()).toContain('usage');
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(25e6);
+    refusalBytes = 0;
+    await vi.waitFor(async () => expect((await records.receipts('default').totals()).refused).toBe(1));
+  });
+
+  it('answers though the log throws, and goes on', async () => {
+    const log = (): void => {
+      throw new Error('the log failed');
+    };
+    const { post } = start({ log });
+    for (let i = 0; i < 2; i++) expect(await (await post('/v1/chat/completions', chat(3))).text()).toContain('usage');
+    const missing = createFetchHandler({ upstreams: { openai: 'http://127.0.0.1:1' }, log });
+    expect((await missing(new Request('http://localhost/v1/models'))).status).toBe(502);
+  });
+
+  it('settles for a client that leaves before there is an answer', async () => {
+    const { handle } = start();
+    const controller = new AbortController();
+    const body = new ReadableStream({ pull: () => new Promise(() => {}) });
+    const init = { method: 'POST', body, duplex: 'half', signal: controller.signal } as RequestInit;
+    const answer = handle(new Request('http://localhost/v1/files', init));
+    controller.abort();
+    expect((await answer).status).toBe(499);
   });
 });

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { Policy } from '../plan/policy.ts';
 import { toPrices } from '../plan/prices.ts';
-import type { Facts } from './decide/decide.ts';
+import type { Facts } from './decide/decision.ts';
 import { createHops, type Hops } from './exchange/hops.ts';
+import { InFlight } from './exchange/in-flight.ts';
 import { DEFAULT_TENANT, Tenants } from './exchange/tenants.ts';
 import { openUpstreams, type Upstreams } from './exchange/upstreams.ts';
-import { Work } from './exchange/work.ts';
 import { defaultLimits, type GatewayLimits } from './gateway-limits.ts';
 import type { GatewayOptions } from './gateway-options.ts';
 import { createGuard, type Guard } from './page/guard.ts';
@@ -35,7 +35,7 @@ export interface GatewayContext extends OwnRoutesOptions {
   /** Undefined where a token is needed and none of ours came. */
   callerOf(request: Pick<IncomingMessage, 'url' | 'headers'>): Caller | undefined;
   /** What every decision rests on. */
-  readonly facts: Omit<Facts, 'now' | 'memory'>;
+  readonly facts: Omit<Facts, 'now'>;
 }
 
 export function createGatewayContext(options: GatewayOptions): GatewayContext {
@@ -65,7 +65,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     areMetricsGuarded: options.isPublic === true || Object.keys(options.tenants ?? {}).length > 0,
     isStoreShared: options.isStoreShared === true,
     limits: facts.limits,
-    work: new Work(),
+    inFlight: new InFlight(),
     mounts: options.mounts ?? {},
     facts,
     callerOf: (request) => callerOf(request, guard, options.isPublic === true),

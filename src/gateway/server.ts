@@ -112,7 +112,7 @@ function whyNot(cause: unknown): string {
 export const urlOf = (host: string, port: number): string =>
   `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 
-/** Throws where nobody could listen: before workers are started that would each say so. */
+/** Throws if the port is not free, before workers are started that would each fail on it. */
 export async function checkPort({ port, host = '127.0.0.1' }: ListenOptions): Promise<void> {
   const server = createServer();
   await startListening(server, { port, host });

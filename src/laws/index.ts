@@ -1,4 +1,4 @@
-import type { Violation } from '../message.ts';
+import type { ReplaceEdit, Segment, Violation } from '../message.ts';
 import { boundReasoning } from './bound-reasoning.ts';
 import { idempotent } from './idempotent.ts';
 import { type Applied, checkReplacements, isReplacementLaw, type Law } from './law.ts';
@@ -25,6 +25,19 @@ export const laws: readonly Law[] = [
 
 const replacementLaws = laws.filter(isReplacementLaw);
 const otherLaws = laws.filter((law) => !isReplacementLaw(law));
+
+/** How one replacement breaks a law; undefined if it keeps them all. Replacements alone cannot break the other laws. */
+export function brokenReplacement(
+  edit: ReplaceEdit,
+  segment: Segment,
+  [old, edited]: readonly [old: unknown, edited: unknown],
+): string | undefined {
+  for (const { checkOne } of replacementLaws) {
+    const text = checkOne(edit, segment, old, edited);
+    if (text !== undefined) return text;
+  }
+  return undefined;
+}
 
 /** Everything a plan breaks: then it is refused, and the original goes out. */
 export function brokenLaws<M>(applied: Applied<M>): Violation[] {

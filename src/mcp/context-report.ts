@@ -1,5 +1,6 @@
 import type { Report } from '../plan/report.ts';
 import { checkMayList, openScope, refsInScope, type Scope } from '../store/access.ts';
+import { walks } from '../store/slots.ts';
 import type { Stored } from '../store/store.ts';
 import { headsOf } from '../store/text-heads.ts';
 import { quote } from '../text.ts';
@@ -12,16 +13,20 @@ export interface ReportInput {
   readonly handle?: string | undefined;
 }
 
-/** How much of the caller's conversation is hidden, and what the last request did, where that is known. */
+/** How much of the caller's conversation is hidden, and the last request, if it is known. */
 export async function contextReport(context: McpContext, { handle }: ReportInput): Promise<string> {
-  const { store, session, report, maxChars } = context;
   checkMayList(context);
-  if (handle === undefined && session === undefined) return NOTHING_KNOWN;
+  if (handle === undefined && context.session === undefined) return NOTHING_KNOWN;
+  return walks.run(() => report(context, handle));
+}
+
+async function report(context: McpContext, handle: string | undefined): Promise<string> {
+  const { store, report: lastRequest, maxChars } = context;
   const scope = await openScope(store, context, handle);
   const parts: string[] = [];
   for (const name of scope.sessions) {
     parts.push(...showSession(await countTexts(context, name), { sessions: [name] }));
-    const last = await report?.(name);
+    const last = await lastRequest?.(name);
     if (last) parts.push(...showRequest(last));
     if (parts.length >= MOST_LINES) break;
   }
@@ -32,7 +37,7 @@ export async function contextReport(context: McpContext, { handle }: ReportInput
 const NOTHING_KNOWN =
   'context report: if no placeholder in your context shows a handle (p_…), nothing that could be recalled is masked. Otherwise call this again with any such handle.';
 
-/** It is a summary. */
+/** Of the report: it is a summary. */
 const MOST_LINES = 60;
 
 interface Counts {

@@ -14,8 +14,8 @@ import { recallMasked } from './recall-masked.ts';
 import { searchMasked } from './search-masked.ts';
 
 /**
- * What an MCP server gives access to. `recall` answers every handle of the store. To list and search, the caller must show
- * which conversations are its own: `session`, `credential` or `wholeStore`.
+ * The store that an MCP server opens, and to whom. `recall` answers every handle of the store. To list and search, the caller
+ * must show which conversations are its own: `session`, `credential` or `wholeStore`.
  */
 export interface McpOptions {
   /**
@@ -32,13 +32,13 @@ export interface McpOptions {
   readonly credential?: string | undefined;
   /** The store has one user: a handle opens every session that holds it. */
   readonly wholeStore?: boolean | undefined;
-  /** What is known about a session's last request, for `context_report`. */
+  /** Tells about a session's last request, for `context_report`. Undefined if nothing is known. */
   readonly report?: (session: string) => Report | undefined | Promise<Report | undefined>;
-  /** The size of an answer: 20,000 unless told. */
+  /** The most characters of an answer: 20,000 if not given. */
   readonly maxChars?: number;
 }
 
-/** What every tool works with. */
+/** The settings and the open store, for a tool. */
 export interface McpContext extends McpOptions {
   readonly store: Store;
   readonly maxChars: number;
@@ -55,18 +55,18 @@ export function createMcpServer(options: McpOptions): McpServer {
   return server;
 }
 
-/** Throws BAD_OPTION. A server is made for each client: mistakes are told before the first one comes. */
+/** Throws BAD_OPTION. A server is made for each client, so options are checked before the first one connects. */
 export function checkMcpOptions({ maxChars, session, credential, wholeStore }: McpOptions): void {
   if (maxChars !== undefined && !(Number.isInteger(maxChars) && maxChars >= LEAST_CHARS))
     throw badOption('maxChars', `a whole number of ${LEAST_CHARS} or more`, maxChars);
   if (session !== undefined) checkSession(session);
   if (session !== undefined && wholeStore) throw badOption('wholeStore', 'false beside a session', wholeStore);
-  // Not in the words of an error: it is a secret.
+  // The credential is a secret, so the error does not show it.
   if (credential !== undefined && (typeof credential !== 'string' || credential === ''))
     throw badOption('credential', 'a text that is not empty', typeof credential);
 }
 
-/** Room for one match, or one text of a list, and for what an answer says about itself. */
+/** Room for one match, or one text of a list, and for the lines around it. */
 const LEAST_CHARS = 2000;
 
 const version: string = createRequire(import.meta.url)('../../package.json').version;
@@ -84,7 +84,7 @@ const SEARCH =
 const handle = z
   .string({ error: `Expected a handle, a text. ${CHECK_HANDLE}` })
   .describe('The handle in a placeholder: p_ and 26 lower-case letters and digits.');
-const lineCount = z.int().min(1).max(recallLimits.number);
+const lineCount = z.int().min(1).max(recallLimits.position);
 
 const recallInput = z.strictObject({
   handle,
@@ -107,7 +107,7 @@ const recallInput = z.strictObject({
   offset: z
     .int()
     .min(0)
-    .max(recallLimits.number)
+    .max(recallLimits.position)
     .optional()
     .describe('Skip so many characters of what was asked for, to go on in a long line.'),
 });
@@ -115,7 +115,7 @@ const recallInput = z.strictObject({
 const skip = z
   .int()
   .min(0)
-  .max(recallLimits.number)
+  .max(recallLimits.position)
   .optional()
   .describe('Leave out so many, to go on where the last answer was cut.');
 
@@ -134,12 +134,12 @@ const listInput = (scope: z.ZodType<string | undefined>) => z.strictObject({ han
 const turnsInput = (scope: z.ZodType<string | undefined>) =>
   z.strictObject({
     handle: scope,
-    turn: z.int().min(0).max(recallLimits.number).optional().describe('Only this turn, with its texts.'),
+    turn: z.int().min(0).max(recallLimits.position).optional().describe('Only this turn, with its texts.'),
     skip,
     offset: z
       .int()
       .min(0)
-      .max(recallLimits.number)
+      .max(recallLimits.position)
       .optional()
       .describe('With turn: skip so many characters, to go on in a long turn.'),
   });
@@ -210,7 +210,7 @@ function registerTools(server: McpServer, settings: Settings): void {
   );
 }
 
-/** What a model asked wrongly is an answer too. */
+/** Mistakes of a model are answers too. */
 async function answer(settings: Settings, tool: (context: McpContext) => Promise<string>): Promise<CallToolResult> {
   try {
     const store = typeof settings.store === 'function' ? await settings.store() : settings.store;

@@ -13,7 +13,7 @@ export function limitBatches(handler: Pick<McpHttpHandler, 'fetch'>): Pick<McpHt
   };
 }
 
-/** What is no JSON is for the handler to refuse. */
+/** A body that is not JSON counts as one message: the handler refuses it. */
 function messagesIn(body: string): number {
   if (!body.trimStart().startsWith('[')) return 1;
   try {

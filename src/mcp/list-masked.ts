@@ -1,4 +1,5 @@
 import { openScope, type Scope } from '../store/access.ts';
+import { walks } from '../store/slots.ts';
 import { headsOf, type TextHead } from '../store/text-heads.ts';
 import { counted } from './counted.ts';
 import type { McpContext } from './create-mcp-server.ts';
@@ -10,7 +11,11 @@ export interface ListInput {
 }
 
 /** The texts of the caller's own sessions, a line for each. */
-export async function listMasked(context: McpContext, input: ListInput): Promise<string> {
+export function listMasked(context: McpContext, input: ListInput): Promise<string> {
+  return walks.run(() => list(context, input));
+}
+
+async function list(context: McpContext, input: ListInput): Promise<string> {
   const { store, maxChars } = context;
   const { handle, skip = 0 } = input;
   const scope = await openScope(store, context, handle);

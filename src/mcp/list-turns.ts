@@ -1,5 +1,7 @@
+import { setImmediate } from 'node:timers/promises';
 import { PalimpsestError } from '../errors.ts';
 import { openScope, type Scope } from '../store/access.ts';
+import { walks } from '../store/slots.ts';
 import type { Store, TurnRecord } from '../store/store.ts';
 import { headOf, quote } from '../text.ts';
 import { counted } from './counted.ts';
@@ -13,7 +15,11 @@ export interface TurnsInput {
 }
 
 /** The turns of the caller's own sessions, a line for each, or one turn with its texts. */
-export async function listTurns(context: McpContext, input: TurnsInput): Promise<string> {
+export function listTurns(context: McpContext, input: TurnsInput): Promise<string> {
+  return walks.run(() => list(context, input));
+}
+
+async function list(context: McpContext, input: TurnsInput): Promise<string> {
   const scope = await openScope(context.store, context, input.handle);
   return input.turn === undefined
     ? showAll(context, scope, input)
@@ -40,18 +46,31 @@ async function showAll({ store, maxChars }: McpContext, scope: Scope, { skip = 0
 
 const ROOM_FOR_WORDS = 300;
 
+/** After each megabyte everything else has its turn. */
 async function* turnsOf(store: Store, { sessions }: Scope): AsyncGenerator<TurnRecord> {
-  for (const session of sessions) yield* store.turns(session);
+  let chars = 0;
+  for (const session of sessions)
+    for await (const record of store.turns(session)) {
+      yield record;
+      chars += charsIn(record);
+      if (chars < CHARS_PER_STEP) continue;
+      await setImmediate();
+      chars = 0;
+    }
 }
+
+const CHARS_PER_STEP = 1_000_000;
+
+const charsIn = ({ reasoning, action, observation, user = '' }: TurnRecord): number =>
+  reasoning.length + action.length + observation.length + user.length;
 
 /** `turn 3 masked, bash ls: 120 chars: p_…`, with the session where there are several. */
 function showLine(record: TurnRecord, scope: Scope): string {
-  const { masked, reasoning, action, observation, user = '', results = [] } = record;
-  const chars = reasoning.length + action.length + observation.length + user.length;
+  const { masked, reasoning, action, user = '', results = [] } = record;
   const handles = [...new Set(results.map(({ handle }) => handle))];
   const shown = [...handles.slice(0, MOST_HANDLES), ...(handles.length > MOST_HANDLES ? ['…'] : [])].join(' ');
   const about = quote(action || reasoning || user, 60);
-  return `${nameOf(record, scope)} ${masked ? 'masked' : 'whole'}, ${about}: ${counted(chars, 'char')}${shown && `: ${shown}`}`;
+  return `${nameOf(record, scope)} ${masked ? 'masked' : 'whole'}, ${about}: ${counted(charsIn(record), 'char')}${shown && `: ${shown}`}`;
 }
 
 const MOST_HANDLES = 5;

@@ -139,7 +139,7 @@ async function readOn(text: string): Promise<string> {
     if (!rest) return read + shown;
     input = JSON.parse(rest[1] ?? '');
     const part = shown.slice(0, rest.index);
-    // A line that was shown whole keeps its newline, which stands before the note.
+    // A line that was shown whole keeps its newline. The note follows it.
     read += input.offset === undefined ? `${part}\n` : part;
   }
 }

@@ -14,9 +14,9 @@ import { limitBatches } from './limit-batches.ts';
 export interface HttpOptions {
   /** 0 picks a free one. */
   readonly port: number;
-  /** 127.0.0.1 unless told. Anything but this machine needs a token. */
+  /** 127.0.0.1 if not given. An address that other machines can reach needs a token. */
   readonly host?: string;
-  /** What clients must send as `Authorization: Bearer …`. */
+  /** Clients must send it as `Authorization: Bearer …`. */
   readonly token?: string;
 }
 
@@ -74,7 +74,7 @@ type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<vo
 
 type Guard = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/** Answers what may not pass. A page that a browser shows must not reach the store, under whatever name it calls us. */
+/** Answers requests that may not pass. A page in a browser must not reach the store, whichever host name it uses. */
 function createGuard({ host, token }: { readonly host: string; readonly token: string | undefined }): Guard {
   const isOurHost = isLoopback(host) ? localhostHostValidation() : () => true;
   const isOurOrigin = localhostOriginValidation();
@@ -92,7 +92,7 @@ function createGuard({ host, token }: { readonly host: string; readonly token: s
 
 const PATH = '/mcp';
 
-/** Compares hashes, so that neither the length nor the time tells anything. */
+/** Compares hashes, so that neither length nor time reveals the token. */
 function isBearer(header: string | undefined, token: string): boolean {
   const hash = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(hash(header ?? ''), hash(`Bearer ${token}`));

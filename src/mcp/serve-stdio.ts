@@ -25,7 +25,7 @@ export function serveStdio(options: McpOptions, { input, output }: Streams): Std
     closed,
     close: async () => {
       await server.close();
-      // What still waits for the client would keep the process alive.
+      // An open input would keep the process alive.
       input.destroy();
     },
   };

@@ -1,4 +1,4 @@
-/** The first lines, as many as fit into so many characters, each with what ends it. */
+/** The first lines that fit into `room` characters, each with its newline. */
 export function takeLines(lines: readonly string[], room: number): readonly string[] {
   let left = room;
   const end = lines.findIndex((line) => {

@@ -47,7 +47,7 @@ export interface HeldCut<M> {
   readonly decision: 'fits' | 'held' | 'cut';
 }
 
-interface HoldOptions<M> extends LedgerOptions {
+interface HoldOptions<M> extends LedgerOptions<M> {
   readonly format: Format<M>;
   readonly cut?: Cut | undefined;
 }

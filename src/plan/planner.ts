@@ -32,7 +32,7 @@ const STAGES: readonly Stage[] = [
   ...LAST_RESORTS,
 ];
 
-export interface PlannerOptions extends Omit<LedgerOptions, 'style'> {
+export interface PlannerOptions<M> extends Omit<LedgerOptions<M>, 'style'> {
   readonly policy: Policy;
   readonly maxTokens?: number | undefined;
   readonly model?: string | undefined;
@@ -105,7 +105,7 @@ export class Planner<M> {
     isCold: false,
   };
 
-  constructor(format: Format<M>, options: PlannerOptions) {
+  constructor(format: Format<M>, options: PlannerOptions<M>) {
     const { policy, model, epochs } = options;
     const { style, toolUse, maxResultTokens } = policy;
     this.#ledger = new Ledger(format, { ...options, style, toolUse, maxResultTokens });
@@ -346,7 +346,7 @@ const REACHES: readonly Reach[] = [undefined, 'masking', 'summarization', 'fallb
 const furthest = (a: Reach, b: Reach): Reach => (REACHES.indexOf(a) > REACHES.indexOf(b) ? a : b);
 
 /** The policy's own budget, and that of the request. */
-function budgetsOf({ policy, maxTokens }: PlannerOptions): Budget[] {
+function budgetsOf({ policy, maxTokens }: Pick<PlannerOptions<never>, 'policy' | 'maxTokens'>): Budget[] {
   const own = policy.limit ? [policy.limit] : [];
   if (maxTokens === undefined) return own;
   const { window = DEFAULT_WINDOW, prices } = policy;

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { PalimpsestError } from '../errors.ts';
 import { searchLimits } from '../limits.ts';
 import { Lines } from './lines.ts';
+import { Slots, walks } from './slots.ts';
 
 export interface Pattern {
   readonly query: string;
@@ -13,20 +14,26 @@ export interface Pattern {
 export interface MatchedLines {
   readonly lines: readonly (readonly number[])[];
   readonly timedOut: boolean;
+  /** How long the texts waited for a process. */
+  readonly waitedMs: number;
 }
 
-/** Says which lines match a pattern, in bounded time. */
+/** Says which lines match. */
 export interface LineMatcher {
-  match(texts: readonly string[]): Promise<MatchedLines>;
+  /** A pattern that runs for longer than `mostMs` is stopped. */
+  match(texts: readonly string[], mostMs: number): Promise<MatchedLines>;
 }
 
-/** A plain text is looked for here. A pattern, which may take for ever, in a process that can be killed. */
+/** A short plain text is searched for in this process. A pattern may take forever, so it runs in a process that can be killed. */
 export function createLineMatcher({ query, regex, ignoreCase }: Pattern): LineMatcher {
-  if (!regex && !ignoreCase) return new TextMatcher(query);
+  if (!regex && !ignoreCase && query.length <= SHORT_CHARS) return new TextMatcher(query);
   return new PatternMatcher(compile(regex ? query : escapePattern(query), ignoreCase ? 'i' : ''));
 }
 
-/** What is valid as Unicode is taken as such; a model's `\-` or `\_` is not, and means what it always meant. */
+/** V8 finds a text of up to 250 characters in linear time. A longer one can take its length times that of the text. */
+const SHORT_CHARS = 250;
+
+/** Compiled as Unicode where that is valid. A model's `\-` or `\_` is not valid there, and keeps its old meaning. */
 function compile(source: string, flags: string): RegExp {
   try {
     return new RegExp(source, `${flags}u`);
@@ -59,7 +66,7 @@ class TextMatcher implements LineMatcher {
   }
 
   async match(texts: readonly string[]): Promise<MatchedLines> {
-    return { lines: texts.map((text) => this.#linesOf(text)), timedOut: false };
+    return { lines: texts.map((text) => this.#linesOf(text)), timedOut: false, waitedMs: 0 };
   }
 
   #linesOf(text: string): number[] {
@@ -73,29 +80,27 @@ class TextMatcher implements LineMatcher {
 
 class PatternMatcher implements LineMatcher {
   readonly #pattern: RegExp;
-  #leftMs: number = searchLimits.totalMs;
-  #hasStarted = false;
+  #hasBegun = false;
 
   constructor(pattern: RegExp) {
     this.#pattern = pattern;
   }
 
-  async match(texts: readonly string[]): Promise<MatchedLines> {
+  async match(texts: readonly string[], mostMs: number): Promise<MatchedLines> {
     const { source, flags } = this.#pattern;
     const lines = texts.map((): number[] => []);
-    // Between two batches a searcher serves others. A search that has begun is not refused then.
-    const searcher = await searchers.take({ mustWait: this.#hasStarted });
-    this.#hasStarted = true;
-    const startMs = performance.now();
+    const askedMs = performance.now();
+    let startMs = askedMs;
     const job = { source, flags, texts };
-    const running = searcher.run(job, {
-      mostMs: Math.min(searchLimits.batchMs, this.#leftMs),
-      onFound: ([text, line]) => lines[text]?.push(line),
-    });
-    const ended = await running.finally(() => searchers.giveBack(searcher));
-    this.#leftMs = Math.max(0, this.#leftMs - (performance.now() - startMs));
+    const run = (searcher: Searcher): Promise<Ended> => {
+      startMs = performance.now();
+      this.#hasBegun = true;
+      return searcher.run(job, { mostMs, onFound: ([text, line]) => lines[text]?.push(line) });
+    };
+    // Between two batches a searcher serves others.
+    const ended = await searchers.use(run, { hasBegun: this.#hasBegun });
     if (ended === 'failed') throw gone();
-    return { lines, timedOut: ended === 'late' };
+    return { lines, timedOut: ended === 'late', waitedMs: startMs - askedMs };
   }
 }
 
@@ -134,20 +139,21 @@ class Searcher {
     this.#child.on('error', die).on('exit', die).on('disconnect', die);
   }
 
-  /** Ends the process where the job takes too long, or fails. */
+  /** Ends the process if the job takes too long, or fails. */
   async run(job: Job, options: RunOptions): Promise<Ended> {
     this.#child.ref();
     this.#child.channel?.ref();
     const ended = await this.#answer(job, options);
     if (ended !== 'done') {
       this.isAlive = false;
-      this.#child.kill('SIGKILL');
+      // A process that could not be started has no id. To kill it would kill id 0: every process of this group.
+      if (this.#child.pid !== undefined) this.#child.kill('SIGKILL');
     }
     this.#rest();
     return ended;
   }
 
-  /** A process without a job keeps nobody from ending. */
+  /** A process without a job does not keep this one from ending. */
   #rest(): void {
     this.#child.unref();
     this.#child.channel?.unref();
@@ -184,61 +190,61 @@ class Searcher {
 type Said = 'started' | 'done' | readonly FoundLine[];
 type Ended = 'done' | 'late' | 'failed';
 
-/** A fixed number of processes for all searches. Searches wait for one in the order in which they came. */
+/** A fixed number of processes for all searches. They are kept for later searches. */
 class Searchers {
+  readonly #slots = new Slots({
+    most: searchLimits.processes,
+    waiting: searchLimits.waiting,
+    setting: 'gateway.limits.search_processes',
+  });
   readonly #idle: Searcher[] = [];
-  readonly #waiting: ((searcher: Searcher) => void)[] = [];
-  #most: number = searchLimits.processes;
-  #busy = 0;
 
   limitTo(most: number): void {
-    this.#most = most;
+    this.#slots.limitTo(most);
   }
 
-  async take({ mustWait }: { readonly mustWait: boolean }): Promise<Searcher> {
-    if (this.#busy < this.#most) {
-      this.#busy += 1;
-      return this.#next();
-    }
-    if (!mustWait && this.#waiting.length >= searchLimits.waiting) throw tooMany(this.#waiting.length);
-    return new Promise((resolve) => this.#waiting.push(resolve));
-  }
-
-  giveBack(searcher: Searcher): void {
-    if (searcher.isAlive) this.#idle.push(searcher);
-    const waiting = this.#waiting.shift();
-    if (waiting) waiting(this.#next());
-    else this.#busy -= 1;
+  /** Gives the slot back even if no process can be started. */
+  use<T>(work: (searcher: Searcher) => Promise<T>, options: { readonly hasBegun: boolean }): Promise<T> {
+    return this.#slots.run(async () => {
+      const searcher = this.#next();
+      try {
+        return await work(searcher);
+      } finally {
+        if (searcher.isAlive) this.#idle.push(searcher);
+      }
+    }, options);
   }
 
   #next(): Searcher {
     for (let searcher = this.#idle.pop(); searcher; searcher = this.#idle.pop()) if (searcher.isAlive) return searcher;
-    return new Searcher();
+    try {
+      return new Searcher();
+    } catch (cause) {
+      throw gone(cause);
+    }
   }
 }
 
 const searchers = new Searchers();
 
-/** How many patterns may run at the same time. */
-export const limitSearchProcesses = (most: number): void => searchers.limitTo(most);
-
-function gone(): PalimpsestError {
-  const text = 'Expected to search in a process of its own but it could not be started, or ended; search again';
-  return new PalimpsestError('STORE_FAILED', text);
+/** Sets how many patterns may run at the same time in this process. A walk may need one, so as many walks may run. */
+export function limitSearchProcesses(most: number): void {
+  searchers.limitTo(most);
+  walks.limitTo(Math.max(searchLimits.walks, most));
 }
 
-function tooMany(waiting: number): PalimpsestError {
-  const remedy = 'search again in a moment, or set gateway.limits.search_processes';
-  return new PalimpsestError('BUSY', `Expected room for this search but ${waiting} others wait; ${remedy}`);
+function gone(cause?: unknown): PalimpsestError {
+  const text = 'Expected to search in a process of its own but it could not be started, or ended; search again';
+  return new PalimpsestError('STORE_FAILED', text, cause === undefined ? {} : { cause });
 }
 
 /**
- * Source text, because `node -e` cannot load a TypeScript file. Lines are those of lines.ts. A pattern keeps the process from hearing
- * that its parent is gone: a thread looks after that.
+ * Source text, because `node -e` cannot load a TypeScript file. Lines are those of lines.ts. While a pattern runs, the process does
+ * not notice that its parent has ended, so a thread checks that.
  */
 const PROGRAM = `
 const { Worker } = require('node:worker_threads');
-// The next line may take for ever: the first matches are sent one by one, later ones in batches.
+// The next line may take forever: the first matches are sent one by one, later ones in batches.
 const ONE_BY_ONE = 100;
 const SEND_AFTER_MS = 20;
 process.on('disconnect', () => process.exit());

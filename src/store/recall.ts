@@ -1,5 +1,5 @@
 import { PalimpsestError } from '../errors.ts';
-import { recallLimits } from '../limits.ts';
+import { recallLimits, searchLimits } from '../limits.ts';
 import { badOption, checkOptions, count, flag, positive, rule } from '../options.ts';
 import { createLineMatcher } from './line-matcher.ts';
 import { Lines } from './lines.ts';
@@ -100,7 +100,10 @@ function slice(whole: Whole, { head, tail }: RecallOptions): Part {
 async function grep(whole: Whole, pattern: string, options: RecallOptions): Promise<Part> {
   const { lines: all, from, to } = whole;
   const matcher = createLineMatcher({ query: pattern, regex: true, ignoreCase: options.ignoreCase ?? false });
-  const { lines, timedOut } = await matcher.match([all.text.slice(all.start(from), all.start(to))]);
+  const { lines, timedOut } = await matcher.match(
+    [all.text.slice(all.start(from), all.start(to))],
+    searchLimits.batchMs,
+  );
   const matches = (lines[0] ?? []).map((line) => line + from);
   const shown = cut(showMatches(whole, matches, options.context ?? 0), options);
   const truncated = shown.filter((line) => line !== GAP).length < all.count;

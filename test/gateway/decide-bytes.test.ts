@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { JsonScan } from '../../src/gateway/bytes/json-scan.ts';
-import type { Api } from '../../src/gateway/decide/decide.ts';
+import type { Api } from '../../src/gateway/wire/index.ts';
 import { isPlaceholder, type Policy, slidingWindow } from '../../src/index.ts';
 import { longStory, write } from '../support/histories.ts';
 import { bytesOf, type OddBody, writeOddly } from './odd-writer.test-data.ts';
@@ -61,10 +61,10 @@ describe.each(apis)('an edited %s request', (api) => {
           const body = writeOddly({ model: 'claude-sonnet-5', [LISTS[api]]: messages, stream: true }, api, seed);
           const bytes = bytesOf(body);
           const asked = desk.ask(bytes, { api });
-          expect(asked.decision.reason).toBeUndefined();
+          expect(asked.explanation.reason).toBeUndefined();
           const undone = undo(asked.out, body, new Map(asked.hidden.map(({ handle, text }) => [handle, text])));
           expect(undone.original.equals(bytes)).toBe(true);
-          expect(undone.masked).toBe(asked.decision.masked);
+          expect(undone.masked).toBe(asked.explanation.masked);
           masked += undone.masked;
         }
       }),

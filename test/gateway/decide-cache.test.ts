@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { GatewayEvent } from '../../src/gateway/conversation/events.ts';
+import { newMasks } from '../../src/gateway/decide/decide.ts';
 import { breakEven, type Policy, type Prices, slidingWindow } from '../../src/index.ts';
 import {
   type Asked,
@@ -31,7 +32,7 @@ function markersIn(bytes: Uint8Array): [number, number, unknown][] {
 function firstEpoch(desk: Desk, body: (turns: number) => Json): { asked: Asked; turns: number } {
   for (let turns = 1; turns < 60; turns++) {
     const asked = desk.ask(body(turns));
-    if (asked.decision.newMasks.length > 0) return { asked, turns };
+    if (asked.explanation.newMasks > 0) return { asked, turns };
   }
   throw new Error('nothing was ever masked');
 }
@@ -45,7 +46,7 @@ describe('the cache marker', () => {
       [first - 1, 1, undefined],
       [2 * turns, 0, undefined],
     ]);
-    expect(asked.decision.cacheMarker).toBe(first - 1);
+    expect(asked.explanation.cacheMarker).toBe(first - 1);
     const next = desk.ask(anthropicBody(anthropicMessages(turns + 1)));
     expect(markersIn(next.out)).toEqual([[2 * turns + 2, 0, undefined]]);
   });
@@ -56,7 +57,7 @@ describe('the cache marker', () => {
       anthropicBody([], { messages: marked(anthropicMessages(n), hour), system: undefined }),
     );
     expect(markersIn(asked.out).map(([, , ttl]) => ttl)).toEqual(['1h', '1h']);
-    expect(asked.decision.prices.name).toBe('anthropic-1h');
+    expect(asked.explanation.prices.name).toBe('anthropic-1h');
   });
 
   const four = (turns: number): Json => {
@@ -81,7 +82,7 @@ describe('the cache marker', () => {
     };
     const { asked, turns } = firstEpoch(new Desk(), body);
     expect(markersIn(asked.out).map(([message]) => message)).toEqual([2 * turns]);
-    expect(asked.decision.cacheMarker).toBeUndefined();
+    expect(asked.explanation.cacheMarker).toBeUndefined();
   });
 
   const texts = ['a', 'b'].map((text) => ({ type: 'text', text, cache_control: EPHEMERAL }));
@@ -118,7 +119,7 @@ describe('the cache marker', () => {
       anthropicBody([], { messages: anthropicMessages(turns), system: 'Be brief', cache_control: EPHEMERAL });
     const { asked } = firstEpoch(new Desk(), body);
     expect(markersIn(asked.out)).toHaveLength(1);
-    expect(asked.decision.prices.name).toBe('anthropic-5m');
+    expect(asked.explanation.prices.name).toBe('anthropic-5m');
   });
 
   it('is never put on thinking', () => {
@@ -154,7 +155,7 @@ describe('the cache marker', () => {
 });
 
 describe('prices', () => {
-  const priced = (body: Json, more = {}): string => new Desk().ask(body, more).decision.prices.name;
+  const priced = (body: Json, more = {}): string => new Desk().ask(body, more).explanation.prices.name;
   const long = anthropicMessages(6);
 
   it('are none for Anthropic without a marker, and those of the longest lifetime with one', () => {
@@ -196,7 +197,7 @@ describe('prices', () => {
       return breakEven({ prices });
     };
     const body = { ...anthropicBody([]), messages: long };
-    expect(new Desk({ policy }).ask(body).decision.prices.name).toBe('anthropic-5m');
+    expect(new Desk({ policy }).ask(body).explanation.prices.name).toBe('anthropic-5m');
     expect(new Set(lists)).toEqual(new Set(['none']));
   });
 
@@ -216,12 +217,12 @@ describe('prices', () => {
     const said = { role: 'user', content: [{ type: 'text', text: 'Go on', cache_control: EPHEMERAL }] };
     const body = (task: string): Json => ({ model, messages: [{ role: 'user', content: task }, ...results(14), said] });
     const ask = (task: string): Asked => new Desk().ask(body(task), { api: 'openai-chat' });
-    const [short, long] = [ask('Go').decision, ask('Go '.repeat(4000)).decision];
+    const [short, long] = [ask('Go').explanation, ask('Go '.repeat(4000)).explanation];
     expect(short).toMatchObject({ act: 'wait', prices: { name: 'anthropic-5m' } });
     // What stands before the first edit would be written again too.
     expect(long.price).toBeGreaterThan((short.price ?? 0) + 4000);
     const masked = new Desk({ policy: () => slidingWindow({ turns: 2 }) }).ask(body('Go'), { api: 'openai-chat' });
-    expect(masked.decision.masked).toBe(12);
+    expect(masked.explanation.masked).toBe(12);
     expect(masked.out.toString().split('cache_control')).toHaveLength(2);
   });
 
@@ -238,12 +239,12 @@ describe('prices', () => {
       const before = last ? maskedIn(last.out) : [];
       expect(before.every((isMasked, i) => !isMasked || masks[i])).toBe(true);
       recorded.push(...asked.events);
-      if (turns === 20) expect(asked.decision).toMatchObject({ act: 'wait', prices: { name: 'anthropic-5m' } });
+      if (turns === 20) expect(asked.explanation).toMatchObject({ act: 'wait', prices: { name: 'anthropic-5m' } });
       expect(successor(asked, recorded).ask(body).out.equals(asked.out)).toBe(true);
       last = asked;
     }
     expect(recorded.map(({ kind }) => kind)).toEqual(['settings', 'settings']);
-    expect(last?.decision.masked).toBeGreaterThanOrEqual(5);
+    expect(last?.explanation.masked).toBeGreaterThanOrEqual(5);
   });
 });
 
@@ -273,7 +274,7 @@ describe('a request that is sent again at another price', () => {
 describe('recall', () => {
   const policy = () => slidingWindow({ turns: 2 });
   const tools = (name: string): Json => ({ tools: [{ name, input_schema: {} }] });
-  const placeholder = (asked: Asked): string => asked.decision.newMasks[0]?.placeholder ?? '';
+  const placeholder = (asked: Asked): string => newMasks(asked)[0]?.placeholder ?? '';
 
   it.each(['recall', 'mcp__palimpsest__recall', 'palimpsest_recall'])(
     'is written where the tools contain %s',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { ConversationMemory } from '../../src/gateway/conversation/conversation-memory.ts';
-import type { Api } from '../../src/gateway/decide/decide.ts';
+import type { Api } from '../../src/gateway/wire/index.ts';
 import { breakEven, fit, handleOf, type Prices, priceLists } from '../../src/index.ts';
 import { corpusHistories, type History, hasCorpus } from '../support/corpus.ts';
 import { Desk, type Json, parsed } from './requests.test-data.ts';
@@ -57,9 +57,9 @@ describe.skipIf(!hasCorpus)('over the histories of the corpus', () => {
       const parsedMessages = JSON.parse(JSON.stringify(messages)) as Json[];
       expect(sent).toEqual(fit(parsedMessages, { ...options }).messages);
       // Between epochs the new request begins with the whole of the old one.
-      if (asked.decision.newMasks.length === 0) expect(sent.slice(0, before.length)).toEqual(before);
+      if (asked.explanation.newMasks === 0) expect(sent.slice(0, before.length)).toEqual(before);
       before = sent;
-      masks += asked.decision.newMasks.length;
+      masks += asked.explanation.newMasks;
       if (i % 8 > 0 && messages.length < history.messages.length) continue;
       // Another process that knows nothing sends the same bytes.
       const other = new Desk({ prices }, new ConversationMemory()).ask(body, { api });

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { ConversationMemory } from '../../src/gateway/conversation/conversation-memory.ts';
 import { loadEvents, toItems } from '../../src/gateway/conversation/event-store.ts';
 import type { GatewayEvent } from '../../src/gateway/conversation/events.ts';
+import { afterRefusal, originalOf, withoutStore } from '../../src/gateway/decide/decide.ts';
 import { slidingWindow } from '../../src/index.ts';
 import { createMemoryStore } from '../../src/store/index.ts';
 import {
@@ -39,7 +40,7 @@ describe('a cold cache', () => {
 
   it('is a free epoch: everything outside the window goes', () => {
     expect(count(warm)).toBe(0);
-    expect(cold.decision).toMatchObject({ act: 'cold-cache', epoch: 1 });
+    expect(cold.explanation).toMatchObject({ act: 'cold-cache', epoch: 1 });
     expect(count(cold)).toBeGreaterThan(0);
   });
 
@@ -108,7 +109,7 @@ describe('a cold cache', () => {
     const one = new Desk();
     run(one, 1, 14);
     one.now += HOUR;
-    expect(one.ask(anthropicBody(anthropicMessages(17))).decision.act).toBe('wait');
+    expect(one.ask(anthropicBody(anthropicMessages(17))).explanation.act).toBe('wait');
   });
 });
 
@@ -120,7 +121,7 @@ describe('the hard limit', () => {
   it('masks all outside the window, whatever the price', () => {
     expect(events.map(({ kind }) => kind)).toContain('over-limit');
     expect(count(last)).toBeGreaterThan(0);
-    expect(last.decision.sent.tokens).toBeLessThan(last.decision.without.tokens);
+    expect(last.explanation.sent.tokens).toBeLessThan(last.explanation.without.tokens);
   });
 
   it('is replayed under another limit', () => {
@@ -131,50 +132,50 @@ describe('the hard limit', () => {
   it('counts the tokens that the provider counts', () => {
     const measured = new Desk({ maxTokens: 20_000 });
     const first = measured.look(anthropicBody(anthropicMessages(12)));
-    first.answered({ now: measured.now, promptTokens: 3 * first.decision.sent.tokens });
+    measured.answer(first, { promptTokens: 3 * first.explanation.sent.tokens });
     const second = measured.ask(anthropicBody(anthropicMessages(13)));
-    expect(second.decision).toMatchObject({ act: 'over-limit' });
-    expect(second.decision.without.tokens).toBeGreaterThan(20_000);
+    expect(second.explanation).toMatchObject({ act: 'over-limit' });
+    expect(second.explanation.without.tokens).toBeGreaterThan(20_000);
   });
 
   it('sends what is still too large, as the client would have', () => {
     const tight = new Desk({ maxTokens: 100 }).ask(anthropicBody(anthropicMessages(4)));
     expect(tight.body).toBeUndefined();
-    expect(tight.decision.reason).toBeUndefined();
+    expect(tight.explanation.reason).toBeUndefined();
   });
 });
 
 describe('a refusal', () => {
   const policy = () => slidingWindow({ turns: 2 });
-  const refusal = { status: 400, text: 'messages.3: something we did not foresee' };
+  const REFUSAL = 'messages.3: something we did not foresee';
   const body = (turns: number): Json => anthropicBody(anthropicMessages(turns));
 
   it('leaves the conversation alone where the original was taken', () => {
     const desk = new Desk({ policy });
     const asked = desk.look(body(8));
-    expect(asked.original).toEqual({ body: undefined, headers: {} });
-    const events = asked.refused({ ...refusal, originalTaken: true });
+    expect(originalOf(asked)).toEqual({ body: undefined, headers: {} });
+    const events = afterRefusal(asked, REFUSAL);
     expect(events.map(({ kind }) => kind)).toEqual(['hands-off']);
     const next = desk.ask(body(9));
     expect(next.body).toBeUndefined();
-    expect(next.decision).toMatchObject({ act: 'off', reason: 'hands-off' });
+    expect(next.explanation).toMatchObject({ act: 'off', reason: 'hands-off' });
     const heir = successor(asked, events);
     expect(heir.ask(body(10)).body).toBeUndefined();
   });
 
   it('leaves nothing alone where the original was refused too', () => {
     const desk = new Desk({ policy });
-    expect(desk.look(body(8)).refused({ ...refusal, originalTaken: false })).toEqual([]);
-    expect(desk.ask(body(9)).decision.masked).toBe(7);
+    desk.look(body(8));
+    expect(desk.ask(body(9)).explanation.masked).toBe(7);
   });
 
   it('does not touch another conversation', () => {
     const desk = new Desk({ policy });
-    desk.look(body(8)).refused({ ...refusal, originalTaken: true });
+    afterRefusal(desk.look(body(8)), REFUSAL);
     const other = anthropicMessages(8).map((message, i) =>
       i === 0 ? { ...message, content: 'Another task' } : message,
     );
-    expect(desk.ask(anthropicBody(other)).decision.masked).toBe(6);
+    expect(desk.ask(anthropicBody(other)).explanation.masked).toBe(6);
   });
 });
 
@@ -184,23 +185,23 @@ describe('the store in the way', () => {
 
   it('what is not stored is not masked, and goes once it is', () => {
     const desk = new Desk({ policy });
-    const slow = desk.look(body(8)).putOff('store-slow');
+    const slow = withoutStore(desk.look(body(8)), 'store-slow');
     expect(slow.body).toBeUndefined();
     expect(slow.fresh).toEqual([]);
-    expect(slow.decision).toMatchObject({ act: 'wait', reason: 'store-slow', masked: 0 });
-    expect(slow.decision.sent.tokens).toBe(slow.decision.without.tokens);
-    slow.answered({ now: desk.now });
+    expect(slow.explanation).toMatchObject({ act: 'wait', reason: 'store-slow', masked: 0 });
+    expect(slow.explanation.sent.tokens).toBe(slow.explanation.without.tokens);
+    desk.answer(slow);
     const next = desk.ask(body(9));
     expect(next.fresh).toHaveLength(7);
     expect(count(next)).toBe(7);
-    expect(next.decision.newMasks).toHaveLength(7);
+    expect(next.explanation.newMasks).toBe(7);
   });
 
   it('frozen masks that are stored stay masked while it is down', () => {
     const desk = new Desk({ policy });
     const first = desk.ask(body(8));
-    const down = desk.look(body(9)).putOff('store-failed');
-    down.answered({ now: desk.now });
+    const down = withoutStore(desk.look(body(9)), 'store-failed');
+    desk.answer(down);
     const masks = maskedIn(down.body ?? Buffer.alloc(0));
     expect(masks).toEqual([...maskedIn(first.out), false]);
     expect(down.hidden).toHaveLength(6);
@@ -210,7 +211,7 @@ describe('the store in the way', () => {
   it('a request that is sent again keeps its masks though nothing else of it is remembered', () => {
     const desk = new Desk({ policy }, new ConversationMemory({ maxBytes: 1000 }));
     const first = desk.ask(body(8));
-    const again = desk.look(body(8)).putOff('store-slow');
+    const again = withoutStore(desk.look(body(8)), 'store-slow');
     expect(maskedIn(again.body ?? Buffer.alloc(0))).toEqual(maskedIn(first.out));
   });
 
@@ -227,8 +228,8 @@ describe('the store in the way', () => {
     expect(count(desk.ask(anthropicBody(anthropicMessages(15))))).toBeGreaterThan(0);
     desk.now += HOUR;
     const cold = desk.look(anthropicBody([...fork, ...words]));
-    expect(cold.decision.act).toBe('cold-cache');
-    expect(cold.putOff('store-slow').body).toBeUndefined();
+    expect(cold.explanation.act).toBe('cold-cache');
+    expect(withoutStore(cold, 'store-slow').body).toBeUndefined();
   });
 
   it('keeps events where every gateway on it finds them', async () => {
@@ -246,7 +247,7 @@ describe('count_tokens', () => {
     const body = anthropicBody(anthropicMessages(8));
     const desk = new Desk({ policy });
     const counted = desk.ask(body, { path: '/v1/messages/count_tokens' });
-    expect(counted.decision.isCountTokens).toBe(true);
+    expect(counted.explanation.isCountTokens).toBe(true);
     expect([counted.fresh, counted.events]).toEqual([[], []]);
     const asked = desk.ask(body);
     expect(asked.out.equals(counted.out)).toBe(true);
@@ -260,7 +261,7 @@ describe('count_tokens', () => {
     const body = anthropicBody(anthropicMessages(15));
     const counted = desk.ask(body, { path: '/v1/messages/count_tokens' });
     const asked = desk.ask(body);
-    expect(asked.decision.act).toBe('cold-cache');
+    expect(asked.explanation.act).toBe('cold-cache');
     expect(asked.out.equals(counted.out)).toBe(true);
   });
 });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ConversationMemory } from '../../src/gateway/conversation/conversation-memory.ts';
 import type { GatewayEvent } from '../../src/gateway/conversation/events.ts';
+import { afterStored, withoutStore } from '../../src/gateway/decide/decide.ts';
 import {
   anthropicMessages,
   Desk,
@@ -73,22 +74,23 @@ describe('a mask that was sent', () => {
           const body = bodyOf(i + 1, now);
           const opened = desk.look(body);
           const asked = now.isRestarted ? relearn(desk, opened.conversation, recorded, body) : opened;
-          const decided = isDown && asked.fresh.length + asked.events.length > 0 ? asked.putOff('store-slow') : asked;
+          const decided =
+            isDown && asked.fresh.length + asked.events.length > 0 ? withoutStore(asked, 'store-slow') : asked;
           if (decided === asked) {
             recorded.push(...asked.events);
-            asked.stored();
+            afterStored(asked);
           }
           const contents = resultsIn(decided.body ? parsed(decided.body) : body);
           for (const [index, text] of sent) expect(contents[index]).toEqual(text);
-          if (decided === asked && asked.decision.masked > 0)
+          if (decided === asked && asked.explanation.masked > 0)
             expect(resultsIn(parsed(successor(asked, recorded.toReversed(), desk.facts).look(body).out))).toEqual(
               contents,
             );
           if (!now.isAnswered) continue;
-          decided.answered({ now: desk.now });
+          desk.answer(decided);
           if (now.side) recorded.push(...desk.ask(sideOf(i + 1, now)).events);
           for (const [index, content] of contents.entries()) if (isMasked(content)) sent.set(index, content);
-          masks += decided.decision.newMasks.length;
+          masks += decided.explanation.newMasks;
         }
       }),
       { numRuns: Number(process.env.PALIMPSEST_RUNS ?? 40) },

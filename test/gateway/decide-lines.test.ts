@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { GatewayEvent } from '../../src/gateway/conversation/events.ts';
+import { afterStored, newMasks, withoutStore } from '../../src/gateway/decide/decide.ts';
 import { breakEven, type Policy, type Prices, slidingWindow, stateless } from '../../src/index.ts';
 import {
   type Asked,
@@ -43,7 +44,7 @@ describe('a late request on an older part of a conversation', () => {
     const desk = new Office({ policy });
     const main = desk.run(8, 12);
     const late = desk.ask(body(7, RECALL));
-    expect(late.decision.newMasks[0]?.placeholder).toContain('recall p_');
+    expect(newMasks(late)[0]?.placeholder).toContain('recall p_');
     const next = desk.ask(body(13));
     expect(contents(next).slice(0, 7)).toEqual(contents(main).slice(0, 7));
     // In whatever order a store gives them.
@@ -103,10 +104,10 @@ describe('a late request on an older part of a conversation', () => {
     desk.ask(anthropicBody(side));
     desk.now += HOUR;
     const main = desk.ask(body(14));
-    expect(main.decision.act).toBe('cold-cache');
+    expect(main.explanation.act).toBe('cold-cache');
     desk.now += HOUR;
     const late = desk.ask(anthropicBody(side));
-    expect(late.decision.act).toBe('cold-cache');
+    expect(late.explanation.act).toBe('cold-cache');
     expect(count(late)).toBeGreaterThan(0);
     const next = desk.ask(body(15));
     expect(contents(next).slice(0, 14)).toEqual(contents(main));
@@ -120,7 +121,7 @@ describe('a request that is sent again', () => {
     expect(count(desk.run(1, 14))).toBe(0);
     desk.now += HOUR;
     const again = desk.ask(body(14));
-    expect(again.decision.act).toBe('cold-cache');
+    expect(again.explanation.act).toBe('cold-cache');
     expect(count(again)).toBeGreaterThan(0);
     const next = desk.ask(body(15));
     expect(contents(next).slice(0, 14)).toEqual(contents(again));
@@ -169,7 +170,7 @@ describe('two models in one conversation', () => {
     const desk = new Office();
     for (let turns = 1; turns <= 14; turns++) desk.ask(body(turns, { model: 'claude-opus-5' }));
     const taken = desk.ask(body(15));
-    expect(taken.decision).toMatchObject({ act: 'cold-cache', model: MODEL });
+    expect(taken.explanation).toMatchObject({ act: 'cold-cache', model: MODEL });
     const next = desk.ask(body(16));
     expect(contents(next).slice(0, 15)).toEqual(contents(taken));
     expect(successor(taken, desk.recorded).ask(body(16)).out.equals(next.out)).toBe(true);
@@ -178,16 +179,16 @@ describe('two models in one conversation', () => {
   it('are no two where one was never answered, or somebody else may have asked the other', () => {
     const desk = new Office();
     desk.look(body(14));
-    expect(desk.ask(body(14)).decision.act).toBe('wait');
+    expect(desk.ask(body(14)).explanation.act).toBe('wait');
     desk.ask(body(13, { model: 'claude-opus-5' }));
-    expect(desk.ask(body(16, { model: 'claude-sonnet-4-5' })).decision.act).toBe('wait');
+    expect(desk.ask(body(16, { model: 'claude-sonnet-4-5' })).explanation.act).toBe('wait');
   });
 
   it('have a cache each: that of one may be cold while the other is in use', () => {
     const desk = new Office();
     desk.run(1, 14);
     for (let minutes = 0; minutes < 30; minutes++) desk.ask(small(14));
-    expect(desk.ask(body(15)).decision.act).toBe('cold-cache');
+    expect(desk.ask(body(15)).explanation.act).toBe('cold-cache');
   });
 });
 
@@ -197,12 +198,12 @@ describe('what did not go out', () => {
     desk.run(1, 14);
     desk.now += HOUR;
     const cold = desk.look(body(15));
-    expect(cold.decision.act).toBe('cold-cache');
-    const put = cold.putOff('store-slow');
+    expect(cold.explanation.act).toBe('cold-cache');
+    const put = withoutStore(cold, 'store-slow');
     expect([put.body, put.events]).toEqual([undefined, []]);
-    put.answered({ now: desk.now });
+    desk.answer(put);
     const next = desk.ask(body(16));
-    expect([next.decision.act, next.body, next.events]).toEqual(['wait', undefined, []]);
+    expect([next.explanation.act, next.body, next.events]).toEqual(['wait', undefined, []]);
     expect(desk.memory.conversation(next.conversation).hasAnyEvent).toBe(false);
   });
 
@@ -212,7 +213,7 @@ describe('what did not go out', () => {
     desk.now += HOUR;
     const [first, second] = [desk.look(body(15)), desk.look(body(15))];
     expect(second.events).toEqual(first.events);
-    for (const asked of [first, second]) asked.putOff('store-slow').answered({ now: desk.now });
+    for (const asked of [first, second]) desk.answer(withoutStore(asked, 'store-slow'));
     expect(desk.ask(body(16)).body).toBeUndefined();
   });
 
@@ -221,9 +222,9 @@ describe('what did not go out', () => {
     desk.run(1, 14);
     desk.now += HOUR;
     const [first, second] = [desk.look(body(15)), desk.look(body(15))];
-    first.putOff('store-slow').answered({ now: desk.now });
-    second.stored();
-    second.answered({ now: desk.now });
+    desk.answer(withoutStore(first, 'store-slow'));
+    afterStored(second);
+    desk.answer(second);
     const next = desk.ask(body(16));
     expect(contents(next).slice(0, 15)).toEqual(contents(second));
     expect(successor(second, second.events).ask(body(16)).out.equals(next.out)).toBe(true);
@@ -246,9 +247,9 @@ describe('what did not go out', () => {
     for (let turns = 1; turns <= 14; turns++) desk.ask(thinks(turns));
     desk.now += HOUR;
     const cold = desk.ask(thinks(15));
-    expect(cold.decision).toMatchObject({ reason: 'bound-thinking', masked: 0 });
+    expect(cold.explanation).toMatchObject({ reason: 'bound-thinking', masked: 0 });
     const next = desk.ask({ ...thinks(16), thinking: { type: 'adaptive' } });
-    expect([next.decision.act, next.decision.masked, desk.recorded]).toEqual(['wait', 0, []]);
+    expect([next.explanation.act, next.explanation.masked, desk.recorded]).toEqual(['wait', 0, []]);
   });
 
   it('is no event: a plan that breaks a law', () => {
@@ -263,7 +264,7 @@ describe('what did not go out', () => {
     };
     const desk = new Office({ policy: () => leavesOut });
     const asked = desk.ask(body(14));
-    expect(asked.decision).toMatchObject({ act: 'off', reason: 'law' });
+    expect(asked.explanation).toMatchObject({ act: 'off', reason: 'law' });
     expect(asked.events).toEqual([]);
     expect(desk.memory.conversation(asked.conversation).hasAnyEvent).toBe(false);
   });
@@ -276,11 +277,11 @@ describe('the receipt of a request', () => {
   const spoken = anthropicBody([...anthropicMessages(8), { role: 'user', content: 'And be quick. '.repeat(4000) }]);
 
   it('tells of that request, though another has gone on with the conversation since', () => {
-    const expected = new Office({ policy }).look(body(8)).decision.newMasks;
+    const expected = newMasks(new Office({ policy }).look(body(8)));
     const desk = new Office({ policy });
-    const { decision } = desk.look(body(8));
-    expect(desk.look(spoken).decision.masked).toBe(0);
-    expect(decision.newMasks).toEqual(expected);
+    const asked = desk.look(body(8));
+    expect(desk.look(spoken).explanation.masked).toBe(0);
+    expect(newMasks(asked)).toEqual(expected);
     expect(expected.map(({ chars }) => chars > 1000)).toEqual([true, true, true]);
   });
 
@@ -289,7 +290,7 @@ describe('the receipt of a request', () => {
     const first = desk.ask(body(8));
     const again = desk.look(body(8));
     desk.look(spoken);
-    const put = again.putOff('store-slow');
+    const put = withoutStore(again, 'store-slow');
     expect(maskedIn(put.body ?? Buffer.alloc(0))).toEqual(maskedIn(first.out));
     expect(put.hidden).toEqual(first.hidden);
   });

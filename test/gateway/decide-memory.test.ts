@@ -24,7 +24,7 @@ describe('what the gateway remembers', () => {
         results: (turn) => `${task} ${turn}: a line\n`.repeat(lines),
       });
       const asked = desk.ask(anthropicBody([{ role: 'user', content: `Task ${task}` }, ...messages]));
-      return desk.memory.branches(asked.conversation)[0]?.size ?? 0;
+      return desk.memory.histories(asked.conversation)[0]?.size ?? 0;
     };
     ask(0);
     const before = usedBytes();

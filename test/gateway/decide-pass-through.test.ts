@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Reason } from '../../src/gateway/decide/decide.ts';
+import type { Reason } from '../../src/gateway/decide/reasons.ts';
 import { slidingWindow } from '../../src/index.ts';
 import { anthropicBody, anthropicMessages, Desk, type Json, maskedIn, output, parsed } from './requests.test-data.ts';
 
@@ -23,13 +23,13 @@ const gemini = JSON.stringify({
 
 function reasonOf(request: unknown, more = {}): Reason | undefined {
   const asked = new Desk({ policy }).ask(request, more);
-  if (asked.decision.reason === undefined) expect(asked.decision.masked).toBeGreaterThan(0);
+  if (asked.explanation.reason === undefined) expect(asked.explanation.masked).toBeGreaterThan(0);
   else {
     expect(asked.body).toBeUndefined();
-    expect(asked.decision.act).toBe('pass-through');
-    expect(asked.decision.because).not.toBe('');
+    expect(asked.explanation.act).toBe('pass-through');
+    expect(asked.explanation.because).not.toBe('');
   }
-  return asked.decision.reason;
+  return asked.explanation.reason;
 }
 
 describe('a request passes through', () => {
@@ -117,7 +117,7 @@ describe('what cannot be read as text', () => {
   it('a text with half a character is masked and comes back', () => {
     const odd = anthropicBody(anthropicMessages(8, { results: (turn) => `\ud800 ${output(turn)}` }));
     const asked = new Desk({ policy }).ask(odd);
-    expect(asked.decision.masked).toBe(6);
+    expect(asked.explanation.masked).toBe(6);
     expect(asked.hidden[0]?.text).toBe(`\ud800 ${output(1)}`);
   });
 });
@@ -136,9 +136,9 @@ describe('a policy that fails', () => {
     });
     const failed = desk.ask(body);
     expect(failed.body).toBeUndefined();
-    expect(failed.decision).toMatchObject({ reason: 'failed', because: 'the gateway failed to decide' });
+    expect(failed.explanation).toMatchObject({ reason: 'failed', because: 'the gateway failed to decide' });
     isBroken = false;
-    expect(desk.ask(body).decision.because).toBe('fine');
+    expect(desk.ask(body).explanation.because).toBe('fine');
   });
 
   it('is left aside where it would leave messages out', () => {
@@ -150,7 +150,7 @@ describe('a policy that fails', () => {
     });
     const asked = desk.ask(body);
     expect(asked.body).toBeUndefined();
-    expect(asked.decision).toMatchObject({ act: 'off', reason: 'law' });
+    expect(asked.explanation).toMatchObject({ act: 'off', reason: 'law' });
   });
 });
 
@@ -158,7 +158,7 @@ describe('a body of 50 MB', () => {
   it('is read, and edited where it must be', () => {
     const large = { ...body, metadata: { note: 'x'.repeat(50 * 1024 * 1024) } };
     const asked = new Desk({ policy }).ask(large);
-    expect(asked.decision.masked).toBe(6);
+    expect(asked.explanation.masked).toBe(6);
     expect((parsed(asked.out).metadata as { note: string }).note).toHaveLength(50 * 1024 * 1024);
   });
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { afterRefusal, afterStored, originalOf, withoutStore } from '../../src/gateway/decide/decide.ts';
 import { fit, never, slidingWindow } from '../../src/index.ts';
 import {
   anthropicBody,
@@ -29,7 +30,7 @@ describe('signed thinking behind a mask', () => {
       block_binding: { prefix_mismatch_behavior: 'drop_block' },
     });
     expect(asked.headers).toEqual({ 'anthropic-beta': BETA });
-    expect(asked.decision.dropsThinking).toBe(true);
+    expect(asked.explanation.dropsThinking).toBe(true);
   });
 
   it('is as it came where nothing is masked', () => {
@@ -49,7 +50,7 @@ describe('signed thinking behind a mask', () => {
     const own = { type: 'adaptive', block_binding: { prefix_mismatch_behavior: 'drop_block' } };
     const asked = new Desk({ policy }).ask(body(8, { thinking: own }));
     expect(parsed(asked.out).thinking).toEqual(own);
-    expect([asked.decision.masked, asked.headers]).toEqual([6, {}]);
+    expect([asked.explanation.masked, asked.headers]).toEqual([6, {}]);
   });
 
   it.each([
@@ -60,16 +61,20 @@ describe('signed thinking behind a mask', () => {
   ])('is left alone where the client %s', (_what, thinking) => {
     const asked = new Desk({ policy }).ask(body(8, { thinking }));
     expect(asked.body).toBeUndefined();
-    expect(asked.decision).toMatchObject({ act: 'wait', reason: 'bound-thinking', masked: 0 });
+    expect(asked.explanation).toMatchObject({ act: 'wait', reason: 'bound-thinking', masked: 0 });
   });
 
   it('stays masked where that was sent before, though a request cannot opt in', () => {
     const desk = new Desk({ policy });
     const first = desk.ask(body(8));
     const second = desk.ask(body(9, { thinking: undefined }));
-    expect(second.decision).toMatchObject({ act: 'wait', reason: 'bound-thinking', masked: first.decision.masked });
+    expect(second.explanation).toMatchObject({
+      act: 'wait',
+      reason: 'bound-thinking',
+      masked: first.explanation.masked,
+    });
     expect(maskedIn(second.out)).toEqual([...maskedIn(first.out), false]);
-    expect(desk.ask(body(10)).decision.masked).toBe(8);
+    expect(desk.ask(body(10)).explanation.masked).toBe(8);
   });
 
   it('joins what else a client says about binding', () => {
@@ -82,7 +87,7 @@ describe('signed thinking behind a mask', () => {
 
   it('needs no opt-in where the model does not bind it, or nothing is signed', () => {
     const old = new Desk({ policy }).ask(body(8, { model: OLD }));
-    expect([old.decision.masked, old.headers]).toEqual([6, {}]);
+    expect([old.explanation.masked, old.headers]).toEqual([6, {}]);
     const plain = anthropicBody(anthropicMessages(8), { model: NEW, thinking: { type: 'adaptive' } });
     expect(new Desk({ policy }).ask(plain).headers).toEqual({});
   });
@@ -99,7 +104,7 @@ describe('signed thinking behind a mask', () => {
     ['moonshotai/kimi-k2', 0],
   ])('is dropped where the report of fit requires it: %s', (model, count) => {
     const asked = new Desk({ policy }).ask(body(8, { model }));
-    expect(asked.decision.masked).toBe(6);
+    expect(asked.explanation.masked).toBe(6);
     expect(asked.headers).toEqual(count === 1 ? { 'anthropic-beta': BETA } : {});
     const messages = anthropicMessages(8, { thinks: true });
     expect(fit(messages, { format: 'anthropic', policy: policy(), model }).report.requires).toHaveLength(count);
@@ -107,7 +112,7 @@ describe('signed thinking behind a mask', () => {
 
   it('is left alone where an unknown model cannot be asked to drop it', () => {
     const asked = new Desk({ policy }).ask(body(8, { model: 'something-else', thinking: undefined }));
-    expect(asked.decision).toMatchObject({ act: 'wait', reason: 'bound-thinking', masked: 0 });
+    expect(asked.explanation).toMatchObject({ act: 'wait', reason: 'bound-thinking', masked: 0 });
   });
 
   it('is asked for once the provider has said that it is bound', () => {
@@ -115,65 +120,65 @@ describe('signed thinking behind a mask', () => {
     const asked = desk.look(body(8, { model: OLD }));
     const text =
       'messages.3.content.0: Invalid `signature` in `thinking` block. The block is bound to a different conversation.';
-    const events = asked.refused({ status: 400, text, originalTaken: true });
+    const events = afterRefusal(asked, text);
     expect(events.map(({ kind }) => kind)).toEqual(['bound-thinking']);
     const next = desk.ask(body(9, { model: OLD }));
-    expect(next.decision).toMatchObject({ masked: 7, dropsThinking: true });
+    expect(next.explanation).toMatchObject({ masked: 7, dropsThinking: true });
   });
 
   it('stays asked for in an original, once an edited request was answered', () => {
     const desk = new Desk({ policy });
     const first = desk.look(body(8));
-    expect(first.original.body).toBeUndefined();
-    first.stored();
-    first.answered({ now: desk.now });
+    expect(originalOf(first).body).toBeUndefined();
+    afterStored(first);
+    desk.answer(first);
     const second = desk.look(body(9));
-    const { body: original, headers } = second.original;
+    const { body: original, headers } = originalOf(second);
     expect(headers).toEqual({ 'anthropic-beta': BETA });
     const sent = parsed(original ?? Buffer.alloc(0));
     expect((sent.thinking as Json).block_binding).toEqual({ prefix_mismatch_behavior: 'drop_block' });
     expect(sent.messages).toEqual(body(9).messages);
     // And for good, where the conversation is left alone after it.
-    second.refused({ status: 400, text: 'no', originalTaken: true });
+    afterRefusal(second, 'no');
     const third = desk.ask(body(10));
-    expect(third.decision).toMatchObject({ act: 'off', masked: 0, dropsThinking: true });
+    expect(third.explanation).toMatchObject({ act: 'off', masked: 0, dropsThinking: true });
     expect(parsed(third.out).messages).toEqual(body(10).messages);
   });
 
   it('stays asked for where a store that is down takes the masks away', () => {
     const asked = new Desk({ policy }).ask(body(8));
-    const down = successor(asked, asked.events, { policy }).look(body(9)).putOff('store-slow');
-    expect(down.decision).toMatchObject({ masked: 0, dropsThinking: true });
+    const down = withoutStore(successor(asked, asked.events, { policy }).look(body(9)), 'store-slow');
+    expect(down.explanation).toMatchObject({ masked: 0, dropsThinking: true });
     expect(down.headers).toEqual({ 'anthropic-beta': BETA });
   });
 
   it('may be bound to masks that a store which does not answer knows of', () => {
     const heir = new Desk({ policy, storeTrouble: 'store-failed' });
     const asked = heir.ask(body(9));
-    expect(asked.decision).toMatchObject({ masked: 0, reason: 'store-failed', dropsThinking: true });
+    expect(asked.explanation).toMatchObject({ masked: 0, reason: 'store-failed', dropsThinking: true });
     expect(asked.headers).toEqual({ 'anthropic-beta': BETA });
-    expect(parsed(asked.original.body ?? Buffer.alloc(0)).thinking).toEqual(parsed(asked.out).thinking);
+    expect(parsed(originalOf(asked).body ?? Buffer.alloc(0)).thinking).toEqual(parsed(asked.out).thinking);
     // Also where nothing would be masked now, and where the request cannot ask for it.
-    expect(heir.ask(body(1)).decision).toMatchObject({ masked: 0, dropsThinking: true });
+    expect(heir.ask(body(1)).explanation).toMatchObject({ masked: 0, dropsThinking: true });
     const unasked = heir.ask(body(10, { thinking: undefined }));
-    expect([unasked.body, unasked.decision.reason]).toEqual([undefined, 'store-failed']);
+    expect([unasked.body, unasked.explanation.reason]).toEqual([undefined, 'store-failed']);
   });
 
   it('may be bound to what was masked for another model', () => {
     const desk = new Desk({ policy });
     desk.ask(body(8));
     const other = new Desk({ policy: () => never() }, desk.memory);
-    expect(other.ask(body(9, { model: 'claude-sonnet-5-1' })).decision).toMatchObject({
+    expect(other.ask(body(9, { model: 'claude-sonnet-5-1' })).explanation).toMatchObject({
       masked: 0,
       dropsThinking: true,
     });
     const model = 'claude-sonnet-5-1';
-    expect(new Desk({ policy: () => never() }).ask(body(9, { model })).decision.dropsThinking).toBeUndefined();
+    expect(new Desk({ policy: () => never() }).ask(body(9, { model })).explanation.dropsThinking).toBeUndefined();
   });
 
   it('is never behind a mask with the setting keep', () => {
     const desk = new Desk({ policy, boundThinking: 'keep' });
-    expect(desk.ask(body(8)).decision).toMatchObject({ masked: 0, act: 'wait' });
+    expect(desk.ask(body(8)).explanation).toMatchObject({ masked: 0, act: 'wait' });
   });
 
   it('differs in nothing else', () => {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { decide, openRequest } from '../../src/gateway/decide/decide.ts';
+import { decide, newMasks, openRequest } from '../../src/gateway/decide/decide.ts';
 import { isPlaceholder, type Policy, slidingWindow } from '../../src/index.ts';
 import {
+  type Asked,
   anthropicBody,
   anthropicMessages,
   Desk,
@@ -18,7 +19,7 @@ describe('decide', () => {
     const desk = new Desk();
     const asked = desk.ask(anthropicBody(anthropicMessages(3)));
     expect(asked.body).toBeUndefined();
-    expect(asked.decision).toMatchObject({ act: 'wait', masked: 0, prices: { name: 'anthropic-5m' } });
+    expect(asked.explanation).toMatchObject({ act: 'wait', masked: 0, prices: { name: 'anthropic-5m' } });
   });
 
   it('masks old results of a long one once it pays, and waits in between', () => {
@@ -27,12 +28,12 @@ describe('decide', () => {
     let last = desk.ask(anthropicBody(anthropicMessages(1)));
     for (let turn = 2; turn <= 40; turn++) {
       last = desk.ask(anthropicBody(anthropicMessages(turn)));
-      acts.push(last.decision.act);
+      acts.push(last.explanation.act);
     }
     expect(acts).toContain('mask');
     expect(acts.filter((act) => act === 'wait').length).toBeGreaterThan(25);
     expect(maskedIn(last.out).filter(Boolean).length).toBeGreaterThan(5);
-    expect(last.decision.masked).toBe(maskedIn(last.out).filter(Boolean).length);
+    expect(last.explanation.masked).toBe(maskedIn(last.out).filter(Boolean).length);
     for (const content of resultsIn(parsed(last.out)).slice(0, 3)) expect(isPlaceholder(content as string)).toBe(true);
   });
 });
@@ -71,7 +72,7 @@ describe('what is known from the request before', () => {
     const second = desk.ask(anthropicBody([], { messages: marked(asList.slice(0, 4)).concat(asList.slice(4)) }));
     expect(second.conversation).toBe(first.conversation);
     expect(steps).toHaveLength(0);
-    expect(second.decision.masked).toBe(8);
+    expect(second.explanation.masked).toBe(8);
   });
 
   it('two branches of one conversation go on side by side', () => {
@@ -96,7 +97,7 @@ describe('what is known from the request before', () => {
     );
     const asked = desk.ask(anthropicBody(edited));
     expect(resultsIn(parsed(asked.out))[0]).toBe('cleared');
-    expect(asked.decision.masked).toBe(7);
+    expect(asked.explanation.masked).toBe(7);
   });
 
   it('a request that waited while another went on with its branch is planned anew', () => {
@@ -104,7 +105,7 @@ describe('what is known from the request before', () => {
     desk.ask(anthropicBody(anthropicMessages(6)));
     const slow = openRequest(requestOf(anthropicBody(anthropicMessages(7))), desk.memory);
     const quick = desk.ask(anthropicBody(anthropicMessages(8)));
-    const late = decide(slow, { ...desk.facts, now: desk.now, memory: desk.memory });
+    const late = decide(slow, desk.memory, { ...desk.facts, now: desk.now });
     expect(maskedIn(late.body ?? Buffer.alloc(0))).toEqual([true, true, true, true, true, false, false]);
     expect(maskedIn(quick.out).filter(Boolean)).toHaveLength(6);
   });
@@ -137,14 +138,15 @@ describe('what a receipt is told', () => {
   it('what would have been sent and cached without masks, and what is', () => {
     const desk = new Desk({ policy: () => slidingWindow({ turns: 2 }) });
     const [first, second, third] = [6, 7, 7].map((turns) => desk.ask(anthropicBody(anthropicMessages(turns))));
-    expect(first?.decision.without.cached).toBe(0);
-    const { without, sent, newMasks } = second?.decision ?? {};
-    expect(without?.cached).toBe(first?.decision.without.tokens);
+    expect(first?.explanation.without.cached).toBe(0);
+    const { without, sent } = second?.explanation ?? {};
+    const masks = newMasks(second as Asked);
+    expect(without?.cached).toBe(first?.explanation.without.tokens);
     expect(sent?.cached).toBeLessThan(without?.cached ?? 0);
-    expect(newMasks).toHaveLength(1);
-    expect(newMasks?.[0]).toMatchObject({ turn: 5, tool: 'read_file', chars: output(5).length });
-    expect(newMasks?.[0]?.tokens).toBeGreaterThan(500);
-    expect(third?.decision.sent.cached).toBe(sent?.tokens);
+    expect(masks).toHaveLength(1);
+    expect(masks[0]).toMatchObject({ turn: 5, tool: 'read_file', chars: output(5).length });
+    expect(masks[0]?.tokens).toBeGreaterThan(500);
+    expect(third?.explanation.sent.cached).toBe(sent?.tokens);
     for (const tokens of [without, sent]) expect((tokens?.cached ?? 0) + (tokens?.written ?? 0)).toBe(tokens?.tokens);
   });
 
@@ -152,12 +154,12 @@ describe('what a receipt is told', () => {
     const desk = new Desk();
     desk.ask(anthropicBody(anthropicMessages(6)));
     desk.now += 600_000;
-    expect(desk.ask(anthropicBody(anthropicMessages(7))).decision.without.cached).toBe(0);
+    expect(desk.ask(anthropicBody(anthropicMessages(7))).explanation.without.cached).toBe(0);
   });
 
   it('whether the client streams', () => {
-    expect(new Desk().ask(anthropicBody(anthropicMessages(1), { stream: true })).decision.streamed).toBe(true);
-    expect(new Desk().ask(anthropicBody(anthropicMessages(1))).decision.streamed).toBe(false);
+    expect(new Desk().ask(anthropicBody(anthropicMessages(1), { stream: true })).explanation.streamed).toBe(true);
+    expect(new Desk().ask(anthropicBody(anthropicMessages(1))).explanation.streamed).toBe(false);
   });
 });
 
@@ -178,7 +180,7 @@ describe('results that are more than text', () => {
     const body = JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'Look' }] }, ...contents] });
     const odd = body.replace('"name":"shot","response":{"width":1', '"name" : "sh\\u006ft" , "response":{"width":1.0');
     const asked = new Desk({ policy }).ask(odd, { api: 'gemini' });
-    expect(asked.decision.masked).toBe(2);
+    expect(asked.explanation.masked).toBe(2);
     expect(asked.out.toString()).toMatch(
       /\{"id":"c1","name" : "sh\\u006ft" , "response":\{"output":"\[shot: 1 file, \d+ chars masked · p_[a-z2-7]{26}\]"\}\}/,
     );

@@ -204,7 +204,7 @@ describe('much at once', () => {
       collect();
       return process.memoryUsage().heapUsed;
     };
-    // The book fills up first: it keeps the last 500 receipts of a conversation.
+    // The log fills up first: it keeps the last 500 receipts of a conversation.
     await send(2000);
     const before = used();
     await send(10_000);

@@ -1,4 +1,4 @@
-import type { Api } from '../../src/gateway/decide/decide.ts';
+import type { Api } from '../../src/gateway/wire/index.ts';
 import type { Json } from './requests.test-data.ts';
 
 /** A body in pieces: what stands between the contents of results, and these contents, as they were written. */

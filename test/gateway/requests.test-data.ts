@@ -1,6 +1,8 @@
 import { ConversationMemory } from '../../src/gateway/conversation/conversation-memory.ts';
 import type { GatewayEvent } from '../../src/gateway/conversation/events.ts';
-import { type Api, type Decided, decide, type Facts, type GatewayRequest } from '../../src/gateway/decide/decide.ts';
+import { afterAnswer, afterStored, decide } from '../../src/gateway/decide/decide.ts';
+import type { Answer, Decision, Facts, GatewayRequest } from '../../src/gateway/decide/decision.ts';
+import type { Api } from '../../src/gateway/wire/index.ts';
 
 export type Json = Record<string, unknown>;
 
@@ -71,7 +73,7 @@ const PATHS: Record<Api, string> = {
   gemini: '/v1beta/models/gemini-3-pro:generateContent',
 };
 
-export interface Asked extends Decided {
+export interface Asked extends Decision {
   /** What goes out. */
   readonly out: Buffer;
 }
@@ -89,23 +91,28 @@ export class Desk {
 
   ask(body: unknown, more: Partial<GatewayRequest> = {}): Asked {
     const asked = this.look(body, more);
-    asked.stored();
-    asked.answered({ now: this.now });
+    afterStored(asked);
+    this.answer(asked);
     return asked;
+  }
+
+  /** The upstream accepted the request, and its answer ended now. */
+  answer(asked: Decision, more: Partial<Answer> = {}): void {
+    afterAnswer(this.memory, asked, { now: this.now, isOriginal: false, ...more });
   }
 
   /** Decides only. */
   look(body: unknown, more: Partial<GatewayRequest> = {}): Asked {
     this.now += MINUTE;
     const request = requestOf(body, more);
-    const decided = decide(request, { ...this.facts, now: this.now, memory: this.memory });
+    const decided = decide(request, this.memory, { ...this.facts, now: this.now });
     return Object.assign(decided, { out: Buffer.from(decided.body ?? request.body) });
   }
 }
 
 /** Another process on the same store, which knows of the conversation what was recorded. */
 export function successor(
-  { conversation }: Pick<Decided, 'conversation'>,
+  { conversation }: Pick<Decision, 'conversation'>,
   recorded: readonly GatewayEvent[],
   facts: Partial<Facts> = {},
 ): Desk {

@@ -96,7 +96,9 @@ const HELLO = {
 };
 
 describe('all cores of one machine', () => {
-  it('share a port, a store and a book, and a worker that dies is replaced', { timeout: 240_000 }, async () => {
+  it('share a port, a store and a log of receipts, and a worker that dies is replaced', {
+    timeout: 240_000,
+  }, async () => {
     const provider = await provide(JOB);
     const store = join(folder, 'store');
     const gateway = await start(provider, '--store', store, '--workers', '2');

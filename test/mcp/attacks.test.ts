@@ -135,6 +135,30 @@ describe.each(ways)('a client that attacks over %s', (_way, open) => {
   }, 200_000);
 });
 
+describe('palimpsest mcp --http with little memory', () => {
+  const large = mkdtempSync(join(tmpdir(), 'palimpsest-large-'));
+  afterAll(() => rmSync(large, { recursive: true, force: true }));
+
+  it('survives a search that skips millions of matches', async () => {
+    const store = await openStore({ path: large, mode: 'write' });
+    const handle = await store.put('a\n'.repeat(15_000_000), { session: 'mine', turn: 1 });
+    await store.close();
+    const small = await startHttp(['--store', large, '--whole-store'], { NODE_OPTIONS: '--max-old-space-size=256' });
+    try {
+      const client = await overHttp(small.url, 'legacy', {});
+      for (const input of [{ query: 'a' }, { query: 'a', regex: true }]) {
+        const { text, isError } = await ask(client, 'search_masked', { handle, skip: 1e9, ...input });
+        expect([isError, text]).toEqual([false, expect.stringMatching(/no line matches after the first \d+;/)]);
+      }
+      const { text } = await ask(client, 'search_masked', { handle, query: 'a', skip: 100_000 });
+      expect(text).toContain('matching lines 100001–100050;');
+      await client.close();
+    } finally {
+      await small.stop();
+    }
+  });
+});
+
 describe('palimpsest mcp --http', () => {
   /** With a Host of one's own, which `fetch` does not allow. */
   async function statusOf(headers: Readonly<Record<string, string>>, url = server.url): Promise<number> {

@@ -31,11 +31,20 @@ async function post(url: string, body: unknown): Promise<{ status: number; text:
   return { status: response.status, text: await response.text() };
 }
 
-/** The longest time in which nothing else had its turn, and how long all took. */
-async function watchLoop<T>(work: () => Promise<T>): Promise<{ value: T; longestMs: number; allMs: number }> {
+interface Watched<T> {
+  readonly value: T;
+  /** The longest time in which nothing else had its turn. */
+  readonly longestMs: number;
+  readonly allMs: number;
+  /** How often the event loop turned. */
+  readonly turns: number;
+}
+
+async function watchLoop<T>(work: () => Promise<T>): Promise<Watched<T>> {
   const startMs = performance.now();
-  let [last, longestMs, isOver] = [startMs, 0, false];
+  let [last, longestMs, turns, isOver] = [startMs, 0, 0, false];
   const tick = (): void => {
+    turns += 1;
     longestMs = Math.max(longestMs, performance.now() - last);
     last = performance.now();
     if (!isOver) setImmediate(tick);
@@ -44,7 +53,7 @@ async function watchLoop<T>(work: () => Promise<T>): Promise<{ value: T; longest
   const value = await work();
   isOver = true;
   tick();
-  return { value, longestMs, allMs: performance.now() - startMs };
+  return { value, longestMs, turns, allMs: performance.now() - startMs };
 }
 
 describe('the MCP server', () => {
@@ -116,6 +125,64 @@ describe('the MCP server', () => {
     },
     60_000,
   );
+});
+
+/** Six batches of 32 calls at once: the text of all answers. */
+async function ask192(url: string, name: string, args: object = {}): Promise<string> {
+  const batch = Array.from({ length: 32 }, (_, i) => call(name, args, i + 1));
+  const answers = await Promise.all(Array.from({ length: 6 }, () => post(url, batch)));
+  return answers.map(({ text }) => text).join('\n');
+}
+
+const countOf = (text: string, part: string): number => text.split(part).length - 1;
+
+describe('many calls at once', () => {
+  it.each([
+    ['list_masked', 'masked texts 1–30 of 30'],
+    ['context_report', 'session s: 30 texts'],
+    ['search_masked', 'no line matches'],
+    ['list_turns', '1–30 of 30'],
+  ])('of %s let everyone else have a turn; those beyond the queue are refused', async (name, expected) => {
+    const store = createMemoryStore();
+    for (let turn = 1; turn <= 30; turn++) {
+      const observation = `text ${turn}\n${'line\n'.repeat(200_000)}`;
+      await store.put(observation, { session: 's', turn });
+      await store.putTurn({ session: 's', turn, reasoning: '', action: '', observation, masked: false });
+    }
+    const url = await serve(store);
+    const args = name === 'search_masked' ? { query: 'no such line' } : {};
+    await post(url, call(name, args));
+    const { value, turns } = await watchLoop(() => ask192(url, name, args));
+    const answered = countOf(value, expected);
+    const refused = countOf(value, 'Expected room for this call but 64 others wait; call again in a moment');
+    expect(countOf(value, '"isError":true')).toBe(refused);
+    expect(answered + refused).toBe(192);
+    expect(answered).toBeGreaterThanOrEqual(66);
+    expect(refused).toBeGreaterThan(0);
+    expect(turns).toBeGreaterThan(300);
+    expect((await post(url, call(name, args))).text).toContain(expected);
+  });
+
+  it('of recall on a large text let everyone else have a turn', async () => {
+    const store = createMemoryStore();
+    const handle = await store.put('a\n'.repeat(5_000_000), { session: 's', turn: 1 });
+    const url = await serve(store);
+    await post(url, call('recall', { handle }));
+    const batch = Array.from({ length: 32 }, (_, i) => call('recall', { handle, lines: [7, 8] }, i + 1));
+    const { value, turns } = await watchLoop(() => post(url, batch));
+    expect(countOf(value.text, 'lines 7–8 of 5000000')).toBe(32);
+    expect(turns).toBeGreaterThan(12);
+  });
+
+  it('lets everyone else have a turn while one text of 20 MB is searched for a plain text', async () => {
+    const store = createMemoryStore();
+    await store.put('a\n'.repeat(10_000_000), { session: 's', turn: 1 });
+    const url = await serve(store);
+    await post(url, call('recall', { handle: 'none' }));
+    const { value, turns } = await watchLoop(() => post(url, call('search_masked', { query: 'a', skip: 1_000_000 })));
+    expect(value.text).toContain('matching lines 1000001–1000050');
+    expect(turns).toBeGreaterThan(5);
+  });
 });
 
 /** Of a process: R while it runs. */

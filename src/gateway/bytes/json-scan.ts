@@ -1,6 +1,6 @@
 import { requestLimits } from '../../limits.ts';
 
-/** What `JsonScan.scan` answers in the place of an end. */
+/** The codes that `JsonScan.scan` returns in place of an end. */
 export const NOT_JSON = -1;
 export const TOO_DEEP = -2;
 export const TOO_MANY = -3;
@@ -15,7 +15,7 @@ export interface ScanBudget {
 /** The clock is read once in so many values. */
 const VALUES_PER_CLOCK = 8192;
 
-/** Nothing that is edited or counted stands deeper inside a message: what is below is checked, and its places are not kept. */
+/** No edit goes deeper into a message: deeper values are checked, and their places are not kept. */
 const KEPT_DEPTH = 10;
 
 const QUOTE = 0x22;
@@ -28,9 +28,9 @@ const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 
 /**
- * Reads one JSON value in a single pass over its bytes, without recursion: checks how it is put together, all but what
- * its strings hold, and keeps where each value in it begins and ends. Values are numbered in the order in which they stand: what an object
- * or a list holds follows it directly, a key before its value.
+ * Reads one JSON value in a single pass over its bytes, without recursion. It checks the structure, except for the contents
+ * of strings, and keeps where each value begins and ends. Values are numbered in their order: the values in an object or a
+ * list follow it directly, a key before its value.
  */
 export class JsonScan {
   bytes: Buffer = Buffer.alloc(0);
@@ -46,7 +46,7 @@ export class JsonScan {
   /** The values that are open, outermost first; -1 for those whose places are not kept. */
   readonly #open = new Int32Array(requestLimits.jsonDepth);
   readonly #isObject = new Uint8Array(requestLimits.jsonDepth);
-  /** Of the lists and objects that were looked into: most are more than once. */
+  /** Of the lists and objects that were read: most are read more than once. */
   readonly #elements = new Map<number, readonly number[]>();
   readonly #members = new Map<number, readonly Member[]>();
 
@@ -132,7 +132,7 @@ export class JsonScan {
     return this.bytes[this.start(value)] === OPEN_LIST;
   }
 
-  /** What a list holds. */
+  /** The values in a list. */
   elements(list: number): readonly number[] {
     const elements = this.#elements.get(list) ?? this.#readElements(list);
     this.#elements.set(list, elements);
@@ -167,6 +167,11 @@ export class JsonScan {
   #name(key: number): string {
     const text = this.text(key);
     return text.includes('\\') ? JSON.parse(text) : text.slice(1, -1);
+  }
+
+  /** Whether the bytes of the whole value hold a text. */
+  includes(text: string): boolean {
+    return this.bytes.subarray(this.start(0), this.end(0)).includes(text);
   }
 
   /** A value as it is written. */
@@ -223,12 +228,11 @@ export function skipSpace(bytes: Uint8Array, at: number): number {
   }
 }
 
-/** So many bytes of a string are looked at one by one before the native search takes over, which is slow to start. */
+/** The native search for the end of a string is slow to start: the first bytes are looked at one by one. */
 const NEAR = 48;
 
 /**
- * The end of the string whose quote stands at `at`, or NOT_JSON. Only its end is looked for: what it may not hold is
- * left to `JSON.parse`, which reads it anyway.
+ * The end of the string whose quote is at `at`, or NOT_JSON. Its contents are not checked: `JSON.parse` does that.
  */
 export function stringEnd(bytes: Uint8Array, at: number): number {
   let i = at + 1;
@@ -246,7 +250,7 @@ export function stringEnd(bytes: Uint8Array, at: number): number {
   }
 }
 
-/** Whether an odd number of backslashes stands before a quote; none before `from` belongs to them. */
+/** Whether an odd number of backslashes comes before a quote; those before `from` do not count. */
 function isEscaped(bytes: Uint8Array, quote: number, from: number): boolean {
   let first = quote;
   while (first > from && bytes[first - 1] === BACKSLASH) first -= 1;

@@ -7,7 +7,7 @@ export interface Range {
   readonly end: number;
 }
 
-/** Where a value stands. */
+/** The place of a value. */
 export function valueRange(scan: JsonScan, value: number): Range {
   const origin = scan.start(0);
   return { start: scan.start(value) - origin, end: scan.end(value) - origin };

@@ -3,7 +3,7 @@ import { headsOf } from '../../store/text-heads.ts';
 import type { Finished, Records } from '../receipts/records.ts';
 import { type Call, isWire, type Note, type Reply, type Stop, toWireError } from './cluster-wire.ts';
 
-/** What the owner keeps for all workers. */
+/** The store and records that the owner keeps for all workers. */
 export interface Owned {
   openStore(tenant: string): Promise<Store>;
   readonly records: Records;
@@ -61,7 +61,7 @@ interface Asked extends Pick<Call, 'tenant' | 'args'> {
 }
 
 async function ask({ openStore, records }: Owned, { place, name, tenant, args }: Asked): Promise<unknown> {
-  if (place !== 'store') return call(place === 'book' ? records.book(tenant) : records, name, args);
+  if (place !== 'store') return call(place === 'receipts' ? records.receipts(tenant) : records, name, args);
   const store = await openStore(tenant);
   return name === 'heads' ? headsOf(store, String(args[0])) : call(store, name, args);
 }
@@ -122,7 +122,7 @@ function hear(
     watches.set(
       tenant,
       records
-        .book(tenant)
+        .receipts(tenant)
         .watch((entered) => send(worker, { type: 'palimpsest-note', about: 'entered', tenant, value: entered })),
     );
 }

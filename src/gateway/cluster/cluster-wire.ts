@@ -1,10 +1,10 @@
 import { PalimpsestError } from '../../errors.ts';
 
-/** What a worker asks of the process that owns store and records. */
+/** A call of a worker to the process that owns store and records. */
 export interface Call {
   readonly type: 'palimpsest-call';
   readonly id: number;
-  /** `store.putMany`, `book.totals`, … */
+  /** `store.putMany`, `receipts.totals`, … */
   readonly method: string;
   readonly tenant: string;
   readonly args: readonly unknown[];

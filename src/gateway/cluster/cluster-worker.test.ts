@@ -4,7 +4,7 @@ import { createMemoryStore } from '../../store/memory-store.ts';
 import type { Store } from '../../store/store.ts';
 import { headsOf, type TextHead } from '../../store/text-heads.ts';
 import { storeConformance } from '../../testing/store-conformance.ts';
-import type { Entered } from '../receipts/book.ts';
+import type { Entered } from '../receipts/receipt-log.ts';
 import { entryOf } from '../receipts/receipts.test-data.ts';
 import { createRecords } from '../receipts/records.ts';
 import { serveWorker } from './cluster-owner.ts';
@@ -84,27 +84,27 @@ describe('the records of a worker', () => {
   it('are kept by the owner, for each tenant apart', async () => {
     const { remote: worker, records } = connect(async () => createMemoryStore());
     worker.records.finish({ tenant: 'a', provider: 'openai', status: 200, ended: 'passed', entry: entryOf({}) });
-    expect(await worker.records.book('a').totals()).toMatchObject({ requests: 1, tokensSent: 100 });
-    expect(await records.book('a').conversations(5)).toHaveLength(1);
-    expect(await worker.records.book('b').conversations(5)).toEqual([]);
-    expect(await worker.records.book('a').conversation('none')).toBeUndefined();
+    expect(await worker.records.receipts('a').totals()).toMatchObject({ requests: 1, tokensSent: 100 });
+    expect(await records.receipts('a').conversations(5)).toHaveLength(1);
+    expect(await worker.records.receipts('b').conversations(5)).toEqual([]);
+    expect(await worker.records.receipts('a').conversation('none')).toBeUndefined();
     expect(await worker.records.metrics()).toContain('palimpsest_tokens_sent_total 100');
   });
 
   it('are watched through the owner, until nobody does', async () => {
     const { remote: worker, records } = connect(async () => createMemoryStore());
     const seen: Entered[] = [];
-    const stop = worker.records.book('a').watch((entered) => seen.push(entered));
-    await worker.records.book('a').totals();
+    const stop = worker.records.receipts('a').watch((entered) => seen.push(entered));
+    await worker.records.receipts('a').totals();
     const finish = () =>
       records.finish({ tenant: 'a', provider: 'openai', status: 200, ended: 'passed', entry: entryOf({}) });
     finish();
-    await worker.records.book('a').totals();
+    await worker.records.receipts('a').totals();
     expect(seen).toMatchObject([{ receipt: { request: 1 }, totals: { requests: 1 } }]);
     stop();
-    await worker.records.book('a').totals();
+    await worker.records.receipts('a').totals();
     finish();
-    await worker.records.book('a').totals();
+    await worker.records.receipts('a').totals();
     expect(seen).toHaveLength(1);
   });
 });

@@ -1,8 +1,8 @@
 import { closedError } from '../../store/check-input.ts';
 import type { Store, Stored } from '../../store/store.ts';
 import type { RemoteHeads, TextHead } from '../../store/text-heads.ts';
-import type { BookReader, ConversationDetail, Entered } from '../receipts/book.ts';
 import type { ConversationSummary, Totals } from '../receipts/receipt.ts';
+import type { ConversationDetail, Entered, ReceiptLogReader } from '../receipts/receipt-log.ts';
 import type { Records } from '../receipts/records.ts';
 import { fromWireError, isWire, type Reply, type Wire } from './cluster-wire.ts';
 
@@ -12,7 +12,7 @@ export interface Channel {
   on(event: 'message', listener: (message: unknown) => void): unknown;
 }
 
-/** What a worker has of the owner. */
+/** The owner's store and records, as a worker uses them. */
 export interface Remote {
   store(tenant: string): Store;
   readonly records: Records;
@@ -58,7 +58,7 @@ export function connectToOwner(channel: Channel): Remote {
     records: {
       finish: (finished) => note('finished', finished.tenant, finished),
       metrics: async () => (await ask<string>('records.metrics', '')).value,
-      book: (tenant) => remoteBook(ask, tenant, (watcher) => watch(tenant, watcher)),
+      receipts: (tenant) => remoteReceipts(ask, tenant, (watcher) => watch(tenant, watcher)),
     },
   };
 
@@ -79,17 +79,17 @@ interface Answered<T> {
   readonly value: T;
   /** A list has more parts. */
   readonly goesOn?: boolean;
-  /** What went wrong after that much was found. */
+  /** The error that ended the list early. */
   readonly error?: Reply['error'];
 }
 
 type Ask = <T>(method: string, tenant: string, ...args: readonly unknown[]) => Promise<Answered<T>>;
 
-function remoteBook(ask: Ask, tenant: string, watch: BookReader['watch']): BookReader {
+function remoteReceipts(ask: Ask, tenant: string, watch: ReceiptLogReader['watch']): ReceiptLogReader {
   return {
-    totals: async () => (await ask<Totals>('book.totals', tenant)).value,
-    conversations: async (limit) => (await ask<ConversationSummary[]>('book.conversations', tenant, limit)).value,
-    conversation: async (id) => (await ask<ConversationDetail | undefined>('book.conversation', tenant, id)).value,
+    totals: async () => (await ask<Totals>('receipts.totals', tenant)).value,
+    conversations: async (limit) => (await ask<ConversationSummary[]>('receipts.conversations', tenant, limit)).value,
+    conversation: async (id) => (await ask<ConversationDetail | undefined>('receipts.conversation', tenant, id)).value,
     watch,
   };
 }

@@ -1,47 +1,47 @@
 import { describe, expect, it } from 'vitest';
-import type { Branch } from './branch.ts';
+import type { CachedHistory } from './cached-history.ts';
 import { ConversationMemory } from './conversation-memory.ts';
 
 const COLD = { kind: 'cold-cache', prefix: 'p', order: 1, model: 'm' } as const;
-const branch = (size: number): Branch => ({ size }) as Branch;
+const history = (size: number): CachedHistory => ({ size }) as CachedHistory;
 
 describe('the memory of conversations', () => {
-  it('forgets the branches used least recently, and keeps events', () => {
+  it('forgets the histories used least recently, and keeps events', () => {
     const memory = new ConversationMemory({ maxBytes: 100 });
     memory.learnEvents('a', [COLD]);
-    const [first, second, third] = [branch(40), branch(40), branch(40)];
+    const [first, second, third] = [history(40), history(40), history(40)];
     memory.keep('a', first);
     memory.keep('b', second);
     memory.forget(first);
     memory.keep('a', first);
     memory.keep('c', third);
-    expect(memory.branches('a')).toEqual([first]);
-    expect(memory.branches('b')).toEqual([]);
+    expect(memory.histories('a')).toEqual([first]);
+    expect(memory.histories('b')).toEqual([]);
     expect(memory.holds(second)).toBe(false);
     expect(memory.conversation('a').eventsAt('p')).toEqual([COLD]);
   });
 
-  it('keeps no branch that is larger than all it may hold', () => {
+  it('keeps no history that is larger than all it may hold', () => {
     const memory = new ConversationMemory({ maxBytes: 100 });
-    memory.keep('a', branch(1000));
-    expect(memory.branches('a')).toEqual([]);
+    memory.keep('a', history(1000));
+    expect(memory.histories('a')).toEqual([]);
   });
 
-  it('keeps 16 branches of one conversation', () => {
+  it('keeps 16 histories of one conversation', () => {
     const memory = new ConversationMemory();
-    const branches = Array.from({ length: 40 }, () => branch(1));
-    for (const one of branches) memory.keep('a', one);
-    expect(memory.branches('a')).toEqual(branches.slice(-16).reverse());
+    const histories = Array.from({ length: 40 }, () => history(1));
+    for (const one of histories) memory.keep('a', one);
+    expect(memory.histories('a')).toEqual(histories.slice(-16).reverse());
   });
 
   it('keeps 10,000 conversations', () => {
     const memory = new ConversationMemory();
-    for (let i = 0; i < 10_050; i++) memory.keep(`c${i}`, branch(1));
-    expect(memory.branches('c0')).toEqual([]);
-    expect(memory.branches('c10049')).toHaveLength(1);
+    for (let i = 0; i < 10_050; i++) memory.keep(`c${i}`, history(1));
+    expect(memory.histories('c0')).toEqual([]);
+    expect(memory.histories('c10049')).toHaveLength(1);
   });
 
-  it('keeps no more of those that never have a branch, such as counts', () => {
+  it('keeps no more of those that never have a history, such as counts', () => {
     const memory = new ConversationMemory();
     for (let i = 0; i < 10_050; i++) memory.learnEvents(`c${i}`, []);
     expect([memory.hasEvents('c0'), memory.hasEvents('c10049')]).toEqual([false, true]);

@@ -1,8 +1,8 @@
 import { memoryLimits } from '../../limits.ts';
 import { Calibration } from '../../manager/calibration.ts';
 import { checkOptions, positive } from '../../options.ts';
-import { BesideMemory } from '../decide/beside.ts';
-import type { Branch } from './branch.ts';
+import { OverheadCache } from '../decide/overhead.ts';
+import type { CachedHistory } from './cached-history.ts';
 import { Conversation } from './conversation.ts';
 import type { GatewayEvent } from './events.ts';
 
@@ -12,13 +12,13 @@ export interface MemoryOptions {
   readonly maxBytes?: number;
 }
 
-/** What the gateway remembers of conversations, the least recently used forgotten first. One for each tenant and upstream. */
+/** The conversations that a gateway remembers. The least recently used are forgotten first. One for each tenant and upstream. */
 export class ConversationMemory {
   /** @internal */
-  readonly beside: BesideMemory;
+  readonly overhead: OverheadCache;
   readonly #conversations = new Map<string, Conversation>();
-  /** Every branch and whose it is, the least recently used first. */
-  readonly #branches = new Map<Branch, Conversation>();
+  /** Every history and whose it is, the least recently used first. */
+  readonly #histories = new Map<CachedHistory, Conversation>();
   readonly #calibration = new Calibration();
   readonly #maxBytes: number;
   #bytes = 0;
@@ -26,7 +26,7 @@ export class ConversationMemory {
   constructor(options: MemoryOptions = {}) {
     checkOptions('ConversationMemory', options, { maxBytes: positive });
     this.#maxBytes = options.maxBytes ?? memoryLimits.requestBytes;
-    this.beside = new BesideMemory(Math.ceil(this.#maxBytes / 16));
+    this.overhead = new OverheadCache(Math.ceil(this.#maxBytes / 16));
   }
 
   /** Whether the recorded events of a conversation were learnt. */
@@ -41,7 +41,7 @@ export class ConversationMemory {
     known.learn(events);
   }
 
-  /** What is known of a conversation; nothing at first. @internal */
+  /** A conversation; an empty one at first. @internal */
   conversation(id: string): Conversation {
     const known = this.#conversations.get(id) ?? new Conversation();
     this.#conversations.delete(id);
@@ -55,47 +55,47 @@ export class ConversationMemory {
     return this.#conversations.get(id) ?? new Conversation();
   }
 
-  /** The branches of a conversation, the one used last first. @internal */
-  branches(id: string): readonly Branch[] {
-    return this.#conversations.get(id)?.branches ?? [];
+  /** The histories of a conversation, the one used last first. @internal */
+  histories(id: string): readonly CachedHistory[] {
+    return this.#conversations.get(id)?.histories ?? [];
   }
 
-  /** Remembers a branch, in the place of what was known of it. @internal */
-  keep(id: string, branch: Branch): void {
+  /** Remembers a history, in the place of what was known of it. @internal */
+  keep(id: string, history: CachedHistory): void {
     const conversation = this.conversation(id);
-    conversation.branches.unshift(branch);
-    this.#branches.set(branch, conversation);
-    this.#bytes += branch.size;
-    for (const old of conversation.branches.slice(memoryLimits.branchesPerConversation)) this.forget(old);
-    for (const old of this.#branches.keys()) {
+    conversation.histories.unshift(history);
+    this.#histories.set(history, conversation);
+    this.#bytes += history.size;
+    for (const old of conversation.histories.slice(memoryLimits.branchesPerConversation)) this.forget(old);
+    for (const old of this.#histories.keys()) {
       if (this.#bytes <= this.#maxBytes) break;
       this.forget(old);
     }
   }
 
   /** Until it is kept again: planning may fail in the middle. @internal */
-  forget(branch: Branch): void {
-    const branches = this.#branches.get(branch)?.branches;
-    branches?.splice(branches.indexOf(branch), 1);
-    this.#drop(branch);
+  forget(history: CachedHistory): void {
+    const histories = this.#histories.get(history)?.histories;
+    histories?.splice(histories.indexOf(history), 1);
+    this.#drop(history);
   }
 
   /** False where another request went on with it, or it was forgotten, since it was found. @internal */
-  holds(branch: Branch): boolean {
-    return this.#branches.has(branch);
+  holds(history: CachedHistory): boolean {
+    return this.#histories.has(history);
   }
 
-  /** Not only where a branch is kept: a count, or a request whose policy throws, keeps none. */
+  /** Not only where a history is kept: a count, or a request whose policy throws, keeps none. */
   #forgetOldest(): void {
-    for (const [id, { branches }] of this.#conversations) {
+    for (const [id, { histories }] of this.#conversations) {
       if (this.#conversations.size <= memoryLimits.conversations) return;
-      for (const branch of branches) this.#drop(branch);
+      for (const history of histories) this.#drop(history);
       this.#conversations.delete(id);
     }
   }
 
-  #drop(branch: Branch): void {
-    if (this.#branches.delete(branch)) this.#bytes -= branch.size;
+  #drop(history: CachedHistory): void {
+    if (this.#histories.delete(history)) this.#bytes -= history.size;
   }
 
   /** How many of the provider's tokens there are to one of ours. @internal */

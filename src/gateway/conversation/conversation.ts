@@ -1,31 +1,31 @@
 import { memoryLimits } from '../../limits.ts';
 import { USE_EVERY_MS } from '../../store/prune.ts';
-import type { Branch } from './branch.ts';
+import type { CachedHistory } from './cached-history.ts';
 import type { GatewayEvent } from './events.ts';
-import { Recent } from './recent.ts';
+import { LruMap } from './lru-map.ts';
 
-/** All that begins with the same message. */
+/** All requests that begin with the same message. */
 export class Conversation {
-  readonly branches: Branch[] = [];
+  readonly histories: CachedHistory[] = [];
   hasEvents = false;
   /** When the store was told that it is in use, by owner. */
-  readonly #touchedAt = new Recent<string, number>(memoryLimits.ownersPerConversation);
+  readonly #touchedAt = new LruMap<string, number>(memoryLimits.ownersPerConversation);
   /** The deletions in the store when its texts were stored. */
   #deletions: number | undefined;
   /** Whether a provider has answered any request of it. */
   isUsed = false;
   readonly #events = new Map<string, GatewayEvent[]>();
-  /** What was decided and is not known to be recorded yet. */
+  /** Decided events that may not be recorded yet. */
   readonly #pending = new Set<GatewayEvent>();
   /** Keys of texts that the store is known to have, whoever stored them. */
   readonly #stored = new Set<string>();
   /** The same by owner: a credential that is refreshed every hour makes a new one. */
-  #storedFor = new Recent<string, Set<string>>(memoryLimits.ownersPerConversation);
+  #storedFor = new LruMap<string, Set<string>>(memoryLimits.ownersPerConversation);
   /** By model: their names may come from anywhere. */
-  readonly #usedAt = new Recent<string, number>(memoryLimits.branchesPerConversation);
+  readonly #usedAt = new LruMap<string, number>(memoryLimits.branchesPerConversation);
   #lastOrder = 0;
 
-  /** What an event must have that is decided now. */
+  /** The order of an event that is decided now. */
   get nextOrder(): number {
     return this.#lastOrder + 1;
   }
@@ -40,7 +40,7 @@ export class Conversation {
     this.#deletions = deletions;
     if (isChanged) {
       this.#stored.clear();
-      this.#storedFor = new Recent(memoryLimits.ownersPerConversation);
+      this.#storedFor = new LruMap(memoryLimits.ownersPerConversation);
     }
     return isChanged;
   }
@@ -72,7 +72,7 @@ export class Conversation {
       this.#lastOrder = Math.max(this.#lastOrder, event.order);
       const known = this.eventsAt(event.prefix).find((other) => isSameCase(other, event));
       const order = known ? compare(event, known) : -1;
-      // What we decided, and stays right, is still to be recorded.
+      // An event of ours that stays in force must still be recorded.
       if (known && order <= 0) this.#pending.delete(known);
       if (order >= 0) continue;
       const others = this.eventsAt(event.prefix).filter((other) => other !== known);

@@ -1,7 +1,7 @@
 import type { CacheLookup } from '../../plan/prices.ts';
 
 /**
- * What changed the bytes of a conversation and cannot be read in its history. Each is recorded with the prefix on which
+ * A fact that changes the bytes of a conversation and that its messages do not show. It is recorded with the prefix on which
  * it was decided, and replayed by every later request that begins with that prefix.
  */
 export type GatewayEvent = ColdCacheEvent | OverLimitEvent | SettingsEvent | HandsOffEvent | BoundThinkingEvent;
@@ -16,8 +16,8 @@ interface Recorded {
 /** A provider has a cache for each model: what was decided for one is not for the others. */
 interface OfModel extends Recorded {
   readonly model: string;
-  /** What comes next on the lines that were known to have gone past it: they were sent without it. */
-  readonly past?: readonly string[];
+  /** The next prefixes of longer requests that were sent before without this event: it does not apply to those. */
+  readonly laterPrefixes?: readonly string[];
 }
 
 /** An epoch that was free, since the provider's cache had died. */
@@ -30,14 +30,14 @@ export interface OverLimitEvent extends OfModel {
   readonly kind: 'over-limit';
 }
 
-/** What decisions rest on beside the messages, as it was when the first mask went out, and whenever prices change. */
+/** The settings at the time of the first mask, and again whenever prices change. */
 export interface SettingsEvent extends OfModel {
   readonly kind: 'settings';
   readonly prices: SettledPrices;
   /** Whether placeholders name the tool `recall`. */
   readonly recall: boolean;
   /** The size of system prompt and tools. */
-  readonly besideTokens: number;
+  readonly overheadTokens: number;
 }
 
 /** Prices as a policy needs them. */
@@ -56,11 +56,11 @@ export interface SettledPrices {
 export interface HandsOffEvent extends Recorded {
   readonly kind: 'hands-off';
   readonly because: string;
-  /** Thinking in it is bound to what was masked before. */
+  /** Thinking in it is bound to masks that were sent before. */
   readonly wasEdited: boolean;
 }
 
-/** The provider said that thinking is bound to what stands before it. */
+/** The provider said that thinking is bound to the messages before it. */
 export interface BoundThinkingEvent extends Recorded {
   readonly kind: 'bound-thinking';
 }

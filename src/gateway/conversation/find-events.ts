@@ -1,29 +1,30 @@
-import type { ReadRequest } from '../decide/read-request.ts';
+import type { Listed } from './cached-history.ts';
 import type { Conversation } from './conversation.ts';
 import type { GatewayEvent } from './events.ts';
 
-/** An event, and how much its request had of this one. */
+/** An event, and how many messages and pieces its request had in common with this one. */
 export interface Found {
   readonly event: GatewayEvent;
   readonly messages: number;
-  /** In all of them: of two requests that end in the same message, one may say less in it. */
+  /** The pieces of all those messages: of two requests that end in the same message, one may have fewer pieces in it. */
   readonly pieces: number;
 }
 
 /**
- * The events that were recorded on prefixes of a request, in the order of their time. Those are left out past which its
- * line was known to have gone.
+ * The events that were recorded on prefixes of a request, oldest first. An event is left out if longer requests of this
+ * history had been sent before it was decided.
  */
-export function findEvents({ listed }: ReadRequest, conversation: Conversation): readonly Found[] {
+export function findEvents(listed: readonly Listed[], conversation: Conversation): readonly Found[] {
   if (!conversation.hasAnyEvent) return [];
   const found = new Map<GatewayEvent, Found>();
   let last: readonly GatewayEvent[] = [];
   let pieces = 0;
   for (const [index, { prefix, prefixes }] of listed.entries()) {
-    // A system message has no piece of its own: what stands before it is decided on again.
+    // A system message has no piece of its own, so the prefix before it is looked up again.
     for (const piece of prefixes.length > 0 ? prefixes : [prefix]) {
       pieces += 1;
-      for (const event of last) if ('past' in event && event.past.includes(piece)) found.delete(event);
+      for (const event of last)
+        if ('laterPrefixes' in event && event.laterPrefixes.includes(piece)) found.delete(event);
       last = conversation.eventsAt(piece);
       for (const event of last) found.set(event, { event, messages: index + 1, pieces });
     }
@@ -32,8 +33,8 @@ export function findEvents({ listed }: ReadRequest, conversation: Conversation):
 }
 
 /**
- * Those of them that hold for a request to this model. One that came after another on more of the same messages was
- * decided on a late request, such as a retry or a side call: the conversation had gone past it, and was sent without it.
+ * The events that apply to a request to this model. An event that is newer than another one on more messages was decided
+ * on a late request, such as a retry or a side call. The longer requests were sent without it, so it is left out.
  */
 export function replayedEvents(found: readonly Found[], model = ''): readonly Found[] {
   let furthest = 0;

@@ -15,7 +15,7 @@ export function firstPrefix(api: string): string {
 
 /**
  * The canonical hashes of a conversation up to and including each piece of a message: kinds, texts and call ids. Cache
- * markers, the system prompt and whether a text stands alone or in a list make no difference, since clients change them
+ * markers, the system prompt and whether a text is alone or in a list make no difference, since clients change them
  * at will. Piece by piece, so that a message that grew before it was answered still begins with what it was.
  */
 export function nextPrefixes(prefix: string, pieces: readonly Hashed[]): readonly string[] {

@@ -1,165 +1,28 @@
 import type { Hidden } from '../../plan/ledger/hidden.ts';
-import type { Policy } from '../../plan/policy.ts';
-import type { Prices } from '../../plan/prices.ts';
+import { quote } from '../../text.ts';
+import { splice } from '../bytes/splice.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import type { GatewayEvent } from '../conversation/events.ts';
 import { defaultLimits, type GatewayLimits } from '../gateway-limits.ts';
-import type { Act, Mask, Tokens } from '../receipts/receipt.ts';
-import type { Api } from '../wire/index.ts';
-import { isCountTokensPath } from '../wire/wire.ts';
-import { decideRequest } from './decided-request.ts';
-import { leftAlone } from './left-alone.ts';
+import type { Mask } from '../receipts/receipt.ts';
+import { isStreamed } from '../wire/wire.ts';
+import type { Answer, Basis, Decision, Explanation, Facts, GatewayRequest, Outgoing } from './decision.ts';
+import { estimateRequest } from './estimate.ts';
+import { findConversation } from './find-conversation.ts';
+import { toMask } from './masks.ts';
+import { optInOfOriginal } from './opt-in.ts';
+import { passThrough, UNCHANGED } from './pass-through.ts';
+import { type PlannedRequest, planRequest } from './plan.ts';
 import { type ReadRequest, readRequest } from './read-request.ts';
-import { situate } from './situated-request.ts';
-import { leaveUnread } from './unread.ts';
-
-export type { Api };
-
-/** A request as it came, decoded if it was compressed. Its bytes are kept until the next one: they must not be changed. */
-export interface GatewayRequest {
-  readonly api: Api;
-  /** Without the query. */
-  readonly path: string;
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string | undefined>>;
-  readonly body: Uint8Array;
-}
-
-/** What a decision rests on beside the request. */
-export interface Facts {
-  /** Milliseconds; only differences count. */
-  readonly now: number;
-  readonly memory: ConversationMemory;
-  /** Makes the policy for a price list. Break-even if not given. */
-  readonly policy?: ((prices: Prices) => Policy) | undefined;
-  /** In the place of those that the request tells. */
-  readonly prices?: Prices | undefined;
-  /** The hard limit, in the provider's tokens: above it everything outside the window is masked, whatever the price. */
-  readonly maxTokens?: number | undefined;
-  /** Signed thinking behind a mask: opt into dropping it, or mask nothing before it. */
-  readonly boundThinking?: 'opt-in' | 'keep' | undefined;
-  /** The name of the user's credential: which texts it is known to have stored depends on it, and nothing that is sent. */
-  readonly owner?: string | undefined;
-  /** Why the store did not tell what is recorded of the conversation: then nothing new is masked. */
-  readonly storeTrouble?: StoreTrouble | undefined;
-  readonly limits?: GatewayLimits | undefined;
-}
-
-/** Why the store cannot be asked. */
-export type StoreTrouble = 'store-slow' | 'store-failed';
-
-/** What goes to the upstream. */
-export interface Outgoing {
-  /** Undefined: the bytes that came. */
-  readonly body: Uint8Array | undefined;
-  /** Only those that differ from what came, names in lower case. Lengths and encodings are the edge's. */
-  readonly headers: Readonly<Record<string, string>>;
-}
+import { REASONS, type Reason, reasonToPassThrough, type StoreTrouble } from './reasons.ts';
+import { storedKey, type WrittenRequest, writeRequest } from './write-request.ts';
 
 /**
- * What was decided about a request, and the ways to tell what became of it:
- * store `fresh` and `events`, then call `stored()`, or take `putOff(…)` in its place where the store does not answer;
- * send it; then `answered(…)`, or `refused(…)` and `original` in its place.
- */
-export interface Decided extends Outgoing {
-  /** The hash of the conversation's first prefix; empty where the request was not read. */
-  readonly conversation: string;
-  /** The first line of the task, at most 80 characters. */
-  readonly title: string;
-  /** All that is hidden in this body. */
-  readonly hidden: readonly Hidden[];
-  /** Those of them that the store is not known to have. They must be stored before the body is sent. */
-  readonly fresh: readonly Hidden[];
-  /** What must be recorded before the body is sent. */
-  readonly events: readonly GatewayEvent[];
-  readonly decision: ReceiptDecision;
-  /** What to send in the place of an edited body that was refused. */
-  readonly original: Outgoing;
-  /** The store has what is fresh. */
-  stored(): void;
-  /** The same request with only those masks that are known to be stored. */
-  putOff(because: StoreTrouble): Decided;
-  /** The upstream took the body, or the original in its place. */
-  answered(answer: Answer): void;
-  /** The upstream refused the body. Answers what must be recorded, if the original was taken in its place. */
-  refused(refusal: Refusal): readonly GatewayEvent[];
-}
-
-/** What the upstream made of a request. */
-export interface Answer {
-  /** When the answer ended: the provider's cache lives from here on. */
-  readonly now: number;
-  /** All tokens of the prompt, cached or not, as the provider counted them. */
-  readonly promptTokens?: number | undefined;
-}
-
-/** A refusal of an edited body. */
-export interface Refusal {
-  readonly status: number;
-  /** The provider's words. */
-  readonly text: string;
-  /** Whether the original was taken in its place. */
-  readonly originalTaken: boolean;
-}
-
-/** The decision as a receipt tells it. */
-export interface ReceiptDecision {
-  readonly act: Act;
-  readonly because: string;
-  /** Why a request passed through or an epoch was put off, for programs. */
-  readonly reason?: Reason;
-  readonly rent?: number;
-  readonly price?: number;
-  readonly model?: string;
-  /** What the provider bills for this request. */
-  readonly prices: Prices;
-  readonly epoch: number;
-  readonly masked: number;
-  readonly newMasks: readonly Mask[];
-  /** Estimates, in the provider's tokens as far as they are known by now. */
-  readonly without: Tokens;
-  readonly sent: Tokens;
-  /** Whether the client asked for a stream. */
-  readonly streamed: boolean;
-  readonly isCountTokens: boolean;
-  /** The message whose block carries the marker that we placed. */
-  readonly cacheMarker?: number;
-  /** The request opts into dropping thinking that is bound to another prefix. */
-  readonly dropsThinking?: boolean;
-}
-
-/** Why nothing was edited, or less than was planned. */
-export type Reason =
-  | 'empty-body'
-  | 'too-large'
-  | 'content-encoding'
-  | 'byte-order-mark'
-  | 'charset'
-  | 'not-json'
-  | 'too-deep'
-  | 'too-many-values'
-  | 'too-slow'
-  | 'model-name'
-  | 'duplicate-keys'
-  | 'unknown-format'
-  | 'previous-response'
-  | 'conversation'
-  | 'thread'
-  | 'context-management'
-  | 'compaction'
-  | 'hands-off'
-  | 'bound-thinking'
-  | 'law'
-  | 'failed'
-  | StoreTrouble;
-
-/**
- * A request that was read but not decided. Its events must be learnt first where a store may have some:
- * `if (opened.conversation && !memory.hasEvents(opened.conversation)) memory.learnEvents(…, await loadEvents(store, …))`
- * (with a store that several gateways share: on every request).
+ * A request that was read but not decided. Load the recorded events of its conversation into the memory before `decide`;
+ * where several gateways share a store, on every request.
  */
 export interface Opened {
-  /** Empty where it passes through. */
+  /** Empty where the request passes through. */
   readonly conversation: string;
   readonly request: GatewayRequest;
   /** @internal */
@@ -173,34 +36,148 @@ export function openRequest(
   limits: GatewayLimits = defaultLimits,
 ): Opened {
   const read = readRequest(request, memory, limits);
-  const reason = typeof read === 'string' ? read : leftAlone(read);
+  const reason = typeof read === 'string' ? read : reasonToPassThrough(read);
   if (typeof read === 'string' || reason) return { request, read: reason ?? 'failed', conversation: '' };
   return { request, read, conversation: read.conversation };
 }
 
 /**
- * Decides what goes to the upstream: no socket, no clock, no disk. What it learns it keeps in the memory it is given.
+ * Decides what goes to the upstream: no socket, no clock, no disk. The memory keeps the plan for the next request.
  * If anything fails, the original goes out.
  */
-export function decide(request: GatewayRequest | Opened, facts: Facts): Decided {
+export function decide(request: GatewayRequest | Opened, memory: ConversationMemory, facts: Facts): Decision {
   try {
-    const { read } = 'read' in request ? request : openRequest(request, facts.memory, facts.limits);
-    return typeof read === 'string' ? leaveUnread(read, facts.limits) : decideRead(read, facts);
+    const { read } = 'read' in request ? request : openRequest(request, memory, facts.limits);
+    return typeof read === 'string' ? passThrough(read, facts.limits) : decideRead(read, memory, facts);
   } catch {
-    return leaveUnread('failed');
+    return passThrough('failed');
   }
 }
 
-function decideRead(request: ReadRequest, facts: Facts): Decided {
-  const { memory } = facts;
-  const isCountTokens = isCountTokensPath(request.wire, request.path);
-  // Nothing of a count may remain: it is planned apart from what is known. And while events were being loaded, another
-  // request may have gone on with the branch that this one found.
-  const isFree = !isCountTokens && request.branch !== undefined && memory.holds(request.branch);
-  // Until it has gone well: a policy of the user's may throw in the middle.
-  if (isFree && request.branch) memory.forget(request.branch);
-  const situated = situate(request, facts, { isFree, isCountTokens });
-  const decided = decideRequest(situated, facts.storeTrouble);
-  if (!isCountTokens) memory.keep(request.conversation, situated.planned.branch);
-  return decided;
+function decideRead(request: ReadRequest, memory: ConversationMemory, facts: Facts): Decision {
+  const known = findConversation(request, memory, facts);
+  // A policy of the user's may throw in the middle: the cached history is kept again only after that.
+  if (known.isExtendable && request.cached) memory.forget(request.cached);
+  const planned = planRequest(known);
+  const decision = toDecision(planned, facts.storeTrouble);
+  if (!known.isCountTokens) memory.keep(request.conversation, planned.history);
+  return decision;
+}
+
+/** The same request with only those masks whose texts are known to be stored. */
+export function withoutStore(decision: Decision, trouble: StoreTrouble): Decision {
+  return decision.basis ? toDecision(decision.basis.planned, trouble) : decision;
+}
+
+/** Only events of edits that go out count as decided. A count changes nothing: another request may be storing the same. */
+function toDecision(planned: PlannedRequest, trouble: StoreTrouble | undefined): Decision {
+  const { request, conversation, facts, unrecorded, isCountTokens, history } = planned;
+  const written = writeRequest(planned, trouble);
+  const basis = { planned, written, estimate: estimateRequest(planned, written), owner: facts.owner };
+  const hidden = hiddenBy(planned, written);
+  const goesOut = !isCountTokens && !written.heldBack && written.edits.length > 0;
+  const events = goesOut ? unrecorded : [];
+  if (!isCountTokens && events.length > 0) conversation.decide(planned.events);
+  else if (!isCountTokens) {
+    conversation.takeBack(unrecorded);
+    history.isExtendable = unrecorded.every(({ kind }) => kind === 'settings');
+  }
+  return {
+    body: written.body,
+    headers: written.headers,
+    conversation: request.conversation,
+    title: request.listed.find(({ read }) => read.title !== '')?.read.title ?? '',
+    ...{ hidden, events, basis },
+    fresh: isCountTokens ? [] : hidden.filter((one) => !conversation.isStoredFor(facts.owner, storedKey(one))),
+    explanation: explain(basis),
+  };
+}
+
+/** The texts that the edits hide, and the originals of results that were cut before they were masked. */
+function hiddenBy({ hidden }: PlannedRequest, { edits }: WrittenRequest): readonly Hidden[] {
+  if (edits.length === 0) return [];
+  const handles = new Set(edits.map(({ handle }) => handle));
+  return hidden.filter(({ handle, why }) => why === 'clip' || handles.has(handle));
+}
+
+function explain({ planned, written, estimate }: Basis): Explanation {
+  const { request, report, isCountTokens } = planned;
+  const { without, sent, prices } = estimate;
+  return {
+    ...explainAct(planned, written),
+    ...(request.model === undefined ? {} : { model: request.model }),
+    ...{ prices, without, sent, isCountTokens },
+    epoch: report.epoch,
+    masked: written.edits.length,
+    newMasks: written.changed.length,
+    streamed: isStreamed(request.wire, { stream: request.fields.get('stream')?.value, path: request.path }),
+    ...(written.marker ? { cacheMarker: written.marker.message } : {}),
+    ...(written.optIn ? { dropsThinking: true } : {}),
+  };
+}
+
+function explainAct(
+  { broken, settings, events, report }: PlannedRequest,
+  { heldBack }: WrittenRequest,
+): Pick<Explanation, 'act' | 'because' | 'reason' | 'rent' | 'price'> {
+  if (broken !== undefined) return { act: 'off', because: broken, reason: 'law' };
+  if (settings.isOff) return { act: 'off', because: REASONS['hands-off'], reason: 'hands-off' };
+  if (heldBack) return { act: 'wait', because: REASONS[heldBack], reason: heldBack };
+  if (events.some(({ kind }) => kind === 'over-limit')) return OVER_LIMIT;
+  const { act, because, rent, price } = report.decision;
+  const numbers = { ...(typeof rent === 'number' ? { rent } : {}), ...(typeof price === 'number' ? { price } : {}) };
+  return { act, because, ...numbers };
+}
+
+const OVER_LIMIT = { act: 'over-limit', because: 'the request would have exceeded the limit' } as const;
+
+/** The masks that this request carries and the last one did not. Their sizes take time: ask after the request is sent. */
+export function newMasks({ basis }: Decision): readonly Mask[] {
+  return basis?.written.changed.map((edit) => toMask(basis.planned, edit)) ?? [];
+}
+
+/** The request to send after the edited one was refused. */
+export function originalOf({ basis }: Decision): Outgoing {
+  const optIn = basis && optInOfOriginal(basis.planned);
+  if (!basis || !optIn?.edits.length) return UNCHANGED;
+  return { body: splice(basis.planned.request.body, optIn.edits), headers: optIn.headers };
+}
+
+/** Call it when the store has the fresh texts and the events of a decision. */
+export function afterStored({ basis, events, fresh }: Decision): void {
+  if (!basis) return;
+  const { conversation } = basis.planned;
+  conversation.learn(events);
+  conversation.setStored(basis.owner, fresh.map(storedKey));
+}
+
+/** Call it when the upstream accepted a request and its answer has ended. */
+export function afterAnswer(memory: ConversationMemory, { basis }: Decision, answer: Answer): void {
+  if (!basis || basis.planned.isCountTokens) return;
+  const { planned, written, estimate } = basis;
+  const { now, isOriginal, promptTokens } = answer;
+  const { request, conversation, history } = planned;
+  const { before } = estimate;
+  const after = isOriginal ? before : estimate.after;
+  const edits = isOriginal ? [] : written.edits;
+  conversation.use(request.model, now);
+  history.sent = {
+    texts: new Map(edits.map(({ segment, text }) => [segment, text])),
+    messages: request.listed.length,
+    tokens: { before, after },
+  };
+  if (promptTokens !== undefined) memory.calibrate(request.model, { counted: promptTokens, estimated: after });
+}
+
+/** Call it when the upstream refused the edited request and accepted the original. Returns the events to record. */
+export function afterRefusal({ basis }: Decision, refusal: string): readonly GatewayEvent[] {
+  if (!basis || basis.planned.isCountTokens) return [];
+  const { request, conversation, history } = basis.planned;
+  const place = { prefix: request.listed.at(-1)?.prefix ?? '', order: conversation.nextOrder };
+  const event: GatewayEvent =
+    request.wire.boundThinking?.isRefusal(refusal) && !basis.written.optIn
+      ? { kind: 'bound-thinking', ...place }
+      : { kind: 'hands-off', ...place, because: quote(refusal, 120), wasEdited: history.sent.texts.size > 0 };
+  conversation.learn([event]);
+  return [event];
 }

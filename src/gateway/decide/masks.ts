@@ -3,7 +3,7 @@ import type { ReplaceEdit, Segment } from '../../message.ts';
 import { clipText } from '../../text.ts';
 import { countTokens } from '../../tokens/count-tokens.ts';
 import type { Mask } from '../receipts/receipt.ts';
-import type { PlannedRequest } from './plan-request.ts';
+import type { PlannedRequest } from './plan.ts';
 
 /** The edits that the last request did not carry yet, in the order of the messages. `sent` has its texts by segment. */
 export function changedSince(sent: ReadonlyMap<number, string>, edits: readonly ReplaceEdit[]): readonly ReplaceEdit[] {

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import { asList, asString, type Fields, isRecord } from '../../formats/lens.ts';
-import type { Segment } from '../../message.ts';
+import { asString, type Fields, isRecord } from '../../formats/lens.ts';
+import type { Segment, Viewer } from '../../message.ts';
 import { quote } from '../../text.ts';
 import type { JsonScan } from '../bytes/json-scan.ts';
 import { memberRange, type Range, valueRange } from '../bytes/member-range.ts';
@@ -8,54 +8,97 @@ import { parseJson } from '../bytes/parse-json.ts';
 import type { Hashed } from '../conversation/prefix-hash.ts';
 import type { BlockPlace } from '../wire/cache-blocks.ts';
 import type { Wire } from '../wire/wire.ts';
-import type { Reason } from './decide.ts';
-import { noteBytes, type PlaceKey, placeKey } from './gateway-format.ts';
+import type { Reason } from './reasons.ts';
 
-/** A message, and where in its bytes stands what may be edited. Places count from the start of the message. */
+/** A message, and the places in its bytes that may be edited. Places count from the start of the message. */
 export interface ReadMessage {
+  /** Without the cache markers in its results, which move from request to request. */
   readonly message: object;
   /** The first line of what the user says in it, at most 80 characters. */
   readonly title: string;
-  /** Where the content of each result stands. */
+  /** The content of each result that can be replaced. */
   readonly results: ReadonlyMap<PlaceKey, ResultPlace>;
-  /** The blocks that a cache marker may stand on, in the order of the message. */
-  readonly blocks: readonly BlockPlace[];
+  /** Results that cannot be replaced, such as those with invalid UTF-8. */
+  readonly fixed: ReadonlySet<PlaceKey>;
+  /** The originals of results, where those are not simply their text. */
+  readonly originals: ReadonlyMap<PlaceKey, string>;
+  /** The blocks that may carry a cache marker. Undefined where no marker was found in the message. */
+  readonly blocks: readonly BlockPlace[] | undefined;
   readonly isReply: boolean;
 }
 
-/** Where the content of a result stands. */
+/** Names one result of a message: its part, or its field where there is only one. */
+export type PlaceKey = string | number;
+
+export const placeKey = (path: readonly (string | number)[]): PlaceKey => path[1] ?? path[0] ?? '';
+
+/** The place of a result's content. */
 export interface ResultPlace extends Range {
   /** The cache markers in a list, as they are written, each behind a comma. */
   readonly markers: string;
   /** The member of the result that is replaced, where that is not all of it. */
   readonly member?: string;
-  /** Goes with the content. */
+  /** Removed with the content. */
   readonly attachments?: Range;
 }
 
-/** A message, and what its prefix is known by. */
+/** A message with the segments that a viewer sees in it. */
 export interface Reading {
   readonly read: ReadMessage;
+  readonly segments: readonly Segment[];
+  /** The pieces that its prefix is hashed from. */
   readonly hashed: readonly Hashed[];
 }
 
-/** Reads the message that was scanned last. Answers the reason why its request must pass through where there is one. */
-export function readMessage(wire: Wire, scan: JsonScan, bytes: Buffer): Reading | Reason {
-  const [start, end] = [scan.start(0), scan.end(0)];
-  const message = parseJson(bytes.toString('utf8', start, end));
-  if (message === undefined) return 'not-json';
-  if (!isRecord(message)) return 'unknown-format';
-  const viewer = wire.format.viewer();
+/** Reads the message that was scanned last. Returns the reason where its request must pass through. */
+export function readMessage(wire: Wire, scan: JsonScan, viewer: Viewer<object>): Reading | Reason {
+  const parsed = parseJson(scan.text(0));
+  if (parsed === undefined) return 'not-json';
+  if (!isRecord(parsed)) return 'unknown-format';
+  const hasMarkers = scan.includes(MARKER_SIGN);
+  const message = hasMarkers ? withoutMarkers(wire, parsed) : parsed;
   const segments: Segment[] = [];
   viewer.add(message, segments);
-  const results = readResults({ wire, scan, bytes, message, segments });
+  const results = readResults({ wire, scan, message, segments, hasMarkers });
   if (typeof results === 'string') return results;
-  const blocks = wire.readBlocks?.(scan, message) ?? [];
-  const read = { message, title: titleOf(segments), results, blocks, isReply: viewer.turn > 0 };
-  return { read, hashed: segments.map((segment) => toHashed(wire, message, segment)) };
+  const hashed = segments.map((segment) => toHashed(wire, message, segment, results.originals));
+  bindFixed(segments, results.fixed);
+  return {
+    read: {
+      ...{ message, title: titleOf(segments), ...results },
+      blocks: hasMarkers ? wire.readBlocks?.(scan, parsed) : undefined,
+      isReply: viewer.isReply,
+    },
+    ...{ segments, hashed },
+  };
 }
 
-/** What a client puts before the user's words in tags is not the user's. */
+const MARKERS = ['cache_control', 'prompt_cache_breakpoint'];
+/** In the names of all of them. */
+const MARKER_SIGN = 'cache_';
+
+/** Stored texts and hashes must not change when a cache marker moves to another message. */
+function withoutMarkers(wire: Wire, message: Fields): Fields {
+  let copy: unknown = message;
+  for (const { kind, bound, path } of wire.format.view([message]))
+    if (kind === 'observation' && !bound) copy = stripped(copy, path);
+  return copy as Fields;
+}
+
+/** A copy of a value with the markers removed from the parts at a path. */
+function stripped(value: unknown, path: readonly (string | number)[]): unknown {
+  const [key, ...rest] = path;
+  if (key === undefined) return Array.isArray(value) ? value.map(withoutMarker) : value;
+  if (Array.isArray(value)) return value.map((item, i) => (i === key ? stripped(item, rest) : item));
+  return { ...(value as Fields), [key]: stripped((value as Fields)[key], rest) };
+}
+
+function withoutMarker(part: unknown): unknown {
+  if (!isRecord(part) || !MARKERS.some((name) => name in part)) return part;
+  return Object.fromEntries(Object.entries(part).filter(([name]) => !MARKERS.includes(name)));
+}
+
+/** A client may put tags of its own before the user's words: those are no title. */
 function titleOf(segments: readonly Segment[]): string {
   const said = segments.filter(({ kind, text }) => kind === 'user' && text.trim() !== '');
   const own = said.find(({ text }) => !text.trimStart().startsWith('<')) ?? said[0];
@@ -65,33 +108,39 @@ function titleOf(segments: readonly Segment[]): string {
 interface Context {
   readonly wire: Wire;
   readonly scan: JsonScan;
-  readonly bytes: Buffer;
   readonly message: Fields;
   readonly segments: readonly Segment[];
+  readonly hasMarkers: boolean;
 }
 
-function readResults(context: Context): Map<PlaceKey, ResultPlace> | Reason {
-  const { scan, message, segments } = context;
-  const places = new Map<PlaceKey, ResultPlace>();
-  const untouchable = new Set<PlaceKey>();
-  const stored = new Map<PlaceKey, string>();
+type Results = Pick<ReadMessage, 'results' | 'fixed' | 'originals'>;
+
+const NO_RESULTS: Results = { results: new Map(), fixed: new Set(), originals: new Map() };
+
+function readResults(context: Context): Results | Reason {
+  const { wire, scan, message, segments } = context;
+  if (!segments.some(({ kind }) => kind === 'observation')) return NO_RESULTS;
+  const results = new Map<PlaceKey, ResultPlace>();
+  const fixed = new Set<PlaceKey>();
+  const originals = new Map<PlaceKey, string>();
   for (const segment of segments) {
     if (segment.kind !== 'observation' || segment.bound) continue;
     const key = placeKey(segment.path);
+    const original = wire.format.original(message, segment);
+    if (original !== undefined && original !== segment.text) originals.set(key, original);
     const value = locate(scan, segment.path);
     if (value === DUPLICATE) return 'duplicate-keys';
     const place = value === MISSING ? undefined : placeOf(context, value);
     if (place === DUPLICATE) return 'duplicate-keys';
-    if (!place || !isUtf8(context.bytes.subarray(scan.start(value), scan.end(value)))) untouchable.add(key);
+    if (!place || !isUtf8(scan.bytes.subarray(scan.start(value), scan.end(value)))) fixed.add(key);
     else {
-      stripMarkers(message, segment.path);
-      const written = writtenText(context, segment, value);
-      if (written !== undefined) stored.set(key, written);
-      places.set(key, place);
+      results.set(key, place);
+      // As it was written, markers apart: `JSON.stringify` may write it otherwise.
+      if (originals.has(key) && (scan.isList(value) || scan.isObject(value)))
+        originals.set(key, withoutMarkersIn(scan, value));
     }
   }
-  noteBytes(message, { stored, untouchable });
-  return places;
+  return { results, fixed, originals };
 }
 
 const MISSING = -1;
@@ -110,20 +159,16 @@ function locate(scan: JsonScan, path: readonly (string | number)[]): number {
 
 function memberValue(scan: JsonScan, object: number, name: string): number {
   if (!scan.isObject(object)) return MISSING;
-  const names = new Set<string>();
-  let found = MISSING;
-  for (const member of scan.members(object)) {
-    if (names.has(member.name)) return DUPLICATE;
-    names.add(member.name);
-    if (member.name === name) found = member.value;
-  }
-  return found;
+  const members = scan.members(object);
+  const hasDuplicate = members.some(({ name: one }, i) => members.findIndex((other) => other.name === one) < i);
+  if (hasDuplicate) return DUPLICATE;
+  return members.find((member) => member.name === name)?.value ?? MISSING;
 }
 
 /** Undefined for an object that cannot be replaced. */
-function placeOf({ wire, scan }: Context, value: number): ResultPlace | typeof DUPLICATE | undefined {
+function placeOf({ wire, scan, hasMarkers }: Context, value: number): ResultPlace | typeof DUPLICATE | undefined {
   if (!scan.isObject(value))
-    return { ...valueRange(scan, value), markers: scan.isList(value) ? markersIn(scan, value) : '' };
+    return { ...valueRange(scan, value), markers: hasMarkers && scan.isList(value) ? markersIn(scan, value) : '' };
   const members = scan.members(value);
   const { content, attachments } = wire.resultMembers ?? {};
   const replaced = members.find(({ name }) => name === content);
@@ -139,8 +184,6 @@ function placeOf({ wire, scan }: Context, value: number): ResultPlace | typeof D
   };
 }
 
-const MARKERS = ['cache_control', 'prompt_cache_breakpoint'];
-
 /** The last marker of each kind in a list of parts. */
 function markersIn(scan: JsonScan, list: number): string {
   const found = new Map<string, string>();
@@ -153,23 +196,7 @@ function markersIn(scan: JsonScan, list: number): string {
   return [...found.values()].map((text) => `,${text}`).join('');
 }
 
-/** Markers move from request to request: what is stored and hashed must not move with them. */
-function stripMarkers(message: Fields, path: readonly (string | number)[]): void {
-  let node: unknown = message;
-  for (const key of path) node = (node as Fields)[key];
-  for (const part of asList(node)) for (const name of MARKERS) if (name in part) delete part[name];
-}
-
-/** What was written, markers apart, where that is more than a text and is not what `JSON.stringify` would write. */
-function writtenText({ wire, scan, message }: Context, segment: Segment, value: number): string | undefined {
-  const original = wire.format.original(message, segment);
-  const isJson = scan.isList(value) || scan.isObject(value);
-  if (!isJson || original === undefined || original === segment.text) return undefined;
-  const written = withoutMarkers(scan, value);
-  return written === original ? undefined : written;
-}
-
-function withoutMarkers(scan: JsonScan, value: number): string {
+function withoutMarkersIn(scan: JsonScan, value: number): string {
   const origin = scan.start(0);
   let text = '';
   let from = scan.start(value);
@@ -186,9 +213,23 @@ function withoutMarkers(scan: JsonScan, value: number): string {
   return text + scan.bytes.toString('utf8', from, scan.end(value));
 }
 
-function toHashed(wire: Wire, message: Fields, segment: Segment): Hashed {
-  const { kind, text, callId, path } = segment;
+/** Depends on the message alone, not on those before it: a viewer names the call of a result only where it saw the call. */
+function toHashed(wire: Wire, message: Fields, segment: Segment, originals: Results['originals']): Hashed {
+  const { kind, text, callId, path, bound } = segment;
   if (kind !== 'observation') return { kind, text, callId };
-  const stored = segment.bound ? text : wire.format.original(message, segment);
-  return { kind, text: stored ?? text, callId: asString(callId) ?? wire.answers(message, path) };
+  const original = bound ? undefined : originals.get(placeKey(path));
+  return {
+    kind,
+    text: original ?? text,
+    callId: (bound ? asString(callId) : undefined) ?? wire.answers(message, path),
+  };
+}
+
+/** Marks the results that cannot be replaced, among the segments of one message. */
+export function bindFixed(segments: Segment[], fixed: ReadonlySet<PlaceKey>, from = 0): void {
+  if (fixed.size === 0) return;
+  for (let i = from; i < segments.length; i++) {
+    const segment = segments[i] as Segment;
+    if (segment.kind === 'observation' && fixed.has(placeKey(segment.path))) segments[i] = { ...segment, bound: true };
+  }
 }

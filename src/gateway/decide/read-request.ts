@@ -1,4 +1,6 @@
 import { requestLimits } from '../../limits.ts';
+import type { Viewer } from '../../message.ts';
+import type { ViewedMessage } from '../../plan/ledger/contents.ts';
 import {
   JsonScan,
   NOT_JSON,
@@ -11,14 +13,16 @@ import {
 } from '../bytes/json-scan.ts';
 import type { Range } from '../bytes/member-range.ts';
 import { parseJson } from '../bytes/parse-json.ts';
-import type { Branch, Listed } from '../conversation/branch.ts';
+import type { CachedHistory, Listed } from '../conversation/cached-history.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import { firstPrefix, nextPrefixes } from '../conversation/prefix-hash.ts';
+import { findMarkers, type Markers } from '../wire/cache-marker.ts';
 import { type Api, wires } from '../wire/index.ts';
 import { modelOf, type Wire } from '../wire/wire.ts';
-import { type Beside, NOTHING_BESIDE } from './beside.ts';
-import type { GatewayRequest, Reason } from './decide.ts';
+import type { GatewayRequest } from './decision.ts';
+import { NO_OVERHEAD, type Overhead } from './overhead.ts';
 import { readMessage } from './read-message.ts';
+import type { Reason } from './reasons.ts';
 
 /** A field of the request beside its messages. */
 export interface Field extends Range {
@@ -36,16 +40,19 @@ export interface ReadRequest {
   /** Where it tells. */
   readonly model: string | undefined;
   readonly fields: ReadonlyMap<string, Field>;
-  readonly beside: Beside;
+  readonly overhead: Overhead;
   readonly listed: readonly Listed[];
+  readonly markers: Markers;
+  /** The view of all messages. Undefined where some of them were known before. */
+  readonly viewed: { readonly viewer: Viewer<object>; readonly messages: readonly ViewedMessage[] } | undefined;
   /** The prefix of its first message that is no system prompt; empty where it has none. */
   readonly conversation: string;
-  /** What is known of exactly these messages, or of all but the last of them, with the same model. */
-  readonly branch: Branch | undefined;
-  /** How many of its messages are known to have been sent before, to whatever model. */
+  /** The longest cached history that this request begins with, sent to the same model. */
+  readonly cached: CachedHistory | undefined;
+  /** The number of its messages that were sent before, to any model. */
   readonly knownMessages: number;
-  /** The prefixes that come next on lines that have gone past it, with the same model. */
-  readonly past: readonly string[];
+  /** The next prefix of each cached history that is longer than this request, sent to the same model. */
+  readonly laterPrefixes: readonly string[];
 }
 
 /** Reads a request in one pass over its bytes. What is known from an earlier one is only compared. */
@@ -85,16 +92,20 @@ class Reader {
   readonly #wire: Wire;
   readonly #fields = new Map<string, Field>();
   readonly #listed: Listed[] = [];
-  #beside = NOTHING_BESIDE;
+  /** Views all messages, as long as none of them is known from an earlier request. */
+  readonly #viewer: Viewer<object>;
+  #viewed: ViewedMessage[] | undefined = [];
+  #overhead = NO_OVERHEAD;
   #conversation = '';
   /** Those that this request begins with, and those that begin with it. */
-  #branches: readonly Branch[] = [];
+  #histories: readonly CachedHistory[] = [];
 
   constructor(request: GatewayRequest, body: Buffer, memory: ConversationMemory) {
     this.#request = request;
     this.#body = body;
     this.#memory = memory;
     this.#wire = wires[request.api];
+    this.#viewer = this.#wire.format.viewer();
   }
 
   read(): ReadRequest | Reason {
@@ -104,19 +115,21 @@ class Reader {
     const model = modelOf(this.#wire, { model: this.#fields.get('model')?.value, path });
     if (model !== undefined && model.length > requestLimits.modelChars) return 'model-name';
     const messages = this.#listed.length;
-    const branches = this.#branches.filter(({ listed }) => listed.length <= messages);
-    const longer = this.#branches.filter((branch) => branch.listed.length > messages && branch.model === model);
+    const histories = this.#histories.filter(({ listed }) => listed.length <= messages);
+    const longer = this.#histories.filter((history) => history.listed.length > messages && history.model === model);
     return {
       ...{ api, path, headers, model },
       wire: this.#wire,
       body: this.#body,
       fields: this.#fields,
-      beside: this.#beside,
+      overhead: this.#overhead,
+      markers: findMarkers({ fields: this.#fields, overhead: this.#overhead, listed: this.#listed }),
+      viewed: this.#viewed && { viewer: this.#viewer, messages: this.#viewed },
       listed: this.#listed,
       conversation: this.#conversation,
-      branch: longest(branches.filter((branch) => branch.model === model)),
-      knownMessages: longest(branches)?.listed.length ?? 0,
-      past: [...new Set(longer.flatMap((branch) => prefixBehind(branch, messages)))],
+      cached: longest(histories.filter((history) => history.model === model)),
+      knownMessages: longest(histories)?.listed.length ?? 0,
+      laterPrefixes: [...new Set(longer.flatMap((history) => prefixBehind(history, messages)))],
     };
   }
 
@@ -150,15 +163,15 @@ class Reader {
 
   #readField(name: string, start: number): number | Reason {
     if (name === this.#wire.messages && this.#body[start] === OPEN_LIST) return this.#readList(start + 1);
-    const isBeside = this.#wire.overhead.includes(name);
-    const known = isBeside ? this.#memory.beside.find(this.#body, start) : undefined;
+    const isOverhead = this.#wire.overhead.includes(name);
+    const known = isOverhead ? this.#memory.overhead.find(this.#body, start) : undefined;
     const end = known?.end ?? scan.scan(this.#body, start, 1);
     if (end < 0) return problemOf(end);
     const bytes = this.#body.subarray(start, end);
-    if (isBeside) {
-      const beside = known?.beside ?? this.#memory.beside.read(bytes);
-      if (!beside) return 'not-json';
-      this.#beside = add(this.#beside, beside);
+    if (isOverhead) {
+      const overhead = known?.overhead ?? this.#memory.overhead.read(bytes);
+      if (!overhead) return 'not-json';
+      this.#overhead = add(this.#overhead, overhead);
       this.#fields.set(name, { start, end, value: undefined });
       return end;
     }
@@ -172,19 +185,21 @@ class Reader {
     const body = this.#body;
     const seed = firstPrefix(this.#request.api);
     let prefix = seed;
-    let candidates: readonly Branch[] | undefined;
+    let candidates: readonly CachedHistory[] | undefined;
     let at = skipSpace(body, start);
     if (body[at] === CLOSE_LIST) return at + 1;
     for (;;) {
       const index = this.#listed.length;
-      const listed = knownFrom(body, at, index, candidates ?? []) ?? this.#readOne(at, prefix);
+      const known = knownFrom(body, at, index, candidates ?? []);
+      if (known) this.#viewed = undefined;
+      const listed = known ?? this.#readOne(at, prefix);
       if (typeof listed === 'string') return listed;
       for (const one of listed) this.#listed.push(one);
       const last = listed[listed.length - 1] as Listed;
       ({ prefix } = last);
       if (!candidates && prefix !== seed) {
         this.#conversation = prefix;
-        candidates = this.#memory.branches(prefix);
+        candidates = this.#memory.histories(prefix);
       }
       candidates = candidates && alike(candidates, this.#listed);
       at = skipSpace(body, last.end);
@@ -192,7 +207,7 @@ class Reader {
       if (body[at] !== COMMA) return 'not-json';
       at = skipSpace(body, at + 1);
     }
-    this.#branches = candidates ?? [];
+    this.#histories = candidates ?? [];
     return at + 1;
   }
 
@@ -201,8 +216,10 @@ class Reader {
     const end = scan.scan(this.#body, at, 2);
     if (end < 0) return problemOf(end);
     const values = left - scan.left;
-    const reading = readMessage(this.#wire, scan, this.#body);
+    const viewer = this.#viewed ? this.#viewer : this.#wire.format.viewer();
+    const reading = readMessage(this.#wire, scan, viewer);
     if (typeof reading === 'string') return reading;
+    this.#viewed?.push({ segments: reading.segments, turn: viewer.turn });
     const prefixes = nextPrefixes(prefix, reading.hashed);
     return [{ start: at, end, prefix: prefixes.at(-1) ?? prefix, prefixes, read: reading.read, values }];
   }
@@ -214,7 +231,7 @@ function problemOf(end: number): Reason {
   return end === TOO_DEEP ? 'too-deep' : 'not-json';
 }
 
-function add(a: Beside, b: Beside): Beside {
+function add(a: Overhead, b: Overhead): Overhead {
   return {
     tokens: a.tokens + b.tokens,
     markers: [...a.markers, ...b.markers],
@@ -222,56 +239,56 @@ function add(a: Beside, b: Beside): Beside {
   };
 }
 
-/** The messages that begin here, if a branch that is the same so far has them to the byte. */
+/** The messages that begin here, if a history that is the same so far has them to the byte. */
 function knownFrom(
   body: Buffer,
   at: number,
   index: number,
-  branches: readonly Branch[],
+  histories: readonly CachedHistory[],
 ): readonly Listed[] | undefined {
-  for (const branch of branches) {
-    const known = knownRun(body, at, index, branch) ?? knownOne(body, at, index, branch);
+  for (const history of histories) {
+    const known = knownRun(body, at, index, history) ?? knownOne(body, at, index, history);
     if (known) return known;
   }
   return undefined;
 }
 
 /** An agent adds to its history and moves the marker on its last message: all before that is compared at once. */
-function knownRun(body: Buffer, at: number, index: number, branch: Branch): readonly Listed[] | undefined {
-  const [first, last] = [branch.listed[index], branch.listed.at(-2)];
+function knownRun(body: Buffer, at: number, index: number, history: CachedHistory): readonly Listed[] | undefined {
+  const [first, last] = [history.listed[index], history.listed.at(-2)];
   if (!first || !last || first.start !== at || last.end <= first.end || last.end > body.length) return undefined;
-  return isSame(body, at, branch, { start: at, end: last.end }) ? branch.listed.slice(index, -1) : undefined;
+  return isSame(body, at, history, { start: at, end: last.end }) ? history.listed.slice(index, -1) : undefined;
 }
 
-function knownOne(body: Buffer, at: number, index: number, branch: Branch): readonly Listed[] | undefined {
-  const old = branch.listed[index];
-  if (!old || !isSame(body, at, branch, old)) return undefined;
+function knownOne(body: Buffer, at: number, index: number, history: CachedHistory): readonly Listed[] | undefined {
+  const old = history.listed[index];
+  if (!old || !isSame(body, at, history, old)) return undefined;
   return [old.start === at ? old : { ...old, start: at, end: at + old.end - old.start }];
 }
 
-function isSame(body: Buffer, at: number, branch: Branch, { start, end }: Range): boolean {
+function isSame(body: Buffer, at: number, history: CachedHistory, { start, end }: Range): boolean {
   const to = at + end - start;
-  return to <= body.length && body.compare(branch.body, start, end, at, to) === 0;
+  return to <= body.length && body.compare(history.body, start, end, at, to) === 0;
 }
 
-/** The branches that still say the same, or have said nothing yet. */
-function alike(branches: readonly Branch[], said: readonly Listed[]): readonly Branch[] {
-  const isAlike = ({ listed }: Branch): boolean => {
+/** The histories that still say the same, or have said nothing yet. */
+function alike(histories: readonly CachedHistory[], said: readonly Listed[]): readonly CachedHistory[] {
+  const isAlike = ({ listed }: CachedHistory): boolean => {
     const last = Math.min(listed.length, said.length) - 1;
     return listed[last]?.prefix === said[last]?.prefix;
   };
-  return branches.every(isAlike) ? branches : branches.filter(isAlike);
+  return histories.every(isAlike) ? histories : histories.filter(isAlike);
 }
 
 /** The one that knows most messages; of several, the one used last. */
-function longest(branches: readonly Branch[]): Branch | undefined {
-  return branches.reduce<Branch | undefined>(
-    (best, branch) => (best && best.listed.length >= branch.listed.length ? best : branch),
+function longest(histories: readonly CachedHistory[]): CachedHistory | undefined {
+  return histories.reduce<CachedHistory | undefined>(
+    (best, history) => (best && best.listed.length >= history.listed.length ? best : history),
     undefined,
   );
 }
 
 /** The first piece behind so many messages. */
-function prefixBehind({ listed }: Branch, messages: number): readonly string[] {
+function prefixBehind({ listed }: CachedHistory, messages: number): readonly string[] {
   return listed.find(({ prefixes }, i) => i >= messages && prefixes.length > 0)?.prefixes.slice(0, 1) ?? [];
 }

@@ -5,58 +5,56 @@ import { type Prices, priceLists } from '../../plan/prices.ts';
 import type { GatewayEvent, SettingsEvent, SettledPrices } from '../conversation/events.ts';
 import type { Found } from '../conversation/find-events.ts';
 import type { MaskingPrices } from '../wire/request-prices.ts';
-import type { Facts } from './decide.ts';
+import type { Facts } from './decision.ts';
+import { type Period, policyWithPriceHistory } from './policy-with-price-history.ts';
 import type { ReadRequest } from './read-request.ts';
-import { type Period, settledPolicy } from './settled-policy.ts';
 
-/** What a conversation is planned with. */
+/** The settings that a conversation is planned with. */
 export interface Settings {
-  /** Tells whether a planner was made with the same. */
+  /** Equal for planners that were made with the same settings. */
   readonly key: string;
-  /** Made where it is needed: most requests go on with the planner of the last one. */
+  /** Made on demand: most requests extend the planner of the last one. */
   policy(): Policy;
   readonly recall: boolean;
   readonly overheadTokens: number;
   readonly keepSigned: boolean;
   readonly epochs: readonly EpochRecord[];
   readonly isOff: boolean;
-  /** Whether something is known to have been masked in it before, for this model. */
+  /** A request of it to this model is known to have carried masks. */
   readonly wasMasked: boolean;
-  /** Now: the prices that the policy reckons with. */
+  /** The prices that the policy uses now. */
   readonly prices: MaskingPrices;
   /** To be recorded once there is a mask. */
   readonly event: SettingsEvent | undefined;
 }
 
 /**
- * What decisions rest on beside the messages. Once something is masked it is recorded and holds, so that a tool that
- * comes later, another system prompt or another price changes no byte that was sent.
+ * The settings of a conversation. They are recorded with its first mask and apply from then on, so that a tool that
+ * connects later, another system prompt or another price changes no byte that was sent.
  */
-export function settle(request: ReadRequest, facts: Facts, given: Given): Settings {
+export function settingsOf(request: ReadRequest, facts: Facts, given: Given): Settings {
   const recorded = given.replayed.flatMap((found) =>
     found.event.kind === 'settings' ? [withLookup(found as FoundSettings)] : [],
   );
   const first = recorded[0]?.event;
-  const recall = first?.recall ?? request.beside.hasRecall;
-  const overheadTokens = first?.besideTokens ?? nearly(request.beside.tokens, request.branch?.overheadTokens);
+  const recall = first?.recall ?? request.overhead.hasRecall;
+  const overheadTokens = first?.overheadTokens ?? nearly(request.overhead.tokens, request.cached?.overheadTokens);
   const last = recorded.at(-1)?.event;
-  const { stamp } = given;
-  // What was recorded on this very request, before it was sent again at another price, holds.
-  const isNew = !last || (last.prefix !== stamp.prefix && !isSame(last.prices, given.prices));
+  const { place } = given;
+  // A request that is sent again at another price keeps the settings that were recorded on it.
+  const isNew = !last || (last.prefix !== place.prefix && !isSame(last.prices, given.prices));
   const prices = isNew ? given.prices : (last.prices as MaskingPrices);
   const periods = periodsOf(request, recorded, isNew ? given.prices : undefined);
   const isOff = given.replayed.some(({ event }) => event.kind === 'hands-off');
   const keepSigned = facts.boundThinking === 'keep';
   return {
     key: isOff ? 'off' : JSON.stringify([...periods.map(toKey), recall, overheadTokens, keepSigned]),
-    policy: () => (isOff ? never() : settledPolicy(facts.policy ?? breakEvenAt, periods, overheadTokens)),
+    policy: () => (isOff ? never() : policyWithPriceHistory(facts.policy ?? breakEvenAt, periods, overheadTokens)),
     ...{ recall, overheadTokens, keepSigned, isOff, prices },
     wasMasked: first !== undefined,
     // A forced epoch masks whatever the policy says, so hands off must end its replay too: the original goes out.
     epochs: isOff ? [] : given.replayed.flatMap(({ event, messages }) => epochOf(event, messages)),
-    event: isNew
-      ? { kind: 'settings', ...stamp, prices: toSettled(prices), recall, besideTokens: overheadTokens }
-      : undefined,
+    event: isNew ? { kind: 'settings', ...place, prices: toSettled(prices), recall, overheadTokens } : undefined,
   };
 }
 
@@ -65,11 +63,11 @@ const breakEvenAt = (prices: Prices): Policy => breakEven({ prices });
 interface Given {
   readonly replayed: readonly Found[];
   readonly prices: MaskingPrices;
-  readonly stamp: Stamp;
+  readonly place: EventPlace;
 }
 
-/** What an event has that is decided on this request. */
-export type Stamp = Pick<SettingsEvent, 'prefix' | 'order' | 'model' | 'past'>;
+/** Where an event belongs: the fields that all events of one request share. */
+export type EventPlace = Pick<SettingsEvent, 'prefix' | 'order' | 'model' | 'laterPrefixes'>;
 
 interface FoundSettings extends Found {
   readonly event: SettingsEvent;
@@ -84,12 +82,12 @@ function withLookup(found: FoundSettings): FoundSettings {
   return { ...found, event: { ...found.event, prices: { ...found.event.prices, lookup } } };
 }
 
-/** A system prompt with the time of day in it is not another one: all would be planned anew for each request. */
+/** A system prompt with the time of day in it counts as the same: otherwise every request would be planned from the start. */
 function nearly(tokens: number, known: number | undefined): number {
   return known !== undefined && Math.abs(tokens - known) <= Math.max(64, known / 50) ? known : tokens;
 }
 
-/** What is recorded of prices is less than what is known of them, and as good. */
+/** Compares prices by the fields that are recorded. */
 const toKey = ({ fromTurn, prices }: Period): unknown => [fromTurn, toSettled(prices)];
 
 const toSettled = ({ name, read, write, lifeMs, leastTokens, lookup, canMark }: MaskingPrices): SettledPrices => ({

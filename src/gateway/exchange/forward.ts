@@ -2,35 +2,13 @@ import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { answerLimits } from '../../limits.ts';
+import type { Outcome, UpstreamRequest, Watch } from './client.ts';
 import { answeredTrailers, toAnswerHead } from './headers.ts';
-import type { Upstream } from './upstreams.ts';
 
-/** What is sent to an upstream. */
-export interface Outgoing {
-  readonly upstream: Upstream;
-  readonly method: string;
-  readonly target: string;
-  readonly headers: readonly string[];
+/** A request whose body is at hand. */
+interface Outgoing extends Omit<UpstreamRequest, 'body'> {
   readonly body: Uint8Array | Readable | null;
 }
-
-/** Watches an answer while it passes: every call comes after the bytes were given to the client. */
-export interface Watch {
-  /** True: the answer is held back, and given as the outcome instead. */
-  holds?(status: number): boolean;
-  start?(status: number, headers: readonly string[]): void;
-  chunk?(chunk: Buffer): void;
-}
-
-/** How it ended. What an upstream does wrong is data. */
-export type Outcome =
-  | { readonly kind: 'passed'; readonly status: number }
-  | { readonly kind: 'held'; readonly status: number; readonly headers: readonly string[]; readonly body: Buffer }
-  /** Nothing was passed on yet. */
-  | { readonly kind: 'unreachable'; readonly error: Error }
-  /** In the middle of the answer: the client's connection is ended, so that it cannot take the half for the whole. */
-  | { readonly kind: 'broken'; readonly status: number; readonly error: Error }
-  | { readonly kind: 'client-gone'; readonly status: number | undefined };
 
 /** Sends a request and streams the answer to the client as it comes. Resolves when all is passed on, and never rejects. */
 export function forward(outgoing: Outgoing, response: ServerResponse, watch: Watch = {}): Promise<Outcome> {

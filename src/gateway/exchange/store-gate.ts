@@ -6,7 +6,8 @@ import { clipText } from '../../text.ts';
 import { loadEvents, toItems } from '../conversation/event-store.ts';
 import type { GatewayEvent } from '../conversation/events.ts';
 import { eventSessionOf } from '../conversation/sessions.ts';
-import type { Decided, StoreTrouble } from '../decide/decide.ts';
+import type { Decision } from '../decide/decision.ts';
+import type { StoreTrouble } from '../decide/reasons.ts';
 import type { Status } from '../receipts/receipt.ts';
 
 /** What stands in the way of a request waits no longer than this. */
@@ -48,7 +49,7 @@ export class StoreGate {
   }
 
   /** Stores what a decision hides, under the conversation of its owner, and its events, in one batch. */
-  keep({ conversation, fresh, events }: Decided, owner: string | undefined): Promise<'stored' | StoreTrouble> {
+  keep({ conversation, fresh, events }: Decision, owner: string | undefined): Promise<'stored' | StoreTrouble> {
     const session = sessionOf(conversationId(conversation, owner));
     const texts = fresh.map(({ text, turn, tool }) => ({
       text,

@@ -2,7 +2,7 @@ import { recordLimits } from '../../limits.ts';
 import { createMemoryStore } from '../../store/memory-store.ts';
 import type { Store } from '../../store/store.ts';
 import { ConversationMemory } from '../conversation/conversation-memory.ts';
-import { Recent } from '../conversation/recent.ts';
+import { LruMap } from '../conversation/lru-map.ts';
 import type { GatewayOptions } from '../gateway-options.ts';
 import type { Status } from '../receipts/receipt.ts';
 import type { Counted } from '../receipts/write-receipt.ts';
@@ -15,7 +15,7 @@ export class Tenants {
   readonly #gates = new Map<string, Promise<StoreGate>>();
   readonly #opened = new Map<string, StoreGate>();
   readonly #memories = new Map<string, ConversationMemory>();
-  readonly #counted = new Map<string, Recent<string, Counted>>();
+  readonly #counted = new Map<string, LruMap<string, Counted>>();
 
   constructor(store: GatewayOptions['store']) {
     if (typeof store === 'function') this.#open = store;
@@ -54,8 +54,8 @@ export class Tenants {
   }
 
   /** The last request of each conversation, as the provider counted it. */
-  counted(tenant: string): Recent<string, Counted> {
-    const counted = this.#counted.get(tenant) ?? new Recent(recordLimits.conversations);
+  counted(tenant: string): LruMap<string, Counted> {
+    const counted = this.#counted.get(tenant) ?? new LruMap(recordLimits.conversations);
     this.#counted.set(tenant, counted);
     return counted;
   }

@@ -6,13 +6,13 @@ import { type RecallOptions, recall } from '../../store/recall.ts';
 import type { Match, Store } from '../../store/store.ts';
 import { isEventSession } from '../conversation/sessions.ts';
 import { answerError, answerJson } from '../exchange/answer.ts';
-import type { Work } from '../exchange/work.ts';
+import type { InFlight } from '../exchange/in-flight.ts';
 import type { Status } from '../receipts/receipt.ts';
 import type { Records } from '../receipts/records.ts';
 
 export interface ApiOptions {
   readonly records: Records;
-  readonly work: Work;
+  readonly inFlight: InFlight;
   /** Whose token the request carries. */
   readonly tenant: string;
   storeOf(tenant: string): Promise<Store>;
@@ -55,12 +55,12 @@ type Answer = (asked: Asked) => Promise<object | undefined>;
 const answers: Readonly<Record<string, Answer>> = {
   status: async ({ tenant, records, statusOf }) => ({
     ...(await statusOf(tenant)),
-    totals: await records.book(tenant).totals(),
+    totals: await records.receipts(tenant).totals(),
   }),
   conversations: async ({ tenant, records, id, query }) => {
-    const book = records.book(tenant);
-    if (id === undefined) return { conversations: await book.conversations(countOf(query, 'limit') ?? 50) };
-    const found = await book.conversation(id);
+    const log = records.receipts(tenant);
+    if (id === undefined) return { conversations: await log.conversations(countOf(query, 'limit') ?? 50) };
+    const found = await log.conversation(id);
     if (!found) throw new PalimpsestError('NOT_FOUND', 'This gateway knows no such conversation since its start');
     return found;
   },
@@ -71,10 +71,10 @@ const answers: Readonly<Record<string, Answer>> = {
     return { handle: id, ...recalled, refs };
   },
   search: async ({ tenant, storeOf, query }) => search(await storeOf(tenant), query),
-  events: async ({ tenant, records, work, request, response }) => {
-    const book = records.book(tenant);
-    streamEvents((watcher) => book.watch(watcher), request, response);
-    work.endAtClose(response);
+  events: async ({ tenant, records, inFlight, request, response }) => {
+    const log = records.receipts(tenant);
+    streamEvents((watcher) => log.watch(watcher), request, response);
+    inFlight.endAtClose(response);
     return undefined;
   },
 };

@@ -23,7 +23,7 @@ export function createOwnRoutes(
 ): (request: IncomingMessage, response: ServerResponse) => boolean {
   return (request, response) => {
     const path = pathOf(request.url ?? '');
-    if (path === '/healthz') answerHealth(response, options.work.isClosing);
+    if (path === '/healthz') answerHealth(response, options.inFlight.isClosing);
     else if (path === '/metrics')
       whereOurs(options, request, response, () => answerMetrics(options, request, response));
     else if (path === '/_palimpsest') response.writeHead(308, { location: '/_palimpsest/' }).end();
@@ -78,11 +78,11 @@ function answerOwn(
   if (tenant === undefined) return answerNoToken(response);
   if (request.method === 'POST' && !/^application\/json\b/i.test(request.headers['content-type'] ?? ''))
     return answerError(response, 415, { code: 'BAD_INPUT', message: 'Expected JSON' });
-  if (options.work.isClosing)
+  if (options.inFlight.isClosing)
     return answerError(response, 503, { code: 'CLOSING', message: 'The gateway is stopping' });
   if (mount) {
     // By the rules of MCP, a GET there is a stream of events.
-    if (request.method === 'GET') options.work.endAtClose(response);
+    if (request.method === 'GET') options.inFlight.endAtClose(response);
     return mount(request, response, tenant);
   }
   if (request.method !== 'GET' && request.method !== 'HEAD') return notAllowed(response);

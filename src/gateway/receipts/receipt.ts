@@ -1,4 +1,4 @@
-/** What the gateway did with a request. */
+/** The gateway's action on a request. */
 export type Act = 'mask' | 'wait' | 'cold-cache' | 'over-limit' | 'off' | 'pass-through';
 
 /** Prompt tokens of a request, and how the provider's cache split them. */
@@ -9,7 +9,7 @@ export interface Tokens {
   readonly written: number;
 }
 
-/** What one request cost, what it would have cost without the gateway, and why the gateway did what it did. */
+/** The cost of one request, its cost without the gateway, and the reason for the gateway's action. */
 export interface Receipt {
   readonly id: string;
   /** ISO 8601. */
@@ -31,9 +31,9 @@ export interface Receipt {
   /** Masks in this request, old and new. */
   readonly masked: number;
   readonly newMasks: readonly Mask[];
-  /** What would have been sent and cached without the gateway: an estimate. */
+  /** The request without the gateway: an estimate. */
   readonly without: Tokens;
-  /** What was sent. */
+  /** The request that was sent. */
   readonly sent: Tokens;
   readonly completionTokens: number;
   /** True where the provider gave no usage. */

@@ -1,4 +1,4 @@
-import type { Entry } from './book.ts';
+import type { Entry } from './receipt-log.ts';
 
 /** A receipt, with what matters to a test. */
 export function entryOf({ title = 'Fix the test', ...changes }: Partial<Entry['receipt'] & { title: string }>): Entry {

@@ -1,9 +1,9 @@
-import type { Outcome } from '../exchange/forward.ts';
+import type { Outcome } from '../exchange/client.ts';
 import type { Provider } from '../exchange/route.ts';
-import { Book, type BookReader, type Entry } from './book.ts';
 import { Counters, toPrometheus } from './metrics.ts';
 import { Quantiles } from './quantiles.ts';
 import type { Receipt, Totals } from './receipt.ts';
+import { type Entry, ReceiptLog, type ReceiptLogReader } from './receipt-log.ts';
 
 /** A request that is over. */
 export interface Finished {
@@ -19,7 +19,7 @@ export interface Finished {
 /** Where requests are written down: in this process, or in the one that keeps the records of all workers. */
 export interface Records {
   finish(finished: Finished): void;
-  book(tenant: string): BookReader;
+  receipts(tenant: string): ReceiptLogReader;
   /** For Prometheus. */
   metrics(): Promise<string>;
 }
@@ -29,26 +29,26 @@ export function createRecords(options: {
   readonly startedAt: number;
   readonly onReceipt?: (receipt: Receipt) => void;
 }): Records {
-  const books = new Map<string, Book>();
+  const logs = new Map<string, ReceiptLog>();
   const counters = new Counters();
   const overhead = new Quantiles();
-  const book = (tenant: string): Book => {
-    const found = books.get(tenant) ?? new Book();
-    books.set(tenant, found);
+  const receipts = (tenant: string): ReceiptLog => {
+    const found = logs.get(tenant) ?? new ReceiptLog();
+    logs.set(tenant, found);
     return found;
   };
   return {
-    book,
+    receipts,
     finish: ({ tenant, provider, status, ended, entry }) => {
       counters.add(`palimpsest_responses_total{provider="${provider}",status="${classOf(status, ended)}"}`);
       if (!entry) return;
-      const receipt = book(tenant).enter(entry);
+      const receipt = receipts(tenant).add(entry);
       counters.add(`palimpsest_requests_total{api="${receipt.api}",act="${receipt.act}"}`);
       overhead.add(receipt.overheadMs);
       options.onReceipt?.(receipt);
     },
     metrics: async () => {
-      const totals = [...books.values()].map((one) => one.sums()).reduce(sum, new Book().sums());
+      const totals = [...logs.values()].map((one) => one.sums()).reduce(sum, new ReceiptLog().sums());
       return toPrometheus({ totals, overhead, counters, startedAt: options.startedAt });
     },
   };

@@ -1,26 +1,25 @@
 import { describe, expect, it } from 'vitest';
 import { priceLists } from '../../plan/prices.ts';
-import type { ReceiptDecision } from '../decide/decide.ts';
-import { leaveUnread } from '../decide/unread.ts';
+import type { Explanation } from '../decide/decision.ts';
+import { passThrough } from '../decide/pass-through.ts';
 import { type Counted, countedOf, type Sent, type Settled, writeReceipt as write } from './write-receipt.ts';
 
-const mask = { handle: 'p_a', turn: 1, placeholder: '[a]', chars: 100, tokens: 25 };
 const tokens = (all: number, cached: number) => ({ tokens: all, cached, written: all - cached });
 
 const writeReceipt = (of: Settled) => write(of).receipt;
 
-type Changes = Partial<Sent> & Partial<Pick<Settled, 'decided' | 'previous'>>;
+type Changes = Partial<Sent> & Partial<Pick<Settled, 'decision' | 'previous'>>;
 
-function settled(decision: Partial<ReceiptDecision>, { decided, previous, ...sent }: Changes = {}): Settled {
-  const base = leaveUnread('failed');
-  const all = { ...base.decision, act: 'wait' as const, prices: priceLists['anthropic-5m'], ...decision };
+function settled(explanation: Partial<Explanation>, { decision, previous, ...sent }: Changes = {}): Settled {
+  const base = passThrough('failed');
+  const all = { ...base.explanation, act: 'wait' as const, prices: priceLists['anthropic-5m'], ...explanation };
   const usage = { cached: 900, written: 100, completionTokens: 5 };
   return {
     id: 'r',
-    conversation: decided ? decided.conversation : 'c',
+    conversation: decision ? decision.conversation : 'c',
     api: 'anthropic',
     path: '/v1/messages',
-    decided: decided ?? { ...base, conversation: 'c', title: 'T', decision: all },
+    decision: decision ?? { ...base, conversation: 'c', title: 'T', explanation: all },
     previous,
     sent: { status: 200, usage, streamed: false, refused: undefined, ...sent },
     times: { startedAt: 0, overheadMs: 1, totalMs: 2 },
@@ -49,7 +48,7 @@ describe('writeReceipt', () => {
 
   it('estimates only what is new in an epoch, and takes the rest for cached', () => {
     const previous = { sent: 2400, without: 2500, expected: 2900, epoch: 0, masked: 0 };
-    const { without } = writeReceipt(settled({ ...MASKED, act: 'mask', newMasks: [mask] }, { previous }));
+    const { without } = writeReceipt(settled({ ...MASKED, act: 'mask', newMasks: 1 }, { previous }));
     expect(without).toEqual({ tokens: 2600, cached: 2500, written: 100 });
   });
 
@@ -59,17 +58,17 @@ describe('writeReceipt', () => {
     const second = { ...first, previous: countedOf(write(first), first) };
     const previous = countedOf(write(second), second);
     expect([second.previous?.reads, previous?.reads]).toEqual([undefined, false]);
-    const epoch = settled({ ...MASKED, act: 'mask', newMasks: [mask] }, { ...uncached, previous });
+    const epoch = settled({ ...MASKED, act: 'mask', newMasks: 1 }, { ...uncached, previous });
     expect(writeReceipt(epoch).without.cached).toBe(0);
     const read = settled(
-      { ...MASKED, act: 'mask', newMasks: [mask] },
+      { ...MASKED, act: 'mask', newMasks: 1 },
       { previous: { ...previous, reads: true } as Counted },
     );
     expect(writeReceipt(read).without.cached).toBe(1000);
   });
 
   it('does not claim a cache that was dead', () => {
-    const cold = { ...MASKED, act: 'cold-cache' as const, newMasks: [mask] };
+    const cold = { ...MASKED, act: 'cold-cache' as const, newMasks: 1 };
     expect(writeReceipt(settled(cold)).without).toEqual(tokens(3000, 0));
     const missed = settled(MASKED, { usage: { cached: 0, written: 1000, completionTokens: 1 } });
     expect(writeReceipt(missed).without).toEqual(tokens(3000, 0));
@@ -82,13 +81,13 @@ describe('writeReceipt', () => {
 
   it('counts the original where the edited request was refused', () => {
     const refused = { status: 400, text: 'x'.repeat(2000) };
-    const receipt = writeReceipt(settled({ ...MASKED, newMasks: [mask] }, { refused }));
+    const receipt = writeReceipt(settled({ ...MASKED, newMasks: 1 }, { refused }));
     expect(receipt).toMatchObject({ masked: 0, newMasks: [], without: tokens(1000, 900), sent: tokens(1000, 900) });
     expect(receipt.refused?.text.length).toBeLessThanOrEqual(500);
   });
 
   it('has one conversation for all that was not read', () => {
-    const { receipt, title } = write(settled({}, { decided: leaveUnread('too-large') }));
+    const { receipt, title } = write(settled({}, { decision: passThrough('too-large') }));
     expect([receipt.conversation, title]).toEqual(['unread', 'Requests that passed through unread']);
   });
 });

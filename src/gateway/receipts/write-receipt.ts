@@ -1,12 +1,13 @@
 import { answerLimits, requestLimits } from '../../limits.ts';
 import type { Prices } from '../../plan/prices.ts';
 import { clipText, ownCopy } from '../../text.ts';
-import type { Decided, ReceiptDecision } from '../decide/decide.ts';
+import { newMasks } from '../decide/decide.ts';
+import type { Decision, Explanation } from '../decide/decision.ts';
 import type { Usage } from '../exchange/usage-reader.ts';
-import type { Entry } from './book.ts';
 import type { Receipt, Tokens } from './receipt.ts';
+import type { Entry } from './receipt-log.ts';
 
-/** What came of a request. */
+/** The answer to a request. */
 export interface Sent {
   /** 0 where there was no answer. */
   readonly status: number;
@@ -15,21 +16,21 @@ export interface Sent {
   readonly refused: { readonly status: number; readonly text: string } | undefined;
 }
 
-/** When it came, and how long it took. */
+/** The start and the duration of a request. */
 export interface Times {
   readonly startedAt: number;
   readonly overheadMs: number;
   readonly totalMs: number;
 }
 
-/** What is known of a request when it is over. */
+/** Everything that a receipt is written from. */
 export interface Settled {
   readonly id: string;
   /** With its owner in it; empty where the request was not read. */
   readonly conversation: string;
   readonly api: string;
   readonly path: string;
-  readonly decided: Decided;
+  readonly decision: Decision;
   /** The request before it in its conversation, if this gateway saw it. */
   readonly previous: Counted | undefined;
   readonly sent: Sent;
@@ -40,7 +41,7 @@ export interface Settled {
 export interface Counted {
   readonly sent: number;
   readonly without: number;
-  /** What was expected of it without the masks. */
+  /** The estimate of its size without the masks. */
   readonly expected: number;
   readonly epoch: number;
   readonly masked: number;
@@ -48,58 +49,64 @@ export interface Counted {
   readonly reads?: boolean | undefined;
 }
 
-/** What the next request of a conversation is reckoned from; undefined where the provider did not count. */
-export function countedOf({ receipt }: Entry, { decided: { decision }, previous }: Before): Counted | undefined {
+/** The figures for the next receipt of the conversation; undefined where the provider did not count. */
+export function countedOf({ receipt }: Entry, { decision: { explanation }, previous }: Before): Counted | undefined {
   if (receipt.estimated) return undefined;
   const { sent, without, epoch, masked } = receipt;
   const reads = sent.cached > 0 || (previous && previous.reads === true);
-  return { sent: sent.tokens, without: without.tokens, expected: decision.without.tokens, epoch, masked, reads };
+  return { sent: sent.tokens, without: without.tokens, expected: explanation.without.tokens, epoch, masked, reads };
 }
 
-type Before = Pick<Settled, 'decided' | 'previous'>;
-
-type Writable<T> = { -readonly [K in keyof T]: T[K] };
+type Before = Pick<Settled, 'decision' | 'previous'>;
 
 /** The receipt of a request: the provider's own numbers where it gave them. */
 export function writeReceipt(settled: Settled): Entry {
-  const { decided, conversation, sent: answer, times } = settled;
-  const { decision } = decided;
+  const { decision, conversation, sent: answer, times } = settled;
+  const { explanation } = decision;
   const { status, usage, refused } = answer;
   const isBilled = status >= 200 && status < 300;
   const { sent, without } = isBilled ? tokensOf(settled, refused !== undefined) : NOTHING_BILLED;
-  const receipt: Writable<Entry['receipt']> = {
+  const receipt: Entry['receipt'] = {
     id: settled.id,
     time: new Date(times.startedAt).toISOString(),
     conversation: conversation || UNREAD,
     api: settled.api,
     path: settled.path.slice(0, requestLimits.pathChars),
-    prices: decision.prices.name,
+    prices: explanation.prices.name,
     status,
-    act: decision.act,
-    because: decision.because,
-    epoch: decision.epoch,
-    masked: refused ? 0 : decision.masked,
-    newMasks: refused ? [] : decision.newMasks,
+    act: explanation.act,
+    because: explanation.because,
+    epoch: explanation.epoch,
+    masked: refused ? 0 : explanation.masked,
+    newMasks: refused ? [] : newMasks(decision),
     without,
     sent,
     completionTokens: usage?.completionTokens ?? 0,
     estimated: usage === undefined,
-    cost: { without: costOf(without, decision.prices), sent: costOf(sent, decision.prices) },
+    cost: { without: costOf(without, explanation.prices), sent: costOf(sent, explanation.prices) },
     streamed: answer.streamed,
     overheadMs: round(times.overheadMs),
     totalMs: round(times.totalMs),
+    ...optionalFields(explanation, answer),
   };
-  // One by one: to spread what is optional would cost more than all the rest of a receipt.
-  if (decision.model !== undefined) receipt.model = decision.model;
-  if (decision.rent !== undefined) receipt.rent = decision.rent;
-  if (decision.price !== undefined) receipt.price = decision.price;
-  if (usage?.droppedThinking) receipt.droppedThinking = usage.droppedThinking;
-  if (refused)
-    receipt.refused = { status: refused.status, text: ownCopy(clipText(refused.text, answerLimits.refusalChars)) };
-  return { receipt, title: settled.previous ? '' : ownCopy(titleOf(decided)) };
+  return { receipt, title: settled.previous ? '' : ownCopy(titleOf(decision)) };
 }
 
-const titleOf = ({ conversation, title }: Decided): string =>
+type OptionalFields = Pick<Receipt, 'model' | 'rent' | 'price' | 'droppedThinking' | 'refused'>;
+
+function optionalFields({ model, rent, price }: Explanation, { usage, refused }: Sent): OptionalFields {
+  return {
+    ...(model === undefined ? {} : { model }),
+    ...(rent === undefined ? {} : { rent }),
+    ...(price === undefined ? {} : { price }),
+    ...(usage?.droppedThinking ? { droppedThinking: usage.droppedThinking } : {}),
+    ...(refused
+      ? { refused: { status: refused.status, text: ownCopy(clipText(refused.text, answerLimits.refusalChars)) } }
+      : {}),
+  };
+}
+
+const titleOf = ({ conversation, title }: Decision): string =>
   conversation ? title : 'Requests that passed through unread';
 
 /** The conversation of all requests that were not read. */
@@ -113,25 +120,25 @@ interface Both {
   readonly without: Tokens;
 }
 
-function tokensOf({ decided: { decision }, sent: { usage }, previous }: Settled, isOriginal: boolean): Both {
-  if (!usage) return isOriginal ? { sent: decision.without, without: decision.without } : decision;
+function tokensOf({ decision: { explanation }, sent: { usage }, previous }: Settled, isOriginal: boolean): Both {
+  if (!usage) return isOriginal ? { sent: explanation.without, without: explanation.without } : explanation;
   const sent = toTokens(usage.cached + usage.written, usage.cached);
-  return { sent, without: isOriginal || decision.masked === 0 ? sent : withoutMasks(decision, sent, previous) };
+  return { sent, without: isOriginal || explanation.masked === 0 ? sent : withoutMasks(explanation, sent, previous) };
 }
 
 /**
- * What the provider would have counted without the masks: all that it counted before, and what is new. Between epochs
+ * The provider's count without the masks: everything that it counted before, and the new messages. Between epochs
  * that is known to the token, since masks stay as they are; in an epoch, what is new is estimated.
  */
-function withoutMasks(decision: ReceiptDecision, sent: Tokens, previous: Counted | undefined): Tokens {
-  const { without, sent: expected, newMasks, act } = decision;
+function withoutMasks(explanation: Explanation, sent: Tokens, previous: Counted | undefined): Tokens {
+  const { without, sent: expected, act } = explanation;
   const ratio = expected.tokens > 0 ? sent.tokens / expected.tokens : 1;
-  const isSameEpoch = previous?.epoch === decision.epoch && previous.masked === decision.masked;
+  const isSameEpoch = previous?.epoch === explanation.epoch && previous.masked === explanation.masked;
   const saved = Math.max(0, Math.round((without.tokens - expected.tokens) * ratio));
   const grown = previous && previous.without + Math.round((without.tokens - previous.expected) * ratio);
   const known = previous && (isSameEpoch ? previous.without + sent.tokens - previous.sent : grown);
   const tokens = Math.max(sent.tokens, known ?? sent.tokens + saved);
-  if (newMasks.length === 0) return toTokens(tokens, sent.cached > 0 ? tokens - sent.written : 0);
+  if (explanation.newMasks === 0) return toTokens(tokens, sent.cached > 0 ? tokens - sent.written : 0);
   // An epoch on a cold cache is free: without it, all would have been written again too.
   const wasCached = act !== 'cold-cache' && (previous?.reads ?? without.cached > 0);
   return toTokens(tokens, wasCached ? Math.min(tokens, previous?.without ?? Math.round(without.cached * ratio)) : 0);

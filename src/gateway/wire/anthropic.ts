@@ -1,16 +1,15 @@
 import { anthropic as format } from '../../formats/anthropic.ts';
 import { asString } from '../../formats/lens.ts';
 import { priceLists } from '../../plan/prices.ts';
-import { createGatewayFormat } from '../decide/gateway-format.ts';
 import { boundThinking } from './bound-thinking.ts';
 import { readBlocks } from './cache-blocks.ts';
-import { partAt, type Wire } from './wire.ts';
+import { anyMessage, partAt, type Wire } from './wire.ts';
 
 /** Anthropic's Messages API. */
 export const anthropic = {
   provider: 'anthropic',
   routes: [{ path: /\/v1\/messages$/ }, { path: /\/v1\/messages\/count_tokens$/, isCountTokens: true }],
-  format: createGatewayFormat(format),
+  format: anyMessage(format),
   messages: 'messages',
   overhead: ['system', 'tools'],
   resultSigns: ['tool_result', 'cache_control'],

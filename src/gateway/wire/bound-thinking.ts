@@ -2,7 +2,7 @@ import { isRecord } from '../../formats/lens.ts';
 import { bindsThinking, OPT_IN } from '../../laws/bound-reasoning.ts';
 import { JsonScan } from '../bytes/json-scan.ts';
 import type { ByteEdit } from '../bytes/splice.ts';
-import type { Outgoing } from '../decide/decide.ts';
+import type { Outgoing } from '../decide/decision.ts';
 import type { ReadRequest } from '../decide/read-request.ts';
 
 /** The edits and headers with which a request opts into dropping thinking that is bound to another prefix. */

@@ -1,4 +1,5 @@
 import { asString, type Fields, isRecord } from '../../formats/lens.ts';
+import { JsonScan } from '../bytes/json-scan.ts';
 import type { ByteEdit } from '../bytes/splice.ts';
 import type { ReadRequest } from '../decide/read-request.ts';
 import type { BlockPlace, MarkerPlace } from './cache-blocks.ts';
@@ -21,15 +22,12 @@ export interface Markers {
   readonly automatic: { readonly ttl: string | undefined } | undefined;
 }
 
-const known = new WeakMap<ReadRequest, Markers>();
-
-export function markersOf(request: ReadRequest): Markers {
-  const markers = known.get(request) ?? findMarkers(request);
-  known.set(request, markers);
-  return markers;
-}
-
-function findMarkers({ fields, beside, listed }: ReadRequest): Markers {
+/** Finds the cache markers of a request. */
+export function findMarkers({
+  fields,
+  overhead,
+  listed,
+}: Pick<ReadRequest, 'fields' | 'overhead' | 'listed'>): Markers {
   const onMessages: Marker[] = [];
   for (let message = 0; message < listed.length; message++)
     for (const { index, markers } of listed[message]?.read.blocks ?? [])
@@ -37,7 +35,7 @@ function findMarkers({ fields, beside, listed }: ReadRequest): Markers {
   const root = fields.get('cache_control')?.value;
   const automatic = isRecord(root) ? { ttl: asString((root as Fields).ttl) } : undefined;
   const all = [
-    ...beside.markers.map((ttl) => ({ ttl })),
+    ...overhead.markers.map((ttl) => ({ ttl })),
     ...onMessages.map(({ place }) => place),
     ...(automatic ? [automatic] : []),
   ];
@@ -58,7 +56,7 @@ const MOST_MARKERS = 4;
  * Where all four are used the oldest on a message moves there.
  */
 export function placeMarker(request: ReadRequest, first: BlockAt): PlacedMarker | undefined {
-  const { all, onMessages, automatic } = markersOf(request);
+  const { all, onMessages, automatic } = request.markers;
   const behind = onMessages.filter((marker) => !isBefore(marker, first));
   const next = behind[0]?.place ?? automatic;
   const carrier = next && carrierBefore(request, first);
@@ -72,12 +70,12 @@ export function placeMarker(request: ReadRequest, first: BlockAt): PlacedMarker 
 
 /** Whether there is room for a marker of ours, or one that can move. */
 export function canMark(request: ReadRequest): boolean {
-  return markersOf(request).all.length < MOST_MARKERS || movable(request) !== undefined;
+  return request.markers.all.length < MOST_MARKERS || movable(request) !== undefined;
 }
 
 /** The oldest marker on a message that can move. One inside a block goes with its part; without the last, nothing is cached. */
 function movable(request: ReadRequest): Marker | undefined {
-  const { onMessages, automatic } = markersOf(request);
+  const { onMessages, automatic } = request.markers;
   return onMessages.find(({ place }, i) => !place.isInner && (automatic || i < onMessages.length - 1));
 }
 
@@ -89,13 +87,22 @@ interface Carrier {
   readonly block: BlockPlace;
 }
 
-function carrierBefore({ listed }: ReadRequest, first: BlockAt): Carrier | undefined {
+function carrierBefore(request: ReadRequest, first: BlockAt): Carrier | undefined {
   for (let message = first.message; message >= 0; message--) {
-    const blocks = listed[message]?.read.blocks ?? [];
+    const blocks = blocksOf(request, message);
     const block = blocks.findLast(({ index, canCarry }) => canCarry && isBefore({ message, block: index }, first));
     if (block) return { message, block };
   }
   return undefined;
+}
+
+/** The blocks of a message. Those of a message without markers were not read yet. */
+function blocksOf({ body, listed, wire }: ReadRequest, message: number): readonly BlockPlace[] {
+  const { start = 0, read } = listed[message] ?? {};
+  if (!read || read.blocks) return read?.blocks ?? [];
+  const scan = new JsonScan();
+  scan.scan(body, start);
+  return wire.readBlocks?.(scan, read.message as Fields) ?? [];
 }
 
 function write({ listed }: ReadRequest, { message, block }: Carrier, ttl: string | undefined): ByteEdit {

@@ -1,14 +1,13 @@
 import { gemini as format } from '../../formats/gemini.ts';
 import { asString, isRecord } from '../../formats/lens.ts';
 import { priceLists } from '../../plan/prices.ts';
-import { createGatewayFormat } from '../decide/gateway-format.ts';
-import { partAt, type Wire } from './wire.ts';
+import { anyMessage, partAt, type Wire } from './wire.ts';
 
 /** Google's generateContent. */
 export const gemini = {
   provider: 'gemini',
   routes: [{ path: /\/models\/[^/]+:(?:stream)?[gG]enerateContent$/ }],
-  format: createGatewayFormat(format),
+  format: anyMessage(format),
   messages: 'contents',
   overhead: ['systemInstruction', 'system_instruction', 'tools'],
   resultSigns: ['unctionResponse', 'unction_response'],

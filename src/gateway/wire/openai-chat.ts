@@ -1,15 +1,14 @@
 import { asString } from '../../formats/lens.ts';
 import { openaiChat as format } from '../../formats/openai-chat.ts';
 import { priceLists } from '../../plan/prices.ts';
-import { createGatewayFormat } from '../decide/gateway-format.ts';
 import { readBlocks } from './cache-blocks.ts';
-import type { Wire } from './wire.ts';
+import { anyMessage, type Wire } from './wire.ts';
 
 /** OpenAI's Chat Completions, and what speaks like it. Models of Anthropic's behind it take cache markers. */
 export const openaiChat = {
   provider: 'openai',
   routes: [{ path: /\/chat\/completions$/ }],
-  format: createGatewayFormat(format),
+  format: anyMessage(format),
   messages: 'messages',
   overhead: ['tools', 'functions'],
   resultSigns: ['"tool"', '"function"'],

@@ -1,14 +1,13 @@
 import { asString } from '../../formats/lens.ts';
 import { openaiResponses as format } from '../../formats/openai-responses.ts';
 import { priceLists } from '../../plan/prices.ts';
-import { createGatewayFormat } from '../decide/gateway-format.ts';
-import type { Wire } from './wire.ts';
+import { anyMessage, type Wire } from './wire.ts';
 
 /** OpenAI's Responses. */
 export const openaiResponses = {
   provider: 'openai',
   routes: [{ path: /^(?:\/[^/]+)*\/v1\/responses$|^\/responses$/ }],
-  format: createGatewayFormat(format),
+  format: anyMessage(format),
   messages: 'input',
   overhead: ['instructions', 'tools'],
   resultSigns: ['_output', 'mcp_call', 'compaction'],

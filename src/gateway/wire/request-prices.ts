@@ -1,6 +1,6 @@
 import { type Prices, priceLists, pricesOf } from '../../plan/prices.ts';
 import type { ReadRequest } from '../decide/read-request.ts';
-import { canMark, markersOf } from './cache-marker.ts';
+import { canMark } from './cache-marker.ts';
 import type { Wire } from './wire.ts';
 
 /** What the provider bills for this request, once it is large enough to be cached. */
@@ -8,7 +8,7 @@ export function requestPrices(request: ReadRequest): Prices {
   const { wire, model } = request;
   const prices = listedPrices(wire, model);
   if (prices.lookup.kind !== 'markers') return prices;
-  const markers = markersOf(request);
+  const { markers } = request;
   if (markers.all.length === 0) return priceLists.none;
   const list = priceLists[markers.all.some(({ ttl }) => ttl === '1h') ? 'anthropic-1h' : 'anthropic-5m'];
   return { ...list, leastTokens: leastCacheable(model ?? '') };
@@ -41,7 +41,7 @@ export interface MaskingPrices extends Prices {
  */
 export function maskingPrices(request: ReadRequest, prices: Prices, { isOwn }: { isOwn: boolean }): MaskingPrices {
   if (prices.lookup.kind !== 'markers') return { ...prices, canMark: true };
-  const { onMessages, automatic } = markersOf(request);
+  const { onMessages, automatic } = request.markers;
   if (!isOwn && onMessages.length === 0 && !automatic) return { ...priceLists.none, canMark: true };
   return { ...prices, canMark: request.wire.placesMarkers === true && canMark(request) };
 }

@@ -54,6 +54,9 @@ export interface UsageFields {
   readonly droppedThinking?: unknown;
 }
 
+/** A format whose messages may be any object: they come from clients. */
+export const anyMessage = <M>(format: Format<M>): Format<object> => format as unknown as Format<object>;
+
 /** Whether a request asks for a stream. */
 export function isStreamed(
   { streamedPath }: Wire,

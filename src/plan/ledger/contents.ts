@@ -3,6 +3,18 @@ import type { Counter } from '../../tokens/counter.ts';
 import type { Result } from './result.ts';
 import type { Turn } from './turn.ts';
 
+/** The first messages of a history, viewed before they are appended. The same viewer views the messages that follow. */
+export interface Viewed<M> {
+  readonly viewer: Viewer<M>;
+  readonly messages: readonly ViewedMessage[];
+}
+
+export interface ViewedMessage {
+  readonly segments: readonly Segment[];
+  /** The viewer's turn after this message. */
+  readonly turn: number;
+}
+
 /** A message as it came. */
 interface Whole<M> {
   readonly message: M;
@@ -20,24 +32,30 @@ export class Contents<M> {
   /** By segment: the result in it, if it holds one. */
   readonly results: (Result | undefined)[] = [];
   readonly #viewer: Viewer<M>;
+  readonly #viewed: Viewed<M> | undefined;
+  #turn = 0;
   /** The first segment of each message. */
   readonly #starts: number[] = [];
   /** The sizes of the names of tools. */
   readonly #tools = new Map<string, number>();
   readonly #whole = new Map<number, Whole<M>>();
 
-  constructor(format: Format<M>, counter: Counter) {
+  constructor(format: Format<M>, counter: Counter, viewed?: Viewed<M>) {
     this.format = format;
     this.counter = counter;
-    this.#viewer = format.viewer();
+    this.#viewed = viewed;
+    this.#viewer = viewed?.viewer ?? format.viewer();
   }
 
   /** Adds the segments of the next message. Answers whether it begins a reply. */
   read(message: M): boolean {
-    const { turn } = this.#viewer;
+    const before = this.#turn;
+    const viewed = this.#viewed?.messages[this.#starts.length];
     this.#starts.push(this.segments.length);
-    this.#viewer.add(message, this.segments);
-    return this.#viewer.turn > turn;
+    if (viewed) for (const segment of viewed.segments) this.segments.push(segment);
+    else this.#viewer.add(message, this.segments);
+    this.#turn = viewed?.turn ?? this.#viewer.turn;
+    return this.#turn > before;
   }
 
   /** The first segment of a message; for a message that has not come yet, the end of the list. */

@@ -5,7 +5,7 @@ import type { Counter } from '../../tokens/counter.ts';
 import type { Notes } from '../notes.ts';
 import { houseStyle, type PlaceholderStyle } from '../placeholder.ts';
 import type { Observation } from '../policy.ts';
-import { Contents } from './contents.ts';
+import { Contents, type Viewed } from './contents.ts';
 import { HeadNotes } from './head-notes.ts';
 import { moveQuestion, questionIn, type Removal, toRemoval } from './questions.ts';
 import { ReadCoverage, type ReadToolUse } from './read-coverage.ts';
@@ -15,7 +15,7 @@ import { TextSums } from './text-sums.ts';
 import { Totals } from './totals.ts';
 import type { Turn } from './turn.ts';
 
-export interface HistoryOptions {
+export interface HistoryOptions<M> {
   readonly style?: PlaceholderStyle | undefined;
   readonly counter?: Counter | undefined;
   /** Edit nothing before the last block that is signed over everything before it. */
@@ -26,6 +26,8 @@ export interface HistoryOptions {
   readonly toolUse?: ReadToolUse | undefined;
   /** Results are cut to this size when they arrive. */
   readonly maxResultTokens?: number | undefined;
+  /** The view of the first messages, where the caller has made it already. */
+  readonly viewed?: Viewed<M> | undefined;
 }
 
 /**
@@ -48,10 +50,10 @@ export class History<M> {
   /** Turns were taken apart into their messages. */
   isSplit = false;
 
-  constructor(format: Format<M>, options: HistoryOptions) {
+  constructor(format: Format<M>, options: HistoryOptions<M>) {
     const { counter = countTokens, overheadTokens = 0, style = houseStyle, toolUse, maxResultTokens } = options;
     const { sentTurns } = this;
-    const contents = new Contents(format, counter);
+    const contents = new Contents(format, counter, options.viewed);
     const headNotes = new HeadNotes(contents);
     const textSums = new TextSums({ contents, sentTurns, headNotes, overheadTokens });
     this.overheadTokens = overheadTokens;

@@ -15,7 +15,7 @@ import { shortenWords } from './shorten-words.ts';
 import { splitTurns } from './split-turns.ts';
 import type { Turn } from './turn.ts';
 
-export interface LedgerOptions extends HistoryOptions, HandleOptions {}
+export interface LedgerOptions<M> extends HistoryOptions<M>, HandleOptions {}
 
 /**
  * The history as it is sent, and every decision about it. It knows sizes and laws, not policies. All sizes are those of
@@ -42,14 +42,14 @@ export class Ledger<M> extends History<M> implements RequestView {
   /** The place of the notice, once turns were taken apart and turn 0 is one of many messages. */
   #splitSlot: number | undefined;
 
-  constructor(format: Format<M>, options: LedgerOptions = {}) {
+  constructor(format: Format<M>, options: LedgerOptions<M> = {}) {
     super(format, options);
     this.#handles = options;
     this.#drafts = new Drafts(this.contents, this.style, options);
   }
 
   /** A ledger of all of these messages. */
-  static of<M>(messages: readonly M[], format: Format<M>, options?: LedgerOptions): Ledger<M> {
+  static of<M>(messages: readonly M[], format: Format<M>, options?: LedgerOptions<M>): Ledger<M> {
     const ledger = new Ledger<M>(format, options);
     for (const message of messages) ledger.append(message);
     return ledger;

@@ -2,15 +2,14 @@ import { recordLimits } from '../../limits.ts';
 import { Quantiles } from './quantiles.ts';
 import type { ConversationSummary, Mask, Receipt, Totals } from './receipt.ts';
 
-/** A receipt before it is entered: which request of its conversation it is, the book knows. */
+/** A receipt before it is added. The log numbers the requests of a conversation. */
 export interface Entry {
-  /** The book's from then on: it writes the number into it. */
   readonly receipt: Omit<Receipt, 'request'>;
   /** First line of the conversation's task; may be empty where the conversation is known. */
   readonly title: string;
 }
 
-/** What a watcher of the book gets for each receipt. */
+/** The message to a watcher of the log for each receipt. */
 export interface Entered {
   readonly receipt: Receipt;
   readonly conversation: ConversationSummary;
@@ -24,8 +23,8 @@ export interface ConversationDetail {
   readonly masks: readonly Mask[];
 }
 
-/** The book as its readers see it: that of this process, or of the process that keeps it for all workers. */
-export interface BookReader {
+/** The log for reading: that of this process, or of the process that keeps it for all workers. */
+export interface ReceiptLogReader {
   totals(): Promise<Totals>;
   /** Newest first. */
   conversations(limit: number): Promise<readonly ConversationSummary[]>;
@@ -34,63 +33,63 @@ export interface BookReader {
   watch(watcher: (entered: Entered) => void): () => void;
 }
 
-/** The receipts of one tenant since the gateway started. It keeps what a page can show, and sums of the rest. */
-export class Book implements BookReader {
-  /** By id, the one that slept longest first. */
-  readonly #accounts = new Map<string, Account>();
+/** The receipts of one tenant since the gateway started: the newest whole, and sums of the rest. */
+export class ReceiptLog implements ReceiptLogReader {
+  /** By id, the least recently used first. */
+  readonly #conversationTotals = new Map<string, ConversationTotals>();
   readonly #watchers = new Set<(entered: Entered) => void>();
   readonly #overhead = new Quantiles();
   readonly #sums = new Sums();
-  #newest: Account | undefined;
+  #newest: ConversationTotals | undefined;
   #conversations = 0;
   #masked = 0;
   #refused = 0;
   #receipts = 0;
 
-  enter({ receipt: given, title }: Entry): Receipt {
-    const account = this.#accountOf(given, title);
-    const receipt = given as Omit<Receipt, 'request'> & { request: number };
-    receipt.request = account.sums.requests + 1;
-    account.enter(receipt);
+  add({ receipt: given, title }: Entry): Receipt {
+    const totals = this.#totalsOf(given, title);
+    const receipt = { ...given, request: totals.sums.requests + 1 };
+    totals.add(receipt);
     this.#sums.add(receipt);
     this.#masked += receipt.newMasks.length;
     if (receipt.refused) this.#refused++;
     this.#overhead.add(receipt.overheadMs);
     this.#receipts++;
-    this.#forget(account);
-    this.#tell(receipt, account);
+    this.#forget(totals);
+    this.#tell(receipt, totals);
     return receipt;
   }
 
-  #accountOf({ conversation, api, time }: Entry['receipt'], title: string): Account {
+  #totalsOf({ conversation, api, time }: Entry['receipt'], title: string): ConversationTotals {
     if (this.#newest?.id === conversation) return this.#newest;
-    const known = this.#accounts.get(conversation);
+    const known = this.#conversationTotals.get(conversation);
     if (!known) this.#conversations++;
-    const account = known ?? new Account({ id: conversation, title: title || 'A conversation', api, firstAt: time });
-    this.#accounts.delete(conversation);
-    this.#accounts.set(conversation, account);
-    this.#newest = account;
-    return account;
+    const totals =
+      known ?? new ConversationTotals({ id: conversation, title: title || 'A conversation', api, firstAt: time });
+    this.#conversationTotals.delete(conversation);
+    this.#conversationTotals.set(conversation, totals);
+    this.#newest = totals;
+    return totals;
   }
 
-  /** Only the sums of a conversation that slept long are kept, and of the oldest nothing. */
-  #forget(entered: Account): void {
+  /** Keeps only the sums of a conversation that was not used for long, and nothing of the oldest. */
+  #forget(entered: ConversationTotals): void {
     if (entered.receipts.length > recordLimits.receiptsPerConversation) {
       entered.receipts.shift();
       this.#receipts--;
     }
-    for (const [id, account] of this.#accounts) {
-      const isOne = this.#accounts.size > recordLimits.conversations;
+    for (const [id, totals] of this.#conversationTotals) {
+      const isOne = this.#conversationTotals.size > recordLimits.conversations;
       if (!isOne && this.#receipts <= recordLimits.receipts) return;
-      this.#receipts -= account.receipts.length;
-      account.receipts.length = 0;
-      if (isOne) this.#accounts.delete(id);
+      this.#receipts -= totals.receipts.length;
+      totals.receipts.length = 0;
+      if (isOne) this.#conversationTotals.delete(id);
     }
   }
 
-  #tell(receipt: Receipt, account: Account): void {
+  #tell(receipt: Receipt, totals: ConversationTotals): void {
     if (this.#watchers.size === 0) return;
-    const entered = { receipt, conversation: account.summary(), totals: this.sums() };
+    const entered = { receipt, conversation: totals.summary(), totals: this.sums() };
     for (const watcher of this.#watchers) watcher(entered);
   }
 
@@ -109,15 +108,15 @@ export class Book implements BookReader {
   }
 
   async conversations(limit: number): Promise<readonly ConversationSummary[]> {
-    const newest = [...this.#accounts.values()].reverse();
-    return newest.slice(0, limit).map((account) => account.summary());
+    const newest = [...this.#conversationTotals.values()].reverse();
+    return newest.slice(0, limit).map((totals) => totals.summary());
   }
 
   async conversation(id: string): Promise<ConversationDetail | undefined> {
-    const account = this.#accounts.get(id);
-    if (!account) return undefined;
-    const { receipts, masks } = account;
-    return { conversation: account.summary(), receipts: [...receipts], masks: [...masks.values()] };
+    const totals = this.#conversationTotals.get(id);
+    if (!totals) return undefined;
+    const { receipts, masks } = totals;
+    return { conversation: totals.summary(), receipts: [...receipts], masks: [...masks.values()] };
   }
 
   watch(watcher: (entered: Entered) => void): () => void {
@@ -126,7 +125,7 @@ export class Book implements BookReader {
   }
 }
 
-/** Counted up in place: a book is entered on every request and read now and then. */
+/** Added up in place: every request adds to the log, and few read it. */
 class Sums {
   requests = 0;
   tokensIn = 0;
@@ -148,7 +147,7 @@ class Sums {
 }
 
 /** One conversation. */
-class Account {
+class ConversationTotals {
   readonly sums = new Sums();
   readonly receipts: Receipt[] = [];
   readonly masks = new Map<string, Mask>();
@@ -165,7 +164,7 @@ class Account {
     return this.#about.id;
   }
 
-  enter(receipt: Receipt): void {
+  add(receipt: Receipt): void {
     this.sums.add(receipt);
     this.receipts.push(receipt);
     this.#last = receipt;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { countTokens } from '../../tokens/count-tokens.ts';
-import { BesideMemory } from './beside.ts';
+import { OverheadCache } from './overhead.ts';
 
-const read = (value: unknown) => new BesideMemory(1e6).read(Buffer.from(JSON.stringify(value)));
+const read = (value: unknown) => new OverheadCache(1e6).read(Buffer.from(JSON.stringify(value)));
 
 describe('what stands beside the messages', () => {
   it('is sized as text, or as its JSON', () => {
@@ -31,20 +31,20 @@ describe('what stands beside the messages', () => {
   });
 
   it('is known again where it stands, and only to the byte', () => {
-    const memory = new BesideMemory(1e6);
+    const memory = new OverheadCache(1e6);
     const tools = Buffer.from('[{"name":"a"}]');
-    const beside = memory.read(tools);
-    expect(memory.find(Buffer.from('{"tools":[{"name":"a"}],"x":1}'), 9)).toEqual({ beside, end: 23 });
+    const overhead = memory.read(tools);
+    expect(memory.find(Buffer.from('{"tools":[{"name":"a"}],"x":1}'), 9)).toEqual({ overhead, end: 23 });
     expect(memory.find(Buffer.from('{"tools":[{"name":"b"}]}'), 9)).toBeUndefined();
     expect(memory.find(Buffer.from('{"tools":[{"name":'), 9)).toBeUndefined();
   });
 
   it('is no JSON where it is none', () => {
-    expect(new BesideMemory(1e6).read(Buffer.from('["\\x"]'))).toBeUndefined();
+    expect(new OverheadCache(1e6).read(Buffer.from('["\\x"]'))).toBeUndefined();
   });
 
   it('is forgotten where there is too much of it', () => {
-    const memory = new BesideMemory(1000);
+    const memory = new OverheadCache(1000);
     const text = (n: number): Buffer => Buffer.from(JSON.stringify(`${n}`.padEnd(100, 'x')));
     for (let n = 0; n < 50; n++) memory.read(text(n));
     expect(memory.find(text(0), 0)).toBeUndefined();

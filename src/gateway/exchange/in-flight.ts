@@ -1,20 +1,24 @@
 import type { ServerResponse } from 'node:http';
 import { answerFailure } from './answer.ts';
 
-/** How long exchanges under way may take once the gateway was told to stop. */
+/** How long exchanges in flight may take once the gateway was told to stop. */
 export const DEFAULT_GRACE_MS = 30_000;
 /** The longest that can be set. Also below 2^31, above which Node fires a timer at once. */
 export const MOST_GRACE_MS = 86_400_000;
 
-/** The answers that are under way. */
-export class Work {
+interface Open {
+  readonly response: ServerResponse;
+  /** `stream`: one of our own that never ends by itself. `upload`: its request goes on while it still comes in. */
+  kind: 'exchange' | 'stream' | 'upload';
+}
+
+/** The answers in flight. */
+export class InFlight {
   /**
    * A list, not a Set: V8 keeps the tables that a Set has outgrown, and all answers in them, until a full collection, and
    * one that is added to and deleted from on every request outgrows a table every few of them.
    */
-  readonly #open: ServerResponse[] = [];
-  readonly #streams = new WeakSet<ServerResponse>();
-  readonly #uploads = new WeakSet<ServerResponse>();
+  readonly #open: Open[] = [];
   #isClosing = false;
   #onIdle: (() => void) | undefined;
 
@@ -23,11 +27,12 @@ export class Work {
   }
 
   begin(response: ServerResponse): void {
-    this.#open.push(response);
+    const open: Open = { response, kind: 'exchange' };
+    this.#open.push(open);
     // Bytes for an answer that has ended are dropped: without a listener they would end the process.
     response.on('error', () => {});
     response.once('close', () => {
-      this.#open.splice(this.#open.indexOf(response), 1);
+      this.#open.splice(this.#open.indexOf(open), 1);
       if (this.#open.length === 0) this.#onIdle?.();
     });
     // An answer that waits behind another one on its connection has no socket, and Node never tells it that it is gone.
@@ -35,27 +40,32 @@ export class Work {
     if (this.#isClosing) response.shouldKeepAlive = false;
   }
 
-  /** A stream of our own that never ends by itself: it is ended as soon as the gateway closes. */
+  /** A stream of our own is ended as soon as the gateway closes. */
   endAtClose(stream: ServerResponse): void {
-    this.#streams.add(stream);
+    this.#mark(stream, 'stream');
   }
 
-  /** The request goes to an upstream while it still comes in: when the gateway closes, it is no half-sent request. */
+  /** A request that is passed on while it comes in is not half sent when the gateway closes. */
   beginUpload(response: ServerResponse): void {
-    this.#uploads.add(response);
+    this.#mark(response, 'upload');
+  }
+
+  #mark(response: ServerResponse, kind: Open['kind']): void {
+    const open = this.#open.find((one) => one.response === response);
+    if (open) open.kind = kind;
   }
 
   /** Ends our own streams and refuses requests that are not complete. Exchanges with an upstream go on. */
   close(): void {
     this.#isClosing = true;
-    for (const response of [...this.#open]) {
+    for (const { response, kind } of [...this.#open]) {
       response.shouldKeepAlive = false;
-      if (this.#streams.has(response)) response.end();
-      else if (!response.req.complete && !this.#uploads.has(response)) answerFailure(response, 503, STOPPING);
+      if (kind === 'stream') response.end();
+      else if (kind === 'exchange' && !response.req.complete) answerFailure(response, 503, STOPPING);
     }
   }
 
-  /** Resolves when nothing is under way any more. Exchanges that are not done in time are cut off. */
+  /** Resolves when nothing is in flight any more. Exchanges that are not done in time are cut off. */
   async idle(graceMs: number): Promise<void> {
     if (this.#open.length === 0) return;
     let timer: NodeJS.Timeout | undefined;
@@ -64,7 +74,7 @@ export class Work {
       if (Number.isFinite(graceMs)) timer = setTimeout(resolve, Math.min(graceMs, MOST_GRACE_MS));
     });
     clearTimeout(timer);
-    for (const response of [...this.#open]) response.destroy();
+    for (const { response } of [...this.#open]) response.destroy();
   }
 }
 

@@ -3,8 +3,8 @@ import { memoryLimits } from '../../limits.ts';
 import { countTokens } from '../../tokens/count-tokens.ts';
 import { parseJson } from '../bytes/parse-json.ts';
 
-/** What is to be known of a field beside the messages: system prompt or tools. */
-export interface Beside {
+/** The overhead of a request: its system prompt or its tools. */
+export interface Overhead {
   readonly tokens: number;
   /** The lifetimes of the cache markers in it; undefined for the usual one. */
   readonly markers: readonly (string | undefined)[];
@@ -12,13 +12,13 @@ export interface Beside {
   readonly hasRecall: boolean;
 }
 
-export const NOTHING_BESIDE: Beside = { tokens: 0, markers: [], hasRecall: false };
+export const NO_OVERHEAD: Overhead = { tokens: 0, markers: [], hasRecall: false };
 
 /** Undefined for what is no JSON. */
-function readBeside(text: string): Beside | undefined {
+function readOverhead(text: string): Overhead | undefined {
   const value = parseJson(text);
   if (value === undefined) return undefined;
-  if (value === null) return NOTHING_BESIDE;
+  if (value === null) return NO_OVERHEAD;
   const tokens = countTokens(typeof value === 'string' ? value : JSON.stringify(value));
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
   return { tokens, markers: list.flatMap(markersOf), hasRecall: list.some(isRecall) };
@@ -41,18 +41,18 @@ function isRecall(tool: unknown): boolean {
 }
 
 /** A field that was read before, and where it ends. */
-export interface KnownBeside {
-  readonly beside: Beside;
+export interface KnownOverhead {
+  readonly overhead: Overhead;
   readonly end: number;
 }
 
 interface Entry {
   readonly bytes: Buffer;
-  readonly beside: Beside;
+  readonly overhead: Overhead;
 }
 
-/** System prompt and tools are the same on nearly every request: what was read of them is remembered. */
-export class BesideMemory {
+/** Caches system prompts and tools, which are the same on nearly every request. */
+export class OverheadCache {
   /** The one used last first. */
   #entries: Entry[] = [];
   #bytes = 0;
@@ -62,28 +62,29 @@ export class BesideMemory {
     this.#maxBytes = maxBytes;
   }
 
-  /** What is known of the value that begins here. Lists, objects and texts end where they end, whatever follows. */
-  find(body: Buffer, start: number): KnownBeside | undefined {
+  /** The known value that begins here. Lists, objects and texts end where they end, whatever follows. */
+  find(body: Buffer, start: number): KnownOverhead | undefined {
     for (const entry of this.#entries) {
-      const { bytes, beside } = entry;
+      const { bytes, overhead } = entry;
       const end = start + bytes.length;
       if (end > body.length || body.compare(bytes, 0, bytes.length, start, end) !== 0) continue;
       if (entry !== this.#entries[0]) this.#entries = [entry, ...this.#entries.filter((other) => other !== entry)];
-      return { beside, end };
+      return { overhead, end };
     }
     return undefined;
   }
 
   /** Undefined for what is no JSON. */
-  read(bytes: Buffer): Beside | undefined {
-    const beside = readBeside(bytes.toString());
-    if (beside && DELIMITED.has(bytes[0] as number) && bytes.length <= this.#maxBytes / 8) this.#keep(bytes, beside);
-    return beside;
+  read(bytes: Buffer): Overhead | undefined {
+    const overhead = readOverhead(bytes.toString());
+    if (overhead && DELIMITED.has(bytes[0] as number) && bytes.length <= this.#maxBytes / 8)
+      this.#keep(bytes, overhead);
+    return overhead;
   }
 
-  #keep(bytes: Buffer, beside: Beside): void {
+  #keep(bytes: Buffer, overhead: Overhead): void {
     this.#bytes += bytes.length;
-    this.#entries.unshift({ bytes: Buffer.from(bytes), beside });
+    this.#entries.unshift({ bytes: Buffer.from(bytes), overhead });
     while (this.#bytes > this.#maxBytes || this.#entries.length > memoryLimits.prompts)
       this.#bytes -= this.#entries.pop()?.bytes.length ?? 0;
   }

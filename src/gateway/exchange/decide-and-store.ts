@@ -1,57 +1,54 @@
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import type { GatewayEvent } from '../conversation/events.ts';
-import { type Decided, decide, type GatewayRequest, openRequest, type StoreTrouble } from '../decide/decide.ts';
-import { leaveUnread } from '../decide/unread.ts';
+import { afterStored, decide, openRequest, withoutStore } from '../decide/decide.ts';
+import type { Decision, GatewayRequest } from '../decide/decision.ts';
+import { passThrough } from '../decide/pass-through.ts';
+import type { StoreTrouble } from '../decide/reasons.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import { codeOf } from '../receipts/log.ts';
-import type { Provider } from './route.ts';
+import type { Understood } from './exchange.ts';
 import { inTime, type StoreGate } from './store-gate.ts';
 
-/** Whose request it is, and what for. */
-export interface Purpose {
-  readonly tenant: string;
-  readonly provider: Provider;
-  /** The user's, as the request carries it. */
-  readonly credential: string | undefined;
-  /** Planned alike, but nothing is stored. */
-  readonly isCountTokens: boolean;
-}
-
-/** Decides about a request, and stores what it hides before it may be sent. If anything fails, the original goes out. */
-export async function prepareRequest(
+/** Decides about a request, and stores the texts that it hides before it may be sent. If anything fails, the original goes out. */
+export async function decideAndStore(
   context: GatewayContext,
+  incoming: Understood,
   request: GatewayRequest,
-  purpose: Purpose,
-): Promise<Decided> {
+): Promise<Decision> {
   try {
-    return await prepare(context, request, purpose);
+    return await decideWithStore(context, incoming, request);
   } catch (error) {
     context.log({ level: 'error', message: 'could not decide', code: codeOf(error), api: request.api });
-    return leaveUnread('failed');
+    return passThrough('failed');
   }
 }
 
-async function prepare(context: GatewayContext, request: GatewayRequest, purpose: Purpose): Promise<Decided> {
-  const { tenant, provider, credential, isCountTokens } = purpose;
-  const memory = context.tenants.memory(tenant, provider);
+async function decideWithStore(
+  context: GatewayContext,
+  { tenant, route, credential }: Understood,
+  request: GatewayRequest,
+): Promise<Decision> {
+  const { isCountTokens } = route;
+  const memory = context.tenants.memory(tenant, route.provider);
   const opened = openRequest(request, memory, context.facts.limits);
   const { conversation } = opened;
-  if (!conversation) return decide(opened, { ...context.facts, now: context.now(), memory });
+  if (!conversation) return decide(opened, memory, { ...context.facts, now: context.now() });
   const gate = context.tenants.opened(tenant) ?? (await gateOf(context, tenant));
   const storeTrouble =
     (await learnEvents(context, { gate, memory, conversation })) ?? (await learnSecret(gate, credential));
   const owner = typeof gate === 'string' ? undefined : gate.ownerOf(credential);
   if (typeof gate !== 'string' && !isCountTokens) await keepInUse(context, { gate, memory, conversation, owner });
-  const decided = decide(opened, { ...context.facts, now: context.now(), memory, owner, storeTrouble });
+  const decision = decide(opened, memory, { ...context.facts, now: context.now(), owner, storeTrouble });
   if (storeTrouble) warnOf(context, storeTrouble);
-  if (isCountTokens || (decided.fresh.length === 0 && decided.events.length === 0)) return decided;
-  const kept = typeof gate === 'string' ? gate : await gate.keep(decided, owner);
+  // A count is planned like a request, but nothing is stored.
+  if (isCountTokens || (decision.fresh.length === 0 && decision.events.length === 0)) return decision;
+  const kept = typeof gate === 'string' ? gate : await gate.keep(decision, owner);
   if (kept !== 'stored') {
     warnOf(context, kept);
-    return decided.putOff(kept);
+    return withoutStore(decision, kept);
   }
-  decided.stored();
-  return decided;
+  afterStored(decision);
+  return decision;
 }
 
 /** A store that cannot be opened is no reason to let a request fail. */
@@ -70,7 +67,7 @@ interface Asked {
   readonly conversation: string;
 }
 
-/** What this or another gateway recorded of a conversation; answers why that is not known. */
+/** Loads the events that this or another gateway recorded. Answers why that was not possible. */
 async function learnEvents(
   { isStoreShared }: GatewayContext,
   { gate, memory, conversation }: Asked,
@@ -105,7 +102,7 @@ function warnOf(context: GatewayContext, code: StoreTrouble): void {
   context.log({ level: 'warn', message: 'the store does not answer: nothing new is masked', code });
 }
 
-/** Records what was learnt from an answer. */
+/** Records events without waiting for the store. */
 export function recordEvents(
   context: GatewayContext,
   tenant: string,

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { Recent } from './recent.ts';
+import { LruMap } from './lru-map.ts';
 
-describe('Recent', () => {
+describe('LruMap', () => {
   it('forgets what was not set for longest', () => {
-    const recent = new Recent<string, number>(2);
+    const recent = new LruMap<string, number>(2);
     recent.set('a', 1);
     recent.set('b', 2);
     recent.set('a', 3);
@@ -13,7 +13,7 @@ describe('Recent', () => {
   });
 
   it('forgets what is set to undefined, and counts it as new when it comes back', () => {
-    const recent = new Recent<string, number>(2);
+    const recent = new LruMap<string, number>(2);
     recent.set('a', 1);
     recent.set('b', 2);
     recent.set('b', undefined);

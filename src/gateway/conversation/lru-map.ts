@@ -1,5 +1,5 @@
-/** A map that forgets what was not used for longest. */
-export class Recent<K, V> {
+/** A map of limited size. A new entry removes the one that was set longest ago. */
+export class LruMap<K, V> {
   readonly #entries = new Map<K, V>();
   readonly #most: number;
   #newest: K | undefined;
@@ -14,7 +14,7 @@ export class Recent<K, V> {
 
   /** Undefined forgets. */
   set(key: K, value: V | undefined): void {
-    // The newest stands at the end already.
+    // The newest is at the end already.
     if (key !== this.#newest || value === undefined) this.#entries.delete(key);
     if (value === undefined) return;
     this.#entries.set(key, value);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Book } from './book.ts';
+import { ReceiptLog } from './receipt-log.ts';
 import { entryOf } from './receipts.test-data.ts';
 
 const mask = (handle: string) => ({
@@ -11,16 +11,16 @@ const mask = (handle: string) => ({
   tokens: 25,
 });
 
-describe('Book', () => {
+describe('ReceiptLog', () => {
   it('numbers the requests of each conversation and sums them up', async () => {
-    const book = new Book();
-    book.enter(entryOf({}));
-    book.enter(entryOf({ conversation: 'c2', title: 'Another' }));
-    const receipt = book.enter(
+    const log = new ReceiptLog();
+    log.add(entryOf({}));
+    log.add(entryOf({ conversation: 'c2', title: 'Another' }));
+    const receipt = log.add(
       entryOf({ masked: 2, newMasks: [mask('p_a'), mask('p_b')], epoch: 1, act: 'mask', model: 'm' }),
     );
     expect(receipt).toMatchObject({ request: 2, conversation: 'c1' });
-    expect(await book.conversations(10)).toMatchObject([
+    expect(await log.conversations(10)).toMatchObject([
       {
         id: 'c1',
         title: 'Fix the test',
@@ -33,29 +33,29 @@ describe('Book', () => {
       },
       { id: 'c2', requests: 1, cost: { without: 72.5, sent: 33 } },
     ]);
-    expect(await book.totals()).toMatchObject({ requests: 3, conversations: 2, tokensIn: 450, cached: 240, masked: 2 });
-    const detail = await book.conversation('c1');
+    expect(await log.totals()).toMatchObject({ requests: 3, conversations: 2, tokensIn: 450, cached: 240, masked: 2 });
+    const detail = await log.conversation('c1');
     expect(detail?.receipts.map(({ request }) => request)).toEqual([1, 2]);
     expect(detail?.masks.map(({ handle }) => handle)).toEqual(['p_a', 'p_b']);
   });
 
   it('keeps the last 500 receipts of a conversation, and the sums of all', async () => {
-    const book = new Book();
-    for (let i = 0; i < 700; i++) book.enter(entryOf({}));
-    const detail = await book.conversation('c1');
+    const log = new ReceiptLog();
+    for (let i = 0; i < 700; i++) log.add(entryOf({}));
+    const detail = await log.conversation('c1');
     expect(detail?.receipts.map(({ request }) => request)).toEqual(Array.from({ length: 500 }, (_, i) => i + 201));
     expect(detail?.conversation.requests).toBe(700);
   });
 
   it('takes no more room however many conversations there are', async () => {
-    const book = new Book();
-    for (let i = 0; i < 3000; i++) for (let n = 0; n < 12; n++) book.enter(entryOf({ conversation: `c${i}` }));
-    const known = await book.conversations(10_000);
+    const log = new ReceiptLog();
+    for (let i = 0; i < 3000; i++) for (let n = 0; n < 12; n++) log.add(entryOf({ conversation: `c${i}` }));
+    const known = await log.conversations(10_000);
     expect(known).toHaveLength(1000);
     expect(known[0]?.id).toBe('c2999');
-    const details = await Promise.all(known.map(({ id }) => book.conversation(id)));
+    const details = await Promise.all(known.map(({ id }) => log.conversation(id)));
     expect(details.reduce((sum, detail) => sum + (detail?.receipts.length ?? 0), 0)).toBeLessThanOrEqual(10_000);
     expect(details[0]?.receipts).toHaveLength(12);
-    expect((await book.totals()).requests).toBe(36_000);
+    expect((await log.totals()).requests).toBe(36_000);
   });
 });

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { ConversationMemory } from '../conversation/conversation-memory.ts';
-import { type Api, decide, type GatewayRequest } from './decide.ts';
-import { decidePlain } from './plain-request.ts';
+import type { Api } from '../wire/index.ts';
+import { decide } from './decide.ts';
+import type { GatewayRequest } from './decision.ts';
+import { decideSmallTalk } from './small-talk.ts';
 
 const PATHS: Readonly<Record<Api, string>> = {
   anthropic: '/v1/messages',
@@ -25,16 +27,22 @@ const TALK: readonly (readonly [Api, object])[] = [
   ['gemini', { contents: [{ role: 'user', parts: [{ text: 'Hello there,\nhow are you?' }] }] }],
 ];
 
-describe('decidePlain', () => {
+describe('decideSmallTalk', () => {
   it.each(TALK)('answers for %s what would have been decided', (api, body) => {
-    const plain = decidePlain(requestOf(api, body), {});
-    const whole = decide(requestOf(api, body), { now: 0, memory: new ConversationMemory() });
+    const plain = decideSmallTalk(requestOf(api, body), {});
+    const whole = decide(requestOf(api, body), new ConversationMemory(), { now: 0 });
     expect(plain?.conversation).toBe(whole.conversation);
     expect(plain?.title).toBe('Hello there,');
     expect([plain?.title, plain?.body, plain?.fresh]).toEqual([whole.title, undefined, []]);
-    const { act, model, streamed, prices, masked, epoch } = whole.decision;
-    expect(plain?.decision).toMatchObject({ act, streamed, masked, epoch, ...(model === undefined ? {} : { model }) });
-    expect(plain?.decision.prices.name).toBe(prices.name);
+    const { act, model, streamed, prices, masked, epoch } = whole.explanation;
+    expect(plain?.explanation).toMatchObject({
+      act,
+      streamed,
+      masked,
+      epoch,
+      ...(model === undefined ? {} : { model }),
+    });
+    expect(plain?.explanation.prices.name).toBe(prices.name);
   });
 
   const results: readonly (readonly [Api, object])[] = [
@@ -49,7 +57,7 @@ describe('decidePlain', () => {
   ];
 
   it.each(results)('leaves a request of %s that has results, or markers, to be read', (api, body) => {
-    expect(decidePlain(requestOf(api, body), {})).toBeUndefined();
+    expect(decideSmallTalk(requestOf(api, body), {})).toBeUndefined();
   });
 
   it.each([
@@ -63,6 +71,6 @@ describe('decidePlain', () => {
     ['no JSON', '{"input":['],
     ['another JSON', '5'],
   ])('leaves %s to be read', (_what, body) => {
-    expect(decidePlain(requestOf('openai-responses', body), {})).toBeUndefined();
+    expect(decideSmallTalk(requestOf('openai-responses', body), {})).toBeUndefined();
   });
 });

@@ -1,11 +1,38 @@
 import { type Fields, isRecord } from '../../formats/lens.ts';
 import { requestLimits } from '../../limits.ts';
 import type { GatewayLimits } from '../gateway-limits.ts';
-import type { Reason } from './decide.ts';
 import type { ReadRequest } from './read-request.ts';
 
-/** Why a request must pass through as it came; undefined if it need not. */
-export function leftAlone(request: ReadRequest): Reason | undefined {
+/** Why the store cannot be asked. */
+export type StoreTrouble = 'store-slow' | 'store-failed';
+
+/** Why nothing was edited, or less than was planned. */
+export type Reason =
+  | 'empty-body'
+  | 'too-large'
+  | 'content-encoding'
+  | 'byte-order-mark'
+  | 'charset'
+  | 'not-json'
+  | 'too-deep'
+  | 'too-many-values'
+  | 'too-slow'
+  | 'model-name'
+  | 'duplicate-keys'
+  | 'unknown-format'
+  | 'previous-response'
+  | 'conversation'
+  | 'thread'
+  | 'context-management'
+  | 'compaction'
+  | 'hands-off'
+  | 'bound-thinking'
+  | 'law'
+  | 'failed'
+  | StoreTrouble;
+
+/** The reason to pass a request through as it came; undefined if it can be planned. */
+export function reasonToPassThrough(request: ReadRequest): Reason | undefined {
   const { wire, fields, listed, conversation } = request;
   if (listed.length === 0 && typeof fields.get(wire.messages)?.value !== 'string') return 'unknown-format';
   if (isSet(request, 'previous_response_id')) return 'previous-response';
@@ -36,7 +63,7 @@ export const REASONS: Readonly<Record<Exclude<Reason, 'too-large' | 'too-many-va
   'not-json': 'the body is no JSON',
   'too-deep': `the body is nested more than ${requestLimits.jsonDepth} levels deep`,
   'model-name': `the model name has more than ${requestLimits.modelChars} characters`,
-  'duplicate-keys': 'a key stands twice on the way to a result',
+  'duplicate-keys': 'an object on the way to a result has a key twice',
   'unknown-format': 'there are no messages of a known format',
   'previous-response': 'the provider keeps the history (previous_response_id)',
   conversation: 'the provider keeps the history (conversation)',
@@ -44,7 +71,7 @@ export const REASONS: Readonly<Record<Exclude<Reason, 'too-large' | 'too-many-va
   'context-management': 'the provider was asked to manage the context itself',
   compaction: 'the provider was asked to compact the conversation',
   'hands-off': 'the provider refused an edited request of this conversation',
-  'bound-thinking': 'thinking is bound to what stands before it, and the request cannot opt into dropping it',
+  'bound-thinking': 'thinking is bound to the messages before it, and the request cannot opt into dropping it',
   law: 'the plan would have broken a law',
   failed: 'the gateway failed to decide',
   'store-slow': 'the store did not answer in time, so new masks wait',

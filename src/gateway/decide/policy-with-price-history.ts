@@ -14,22 +14,22 @@ export type MakePolicy = (prices: Prices) => Policy;
 interface State {
   readonly policy: Policy;
   readonly own: unknown;
-  /** The epochs that others after them did not write anew. */
+  /** The epochs whose messages no later epoch has rewritten. */
   readonly epochs: readonly Epoch[];
 }
 
-/** Behind its first mask an epoch writes all of its request anew. */
+/** An epoch rewrites everything behind its first mask. */
 interface Epoch {
   readonly first: Observation;
   readonly turns: number;
 }
 
 /**
- * A policy whose prices change in the course of a conversation: with the size of the request, since nothing is cached
- * below the provider's least size, and with what was recorded. What it decides for an earlier request is what was decided
- * then, so that a change of prices takes back no mask.
+ * A policy whose prices change during a conversation: with the size of the request, since nothing is cached below the
+ * provider's least size, and with the recorded settings. Earlier requests are decided with the prices of their time, so a
+ * change of prices takes back no mask.
  */
-export function settledPolicy(make: MakePolicy, periods: readonly Period[], overheadTokens = 0): Policy {
+export function policyWithPriceHistory(make: MakePolicy, periods: readonly Period[], overheadTokens = 0): Policy {
   const made = new Map<MaskingPrices, Policy>();
   const policyFor = (prices: MaskingPrices): Policy => {
     const known = made.get(prices);
@@ -47,7 +47,7 @@ export function settledPolicy(make: MakePolicy, periods: readonly Period[], over
       const state = before as State | undefined;
       const prices = pricesAt(periods, request.turns);
       const policy = policyFor(isCached(request, prices) ? prices : UNCACHED);
-      const own = state && isHeir(state.policy, policy) ? state.own : policy.init();
+      const own = state && keepsState(state.policy, policy) ? state.own : policy.init();
       const epochs = state?.epochs ?? [];
       const step = policy.step(own, asCached(request, { prices, epochs, overheadTokens }));
       return { ...step, state: { policy, own: step.state, epochs: withEpoch(epochs, step.mask, request) } };
@@ -62,9 +62,9 @@ function pricesAt(periods: readonly Period[], turn: number): MaskingPrices {
 const UNCACHED: MaskingPrices = { ...priceLists.none, canMark: true };
 
 /**
- * The request, with what the provider finds of it again before an edit. Where no marker can stand before the edit, that is
- * system prompt and tools. A provider that caches at markers finds the end of every request, but of what an epoch wrote anew
- * only what stands before its first mask, where a marker of ours stood, and that only from near by.
+ * The request as the provider's cache sees it: the text that it finds again before an edit. Where no marker can be placed
+ * before the edit, it finds system prompt and tools only. A cache with markers finds the end of every request. Inside the
+ * part that an epoch rewrote, it finds only our marker before the first mask, and only from near by.
  */
 function asCached(request: RequestView, { prices, epochs, overheadTokens }: Caching): RequestView {
   if (!prices.canMark) return withTextBefore(request, () => overheadTokens);
@@ -79,7 +79,7 @@ function asCached(request: RequestView, { prices, epochs, overheadTokens }: Cach
   });
 }
 
-/** Not every block is a segment: so many of those that the provider looks back are left out of account. */
+/** Not every block is a segment: this many of the blocks that the provider looks back are left out of the count. */
 const UNSEEN_BLOCKS = 2;
 
 function inSteps(request: RequestView, stepTokens: number): RequestView {
@@ -124,6 +124,6 @@ function withEpoch(epochs: readonly Epoch[], mask: readonly number[], request: R
 
 const isCached = ({ tokens }: RequestView, { leastTokens }: Prices): boolean => tokens >= leastTokens;
 
-/** The state of a policy that decides by prices does not depend on them. */
-const isHeir = (before: Policy, policy: Policy): boolean =>
+/** A policy that decides by prices keeps its state when they change: the state does not depend on them. */
+const keepsState = (before: Policy, policy: Policy): boolean =>
   before === policy || (before.prices !== undefined && policy.prices !== undefined);

@@ -1,0 +1,58 @@
+import type { ReplaceEdit } from '../../message.ts';
+import type { Planner } from '../../plan/planner.ts';
+import type { EpochRecord } from '../../plan/policy.ts';
+import type { ReadMessage } from '../decide/read-message.ts';
+
+/** A message of a request, and its place in the body. */
+export interface Listed {
+  readonly start: number;
+  readonly end: number;
+  /** The canonical hash of all messages up to this one. */
+  readonly prefix: string;
+  /** The same up to each piece of this one, where it has some. */
+  readonly prefixes: readonly string[];
+  readonly read: ReadMessage;
+  /** The number of its JSON values. */
+  readonly values: number;
+}
+
+/**
+ * A planned request, kept so that the next request of the conversation costs only its new messages. A conversation has
+ * several where it was forked, or sent to several models.
+ */
+export interface CachedHistory {
+  readonly body: Buffer;
+  readonly listed: readonly Listed[];
+  readonly model: string | undefined;
+  /** The planner that decided about it, with all its messages appended. */
+  readonly planner: Planner<ReadMessage>;
+  /** The key of the settings it was planned with. */
+  readonly settings: string;
+  readonly overheadTokens: number;
+  /** False once an epoch of it was taken back. The planner cannot undo that, so the next request is planned from the start. */
+  isExtendable: boolean;
+  /** Epochs that nothing in the history explains. The planner reads this list. */
+  readonly epochs: EpochRecord[];
+  /** The last request that was answered. */
+  sent: SentRequest;
+  /** The edits of its plan, checked and written. */
+  readonly checked: Map<ReplaceEdit, CheckedEdit>;
+  /** Its size in memory, roughly, in bytes. */
+  readonly size: number;
+}
+
+/** The parts of an answered request that the next one is compared with. */
+export interface SentRequest {
+  /** The texts that replaced results, by segment. */
+  readonly texts: ReadonlyMap<number, string>;
+  /** The number of its messages. */
+  readonly messages: number;
+  /** Its size without any mask, and as it was sent. */
+  readonly tokens: { readonly before: number; readonly after: number };
+}
+
+/** An edit that keeps the laws. Its bytes are used again for as long as the message is the same to the byte. */
+export interface CheckedEdit {
+  readonly read: ReadMessage;
+  readonly bytes: Uint8Array;
+}

@@ -1,0 +1,113 @@
+import type { Hidden } from '../../plan/ledger/hidden.ts';
+import type { Policy } from '../../plan/policy.ts';
+import type { Prices } from '../../plan/prices.ts';
+import type { GatewayEvent } from '../conversation/events.ts';
+import type { GatewayLimits } from '../gateway-limits.ts';
+import type { Act, Tokens } from '../receipts/receipt.ts';
+import type { Api } from '../wire/index.ts';
+import type { Estimate } from './estimate.ts';
+import type { PlannedRequest } from './plan.ts';
+import type { Reason, StoreTrouble } from './reasons.ts';
+import type { WrittenRequest } from './write-request.ts';
+
+/** A request as it came, decompressed. Its bytes are kept until the next request of the conversation: do not change them. */
+export interface GatewayRequest {
+  readonly api: Api;
+  /** Without the query. */
+  readonly path: string;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: Uint8Array;
+}
+
+/** Everything a decision depends on, apart from the request and the memory of its conversation. */
+export interface Facts {
+  /** Milliseconds. Only differences count. */
+  readonly now: number;
+  /** Makes the policy for a price list. Break-even if not given. */
+  readonly policy?: ((prices: Prices) => Policy) | undefined;
+  /** Replaces the prices that the request tells. */
+  readonly prices?: Prices | undefined;
+  /** A hard limit in the provider's tokens. Above it every result outside the window is masked, whatever that costs. */
+  readonly maxTokens?: number | undefined;
+  /** Signed thinking behind a mask: opt into dropping it, or mask nothing before it. */
+  readonly boundThinking?: 'opt-in' | 'keep' | undefined;
+  /** The name of the user's credential. It decides which texts count as stored for that user, and no byte that is sent. */
+  readonly owner?: string | undefined;
+  /** The store could not tell the recorded events of the conversation: then nothing new is masked. */
+  readonly storeTrouble?: StoreTrouble | undefined;
+  readonly limits?: GatewayLimits | undefined;
+}
+
+/** A body and headers for the upstream. */
+export interface Outgoing {
+  /** Undefined: the bytes that came. */
+  readonly body: Uint8Array | undefined;
+  /** Only headers that change, names in lower case. Lengths and encodings are set when the request is sent. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/**
+ * The body and headers to send for a request, and the texts to store before. After the store has `fresh` and `events`, call
+ * `afterStored`; after the answer, `afterAnswer`, or `afterRefusal` where the original had to be sent instead.
+ */
+export interface Decision extends Outgoing {
+  /** The hash of the conversation's first prefix. Empty where the request was not read. */
+  readonly conversation: string;
+  /** The first line of the task, at most 80 characters. */
+  readonly title: string;
+  /** Every text that is hidden in this body. */
+  readonly hidden: readonly Hidden[];
+  /** Hidden texts that the store may not have yet. */
+  readonly fresh: readonly Hidden[];
+  /** Events that must be recorded before the body is sent. */
+  readonly events: readonly GatewayEvent[];
+  readonly explanation: Explanation;
+  /** The plan behind it. Undefined where nothing was planned. @internal */
+  readonly basis?: Basis | undefined;
+}
+
+/** A request on its way from the plan to the bytes. */
+export interface Basis {
+  readonly planned: PlannedRequest;
+  readonly written: WrittenRequest;
+  readonly estimate: Estimate;
+  readonly owner: string | undefined;
+}
+
+/** Why a request goes out as it does, and its expected size: the receipt is written from it. */
+export interface Explanation {
+  readonly act: Act;
+  readonly because: string;
+  /** For programs: why a request passed through, or why an epoch was put off. */
+  readonly reason?: Reason;
+  readonly rent?: number;
+  readonly price?: number;
+  readonly model?: string;
+  /** The prices that the provider bills for this request. */
+  readonly prices: Prices;
+  readonly epoch: number;
+  readonly masked: number;
+  /** How many of the masks are new in this request. */
+  readonly newMasks: number;
+  /** Estimates, in the provider's tokens as far as those are known by now. */
+  readonly without: Tokens;
+  readonly sent: Tokens;
+  /** The client asked for a stream. */
+  readonly streamed: boolean;
+  readonly isCountTokens: boolean;
+  /** The message that carries the cache marker that the gateway placed. */
+  readonly cacheMarker?: number;
+  /** The request opts into dropping thinking that is bound to another prefix. */
+  readonly dropsThinking?: boolean;
+}
+
+/** How the upstream answered a request. */
+export interface Answer {
+  /** The time when the answer ended: the provider's cache lives from here on. */
+  readonly now: number;
+  /** The upstream refused the edited body, and this is its answer to the original. */
+  readonly isOriginal: boolean;
+  /** All tokens of the prompt, cached or not, as the provider counted them. */
+  readonly promptTokens?: number | undefined;
+}

@@ -1,0 +1,60 @@
+import type { Fields } from '../../formats/lens.ts';
+import { brokenReplacement } from '../../laws/index.ts';
+import type { ReplaceEdit, Segment } from '../../message.ts';
+import type { ByteEdit } from '../bytes/splice.ts';
+import type { CachedHistory, Listed } from '../conversation/cached-history.ts';
+import { placeKey, type ResultPlace } from './read-message.ts';
+import type { ReadRequest } from './read-request.ts';
+
+/**
+ * Makes each edit once: checks that it keeps the laws, and writes its bytes for this and later requests. Returns the law
+ * that an edit breaks.
+ */
+export function checkEdits(
+  { wire, listed }: ReadRequest,
+  { planner, checked }: Pick<CachedHistory, 'planner' | 'checked'>,
+  edits: readonly ReplaceEdit[],
+): string | undefined {
+  const { segments } = planner.ledger;
+  for (const edit of edits) {
+    const segment = segments[edit.segment] as Segment;
+    const { read } = listed[segment.message] as Listed;
+    if (checked.get(edit)?.read === read) continue;
+    const edited = wire.format.edit(read.message, segment, edit.text);
+    const broken = brokenReplacement(edit, segment, [read.message, edited]);
+    if (broken !== undefined) return broken;
+    checked.set(edit, { read, bytes: Buffer.from(write(edited, segment, placeOf(listed, segment))) });
+  }
+  return undefined;
+}
+
+/** The changes that an edit makes to the bytes of a request. */
+export function byteEdits(
+  { listed }: ReadRequest,
+  { planner, checked }: Pick<CachedHistory, 'planner' | 'checked'>,
+  edit: ReplaceEdit,
+): ByteEdit[] {
+  const segment = planner.ledger.segments[edit.segment] as Segment;
+  const { start } = listed[segment.message] as Listed;
+  const place = placeOf(listed, segment);
+  const bytes = checked.get(edit)?.bytes ?? NOTHING;
+  const change = { start: start + place.start, end: start + place.end, bytes };
+  if (!place.attachments) return [change];
+  return [change, { start: start + place.attachments.start, end: start + place.attachments.end, bytes: NOTHING }];
+}
+
+const NOTHING = new Uint8Array();
+
+function placeOf(listed: readonly Listed[], { message, path }: Segment): ResultPlace {
+  const place = listed[message]?.read.results.get(placeKey(path));
+  if (!place) throw new Error(`no place for the result in message ${message}`);
+  return place;
+}
+
+function write(edited: object, { path }: Segment, { member, markers }: ResultPlace): string {
+  let value: unknown = edited;
+  for (const key of path) value = (value as Fields)[key];
+  if (member !== undefined) return JSON.stringify((value as Fields)[member]);
+  const json = JSON.stringify(value);
+  return markers === '' ? json : `${json.slice(0, -2)}${markers}}]`;
+}

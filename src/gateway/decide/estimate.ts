@@ -1,0 +1,49 @@
+import type { ReplaceEdit } from '../../message.ts';
+import { type Prices, priceLists } from '../../plan/prices.ts';
+import type { Tokens } from '../receipts/receipt.ts';
+import { toMask } from './masks.ts';
+import type { PlannedRequest } from './plan.ts';
+import type { WrittenRequest } from './write-request.ts';
+
+/** The expected size and price of a request, before it is sent. */
+export interface Estimate {
+  /** In tokens of ours, without any mask and with those that it carries. */
+  readonly before: number;
+  readonly after: number;
+  /** The same in the provider's tokens, split by its cache. */
+  readonly without: Tokens;
+  readonly sent: Tokens;
+  readonly prices: Prices;
+}
+
+/** Estimates a request with the edits that it carries. */
+export function estimateRequest(planned: PlannedRequest, { edits, changed }: WrittenRequest): Estimate {
+  const { facts, tokenRatio, history } = planned;
+  const { before, after } = sizesOf(planned, edits);
+  const isSmall = after * tokenRatio < planned.prices.leastTokens;
+  const prices = isSmall && !facts.prices ? priceLists.none : planned.prices;
+  const isCached = isWarm(planned) && prices.read < prices.write;
+  const toTokens = (tokens: number, cached: number): Tokens => {
+    const read = isCached ? Math.min(tokens, cached) : 0;
+    const [all, fromCache] = [Math.round(tokens * tokenRatio), Math.round(read * tokenRatio)];
+    return { tokens: all, cached: fromCache, written: all - fromCache };
+  };
+  const { tokens } = history.sent;
+  const kept = (changed.length > 0 ? planned.unchangedTokens : undefined) ?? tokens.after;
+  return { before, after, prices, without: toTokens(before, tokens.before), sent: toTokens(after, kept) };
+}
+
+function sizesOf(planned: PlannedRequest, edits: readonly ReplaceEdit[]): Pick<Estimate, 'before' | 'after'> {
+  const { tokens } = planned.report;
+  // The plan may have been made with the size of an older system prompt.
+  const overhead = planned.request.overhead.tokens - planned.settings.overheadTokens;
+  const visible = edits === planned.edits ? [] : planned.edits.filter((edit) => !edits.includes(edit));
+  const shown = visible.reduce((sum, edit) => sum + toMask(planned, edit).tokens, 0);
+  return { before: tokens.before + overhead, after: Math.min(tokens.before, tokens.after + shown) + overhead };
+}
+
+/** Whether the provider's cache still holds the request before this one, as far as we know. */
+function isWarm({ request, conversation, facts, prices }: PlannedRequest): boolean {
+  const usedAt = conversation.usedAt(request.model);
+  return usedAt !== undefined && facts.now - usedAt <= prices.lifeMs;
+}

@@ -1,0 +1,55 @@
+import type { Prices } from '../../plan/prices.ts';
+import type { Conversation } from '../conversation/conversation.ts';
+import type { ConversationMemory } from '../conversation/conversation-memory.ts';
+import { type Found, findEvents, replayedEvents } from '../conversation/find-events.ts';
+import { maskingPrices, requestPrices } from '../wire/request-prices.ts';
+import { isCountTokensPath } from '../wire/wire.ts';
+import type { Facts } from './decision.ts';
+import type { ReadRequest } from './read-request.ts';
+import { type EventPlace, type Settings, settingsOf } from './settings.ts';
+
+/** A request with everything that is known of its conversation. */
+export interface KnownRequest {
+  readonly request: ReadRequest;
+  readonly facts: Facts;
+  readonly conversation: Conversation;
+  /** All events on its prefixes. */
+  readonly found: readonly Found[];
+  /** The events that apply to it. */
+  readonly replayed: readonly Found[];
+  readonly settings: Settings;
+  /** The prices that the provider bills for a request that is large enough to be cached. */
+  readonly prices: Prices;
+  /** Where an event belongs that is decided on this request. */
+  readonly place: EventPlace;
+  /** The provider's tokens for one of ours. */
+  readonly tokenRatio: number;
+  /** The planner of the request before this one may take its new messages. */
+  readonly isExtendable: boolean;
+  readonly isCountTokens: boolean;
+}
+
+/** Looks up the conversation of a request: its events, the settings that apply, and a planner that can be extended. */
+export function findConversation(request: ReadRequest, memory: ConversationMemory, facts: Facts): KnownRequest {
+  const { conversation: id, model = '', laterPrefixes, cached } = request;
+  const isCountTokens = isCountTokensPath(request.wire, request.path);
+  const conversation = isCountTokens ? memory.peek(id) : memory.conversation(id);
+  const found = findEvents(request.listed, conversation);
+  const replayed = replayedEvents(found, model);
+  const prefix = request.listed.at(-1)?.prefix ?? '';
+  const place = {
+    ...{ prefix, order: conversation.nextOrder, model },
+    ...(laterPrefixes.length > 0 ? { laterPrefixes } : {}),
+  };
+  const prices = facts.prices ?? requestPrices(request);
+  const settings = settingsOf(request, facts, {
+    ...{ replayed, place },
+    prices: maskingPrices(request, prices, { isOwn: facts.prices !== undefined }),
+  });
+  return {
+    ...{ request, facts, conversation, found, replayed, settings, prices, place, isCountTokens },
+    tokenRatio: memory.ratio(model),
+    // A count must leave no trace. While events were loaded, another request may have extended the cached history.
+    isExtendable: !isCountTokens && cached !== undefined && memory.holds(cached),
+  };
+}

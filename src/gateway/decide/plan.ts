@@ -1,0 +1,186 @@
+import type { ReplaceEdit, Segment } from '../../message.ts';
+import type { Hidden } from '../../plan/ledger/hidden.ts';
+import { Planner } from '../../plan/planner.ts';
+import type { EpochRecord } from '../../plan/policy.ts';
+import type { Report } from '../../plan/report.ts';
+import { handleOf } from '../../store/handle.ts';
+import type { CachedHistory, Listed, SentRequest } from '../conversation/cached-history.ts';
+import type { GatewayEvent } from '../conversation/events.ts';
+import { checkEdits } from './edit-bytes.ts';
+import type { KnownRequest } from './find-conversation.ts';
+import { changedSince } from './masks.ts';
+import { createReadFormat, ReadViewer } from './read-format.ts';
+import type { ReadMessage } from './read-message.ts';
+import type { ReadRequest } from './read-request.ts';
+import { forcedEpoch, type Settings } from './settings.ts';
+
+/** A request with the plan for it. The planner may take the next request meanwhile: nothing here changes with it. */
+export interface PlannedRequest extends KnownRequest {
+  readonly report: Report;
+  readonly edits: readonly ReplaceEdit[];
+  /** The texts that the edits hide, and the originals of results that were cut before they were masked. */
+  readonly hidden: readonly Hidden[];
+  /** The view of all messages. It only grows. */
+  readonly segments: readonly Segment[];
+  /** The last segment that is signed over everything before it. */
+  readonly lastSigned: number;
+  /** The size of the part before the first edit that is new in this request; undefined if none is new. */
+  readonly unchangedTokens: number | undefined;
+  /** Kept in memory for the next request. */
+  readonly history: CachedHistory;
+  /** Events decided on this request. */
+  readonly events: readonly GatewayEvent[];
+  /** Every event that this plan depends on and that may not be recorded yet. */
+  readonly unrecorded: readonly GatewayEvent[];
+  /** The law that the plan breaks: then nothing is edited. */
+  readonly broken: string | undefined;
+}
+
+/** Plans a request. One that extends a cached history costs only its new messages. */
+export function planRequest(known: KnownRequest): PlannedRequest {
+  const { request, settings, place, conversation } = known;
+  const isCold = isCacheCold(known);
+  const events: GatewayEvent[] = [];
+  let progress = extend(known, isCold) ?? planAll(request, settings, { epochs: [...settings.epochs], isCold });
+  const messages = request.listed.length;
+  // Recorded on this request, or on the same one before another message came.
+  const turnStart = lastReply(request.listed);
+  const isRecorded = progress.epochs.some((epoch) => epoch.messages > turnStart && epoch.before === undefined);
+  if (progress.planner.report().record && !isRecorded) {
+    events.push({ kind: 'cold-cache', ...place });
+    progress.epochs.push({ turns: 0, messages });
+  }
+  if (isOverLimit(known, progress.planner)) {
+    events.push({ kind: 'over-limit', ...place });
+    progress = planAll(request, settings, { epochs: [...progress.epochs, forcedEpoch(messages)], isCold });
+  }
+  const { planner } = progress;
+  const all = planner.ledger.edits();
+  const edits = all.filter(isReplace);
+  if (settings.event && edits.length > 0) events.unshift(settings.event);
+  const pending = known.replayed.map(({ event }) => event).filter((event) => conversation.isPending(event));
+  return {
+    ...known,
+    report: planner.report(),
+    ...{ edits, events, unrecorded: [...pending, ...events] },
+    segments: planner.ledger.segments,
+    lastSigned: planner.ledger.lastSigned,
+    hidden: edits.length > 0 ? planner.hidden.slice() : [],
+    unchangedTokens: unchangedTokens(progress, edits),
+    history: toHistory(request, settings, progress),
+    broken: edits.length < all.length ? LEAVES_OUT : checkEdits(request, progress, edits),
+  };
+}
+
+const LEAVES_OUT = 'the policy leaves messages out, which a gateway does not';
+
+/** A planner with all messages appended, and the request that was sent before this one. */
+interface Progress extends Pick<CachedHistory, 'planner' | 'epochs' | 'checked'> {
+  readonly sent: SentRequest;
+}
+
+/** Appends the new messages to the planner of the request before this one. Undefined where that is not possible. */
+function extend({ request, settings, isExtendable }: KnownRequest, isCold: boolean): Progress | undefined {
+  const { cached, listed } = request;
+  if (!isExtendable || !cached?.isExtendable || cached.settings !== settings.key) return undefined;
+  if (!takeEpochs(cached, settings.epochs)) return undefined;
+  const fresh = listed.slice(cached.listed.length).map(({ read }) => read);
+  // A decision stays as it is, unless the cache has died since.
+  if (isCold && fresh.length === 0) return undefined;
+  cached.planner.take(fresh, { isCold });
+  return cached;
+}
+
+/** Hands epochs to the planner that were recorded since, on messages that it has yet to take. False if there are others. */
+function takeEpochs({ epochs, listed }: CachedHistory, recorded: readonly EpochRecord[]): boolean {
+  const keyOf = ({ messages, before }: EpochRecord): string => `${messages} ${before ?? ''}`;
+  const known = new Set(epochs.map(keyOf));
+  const fresh = recorded.filter((epoch) => !known.has(keyOf(epoch)));
+  if (fresh.some(({ messages }) => messages <= listed.length)) return false;
+  epochs.push(...fresh);
+  return true;
+}
+
+interface Start {
+  readonly epochs: EpochRecord[];
+  readonly isCold: boolean;
+}
+
+/** Plans all messages from the start: a new conversation, a fork, or one whose settings changed. */
+function planAll(request: ReadRequest, settings: Settings, { epochs, isCold }: Start): Progress {
+  const planner = createPlanner(request, settings, epochs);
+  const all = request.listed.map(({ read }) => read);
+  const messages = lastReply(request.listed);
+  if (messages > 0) planner.take(all.slice(0, messages));
+  const sent = { texts: textsOf(settings.wasMasked ? planner : undefined), messages, tokens: planner.report().tokens };
+  planner.take(all.slice(messages), { isCold });
+  const known = request.cached?.sent;
+  return { planner, epochs, checked: new Map(), sent: known && known.messages >= messages ? known : sent };
+}
+
+function createPlanner(request: ReadRequest, settings: Settings, epochs: EpochRecord[]): Planner<ReadMessage> {
+  const { viewed } = request;
+  return new Planner(createReadFormat(request.wire.format), {
+    viewed: viewed && { ...viewed, viewer: new ReadViewer(viewed.viewer) },
+    policy: settings.policy(),
+    epochs,
+    handleOf,
+    model: request.model,
+    show: settings.recall ? 'recall' : 'handle',
+    keepSigned: settings.keepSigned,
+    overheadTokens: settings.overheadTokens,
+  });
+}
+
+function textsOf(planner: Planner<ReadMessage> | undefined): ReadonlyMap<number, string> {
+  const edits = planner?.ledger.edits().filter(isReplace) ?? [];
+  return new Map(edits.map(({ segment, text }) => [segment, text]));
+}
+
+const isReplace = (edit: { readonly kind: string }): edit is ReplaceEdit => edit.kind === 'replace';
+
+/** The number of messages in the request that was answered by this one's last reply. */
+function lastReply(listed: readonly Listed[]): number {
+  let index = listed.length;
+  while (index > 0 && !listed[index - 1]?.read.isReply) index -= 1;
+  while (index > 0 && listed[index - 1]?.read.isReply) index -= 1;
+  return index;
+}
+
+/**
+ * Whether the provider's cache has died since the last request, or the model is new to the conversation and has none.
+ * Where more than one reply is new to us, another gateway has served the conversation meanwhile: then it counts as warm.
+ */
+function isCacheCold({ request, facts, conversation, settings }: KnownRequest): boolean {
+  const { cached, listed, model, knownMessages } = request;
+  const { read, write, lifeMs } = settings.prices;
+  if (lifeMs === 0 || read >= write) return false;
+  const usedAt = conversation.usedAt(model);
+  if (cached) return usedAt !== undefined && lastReply(listed) <= cached.listed.length && facts.now - usedAt > lifeMs;
+  const isNew = usedAt === undefined && !settings.wasMasked;
+  return isNew && conversation.isUsed && lastReply(listed) <= knownMessages;
+}
+
+function isOverLimit({ settings, facts, tokenRatio }: KnownRequest, planner: Planner<ReadMessage>): boolean {
+  const { maxTokens = Number.POSITIVE_INFINITY } = facts;
+  return !settings.isOff && planner.tokens > maxTokens / tokenRatio && planner.forceable().length > 0;
+}
+
+function unchangedTokens({ planner, sent }: Progress, edits: readonly ReplaceEdit[]): number | undefined {
+  const { ledger } = planner;
+  const [first] = changedSince(sent.texts, edits);
+  const message = first && (ledger.segments[first.segment] as Segment).message;
+  return message === undefined || message >= sent.messages ? undefined : ledger.tokens - ledger.tokensFrom(message);
+}
+
+function toHistory(request: ReadRequest, { key, overheadTokens }: Settings, progress: Progress): CachedHistory {
+  const { body, listed, model } = request;
+  const { planner, epochs, checked, sent } = progress;
+  // The bytes, their parsed form, and the planner's notes on each message and piece. A value may be as short as `0,`.
+  const parts = listed.reduce((sum, { prefixes, values }) => sum + 600 * prefixes.length + 100 * values, 0);
+  const size = 3 * body.length + 2500 * listed.length + parts;
+  return {
+    ...{ body, listed, model, planner, settings: key, overheadTokens, isExtendable: true },
+    ...{ epochs, checked, sent, size },
+  };
+}

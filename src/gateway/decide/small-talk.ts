@@ -1,0 +1,88 @@
+import { requestLimits } from '../../limits.ts';
+import type { Segment } from '../../message.ts';
+import { type Prices, priceLists } from '../../plan/prices.ts';
+import { quote } from '../../text.ts';
+import { parseJson } from '../bytes/parse-json.ts';
+import { firstPrefix, nextPrefixes } from '../conversation/prefix-hash.ts';
+import { wires } from '../wire/index.ts';
+import { listedPrices } from '../wire/request-prices.ts';
+import { isStreamed, modelOf, type Wire } from '../wire/wire.ts';
+import type { Decision, Facts, GatewayRequest } from './decision.ts';
+import { UNCHANGED } from './pass-through.ts';
+
+/** A larger request is read like all others, since the part that came before need not be read again. */
+const MOST_BYTES = 16 * 1024;
+
+/** With these fields the provider keeps or changes the history. Such a request is read, so that its receipt gives the reason. */
+const OTHERS = ['previous_response_id', 'conversation', 'thread', 'compaction', 'context_management'];
+
+/**
+ * Decides about small talk: a short request without any tool result. Nothing in it can be masked, whatever the policy, so
+ * it is not planned, and nothing of it is kept. Undefined for all other requests.
+ */
+export function decideSmallTalk(
+  { api, path, body: bytes }: GatewayRequest,
+  { prices }: Pick<Facts, 'prices'>,
+): Decision | undefined {
+  if (bytes.length > MOST_BYTES) return undefined;
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
+  const wire: Wire = wires[api];
+  if (wire.resultSigns.some((sign) => text.includes(sign))) return undefined;
+  const body = parseJson(text) as Readonly<Record<string, unknown>> | undefined;
+  if (typeof body !== 'object' || body === null || OTHERS.some((name) => name in body)) return undefined;
+  const model = modelOf(wire, { model: body.model, path });
+  if ((model?.length ?? 0) > requestLimits.modelChars) return undefined;
+  const first = firstSaid(wire, body[wire.messages]);
+  if (!first) return undefined;
+  // A rough size will do: the provider counts.
+  const tokens = Math.ceil(bytes.length / 4);
+  const list = pricesFor(wire, model);
+  const sent = { tokens, cached: 0, written: tokens };
+  return {
+    body: undefined,
+    headers: UNCHANGED.headers,
+    conversation: nextPrefixes(firstPrefix(api), first).at(-1) ?? '',
+    title: titleOf(first),
+    hidden: NOTHING,
+    fresh: NOTHING,
+    events: NOTHING,
+    explanation: {
+      act: 'wait',
+      because: 'there is no result that could be masked',
+      ...(model ? { model } : {}),
+      prices: prices ?? (tokens < list.leastTokens ? priceLists.none : list),
+      epoch: 0,
+      masked: 0,
+      newMasks: 0,
+      sent,
+      without: sent,
+      streamed: isStreamed(wire, { stream: body.stream, path }),
+      isCountTokens: false,
+    },
+  };
+}
+
+const NOTHING: readonly never[] = [];
+
+/** The pieces of the first message that is no system prompt. */
+function firstSaid(wire: Wire, messages: unknown): readonly Segment[] | undefined {
+  if (!Array.isArray(messages)) return undefined;
+  for (const message of messages) {
+    if (typeof message !== 'object' || message === null) return undefined;
+    const segments: Segment[] = [];
+    wire.format.viewer().add(message, segments);
+    if (segments.some(({ kind }) => kind !== 'system')) return segments;
+  }
+  return undefined;
+}
+
+function titleOf(segments: readonly Segment[]): string {
+  const said = segments.find(({ kind, text }) => kind === 'user' && text.trim() !== '');
+  return said ? quote(said.text.trimStart().split('\n', 1)[0] ?? '', 80) : '';
+}
+
+/** Small talk has no cache marker: a cache that needs one keeps nothing of it. */
+function pricesFor(wire: Wire, model: string | undefined): Prices {
+  const prices = listedPrices(wire, model);
+  return prices.lookup.kind === 'markers' ? priceLists.none : prices;
+}

@@ -1,0 +1,80 @@
+import { credentialOf } from '../../store/access.ts';
+import type { Decision, GatewayRequest } from '../decide/decision.ts';
+import { passThrough } from '../decide/pass-through.ts';
+import { decideSmallTalk } from '../decide/small-talk.ts';
+import type { GatewayContext } from '../gateway-context.ts';
+import { codeOf } from '../receipts/log.ts';
+import type { Api } from '../wire/index.ts';
+import type { Admitted } from './admit.ts';
+import type { Client } from './client.ts';
+import { decideAndStore } from './decide-and-store.ts';
+import { decodeBody } from './read-body.ts';
+import { finishExchange, recordOutcome } from './record-outcome.ts';
+import { sendDecision, toUpstream } from './send-decision.ts';
+
+/** A request of a client, and where it goes. */
+export interface Incoming extends Admitted {
+  readonly client: Client;
+}
+
+/** A request that speaks an API that the gateway understands. */
+export interface Understood extends Incoming {
+  readonly api: Api;
+  /** The user's, as the request carries it. */
+  readonly credential: string | undefined;
+}
+
+/** Forwards a request, edited where that pays, and records the outcome. Rejects only if a log of the user's throws. */
+export async function exchange(context: GatewayContext, incoming: Incoming): Promise<void> {
+  const { route, client } = incoming;
+  try {
+    if (route.api)
+      await exchangeUnderstood(context, { ...incoming, api: route.api, credential: credentialIn(incoming) });
+    else finishExchange(context, incoming, { outcome: await client.send(toUpstream(context, incoming)) });
+  } catch (error) {
+    client.fail(500, { type: 'api_error', message: 'Palimpsest failed' });
+    context.log({ level: 'error', message: 'failed', code: codeOf(error), api: route.api ?? 'other' });
+  }
+}
+
+const credentialIn = ({ client, route }: Incoming): string | undefined =>
+  credentialOf(client.headers, { hasAuthorization: true, target: route.target });
+
+async function exchangeUnderstood(context: GatewayContext, incoming: Understood): Promise<void> {
+  const { client, tenant } = incoming;
+  // Opened early and not awaited: small talk needs the store only to know whose totals it belongs to.
+  if (!context.tenants.opened(tenant)) context.tenants.gate(tenant).catch(() => {});
+  const startedAt = context.now();
+  const began = performance.now();
+  const encoded = await client.readBody(context.limits.bodyBytes).catch(() => null);
+  if (encoded === null) return;
+  const read = performance.now();
+  const decision = await decideOn(context, incoming, encoded);
+  const overheadMs = performance.now() - read;
+  const { outcome, sent } = await sendDecision(context, incoming, { encoded, decision });
+  const times = { startedAt, overheadMs, totalMs: performance.now() - began };
+  const entry = recordOutcome(context, incoming, { decision, sent, times });
+  finishExchange(context, incoming, { outcome, entry });
+}
+
+async function decideOn(context: GatewayContext, incoming: Understood, encoded: Buffer | undefined): Promise<Decision> {
+  if (!encoded) return passThrough('too-large', context.limits);
+  const { api, route } = incoming;
+  const headers = incoming.client.headers as GatewayRequest['headers'];
+  const encoding = headers['content-encoding'];
+  const body = encoding === undefined ? encoded : await decodeBody(encoded, encoding, context.limits.bodyBytes);
+  if (!body) return passThrough('content-encoding');
+  const request = { api, path: route.path, headers, body };
+  return smallTalk(context, incoming, request) ?? (await decideAndStore(context, incoming, request));
+}
+
+/** Most requests of a chat are done with here, without store and memory. */
+function smallTalk({ facts }: GatewayContext, { route }: Understood, request: GatewayRequest): Decision | undefined {
+  if (route.isCountTokens) return undefined;
+  try {
+    return decideSmallTalk(request, facts);
+  } catch {
+    // The full reading finds what is odd about the request, and names it.
+    return undefined;
+  }
+}

@@ -1,0 +1,59 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { PassThrough } from 'node:stream';
+import { answerFailure } from './answer.ts';
+import type { Client, Failure, Outcome, UpstreamRequest, Watch } from './client.ts';
+import { forward } from './forward.ts';
+import type { InFlight } from './in-flight.ts';
+import { readBody } from './read-body.ts';
+
+/** A client of a `node:http` server. */
+export class NodeClient implements Client {
+  readonly #request: IncomingMessage;
+  readonly #response: ServerResponse;
+  readonly #inFlight: InFlight;
+
+  constructor(request: IncomingMessage, response: ServerResponse, inFlight: InFlight) {
+    this.#request = request;
+    this.#response = response;
+    this.#inFlight = inFlight;
+  }
+
+  get method(): string {
+    return this.#request.method ?? 'GET';
+  }
+  get url(): string {
+    return this.#request.url ?? '';
+  }
+  get headers(): Client['headers'] {
+    return this.#request.headers;
+  }
+  get rawHeaders(): readonly string[] {
+    return this.#request.rawHeaders;
+  }
+
+  readBody(mostBytes: number): Promise<Buffer | undefined> {
+    return readBody(this.#request, mostBytes);
+  }
+
+  send(request: UpstreamRequest, watch?: Watch): Promise<Outcome> {
+    const { body } = request;
+    return body ? forward({ ...request, body }, this.#response, watch) : this.#stream(request, watch);
+  }
+
+  async #stream(request: UpstreamRequest, watch: Watch | undefined): Promise<Outcome> {
+    const { 'content-length': length, 'transfer-encoding': encoding } = this.#request.headers;
+    const hasBody = encoding !== undefined || (length !== undefined && length !== '0');
+    const headers = hasBody && length !== undefined ? [...request.headers, 'content-length', length] : request.headers;
+    if (hasBody) this.#inFlight.beginUpload(this.#response);
+    // Not the request itself: an upstream that answers early ends its body, and with it the client's connection.
+    const body = hasBody ? this.#request.pipe(new PassThrough()) : null;
+    const outcome = await forward({ ...request, headers, body }, this.#response, watch);
+    // An upstream that answered early left the rest of the body: unread, it would block the client's connection.
+    this.#request.resume();
+    return outcome;
+  }
+
+  fail(status: number, failure: Failure): void {
+    if (!this.#response.destroyed) answerFailure(this.#response, status, failure);
+  }
+}

@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto';
+import { conversationId } from '../../store/access.ts';
+import { afterAnswer } from '../decide/decide.ts';
+import type { Decision } from '../decide/decision.ts';
+import type { GatewayContext } from '../gateway-context.ts';
+import { codeOf } from '../receipts/log.ts';
+import type { Entry } from '../receipts/receipt-log.ts';
+import { countedOf, type Sent, type Times, writeReceipt } from '../receipts/write-receipt.ts';
+import type { Outcome } from './client.ts';
+import type { Incoming, Understood } from './exchange.ts';
+
+/** A request that was decided, sent and answered. */
+interface Over {
+  readonly decision: Decision;
+  readonly sent: Sent;
+  readonly times: Times;
+}
+
+/** Updates the memory with the outcome of a request, and writes its receipt. A count has none and changes nothing. */
+export function recordOutcome(
+  context: GatewayContext,
+  { tenant, credential, route, api }: Understood,
+  { decision, sent, times }: Over,
+): Entry | undefined {
+  if (route.isCountTokens) return undefined;
+  const { status, usage, refused } = sent;
+  const isTaken = status >= 200 && status < 300;
+  if (isTaken) {
+    const answer = { now: context.now(), isOriginal: refused !== undefined };
+    const promptTokens = usage && usage.cached + usage.written;
+    afterAnswer(context.tenants.memory(tenant, route.provider), decision, { ...answer, promptTokens });
+  }
+  const counted = context.tenants.counted(tenant);
+  const owner = context.tenants.opened(tenant)?.ownerOf(credential);
+  const conversation = decision.conversation && conversationId(decision.conversation, owner);
+  // Each model counts its own way.
+  const key = `${conversation} ${decision.explanation.model ?? ''}`;
+  const previous = counted.get(key);
+  const entry = writeReceipt({ id: nextId(), conversation, api, path: route.path, decision, previous, sent, times });
+  if (isTaken) counted.set(key, countedOf(entry, { decision, previous }));
+  return entry;
+}
+
+const PROCESS = randomUUID().slice(0, 13);
+let count = 0;
+
+/** No other receipt has it, of this process or of another. */
+const nextId = (): string => `${PROCESS}-${++count}`;
+
+/** How an exchange ended, and its receipt if the request was understood. */
+interface Ended {
+  readonly outcome: Outcome;
+  readonly entry?: Entry | undefined;
+}
+
+/** Answers where the upstream did not, and adds the exchange to the records. */
+export function finishExchange(context: GatewayContext, { client, route, tenant }: Incoming, ended: Ended): void {
+  const { outcome, entry } = ended;
+  const { provider } = route;
+  if (outcome.kind === 'unreachable') {
+    const { origin } = context.upstreams[provider];
+    const message = `Palimpsest could not reach ${origin} (${codeOf(outcome.error)}). Is --upstream ${provider}=… right, and is it up?`;
+    client.fail(502, { type: 'upstream_unreachable', message });
+  }
+  if (outcome.kind === 'unreachable' || outcome.kind === 'broken')
+    context.log({ level: 'warn', message: `upstream ${outcome.kind}`, provider, code: codeOf(outcome.error) });
+  const status = 'status' in outcome ? (outcome.status ?? 0) : 0;
+  context.records.finish({ tenant, provider, status, ended: outcome.kind, entry });
+}

@@ -1,0 +1,110 @@
+import { answerLimits } from '../../limits.ts';
+import { afterRefusal, originalOf } from '../decide/decide.ts';
+import type { Decision, Outgoing } from '../decide/decision.ts';
+import type { GatewayContext } from '../gateway-context.ts';
+import type { Sent } from '../receipts/write-receipt.ts';
+import { wires } from '../wire/index.ts';
+import type { Outcome, UpstreamRequest, Watch } from './client.ts';
+import { recordEvents } from './decide-and-store.ts';
+import type { Incoming, Understood } from './exchange.ts';
+import { forwardedHeaders } from './headers.ts';
+import { decodeBody } from './read-body.ts';
+import { redactCredentials } from './redact.ts';
+import { UsageReader, type UsageReaderOptions } from './usage-reader.ts';
+
+interface ToSend {
+  /** As it came. Undefined: too large, it is not read yet. */
+  readonly encoded: Buffer | undefined;
+  readonly decision: Decision;
+}
+
+interface Answered {
+  readonly outcome: Outcome;
+  readonly sent: Sent;
+}
+
+/** Sends a decision. An edited request that the upstream refuses as such is followed by the original, once. */
+export async function sendDecision(
+  context: GatewayContext,
+  incoming: Understood,
+  { encoded, decision }: ToSend,
+): Promise<Answered> {
+  const { api, client, route, tenant } = incoming;
+  const reading = { wire: wires[api], mostBytes: context.limits.answerBytes };
+  const first = new Answering(reading, decision.body !== undefined);
+  const outcome = await client.send(toUpstream(context, incoming, { encoded, outgoing: decision }), first);
+  if (outcome.kind !== 'held') return { outcome, sent: await first.sent(outcome) };
+  const text = redactCredentials(await textOf(outcome.body, outcome.headers), client);
+  const refused = { status: outcome.status, text };
+  const second = new Answering(reading, false, (status) => {
+    if (status < 400 && !route.isCountTokens)
+      recordEvents(context, tenant, decision.conversation, afterRefusal(decision, text));
+  });
+  const last = await client.send(toUpstream(context, incoming, { encoded, outgoing: originalOf(decision) }), second);
+  return { outcome: last, sent: await second.sent(last, refused) };
+}
+
+/** Watches one answer: holds back a refusal of what was edited, and reads what the provider counted. */
+class Answering implements Watch {
+  readonly #reading: UsageReaderOptions;
+  readonly #isEdited: boolean;
+  readonly #onStart: ((status: number) => void) | undefined;
+  #reader: UsageReader | undefined;
+
+  constructor(reading: UsageReaderOptions, isEdited: boolean, onStart?: (status: number) => void) {
+    this.#reading = reading;
+    this.#isEdited = isEdited;
+    this.#onStart = onStart;
+  }
+
+  holds(status: number): boolean {
+    return this.#isEdited && isRefusal(status);
+  }
+
+  start(status: number, headers: readonly string[]): void {
+    this.#onStart?.(status);
+    if (status < 300) this.#reader = new UsageReader(headers, this.#reading);
+  }
+
+  chunk(chunk: Buffer): void {
+    this.#reader?.push(chunk);
+  }
+
+  async sent(outcome: Outcome, refused?: Sent['refused']): Promise<Sent> {
+    const status = outcome.kind === 'unreachable' ? 502 : (outcome.status ?? 0);
+    return { status, usage: await this.#reader?.end(), streamed: this.#reader?.isEvents === true, refused };
+  }
+}
+
+/** The statuses with which a provider refuses a request as such. Every other one has another cause than our edits. */
+const isRefusal = (status: number): boolean => status === 400 || status === 413 || status === 422;
+
+interface Body {
+  /** As it came. Undefined: not read, it is streamed. */
+  readonly encoded: Buffer | undefined;
+  readonly outgoing: Outgoing;
+}
+
+/** The request to the upstream. Without a body it is streamed while it comes. */
+export function toUpstream(context: GatewayContext, { client, route }: Incoming, body?: Body): UpstreamRequest {
+  const { encoded, outgoing } = body ?? {};
+  const edited = encoded && outgoing?.body;
+  // A body that was decompressed to be edited is sent as it is.
+  const isDecoded = edited !== undefined && client.headers['content-encoding'] !== undefined;
+  const upstream = context.upstreams[route.provider];
+  const changes = { ...outgoing?.headers, ...context.hops.next(client.headers, upstream) };
+  return {
+    upstream,
+    method: client.method,
+    target: route.target,
+    headers: forwardedHeaders(client.rawHeaders, isDecoded ? { ...changes, 'content-encoding': '' } : changes),
+    body: edited ?? encoded,
+  };
+}
+
+async function textOf(body: Buffer, headers: readonly string[]): Promise<string> {
+  const at = headers.findIndex((name, i) => i % 2 === 0 && name.toLowerCase() === 'content-encoding');
+  const decoded =
+    at === -1 ? body : await decodeBody(body, headers[at + 1] as string, answerLimits.decodedRefusalBytes);
+  return decoded?.toString() ?? '';
+}

@@ -1,0 +1,64 @@
+import { PalimpsestError } from '../errors.ts';
+import { recallLimits, searchLimits } from '../limits.ts';
+
+interface SlotsOptions {
+  /** How many run at the same time. */
+  readonly most: number;
+  /** How many may wait. */
+  readonly waiting: number;
+  /** The setting that lets more run, for the error. */
+  readonly setting?: string;
+}
+
+/** Lets a few pieces of work run at the same time. Others wait in the order in which they came. */
+export class Slots {
+  readonly #waiting: (() => void)[] = [];
+  readonly #options: SlotsOptions;
+  #most: number;
+  #busy = 0;
+
+  constructor(options: SlotsOptions) {
+    this.#options = options;
+    this.#most = options.most;
+  }
+
+  limitTo(most: number): void {
+    this.#most = most;
+  }
+
+  /** Throws BUSY if too many wait already. Work that has begun, and comes back for its next part, is never refused. */
+  async run<T>(work: () => Promise<T>, { hasBegun = false } = {}): Promise<T> {
+    if (this.#busy < this.#most) this.#busy += 1;
+    else if (hasBegun || this.#waiting.length < this.#options.waiting) await this.#nextFree();
+    else throw tooMany(this.#options);
+    try {
+      return await work();
+    } finally {
+      this.#giveBack();
+    }
+  }
+
+  #nextFree(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+
+  /** A slot goes to the first that waits. */
+  #giveBack(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#busy -= 1;
+  }
+}
+
+function tooMany({ waiting, setting }: SlotsOptions): PalimpsestError {
+  const remedy = `call again in a moment${setting === undefined ? '' : `, or set ${setting}`}`;
+  return new PalimpsestError('BUSY', `Expected room for this call but ${waiting} others wait; ${remedy}`);
+}
+
+const { walks: most, waiting } = searchLimits;
+
+/** Calls that read whole sessions or run a pattern: lists, searches, reports. */
+export const walks = new Slots({ most, waiting, setting: 'gateway.limits.search_processes' });
+
+/** Calls that read one text. They do not wait for walks. */
+export const recalls = new Slots({ most: recallLimits.recalls, waiting: recallLimits.waiting });
