@@ -129,14 +129,16 @@ export async function replaceEvents({
   mayWrite,
 }: WrittenSession): Promise<{ hasMoved: boolean; error?: Error }> {
   const draft = join(folder, `${EVENTS}${draftSuffix}`);
+  let isAllowed = false;
   try {
     mayWrite();
+    isAllowed = true;
     await disk.rename(draft, join(folder, EVENTS));
     return { hasMoved: true };
   } catch (error) {
-    // The next writer removes drafts: then the rename failed, and the log is not the one that the draft was to replace.
+    // The next writer removes drafts. A draft that is gone was renamed only if the rename was tried and found it.
     const isRemoved = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    return { hasMoved: !isRemoved && !disk.exists(draft), error: error as Error };
+    return { hasMoved: isAllowed && !isRemoved && !disk.exists(draft), error: error as Error };
   }
 }
 
