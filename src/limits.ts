@@ -21,8 +21,16 @@ export const requestLimits = {
   pathChars: 512,
   /** A connection to an upstream that takes longer to open fails. */
   connectMs: 30_000,
+  /** A client's connection that is idle for longer is closed. It is more than balancers keep theirs, so that none sends into a closed one. */
+  idleMs: 75_000,
+  /** A request that has passed so many gateways is refused with 508. */
+  hops: 8,
+  /** A longer host or origin is cut in the error that refuses it. */
+  refusedNameChars: 200,
   /** If the store takes longer to answer, nothing new is masked in this request. */
   storeWaitMs: 250,
+  /** If the store has not answered a question for so long, the next request asks it again. */
+  storeGiveUpMs: 60_000,
 } as const;
 
 /** The answer of an upstream: its bytes always reach the client unchanged. */
@@ -35,14 +43,24 @@ export const answerLimits = {
   jsonValues: 100_000,
   /** An answer that takes longer to read is no longer read for usage. */
   readMs: 1000,
-  /** An answer that decompresses to more than so many times its size, and to more than 1 MiB, is no longer read for usage. */
+  /** An answer that decompresses to more than so many times its size, and to more than `bombBytes`, is no longer read for usage. */
   ratio: 100,
+  /** An answer that decompresses to less is no bomb, whatever its ratio. */
+  bombBytes: 1024 * 1024,
   /** If usage has a larger number, it is not believed: the tokens are estimated. */
   tokens: 1_000_000_000,
+  /** A longer reason phrase is cut. */
+  reasonChars: 1000,
+  /** A `100 Continue` that is longer makes the answer a broken one: 502. */
+  continueBytes: 16 * 1024,
   /** The rest of a longer refusal of an edited request is dropped. */
   refusalBytes: 256 * 1024,
   /** A compressed refusal that is longer is not read. */
   decodedRefusalBytes: 1024 * 1024,
+  /** Of a longer refusal, only the beginning is searched for credentials and kept. */
+  redactedChars: 16 * 1024,
+  /** If a request has more values that may be credentials, the text of its refusal is not kept. */
+  secretsPerRequest: 200,
   /** The text of a longer refusal is cut in its receipt. */
   refusalChars: 500,
 } as const;
@@ -67,10 +85,14 @@ export const recordLimits = {
 export const memoryLimits = {
   /** The requests unused for longest are forgotten; they are read again when they come back. */
   requestBytes: 256 * 1024 * 1024,
+  /** For each tenant without a store: the texts of the conversations unused for longest are deleted, and stored again with their next request. Set with `limits.memoryStoreBytes` of `createGateway`. */
+  storeBytes: 256 * 1024 * 1024,
   /** The conversations unused for longest are forgotten. */
   conversations: 10_000,
   /** The oldest branch of a conversation is forgotten. */
   branchesPerConversation: 16,
+  /** No new event of a conversation is recorded, so nothing is masked that would need one; masks that were sent stay. */
+  eventsPerConversation: 10_000,
   /** The handles that a conversation is known to have stored are forgotten, and stored again with its next request. */
   storedPerConversation: 10_000,
   /** The credentials of a conversation unused for longest are forgotten; their texts are stored again with the next request. */

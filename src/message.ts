@@ -131,7 +131,8 @@ export type FormatName =
   | 'gemini'
   | 'ai-sdk'
   | 'langchain'
-  | 'openai-agents';
+  | 'openai-agents'
+  | 'ollama';
 
 /** The neutral message list of `HistoryReducer`. */
 export interface ChatMessage {

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { providerNames } from '../gateway/wire/providers.ts';
 import type { Io } from './io.ts';
 import { palimpsest, type Ran } from './memory-io.test-data.ts';
 
@@ -229,7 +230,7 @@ policy: { name: polling }
 
 describe('palimpsest serve, called wrongly', () => {
   it.each([
-    [['--upstream', 'anthropic'], "expected --upstream anthropic|openai|gemini=<address> but found 'anthropic'"],
+    [['--upstream', 'anthropic'], `expected --upstream ${providerNames.join('|')}=<address> but found 'anthropic'`],
     [['--upstream', 'antropic=http://x'], 'did you mean anthropic=…?'],
     [['--upstream', 'openai=ftp://x'], "Expected upstream openai to be an http or https address but found 'ftp://x'"],
     [['--upstream', 'openai=https://user:secret@host'], 'an address without a user name'],

@@ -9,8 +9,10 @@ Point an agent's base URL at it: old tool results are masked where that saves
 money, everything can be recalled, and a page shows it happen.
 
 Options:
-  --upstream <p>=<url>  where requests for anthropic, openai or gemini go
-                        (default: the official hosts); repeatable
+  --upstream <p>=<url>  where requests for a provider go (default: its official
+                        address); repeatable. Providers: anthropic, openai,
+                        gemini, ollama, vertex, azure, openrouter, groq, together,
+                        deepseek, mistral, xai, moonshot, vllm, lmstudio
   --port <n>            where to listen (default: 8787; 0 picks a free one)
   --host <address>      default: 127.0.0.1; elsewhere every request needs a token
   --allow-host <name>   a name by which it may be called; repeatable
@@ -35,7 +37,7 @@ $PALIMPSEST_TOKEN, if set, is the token of the page and its API; else one is
 made and kept in ~/.palimpsest/token.
 
 Exit codes: 0 stopped, 1 could not be done, 2 called wrongly.
-Example: palimpsest serve --upstream openai=http://localhost:11434
+Example: palimpsest serve --upstream azure=https://NAME.openai.azure.com
 `;
 
 const OPTIONS = {

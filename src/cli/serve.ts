@@ -9,6 +9,7 @@ import { keepToken } from '../gateway/page/token.ts';
 import { toLogEntry } from '../gateway/receipts/log-receipt.ts';
 import { createRecords, type Records } from '../gateway/receipts/records.ts';
 import { checkPort, urlOf } from '../gateway/server.ts';
+import { providerNames } from '../gateway/wire/providers.ts';
 import { limitSearchProcesses } from '../store/line-matcher.ts';
 import { createMemoryStore } from '../store/memory-store.ts';
 import type { Store } from '../store/store.ts';
@@ -110,7 +111,7 @@ async function serveDemo({ settings, token, io }: Serving): Promise<void> {
   const store = createMemoryStore();
   const gateway = createGateway({
     ...settings.gateway,
-    upstreams: { anthropic: upstream.url, openai: upstream.url, gemini: upstream.url },
+    upstreams: Object.fromEntries(providerNames.map((name) => [name, upstream.url])),
     store,
     token,
     version,

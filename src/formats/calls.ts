@@ -51,6 +51,40 @@ export class Calls {
   }
 }
 
+/** A call whose result may name it by its id, or by the tool alone. */
+export interface NamedCall {
+  readonly callId: string;
+  readonly tool: string;
+  readonly hasId: boolean;
+}
+
+/** Unanswered calls, oldest first, for formats in which an id may be missing: calls of one tool are answered in order. */
+export class NamedCalls {
+  #open: NamedCall[] = [];
+
+  made(id: string | undefined, tool: string): NamedCall {
+    const call = { callId: id ?? `function ${tool}`, tool, hasId: id !== undefined };
+    this.#open.push(call);
+    return call;
+  }
+
+  /** The call that this result answers; undefined if there is none. */
+  answered(id: string | undefined, name: string | undefined): NamedCall | undefined {
+    const byId = this.#open.findIndex((call) => call.callId === id);
+    const byName = this.#open.findIndex((call) => call.tool === name && !(call.hasId && id !== undefined));
+    const found = byId >= 0 ? byId : byName;
+    return found < 0 ? undefined : this.#open.splice(found, 1)[0];
+  }
+
+  get oldest(): NamedCall | undefined {
+    return this.#open[0];
+  }
+
+  clear(): void {
+    this.#open = [];
+  }
+}
+
 export interface PairWords {
   missing(message: number, ids: readonly string[]): string;
   orphan(message: number, id: string): string;

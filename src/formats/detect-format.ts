@@ -6,6 +6,7 @@ import { chat } from './chat.ts';
 import { gemini } from './gemini.ts';
 import { langchain, typeOf } from './langchain.ts';
 import { asList, asString, type Fields, isRecord } from './lens.ts';
+import { ollama } from './ollama.ts';
 import { openaiAgents } from './openai-agents.ts';
 import { openaiChat } from './openai-chat.ts';
 import { openaiResponses } from './openai-responses.ts';
@@ -19,6 +20,7 @@ export const formats = {
   'ai-sdk': aiSdk,
   langchain,
   'openai-agents': openaiAgents,
+  ollama,
 } as const satisfies Record<FormatName, unknown>;
 
 /** The format with this name, for lists whose type is only known at run time. */
@@ -48,6 +50,7 @@ function certainFormat(message: Fields): FormatName | undefined {
   if (message.role === undefined && LANGCHAIN_TYPES.has(String(typeOf(message)))) return 'langchain';
   if (Array.isArray(message.parts)) return isGemini(message) ? 'gemini' : undefined;
   if (message.role === undefined || message.type === 'message') return itemFormat(message);
+  if (has(message, 'tool_name') || hasParsedArguments(message)) return 'ollama';
   if (has(message, 'tool_calls', 'tool_call_id', 'function_call')) return 'openai-chat';
   if (has(message, 'toolCalls', 'toolCallId', 'pairId', 'pairRole', 'tags')) return 'chat';
   if (has(message, 'providerOptions')) return 'ai-sdk';
@@ -57,6 +60,10 @@ function certainFormat(message: Fields): FormatName | undefined {
   }
   return undefined;
 }
+
+/** OpenAI writes the arguments of a call as text, Ollama as an object. */
+const hasParsedArguments = ({ tool_calls }: Fields): boolean =>
+  asList(tool_calls).some((call) => isRecord(call.function) && isRecord(call.function.arguments));
 
 /** The AI SDK's messages for the page have parts too, but theirs have a type, and `assistant` is a role. */
 const isGemini = ({ role, parts }: Fields): boolean =>

@@ -61,7 +61,7 @@ describe.each(samples)('$name', (sample) => {
     }
   });
 
-  it.skipIf(!sample.hasErrorFlag)('keeps the flag of a failed result (the two chats have none)', () => {
+  it.skipIf(!sample.hasErrorFlag)('keeps the flag of a failed result (the chats have none)', () => {
     const failed = results(segments).filter((segment) => segment.isError);
     expect(failed.map((segment) => segment.callId)).toEqual(['c2']);
     const edited = format.view(format.apply(messages, replacing(segments, ...failed)));

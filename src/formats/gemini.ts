@@ -1,5 +1,6 @@
 import type { Format, Media, Segment, Viewer, Violation } from '../message.ts';
 import { sizeMedia, sizeUnknown } from '../tokens/media.ts';
+import { NamedCalls } from './calls.ts';
 import { newSegment, type Place, withMedia } from './content.ts';
 import { asList, asString, createFormat, type Fields, isRecord, toText } from './lens.ts';
 
@@ -23,8 +24,7 @@ class GeminiViewer implements Viewer<GeminiContent> {
   turn = 0;
   #index = 0;
   isReply = false;
-  /** The unanswered calls, oldest first. */
-  readonly #open: OpenCall[] = [];
+  readonly #calls = new NamedCalls();
 
   add(content: GeminiContent, into: Segment[]): void {
     const index = this.#index++;
@@ -50,15 +50,12 @@ class GeminiViewer implements Viewer<GeminiContent> {
   }
 
   #call(call: Fields, place: Place): Segment {
-    const tool = asString(call.name) ?? 'function';
-    const id = asString(call.id);
-    const callId = id ?? `function ${tool}`;
-    this.#open.push({ callId, tool, hasId: id !== undefined });
+    const { callId, tool } = this.#calls.made(asString(call.id), asString(call.name) ?? 'function');
     return newSegment('action', place, { text: toText(call.args) }, { callId, tool });
   }
 
   #response(answer: Fields, place: Place): Segment {
-    const call = this.#answered(asString(answer.id), asString(answer.name));
+    const call = this.#calls.answered(asString(answer.id), asString(answer.name));
     const { turn, message, path } = place;
     const content = withMedia(responseText(answer.response), asList(answer.parts).map(sizePart));
     return newSegment('observation', { turn, message, path: [...path, 'functionResponse'] }, content, {
@@ -67,20 +64,6 @@ class GeminiViewer implements Viewer<GeminiContent> {
       isError: hasFailed(answer) || undefined,
     });
   }
-
-  /** Where one side has no id, Gemini pairs calls and responses of one name by their order. */
-  #answered(id: string | undefined, name: string | undefined): OpenCall | undefined {
-    const byId = this.#open.findIndex((call) => call.callId === id);
-    const byName = this.#open.findIndex((call) => call.tool === name && !(call.hasId && id !== undefined));
-    const found = byId >= 0 ? byId : byName;
-    return found < 0 ? undefined : this.#open.splice(found, 1)[0];
-  }
-}
-
-interface OpenCall {
-  readonly callId: string;
-  readonly tool: string;
-  readonly hasId: boolean;
 }
 
 const hasFailed = ({ response }: Fields): boolean => isRecord(response) && Boolean(response.error);

@@ -5,6 +5,7 @@ export { detectFormat, formatByName } from './detect-format.ts';
 export { type GeminiContent, gemini } from './gemini.ts';
 export type { Item } from './items.ts';
 export { type LangChainMessage, langchain } from './langchain.ts';
+export { type OllamaMessage, ollama } from './ollama.ts';
 export { openaiAgents } from './openai-agents.ts';
 export { type OpenAIChatMessage, openaiChat } from './openai-chat.ts';
 export { openaiResponses } from './openai-responses.ts';

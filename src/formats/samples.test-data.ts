@@ -262,6 +262,28 @@ export const samples: readonly Sample[] = [
     ],
   },
   {
+    name: 'ollama',
+    hasErrorFlag: false,
+    view: view(true, 2),
+    messages: [
+      { role: 'system', content: 'You fix bugs.' },
+      { role: 'user', content: 'Fix the bug.' },
+      {
+        role: 'assistant',
+        content: 'I look.',
+        thinking: 'Hm.',
+        tool_calls: [
+          { id: 'c1', function: { index: 0, name: 'read', arguments: { path: 'a.ts' } } },
+          { id: 'c2', function: { index: 1, name: 'bash', arguments: { cmd: 'ls' } } },
+        ],
+      },
+      { role: 'tool', tool_name: 'read', tool_call_id: 'c1', content: LONG },
+      { role: 'tool', tool_name: 'bash', tool_call_id: 'c2', content: 'exit 1' },
+      { role: 'user', content: 'Hurry.' },
+      { role: 'assistant', tool_calls: [{ id: 'c3', function: { index: 0, name: 'read', arguments: {} } }] },
+    ],
+  },
+  {
     name: 'openai-agents',
     hasErrorFlag: true,
     view: view(true),

@@ -124,12 +124,15 @@ describe('createFetchHandler', () => {
     });
   });
 
-  it('says where the upstream is missing, and needs a token where it is public', async () => {
+  it('says where the upstream is missing, and needs a token where it is public or has tenants', async () => {
     const missing = createFetchHandler({ upstreams: { openai: 'http://127.0.0.1:1' } });
     expect((await missing(new Request('http://localhost/v1/models'))).status).toBe(502);
     const open = createFetchHandler({ upstreams: { openai: url }, isPublic: true, token: 'a-token-of-16-letters' });
-    expect((await open(new Request('http://localhost/v1/models'))).status).toBe(401);
-    expect((await open(new Request('http://localhost/as/a-token-of-16-letters/v1/models'))).status).toBe(200);
+    const shared = createFetchHandler({ upstreams: { openai: url }, tenants: { 'a-token-of-16-letters': 'acme' } });
+    for (const handle of [open, shared]) {
+      expect((await handle(new Request('http://localhost/v1/models'))).status).toBe(401);
+      expect((await handle(new Request('http://localhost/as/a-token-of-16-letters/v1/models'))).status).toBe(200);
+    }
   });
 
   it('streams a body that is larger than the limit, unread', async () => {

@@ -16,14 +16,14 @@ import type { Status } from './receipts/receipt.ts';
 import { createRecords } from './receipts/records.ts';
 import { officialAddresses } from './wire/providers.ts';
 
-/** Whose request it is, and its path without our token in it. */
+/** The tenant of a request, and its path without our token in it. */
 export interface Caller {
   readonly tenant: string;
   readonly url: string;
   readonly hasToken: boolean;
 }
 
-/** What all requests share. */
+/** State and settings that all requests share. */
 export interface GatewayContext extends OwnRoutesOptions {
   readonly upstreams: Upstreams;
   readonly tenants: Tenants;
@@ -34,7 +34,7 @@ export interface GatewayContext extends OwnRoutesOptions {
   now(): number;
   /** Undefined where a token is needed and none of ours came. */
   callerOf(request: Pick<IncomingMessage, 'url' | 'headers'>): Caller | undefined;
-  /** What every decision rests on. */
+  /** The part of `Facts` that is the same for all requests. */
   readonly facts: Omit<Facts, 'now'>;
 }
 
@@ -42,18 +42,20 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
   const now = options.now ?? Date.now;
   const { log = () => {} } = options;
   const startedAt = now();
+  const facts = factsOf(options);
   const guard = createGuard({
     hosts: options.hosts ?? [],
     origins: options.origins ?? [],
     tenants: { ...(options.token === undefined ? {} : { [options.token]: DEFAULT_TENANT }), ...options.tenants },
     isPublic: options.isPublic === true,
   });
-  const tenants = new Tenants(options.store);
+  // Without a token, a request would be served as the tenant `default`, beside those that are named.
+  const needsToken = options.isPublic === true || Object.keys(options.tenants ?? {}).length > 0;
+  const tenants = new Tenants(options.store, facts.limits.memoryStoreBytes);
   const records =
     options.records ??
     createRecords({ startedAt, ...(options.log ? { onReceipt: (receipt) => log(toLogEntry(receipt)) } : {}) });
   const settings = settingsOf(options);
-  const facts = factsOf(options);
   return {
     guard,
     records,
@@ -62,13 +64,13 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     now,
     upstreams: openUpstreams(options.upstreams),
     hops: createHops(),
-    areMetricsGuarded: options.isPublic === true || Object.keys(options.tenants ?? {}).length > 0,
+    areMetricsGuarded: needsToken,
     isStoreShared: options.isStoreShared === true,
     limits: facts.limits,
     inFlight: new InFlight(),
     mounts: options.mounts ?? {},
     facts,
-    callerOf: (request) => callerOf(request, guard, options.isPublic === true),
+    callerOf: (request) => callerOf(request, guard, needsToken),
     storeOf: async (tenant) => (await tenants.gate(tenant)).store,
     statusOf: async (tenant) => ({
       version: options.version ?? '',
@@ -90,7 +92,7 @@ function factsOf(options: GatewayOptions): GatewayContext['facts'] & { readonly 
   };
 }
 
-/** For people: what it works with, without any secret. */
+/** The settings in force, for people. Without any secret. */
 function settingsOf(options: GatewayOptions): Status['settings'] {
   const { policy, prices, maxTokens, boundThinking = 'opt-in', upstreams } = options;
   return {
@@ -105,17 +107,17 @@ function settingsOf(options: GatewayOptions): Status['settings'] {
 
 const IN_PATH = /^\/as\/([\w.~-]+)(?=\/|\?|$)/;
 
-/** On this machine no token is needed, but one that is wrong is refused there too. */
+/** A wrong token is refused also where none is needed. */
 function callerOf(
   request: Pick<IncomingMessage, 'url' | 'headers'>,
   guard: Guard,
-  isPublic: boolean,
+  needsToken: boolean,
 ): Caller | undefined {
   const url = request.url ?? '';
   const inPath = IN_PATH.exec(url);
   const inHeader = request.headers['x-palimpsest-token'];
   const token = inPath?.[1] ?? (inHeader === undefined ? undefined : String(inHeader));
-  if (token === undefined) return isPublic ? undefined : { tenant: DEFAULT_TENANT, url, hasToken: false };
+  if (token === undefined) return needsToken ? undefined : { tenant: DEFAULT_TENANT, url, hasToken: false };
   const tenant = guard.tenantOf(token);
   if (tenant === undefined) return undefined;
   return { tenant, url: inPath ? url.slice(inPath[0].length) || '/' : url, hasToken: true };

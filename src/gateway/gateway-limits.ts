@@ -1,4 +1,4 @@
-import { answerLimits, requestLimits } from '../limits.ts';
+import { answerLimits, memoryLimits, requestLimits } from '../limits.ts';
 
 /** Limits of a gateway that an operator can set. `src/limits.ts` has the defaults and all other limits. */
 export interface GatewayLimits {
@@ -10,6 +10,8 @@ export interface GatewayLimits {
   readonly scanMs: number;
   /** Usage is not looked for behind so many bytes of an answer, decompressed. */
   readonly answerBytes: number;
+  /** Without a store of yours: the texts of conversations unused for longest are deleted beyond so many bytes, for each tenant. */
+  readonly memoryStoreBytes: number;
 }
 
 export const defaultLimits: GatewayLimits = {
@@ -17,4 +19,5 @@ export const defaultLimits: GatewayLimits = {
   jsonValues: requestLimits.jsonValues,
   scanMs: requestLimits.scanMs,
   answerBytes: answerLimits.bytes,
+  memoryStoreBytes: memoryLimits.storeBytes,
 };

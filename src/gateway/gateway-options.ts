@@ -15,11 +15,14 @@ import type { Records } from './receipts/records.ts';
 export interface GatewayOptions {
   /** Addresses of the providers: the official ones where none is given. */
   readonly upstreams?: Partial<Readonly<Record<Provider, string>>>;
-  /** Where everything that is hidden is kept first. For several tenants: a function that opens theirs. In memory if not given. */
+  /**
+   * Keeps everything that is hidden. For several tenants: a function that opens theirs; a single store belongs to `default`.
+   * If not given, texts are kept in memory, and the oldest are deleted beyond `limits.memoryStoreBytes`.
+   */
   readonly store?: Store | ((tenant: string) => Store | Promise<Store>);
   /** Several gateways write to the store: its events are read again for every request. */
   readonly isStoreShared?: boolean;
-  /** What to mask and when: break-even at the prices of each request, if not given. */
+  /** Decides which results are masked, and when: break-even at the prices of each request, if not given. */
   readonly policy?: Policy | ((prices: Prices) => Policy);
   /** In the place of those that provider, model and request tell. */
   readonly prices?: PriceName | OwnPrices;
@@ -29,9 +32,9 @@ export interface GatewayOptions {
   readonly boundThinking?: 'opt-in' | 'keep';
   /** The token of the page and the API; without one they are closed. Its tenant is `default`. */
   readonly token?: string;
-  /** More tokens, each with its tenant. */
+  /** More tokens, each with its tenant. Where there are any, every request needs a token, as with `isPublic`. */
   readonly tenants?: Readonly<Record<string, string>>;
-  /** Other machines can reach it: then every request needs a token, in `x-palimpsest-token` or as `/as/TOKEN/…`. */
+  /** Other machines can reach it: every request needs a token, in `x-palimpsest-token` or as `/as/TOKEN/…`. */
   readonly isPublic?: boolean;
   /** Names by which it may be called, beside those of this machine. */
   readonly hosts?: readonly string[];
@@ -40,7 +43,7 @@ export interface GatewayOptions {
   /** In the place of the defaults of `docs/limits.md`. */
   readonly limits?: Partial<GatewayLimits>;
   readonly log?: Log;
-  /** What else to serve under the rules of the API, by path. */
+  /** More routes under the rules of the API, by path. */
   readonly mounts?: Readonly<Record<string, Mount>>;
   /** Where receipts go: in memory if not given. */
   readonly records?: Records;
@@ -70,7 +73,7 @@ function checkTokens({ token, tenants = {} }: GatewayOptions): void {
 
 /** A gateway only masks: to leave messages out, or to write a summary of them, is the agent's own business. */
 function checkPolicy(given: GatewayOptions['policy']): void {
-  const policy = typeof given === 'function' ? given(priceLists['anthropic-5m']) : given;
+  const policy = typeof given === 'function' ? given(priceLists.none) : given;
   if (!policy || (policy.limit === undefined && policy.name !== 'hybrid')) return;
   throw new PalimpsestError(
     'BAD_OPTION',
@@ -101,7 +104,13 @@ const RULES = {
   now: func,
 };
 
-const LIMIT_RULES = { bodyBytes: positive, jsonValues: positive, scanMs: positive, answerBytes: positive };
+const LIMIT_RULES = {
+  bodyBytes: positive,
+  jsonValues: positive,
+  scanMs: positive,
+  answerBytes: positive,
+  memoryStoreBytes: positive,
+};
 
 const isPolicy = (value: unknown): boolean => typeof (value as Policy | undefined)?.step === 'function';
 

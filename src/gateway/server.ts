@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { PalimpsestError } from '../errors.ts';
+import { requestLimits } from '../limits.ts';
 import type { Gateway } from './create-gateway.ts';
 
 /** Where to listen. */
@@ -24,12 +25,9 @@ export interface GatewayServer {
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
 
-/** Longer than a balancer in front keeps its connections, so that it never sends into one that we close. */
-const KEEP_ALIVE_MS = 75_000;
-
 /** Serves a gateway over HTTP. Resolves when it listens. */
 export async function listen(gateway: Gateway, { port, host = '127.0.0.1' }: ListenOptions): Promise<GatewayServer> {
-  const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS });
+  const server = createServer({ keepAliveTimeout: requestLimits.idleMs });
   const connections = new Connections(server);
   server.on('request', gateway);
   // CONNECT asks for a tunnel, and would choose its own end.
@@ -65,7 +63,7 @@ class Connections {
   constructor(server: Server) {
     server.on('connection', (socket: Socket) => {
       this.#sockets.set(socket, 0);
-      // The error destroys the socket, and whoever answers on it hears of that.
+      // The error destroys the socket, and answers on it get their `close`.
       socket.on('error', () => {});
       socket.once('close', () => this.#sockets.delete(socket));
     });

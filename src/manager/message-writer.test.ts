@@ -44,7 +44,7 @@ describe.each(names)('the writer for %s', (name) => {
   });
 });
 
-const WITHOUT_MARK = new Set<FormatName>(['chat', 'openai-chat', 'openai-responses']);
+const WITHOUT_MARK = new Set<FormatName>(['chat', 'openai-chat', 'openai-responses', 'ollama']);
 
 describe('messageWriter', () => {
   it('refuses a format that is not there', () => {

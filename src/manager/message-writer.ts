@@ -82,6 +82,15 @@ const WRITERS: Writers = {
         }) as Item,
     ),
   },
+  ollama: {
+    user: (content) => ({ role: 'user', content }),
+    results: each(({ call, text }) => ({
+      role: 'tool',
+      ...ownId(call, 'tool_call_id'),
+      tool_name: call.name,
+      content: text,
+    })),
+  },
 };
 
 function each<M>(write: (result: ToolResult) => M): (results: readonly ToolResult[]) => M[] {
@@ -96,10 +105,15 @@ function anthropicResult({ call, text, isError }: ToolResult): object {
   return { type: 'tool_result', tool_use_id: call.id, content: text, ...(isError ? { is_error: true } : {}) };
 }
 
+/** Gemini and Ollama give ids to calls with some models only; where there was none, an id of ours would name nothing. */
+function ownId(call: ToolResult['call'], field: string): object {
+  return call.id === '' || call.id === `function ${call.name}` ? {} : { [field]: call.id };
+}
+
 function geminiResult({ call, text, isError }: ToolResult): object {
-  // Gemini gives ids to calls on some of its models only; where it gave none, an id of ours would name nothing.
-  const id = call.id === '' || call.id === `function ${call.name}` ? {} : { id: call.id };
-  return { functionResponse: { ...id, name: call.name, response: isError ? { error: text } : { output: text } } };
+  return {
+    functionResponse: { ...ownId(call, 'id'), name: call.name, response: isError ? { error: text } : { output: text } },
+  };
 }
 
 function aiSdkResult({ call, text, isError }: ToolResult): object {

@@ -88,6 +88,15 @@ const writers: Readonly<Record<FormatName, (said: Said) => unknown[]>> = {
       status: 'completed',
     })),
   ],
+  ollama: ({ text, calls }) => [
+    {
+      role: 'assistant',
+      content: text,
+      ...(calls.length > 0
+        ? { tool_calls: calls.map(({ id, name, arguments: args }) => ({ id, function: { name, arguments: args } })) }
+        : {}),
+    },
+  ],
 };
 
 const toFunction = ({ id, name, arguments: args }: ToolCall) => ({

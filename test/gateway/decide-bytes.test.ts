@@ -1,19 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { JsonScan } from '../../src/gateway/bytes/json-scan.ts';
-import type { Api } from '../../src/gateway/wire/index.ts';
+import { apis, wires } from '../../src/gateway/wire/index.ts';
 import { isPlaceholder, type Policy, slidingWindow } from '../../src/index.ts';
 import { longStory, write } from '../support/histories.ts';
 import { bytesOf, type OddBody, writeOddly } from './odd-writer.test-data.ts';
 import { Desk, type Json } from './requests.test-data.ts';
 
-const LISTS: Record<Api, string> = {
-  anthropic: 'messages',
-  'openai-chat': 'messages',
-  'openai-responses': 'input',
-  gemini: 'contents',
-};
-const apis = Object.keys(LISTS) as Api[];
 const policy = (): Policy => slidingWindow({ turns: 2, minTokens: 0 });
 
 /** Takes an edited body apart: every byte between results must stand there as it came. Answers the original again. */
@@ -50,15 +43,17 @@ function textOf(content: unknown): string {
 }
 
 describe.each(apis)('an edited %s request', (api) => {
+  const { format, messages: list } = wires[api];
+
   it('is the original but for masked contents, whatever the JSON', () => {
     let masked = 0;
     fc.assert(
       fc.property(longStory, fc.integer(), (story, seed) => {
-        const { head, turns } = write(story, api);
+        const { head, turns } = write(story, format.name);
         const desk = new Desk({ policy });
         for (const length of [Math.ceil(turns.length / 2), turns.length]) {
           const messages = withoutFiles([...head, ...turns.slice(0, length).flat()]);
-          const body = writeOddly({ model: 'claude-sonnet-5', [LISTS[api]]: messages, stream: true }, api, seed);
+          const body = writeOddly({ model: 'claude-sonnet-5', [list]: messages, stream: true }, format.name, seed);
           const bytes = bytesOf(body);
           const asked = desk.ask(bytes, { api });
           expect(asked.explanation.reason).toBeUndefined();

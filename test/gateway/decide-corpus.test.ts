@@ -1,23 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { ConversationMemory } from '../../src/gateway/conversation/conversation-memory.ts';
-import type { Api } from '../../src/gateway/wire/index.ts';
-import { breakEven, fit, handleOf, type Prices, priceLists } from '../../src/index.ts';
+import { type Api, wires } from '../../src/gateway/wire/index.ts';
+import { breakEven, type FormatName, fit, handleOf, type Prices, priceLists } from '../../src/index.ts';
 import { corpusHistories, type History, hasCorpus } from '../support/corpus.ts';
 import { Desk, type Json, parsed } from './requests.test-data.ts';
 
-const LISTS: Record<Api, string> = {
-  anthropic: 'messages',
-  'openai-chat': 'messages',
-  'openai-responses': 'input',
-  gemini: 'contents',
-};
 /** Of a provider that finds a cached prefix wherever it ends: where that is only at markers, a gateway reckons otherwise. */
 const prices: Prices = {
   ...priceLists['anthropic-5m'],
   leastTokens: 0,
   lookup: { kind: 'prefix', stepTokens: 1 },
 };
-const apis = Object.keys(LISTS);
+const apis: readonly string[] = Object.keys(wires);
 
 /** The requests that a history implies: all before each reply, and the whole. */
 function requestsOf({ messages }: History): (readonly unknown[])[] {
@@ -44,8 +38,8 @@ describe.skipIf(!hasCorpus)('over the histories of the corpus', () => {
   let masks = 0;
 
   it.each(chosen.map((history) => [history.name, history] as const))('%s', (_name, history) => {
-    const api = history.format as Api;
-    const field = LISTS[api];
+    const api = history.format as Api & FormatName;
+    const field = wires[api].messages;
     const desk = new Desk({ prices });
     let before: Json[] = [];
     for (const [i, messages] of requestsOf(history).entries()) {

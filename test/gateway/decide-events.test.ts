@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { ConversationMemory } from '../../src/gateway/conversation/conversation-memory.ts';
-import { loadEvents, toItems } from '../../src/gateway/conversation/event-store.ts';
 import type { GatewayEvent } from '../../src/gateway/conversation/events.ts';
+import { loadEvents, toItems } from '../../src/gateway/conversation/events.ts';
 import { afterRefusal, originalOf, withoutStore } from '../../src/gateway/decide/decide.ts';
 import { slidingWindow } from '../../src/index.ts';
 import { createMemoryStore } from '../../src/store/index.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Reason } from '../../src/gateway/decide/reasons.ts';
+import type { Reason } from '../../src/gateway/decide/pass-through.ts';
 import { slidingWindow } from '../../src/index.ts';
 import { anthropicBody, anthropicMessages, Desk, type Json, maskedIn, output, parsed } from './requests.test-data.ts';
 

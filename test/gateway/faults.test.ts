@@ -1,11 +1,15 @@
 import { once } from 'node:events';
-import { get, type IncomingMessage, type ServerResponse } from 'node:http';
-import { connect, type Socket } from 'node:net';
+import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { afterEach, describe, expect, it } from 'vitest';
-import type { GatewayOptions } from '../../src/gateway/index.ts';
-import { startGateway } from './gateway.ts';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { createGateway, type GatewayOptions, type LogEntry } from '../../src/gateway/index.ts';
+import { createMemoryStore } from '../../src/store/memory-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { changedStore, startGateway } from './gateway.ts';
+import { anthropicBody, anthropicMessages } from './requests.test-data.ts';
 import { startRaw, startSocket, startUpstream } from './upstream.ts';
 
 const closers: (() => Promise<void>)[] = [];
@@ -161,6 +165,47 @@ describe('a client', () => {
     socket.destroy();
     expect((await fetch(`${url}/v1/messages`, post)).status).toBe(200);
     expect(upstream.received).toHaveLength(1);
+  });
+});
+
+describe('a client that goes away while its request waits for the store', () => {
+  it('takes no connection to the upstream', async () => {
+    const upstream = await startUpstream((_request, response) => response.end('x'.repeat(6_000_000)));
+    closers.push(upstream.close);
+    const asked = withResolvers<void>();
+    const gone = withResolvers<void>();
+    const store = createMemoryStore();
+    const list: Store['list'] = async function* (session) {
+      asked.resolve();
+      await gone.promise;
+      yield* store.list(session);
+    };
+    const receipts: LogEntry[] = [];
+    const gateway = createGateway({
+      upstreams: { anthropic: upstream.url },
+      store: changedStore(store, { list }),
+      log: (entry) => receipts.push(entry),
+    });
+    const server = createServer((request, response) => {
+      response.once('close', gone.resolve);
+      gateway(request, response);
+    }).listen(0, '127.0.0.1');
+    closers.push(async () => {
+      await gateway.close({ graceMs: 0 });
+      server.close();
+    });
+    await once(server, 'listening');
+    const abort = new AbortController();
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/messages`;
+    const long = JSON.stringify(anthropicBody(anthropicMessages(8)));
+    const answer = fetch(url, { method: 'POST', body: long, signal: abort.signal }).catch(() => 'aborted');
+    await asked.promise;
+    abort.abort();
+    expect(await answer).toBe('aborted');
+    await vi.waitUntil(() => receipts.length + upstream.received.length > 0, { timeout: 10_000 });
+    expect(upstream.received).toEqual([]);
+    expect(receipts).toMatchObject([{ status: 0 }]);
+    expect(await promisify(upstream.server.getConnections.bind(upstream.server))()).toBe(0);
   });
 });
 

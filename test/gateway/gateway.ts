@@ -5,7 +5,7 @@ import {
   type LogEntry,
   listen,
 } from '../../src/gateway/index.ts';
-
+import { providerNames } from '../../src/gateway/wire/providers.ts';
 import type { Store } from '../../src/store/store.ts';
 
 /** A gateway that listens, and what it logged. */
@@ -27,11 +27,15 @@ export function changedStore(store: Store, changes: Partial<Store>): Store {
   return { ...bound, ...changes } as Store;
 }
 
+/** One upstream in the place of all. */
+export const everyProvider = (upstream: string): NonNullable<GatewayOptions['upstreams']> =>
+  Object.fromEntries(providerNames.map((name) => [name, upstream]));
+
 /** Starts a gateway in front of one upstream, which is all providers at once. */
 export async function startGateway(upstream: string, options: GatewayOptions = {}): Promise<Started> {
   const logged: LogEntry[] = [];
   const gateway = createGateway({
-    upstreams: { anthropic: upstream, openai: upstream, gemini: upstream },
+    upstreams: everyProvider(upstream),
     token: TOKEN,
     log: (entry) => logged.push(entry),
     ...options,

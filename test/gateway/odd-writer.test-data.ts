@@ -1,4 +1,4 @@
-import type { Api } from '../../src/gateway/wire/index.ts';
+import type { FormatName } from '../../src/index.ts';
 import type { Json } from './requests.test-data.ts';
 
 /** A body in pieces: what stands between the contents of results, and these contents, as they were written. */
@@ -12,16 +12,17 @@ export const bytesOf = ({ gaps, contents }: OddBody): Buffer =>
 
 type Path = readonly (string | number)[];
 
-const isResult: Record<Api, (path: Path, owner: Json) => boolean> = {
+const isResult: Partial<Record<FormatName, (path: Path, owner: Json) => boolean>> = {
   anthropic: (path, owner) => path.at(-1) === 'content' && owner.type === 'tool_result',
   'openai-chat': (path, owner) => path.at(-1) === 'content' && owner.role === 'tool',
   'openai-responses': (path, owner) => path.at(-1) === 'output' && owner.type === 'function_call_output',
+  ollama: (path, owner) => path.at(-1) === 'content' && owner.role === 'tool',
   gemini: (path) => path.at(-1) === 'response' && path.at(-2) === 'functionResponse',
 };
 
 /** Writes a request as no library would: spaces anywhere, letters as escapes, fields that nobody knows. */
-export function writeOddly(value: unknown, api: Api, seed: number): OddBody {
-  const writer = new OddWriter(api, seed);
+export function writeOddly(value: unknown, format: FormatName, seed: number): OddBody {
+  const writer = new OddWriter(format, seed);
   writer.write(value, [], {});
   return writer.finish();
 }
@@ -31,12 +32,12 @@ const UNKNOWN = ['1.0', '12345678901234567890', '-0', '1E2', '[[ ]]', '{"a":1,"a
 class OddWriter {
   readonly #gaps: Buffer[] = [];
   readonly #contents: Buffer[] = [];
-  readonly #api: Api;
+  readonly #format: FormatName;
   #text: Buffer[] = [];
   #state: number;
 
-  constructor(api: Api, seed: number) {
-    this.#api = api;
+  constructor(format: FormatName, seed: number) {
+    this.#format = format;
     this.#state = seed;
   }
 
@@ -45,7 +46,7 @@ class OddWriter {
   }
 
   write(value: unknown, path: Path, owner: Json): void {
-    if (isResult[this.#api](path, owner)) this.#writeContent(value, path);
+    if (isResult[this.#format]?.(path, owner)) this.#writeContent(value, path);
     else this.#writeValue(value, path);
   }
 

@@ -7,7 +7,6 @@ import {
   CHAT,
   GEMINI,
   PATHS,
-  PNG,
   post,
   RESPONSES,
   withChange,
@@ -90,16 +89,6 @@ describe('Anthropic Messages', () => {
         'anthropic-version: header is required',
         { headers: { 'anthropic-version': undefined } },
       ],
-      ['a model that it does not have', withChange(ANTHROPIC, ['model'], 'gpt-5'), 'model: gpt-5', { status: 404 }],
-      ['no model', withChange(ANTHROPIC, ['model'], undefined), 'model: Field required'],
-      ['no max_tokens', withChange(ANTHROPIC, ['max_tokens'], undefined), 'max_tokens: Field required'],
-      [
-        'too large a max_tokens',
-        withChange(ANTHROPIC, ['max_tokens'], 200_000),
-        'max_tokens: 200000 > 128000, which is the maximum allowed number of output tokens for claude-sonnet-4-5',
-      ],
-      ['no messages', withChange(ANTHROPIC, ['messages'], undefined), 'messages: Field required'],
-      ['an empty list of messages', messages(), 'messages: at least one message is required'],
       ['an unknown field', withChange(ANTHROPIC, ['colour'], 1), 'colour: Extra inputs are not permitted'],
       [
         'max_tokens where tokens are counted',
@@ -120,39 +109,7 @@ describe('Anthropic Messages', () => {
       [
         'an unknown kind of block',
         messages(user([{ type: 'picture' }])),
-        /^messages\.0\.content\.0: Input tag 'picture' found using 'type' does not match any of the expected tags: 'text', /,
-      ],
-      [
-        'a system message at the start',
-        messages({ role: 'system', content: 'a' }, user('b')),
-        "messages.0: use the top-level 'system' parameter for the initial system prompt",
-      ],
-      [
-        'a system message for a model that takes none',
-        messages(user('a'), { role: 'system', content: 'b' }),
-        "role 'system' is not supported on this model",
-      ],
-      [
-        'a system message behind a reply',
-        withChange(messages(user('a'), assistant('b'), { role: 'system', content: 'c' }), ['model'], 'claude-opus-5'),
-        "messages.2: role 'system' must follow a 'user' message or an 'assistant' message ending in a server tool result; " +
-          'the directive-only form (content: [] with output_config) is accepted at any position',
-      ],
-      [
-        'a system message between user messages',
-        withChange(messages(user('a'), { role: 'system', content: 'b' }, user('c')), ['model'], 'claude-opus-5'),
-        "messages.1: role 'system' must precede an 'assistant' message or end the array; " +
-          'the directive-only form (content: [] with output_config) is accepted at any position',
-      ],
-      [
-        'an unknown role',
-        messages({ role: 'tool', content: 'b' }),
-        "messages.0.role: Input should be 'user' or 'assistant'",
-      ],
-      [
-        'a conversation that the assistant begins',
-        messages(assistant('a'), user('b')),
-        'messages: first message must use the "user" role',
+        /^messages\.0\.content\.0: Input tag 'picture' found using 'type' does not match any of the expected tags$/,
       ],
       [
         'an empty message',
@@ -215,16 +172,6 @@ describe('Anthropic Messages', () => {
         'messages.3.content: `tool_use` ids must be unique',
       ],
       [
-        'an id with other characters',
-        messages(user('a'), assistant([use('t.1')]), user([result('t.1')])),
-        "messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
-      ],
-      [
-        'a call whose input is no object',
-        messages(user('a'), assistant([{ ...use('t1'), input: '{}' }]), user([result('t1')])),
-        'messages.1.content.0.tool_use.input: Input should be a valid dictionary',
-      ],
-      [
         'a failed result that says nothing',
         messages(user('a'), assistant([use('t1')]), user([{ ...result('t1', ''), is_error: true }])),
         'messages.2.content.0.tool_result: content cannot be empty if `is_error` is true',
@@ -280,37 +227,6 @@ describe('Anthropic Messages', () => {
         'messages.1.content.0: Invalid `data` in `redacted_thinking` block',
       ],
       [
-        'a thread that nobody began',
-        withChange(ANTHROPIC, ['thread'], { type: 'continue', previous_message_id: 'msg_9' }),
-        'thread.continue.previous_message_id: message msg_9 not found',
-        { status: 404, headers: { 'anthropic-beta': 'message-threads-2026-08-12' } },
-      ],
-      [
-        'a thinking budget above max_tokens',
-        thinking({ type: 'enabled', budget_tokens: 9000 }),
-        '`max_tokens` must be greater than `thinking.budget_tokens`.',
-      ],
-      [
-        'a small thinking budget',
-        thinking({ type: 'enabled', budget_tokens: 10 }),
-        'thinking.enabled.budget_tokens: Input should be greater than or equal to 1024',
-      ],
-      [
-        'a thinking budget for a model that decides by itself',
-        withChange(thinking({ type: 'enabled', budget_tokens: 2000 }), ['model'], 'claude-opus-4-7'),
-        '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.',
-      ],
-      [
-        'thinking with another temperature',
-        withChange(thinking({ type: 'adaptive' }), ['temperature'], 0.2),
-        '`temperature` may only be set to 1 when thinking is enabled.',
-      ],
-      [
-        'thinking that is missing where a reply waits for its tools',
-        thinking({ type: 'enabled', budget_tokens: 2000 }),
-        /^messages\.1\.content\.0\.type: Expected `thinking` or `redacted_thinking`, but found `text`\. When `thinking` is enabled, a final `assistant` message must start with a thinking block/,
-      ],
-      [
         'block_binding without its beta',
         thinking({ type: 'adaptive', block_binding: {} }),
         'thinking.adaptive.block_binding: Extra inputs are not permitted',
@@ -332,42 +248,6 @@ describe('Anthropic Messages', () => {
         withChange(ANTHROPIC, ['context_management'], { edits: [] }),
         'context_management: Extra inputs are not permitted',
       ],
-      [
-        'two tools of one name',
-        withChange(ANTHROPIC, ['tools', 1], (ANTHROPIC.tools as Fields[])[0]),
-        'tools: Tool names must be unique.',
-      ],
-      [
-        'a tool without a schema',
-        withChange(ANTHROPIC, ['tools', 0, 'input_schema'], undefined),
-        'tools.0.custom.input_schema: Field required',
-      ],
-      [
-        'an image of another type',
-        messages(user([{ type: 'image', source: { type: 'base64', media_type: 'image/bmp', data: PNG } }])),
-        "messages.0.content.0.image.source.base64.media_type: Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'",
-      ],
-      [
-        'an image that is no base64',
-        messages(user([{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: '?' } }])),
-        'messages.0.content.0.image.source.base64: invalid base64 data',
-      ],
-      [
-        'a prefill to a model that takes none',
-        withChange(messages(user('a'), assistant('b')), ['model'], 'claude-opus-5'),
-        'This model does not support assistant message prefill. The conversation must end with a user message.',
-      ],
-      [
-        'a prefill that ends with a blank',
-        messages(user('a'), assistant('b ')),
-        'messages: final assistant content cannot end with trailing whitespace',
-      ],
-      [
-        'max_tokens that is no number',
-        withChange(ANTHROPIC, ['max_tokens'], 'many'),
-        'max_tokens: Input should be a valid integer',
-      ],
-      ['max_tokens of 0', withChange(ANTHROPIC, ['max_tokens'], 0), 'max_tokens: must be greater than or equal to 1'],
       [
         'messages that are no list',
         withChange(ANTHROPIC, ['messages'], 'a'),
@@ -391,11 +271,6 @@ describe('Anthropic Messages', () => {
       ],
       ['a string of blanks', messages(user(' ')), 'messages: text content blocks must contain non-whitespace text'],
       [
-        'a result whose id has other characters',
-        messages(user('a'), assistant([use('t1')]), user([result('t.1')])),
-        "messages.2.content.0.tool_result.tool_use_id: String should match pattern '^[a-zA-Z0-9_-]+$'",
-      ],
-      [
         'a result whose content is no list',
         messages(user('a'), assistant([use('t1')]), user([result('t1', { text: 'x' })])),
         'messages.2.content.0.tool_result.content: Input should be a valid array',
@@ -406,25 +281,10 @@ describe('Anthropic Messages', () => {
         'messages.1.content.0.thinking.thinking: Field required',
       ],
       [
-        'an unknown kind of thinking',
-        thinking({ type: 'deep' }),
-        /^thinking: Input tag 'deep' found using 'type' does not match any of the expected tags: 'enabled', 'adaptive'/,
-      ],
-      [
         'an unknown field of block_binding',
         thinking({ type: 'adaptive', block_binding: { mode: 'x' } }),
         'thinking.adaptive.block_binding.mode: Extra inputs are not permitted',
         { headers: { 'anthropic-beta': 'thinking-binding-controls-2026-08-01' } },
-      ],
-      [
-        'a tool with another name',
-        withChange(ANTHROPIC, ['tools', 0, 'name'], 'a b'),
-        "tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,128}$'",
-      ],
-      [
-        'an unknown field of a tool',
-        withChange(ANTHROPIC, ['tools', 0, 'colour'], 1),
-        'tools.0.custom.colour: Extra inputs are not permitted',
       ],
       ['a prompt that is too long', messages(user(long)), /^prompt is too long: \d+ tokens > 60000 maximum$/],
       ['a body that is too large', messages(user(long.repeat(2))), 'Request exceeds the maximum size', { status: 413 }],
@@ -507,43 +367,12 @@ describe('OpenAI Chat Completions', () => {
         /^You didn't provide an API key\. /,
         { status: 401, headers: { authorization: undefined } },
       ],
-      ['no model', withChange(CHAT, ['model'], undefined), 'you must provide a model parameter'],
-      [
-        'a model that it does not have',
-        withChange(CHAT, ['model'], 'claude-opus-5'),
-        'The model `claude-opus-5` does not exist or you do not have access to it.',
-        { status: 404, code: 'model_not_found' },
-      ],
       ['an unknown field', withChange(CHAT, ['colour'], 1), 'Unrecognized request argument supplied: colour'],
-      [
-        'no messages',
-        withChange(CHAT, ['messages'], undefined),
-        "Missing required parameter: 'messages'.",
-        { param: 'messages', code: 'missing_required_parameter' },
-      ],
-      [
-        'an empty list of messages',
-        chat(),
-        "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.",
-        { param: 'messages', code: 'empty_array' },
-      ],
-      [
-        'an unknown role',
-        chat({ role: 'robot', content: 'x' }),
-        "Invalid value: 'robot'. Supported values are: 'system', 'assistant', 'user', 'function', 'tool', and 'developer'.",
-        { param: 'messages[0].role', code: 'invalid_value' },
-      ],
       [
         'a message without content',
         chat(user(null)),
         "Invalid value for 'content': expected a string, got null.",
         { param: 'messages.[0].content' },
-      ],
-      [
-        'an unknown kind of part',
-        chat(user([{ type: 'picture' }])),
-        "Invalid value: 'picture'. Supported values are: 'text', 'image_url', 'input_audio', 'refusal', 'audio', and 'file'.",
-        { param: 'messages[0].content[0].type', code: 'invalid_value' },
       ],
       [
         'a call without a result',
@@ -571,40 +400,10 @@ describe('OpenAI Chat Completions', () => {
         { param: 'messages.[4].role' },
       ],
       [
-        'a result that names no call',
-        chat(user('a'), calls('c1'), { role: 'tool', content: 'x' }),
-        "Missing parameter 'tool_call_id': messages with role 'tool' must have a 'tool_call_id'.",
-        { param: 'messages.[2].tool_call_id' },
-      ],
-      [
         'an image in a result',
         chat(user('a'), calls('c1'), tool('c1', [{ type: 'image_url', image_url: { url: 'https://x/y.png' } }])),
         "Invalid 'messages[2]'. Image URLs are only allowed for messages with role 'user', but this message with role 'tool' contains an image URL.",
         { param: 'messages[2]', code: 'invalid_value' },
-      ],
-      [
-        'an empty list of calls',
-        chat(user('a'), { role: 'assistant', content: 'b', tool_calls: [] }),
-        "Invalid 'messages[1].tool_calls': empty array. Expected an array with minimum length 1, but got an empty array instead.",
-        { param: 'messages[1].tool_calls', code: 'empty_array' },
-      ],
-      [
-        'a long id',
-        chat(user('a'), calls('c'.repeat(41)), tool('c'.repeat(41))),
-        "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a string with length 41 instead.",
-        { param: 'messages[1].tool_calls[0].id', code: 'string_above_max_length' },
-      ],
-      [
-        'stream_options without a stream',
-        withChange(CHAT, ['stream_options'], { include_usage: true }),
-        "The 'stream_options' parameter is only allowed when 'stream' is enabled.",
-        { param: 'stream_options' },
-      ],
-      [
-        'max_tokens for a model that reasons',
-        withChange(CHAT, ['max_tokens'], 10),
-        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-        { param: 'max_tokens', code: 'unsupported_parameter' },
       ],
       [
         'a prompt that is too long',
@@ -613,11 +412,6 @@ describe('OpenAI Chat Completions', () => {
         { param: 'messages', code: 'context_length_exceeded' },
       ],
       ['a body that is too large', chat(user(long.repeat(2))), 'Request body is too large.', { status: 413 }],
-      [
-        'a thought of DeepSeek that is missing between its calls',
-        withChange(chat(user('a'), calls('c1'), tool('c1')), ['model'], 'deepseek-reasoner'),
-        'The `reasoning_content` in the thinking mode must be passed back to the API.',
-      ],
     ],
     ({ body }, { param = null, code = null }) => {
       expect(body).toEqual({ error: { message: expect.any(String), type: 'invalid_request_error', param, code } });
@@ -673,12 +467,6 @@ describe('OpenAI Responses', () => {
         { param: 'input', code: 'missing_required_parameter' },
       ],
       [
-        'an unknown kind of item',
-        input({ type: 'tool_result' }),
-        /^Invalid value: 'tool_result'\. Supported values are: 'message', /,
-        { param: 'input[0].type', code: 'invalid_value' },
-      ],
-      [
         'a call without an output',
         input(user('a'), call('c1')),
         'No tool output found for function call c1.',
@@ -725,12 +513,6 @@ describe('OpenAI Responses', () => {
         input(user('a'), { ...call('c1'), id: 'fc_1' }, output('c1'), { ...call('c2'), id: 'fc_1' }, output('c2')),
         'Duplicate item found with id fc_1. Remove duplicate items from your input and try again.',
         { param: 'input' },
-      ],
-      [
-        'a long id',
-        input(user('a'), call('c'.repeat(65)), output('c'.repeat(65))),
-        /^Invalid 'input\[1\]\.call_id': string too long\. Expected a string with maximum length 64/,
-        { param: 'input[1].call_id', code: 'string_above_max_length' },
       ],
       [
         'a reference to an item that was not kept',
@@ -820,11 +602,6 @@ describe('Gemini', () => {
         'Invalid JSON payload received. Unknown name "cacheControl" at \'contents[0].parts[0]\': Cannot find field.',
       ],
       [
-        'an unknown role',
-        contents({ role: 'assistant', parts: [{ text: 'a' }] }),
-        'Please use a valid role: user, model.',
-      ],
-      [
         'a content without parts',
         contents({ role: 'user', parts: [] }),
         '* GenerateContentRequest.contents[0].parts: contents.parts must not be empty.\n',
@@ -897,11 +674,7 @@ describe('Gemini', () => {
     expect([answer.status, messageOf(answer)]).toEqual([404, 'Requested entity was not found.']);
   });
 
-  it('rejects a model that it does not have, and no JSON', async () => {
-    const path = '/v1beta/models/gpt-5:generateContent';
-    const answer = await post(provider.url + path, GEMINI);
-    expect(messageOf(answer)).toMatch(/^models\/gpt-5 is not found for API version v1beta/);
-    expect(answer.body).toMatchObject({ error: { code: 404, status: 'NOT_FOUND' } });
+  it('rejects no JSON', async () => {
     expect(messageOf(await post(provider.url + PATHS.gemini, '{'))).toMatch(/^Invalid JSON payload received\. /);
   });
 });

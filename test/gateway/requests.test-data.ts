@@ -63,10 +63,10 @@ export function anthropicBody(messages: readonly Json[], more: Json = {}): Json 
 export function requestOf(body: unknown, more: Partial<GatewayRequest> = {}): GatewayRequest {
   const bytes = Buffer.isBuffer(body) ? body : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body));
   const api: Api = more.api ?? 'anthropic';
-  return { api, path: PATHS[api], headers: { 'content-type': 'application/json' }, ...more, body: bytes };
+  return { api, path: PATHS[api] ?? '/', headers: { 'content-type': 'application/json' }, ...more, body: bytes };
 }
 
-const PATHS: Record<Api, string> = {
+const PATHS: Partial<Record<Api, string>> = {
   anthropic: '/v1/messages',
   'openai-chat': '/v1/chat/completions',
   'openai-responses': '/v1/responses',

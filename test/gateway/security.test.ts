@@ -460,11 +460,11 @@ describe('labels of metrics', () => {
   });
 });
 
-describe('off this machine', () => {
+describe('off this machine, and where there are tenants', () => {
   const tenants = { 'token-of-tenant-aaaa': 'a', 'token-of-tenant-bbbb': 'b' };
 
-  it('every request needs a token', async () => {
-    const { url, upstream } = await start({ isPublic: true, tenants });
+  it.each([{ isPublic: true }, {}, { isPublic: false }])('every request needs a token: %o', async (options) => {
+    const { url, upstream } = await start({ ...options, tenants });
     expect((await fetch(`${url}/v1/messages`, { method: 'POST', body: '{}' })).status).toBe(401);
     expect((await fetch(`${url}/v1/models`, { headers: { 'x-palimpsest-token': 'wrong' } })).status).toBe(401);
     expect((await fetch(`${url}/as/wrong/v1/models`)).status).toBe(401);

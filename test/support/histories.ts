@@ -232,6 +232,30 @@ const openaiChatWriter: Writer = {
   },
 };
 
+/** As the libraries of Ollama write it: a result names its tool, and only some models give ids to calls. */
+const ollamaWriter: Writer = {
+  head: openaiChatWriter.head,
+  turn(turn, ids) {
+    const id = (i: number, name: string): object => (turn.thinks === 'no' ? {} : { [name]: ids[i] });
+    const tool_calls = turn.calls.map((call, i) => ({
+      ...id(i, 'id'),
+      function: { name: call.tool, arguments: call.args },
+    }));
+    const answers = turn.calls.map((call, i) => ({
+      role: 'tool',
+      ...id(i, 'tool_call_id'),
+      tool_name: call.tool,
+      content: call.text,
+    }));
+    const thought = turn.thinks === 'no' ? {} : { thinking: 'because of this and that' };
+    return [
+      { role: 'assistant', content: turn.says, ...thought, ...(ids.length > 0 ? { tool_calls } : {}) },
+      ...answers,
+      ...(turn.user === undefined ? [] : [{ role: 'user', content: turn.user }]),
+    ];
+  },
+};
+
 const anthropicWriter: Writer = {
   head: (story) => [{ role: 'user', content: story.task }],
   turn(turn, ids) {
@@ -407,6 +431,7 @@ const writers: Readonly<Record<FormatName, Writer>> = {
   'openai-agents': itemWriter('agents'),
   'ai-sdk': aiSdkWriter,
   langchain: langchainWriter,
+  ollama: ollamaWriter,
 };
 
 export const formatNames = Object.keys(writers) as FormatName[];

@@ -10,6 +10,8 @@ export interface TcpProxy {
   cutAfter(bytes: number): void;
   /** Forwards nothing, also not that a side has ended; new connections are accepted and hear nothing. */
   stall(): void;
+  /** Makes the open connections silent for ever, without closing them. New connections are forwarded. */
+  silence(): void;
   /** Resets new connections. */
   refuse(): void;
   /** Forwards again. Connections that were stalled are reset. */
@@ -23,12 +25,14 @@ type Mode = 'forward' | 'stall' | 'refuse';
 
 export async function startTcpProxy(targetPort: number, port = 0): Promise<TcpProxy> {
   const pairs = new Set<Pair>();
+  const silent = new Set<Pair>();
   let mode: Mode = 'forward';
   let cutAt = Number.POSITIVE_INFINITY;
   let sent = 0;
   const cut = (): void => {
     for (const { client, server } of pairs) for (const socket of [client, server]) socket.resetAndDestroy();
     pairs.clear();
+    silent.clear();
   };
   const listener = createServer((client) => {
     if (mode === 'refuse') return void client.resetAndDestroy();
@@ -37,7 +41,7 @@ export async function startTcpProxy(targetPort: number, port = 0): Promise<TcpPr
     pairs.add(pair);
     const end = (): void => {
       // The other side hears of nothing.
-      if (mode === 'stall') return;
+      if (mode === 'stall' || silent.has(pair)) return;
       pairs.delete(pair);
       client.destroy();
       server.destroy();
@@ -46,10 +50,10 @@ export async function startTcpProxy(targetPort: number, port = 0): Promise<TcpPr
     client.on('data', (chunk) => {
       sent += chunk.length;
       if (sent >= cutAt) return cut();
-      if (mode === 'forward') server.write(chunk);
+      if (mode === 'forward' && !silent.has(pair)) server.write(chunk);
     });
     server.on('data', (chunk) => {
-      if (mode === 'forward') client.write(chunk);
+      if (mode === 'forward' && !silent.has(pair)) client.write(chunk);
     });
   });
   listener.listen(port, '127.0.0.1');
@@ -62,6 +66,9 @@ export async function startTcpProxy(targetPort: number, port = 0): Promise<TcpPr
     },
     stall: () => {
       mode = 'stall';
+    },
+    silence: () => {
+      for (const pair of pairs) silent.add(pair);
     },
     refuse: () => {
       mode = 'refuse';

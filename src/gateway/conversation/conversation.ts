@@ -17,13 +17,14 @@ export class Conversation {
   readonly #events = new Map<string, GatewayEvent[]>();
   /** Decided events that may not be recorded yet. */
   readonly #pending = new Set<GatewayEvent>();
-  /** Keys of texts that the store is known to have, whoever stored them. */
+  /** Keys of texts that the store is known to have, for any owner. */
   readonly #stored = new Set<string>();
   /** The same by owner: a credential that is refreshed every hour makes a new one. */
   #storedFor = new LruMap<string, Set<string>>(memoryLimits.ownersPerConversation);
   /** By model: their names may come from anywhere. */
   readonly #usedAt = new LruMap<string, number>(memoryLimits.branchesPerConversation);
   #lastOrder = 0;
+  #eventCount = 0;
 
   /** The order of an event that is decided now. */
   get nextOrder(): number {
@@ -34,8 +35,8 @@ export class Conversation {
     return this.#events.size > 0;
   }
 
-  /** Whether something was deleted since this was asked last: then nothing is known to be stored. */
-  isForgotten(deletions: number): boolean {
+  /** Forgets what is stored if the store has deleted something since the last call. Returns whether it has. */
+  forgetStoredIfDeleted(deletions: number): boolean {
     const isChanged = this.#deletions !== undefined && this.#deletions !== deletions;
     this.#deletions = deletions;
     if (isChanged) {
@@ -45,12 +46,17 @@ export class Conversation {
     return isChanged;
   }
 
-  /** Whether the store must be told that an owner's session is in use. Then it counts as told. */
-  mustTouch(owner = '', now: number): boolean {
+  /** Marks an owner's session as touched, at most once an hour. Returns whether the store must be told. */
+  markTouched(owner = '', now: number): boolean {
     const isTold = now - (this.#touchedAt.get(owner) ?? Number.NEGATIVE_INFINITY) < USE_EVERY_MS;
     if (isTold || !this.#storedFor.get(owner)) return false;
     this.#touchedAt.set(owner, now);
     return true;
+  }
+
+  /** Events decide bytes that were sent, so none is forgotten: a full conversation gets no new ones. */
+  get isFull(): boolean {
+    return this.#eventCount >= memoryLimits.eventsPerConversation;
   }
 
   /** Events that were recorded, as far as is known. */
@@ -66,7 +72,7 @@ export class Conversation {
     return this.#pending.has(event);
   }
 
-  /** Takes in what is recorded. Of two gateways that decided the same at once, one is right for all. */
+  /** Learns recorded events. Where two gateways decided the same at once, all gateways choose the same one. */
   learn(events: readonly GatewayEvent[]): void {
     for (const event of events) {
       this.#lastOrder = Math.max(this.#lastOrder, event.order);
@@ -77,20 +83,23 @@ export class Conversation {
       if (order >= 0) continue;
       const others = this.eventsAt(event.prefix).filter((other) => other !== known);
       this.#events.set(event.prefix, [...others, event]);
+      if (!known) this.#eventCount += 1;
     }
   }
 
-  /** Takes in what was decided just now, and is to be recorded. */
+  /** Learns events that were decided just now and are to be recorded. */
   decide(events: readonly GatewayEvent[]): void {
     this.learn(events);
     for (const event of events) this.#pending.add(event);
   }
 
-  /** Takes back what was decided and did not go out. */
+  /** Takes back events of a decision that was not sent. */
   takeBack(events: readonly GatewayEvent[]): void {
     for (const event of events) {
       if (!this.#pending.delete(event)) continue;
-      const others = this.eventsAt(event.prefix).filter((other) => other !== event);
+      const all = this.eventsAt(event.prefix);
+      const others = all.filter((other) => other !== event);
+      this.#eventCount -= all.length - others.length;
       if (others.length > 0) this.#events.set(event.prefix, others);
       else this.#events.delete(event.prefix);
     }

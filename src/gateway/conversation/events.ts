@@ -1,4 +1,7 @@
 import type { CacheLookup } from '../../plan/prices.ts';
+import type { Store } from '../../store/store.ts';
+import type { Listed } from './cached-history.ts';
+import type { Conversation } from './conversation.ts';
 
 /**
  * A fact that changes the bytes of a conversation and that its messages do not show. It is recorded with the prefix on which
@@ -63,4 +66,82 @@ export interface HandsOffEvent extends Recorded {
 /** The provider said that thinking is bound to the messages before it. */
 export interface BoundThinkingEvent extends Recorded {
   readonly kind: 'bound-thinking';
+}
+
+/**
+ * The session that holds the events of a conversation: apart, so that no agent finds one among the texts of its conversation, and
+ * by the hash of the first prefix alone, so that masks stay when a credential changes.
+ */
+export const eventSessionOf = (prefix: string): string => `ge-${prefix}`;
+
+export const isEventSession = (session: string | undefined): boolean => session?.startsWith('ge-') === true;
+
+/** Events as they are stored, so that every gateway on this store replays them. */
+export function toItems(conversation: string, events: readonly GatewayEvent[]): Parameters<Store['putMany']>[0] {
+  const about = { session: eventSessionOf(conversation) };
+  return events.map((event) => ({ text: JSON.stringify(renamed(event, STORED_NAMES)), about }));
+}
+
+/** The events recorded for a conversation, oldest first. */
+export async function loadEvents(store: Pick<Store, 'list'>, conversation: string): Promise<GatewayEvent[]> {
+  const events: GatewayEvent[] = [];
+  for await (const { text } of store.list(eventSessionOf(conversation))) events.push(readEvent(text));
+  return events;
+}
+
+/** One event as it was stored. */
+const readEvent = (text: string): GatewayEvent =>
+  renamed(JSON.parse(text) as Record<string, unknown>, OUR_NAMES) as unknown as GatewayEvent;
+
+/** Gateways of several versions may share a store: the names in it stay as they were first written. */
+const STORED_NAMES: Readonly<Record<string, string>> = { laterPrefixes: 'past', overheadTokens: 'besideTokens' };
+
+const OUR_NAMES = Object.fromEntries(Object.entries(STORED_NAMES).map(([ours, stored]) => [stored, ours]));
+
+function renamed(event: object, names: Readonly<Record<string, string>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(event).map(([name, value]) => [names[name] ?? name, value]));
+}
+
+/** An event, and how many messages and pieces its request had in common with this one. */
+export interface Found {
+  readonly event: GatewayEvent;
+  readonly messages: number;
+  /** The pieces of all those messages: of two requests that end in the same message, one may have fewer pieces in it. */
+  readonly pieces: number;
+}
+
+/**
+ * The events that were recorded on prefixes of a request, oldest first. An event is left out if longer requests of this
+ * history had been sent before it was decided.
+ */
+export function findEvents(listed: readonly Listed[], conversation: Conversation): readonly Found[] {
+  if (!conversation.hasAnyEvent) return [];
+  const found = new Map<GatewayEvent, Found>();
+  let last: readonly GatewayEvent[] = [];
+  let pieces = 0;
+  for (const [index, { prefix, prefixes }] of listed.entries()) {
+    // A system message has no piece of its own, so the prefix before it is looked up again.
+    for (const piece of prefixes.length > 0 ? prefixes : [prefix]) {
+      pieces += 1;
+      for (const event of last)
+        if ('laterPrefixes' in event && event.laterPrefixes.includes(piece)) found.delete(event);
+      last = conversation.eventsAt(piece);
+      for (const event of last) found.set(event, { event, messages: index + 1, pieces });
+    }
+  }
+  return [...found.values()].sort((a, b) => a.event.order - b.event.order || a.pieces - b.pieces);
+}
+
+/**
+ * The events that apply to a request to this model. An event that is newer than another one on more messages was decided
+ * on a late request, such as a retry or a side call. The longer requests were sent without it, so it is left out.
+ */
+export function replayedEvents(found: readonly Found[], model = ''): readonly Found[] {
+  let furthest = 0;
+  return found.filter(({ event, pieces }) => {
+    if (event.kind === 'bound-thinking' || ('model' in event && event.model !== model)) return false;
+    if (pieces < furthest) return false;
+    furthest = pieces;
+    return true;
+  });
 }

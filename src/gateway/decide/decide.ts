@@ -7,15 +7,21 @@ import { defaultLimits, type GatewayLimits } from '../gateway-limits.ts';
 import type { Mask } from '../receipts/receipt.ts';
 import { isStreamed } from '../wire/wire.ts';
 import type { Answer, Basis, Decision, Explanation, Facts, GatewayRequest, Outgoing } from './decision.ts';
+import { toMask } from './edits.ts';
 import { estimateRequest } from './estimate.ts';
 import { findConversation } from './find-conversation.ts';
-import { toMask } from './masks.ts';
-import { optInOfOriginal } from './opt-in.ts';
-import { passThrough, UNCHANGED } from './pass-through.ts';
+import {
+  type HoldReason,
+  passThrough,
+  REASONS,
+  type Reason,
+  reasonToPassThrough,
+  type StoreTrouble,
+  UNCHANGED,
+} from './pass-through.ts';
 import { type PlannedRequest, planRequest } from './plan.ts';
 import { type ReadRequest, readRequest } from './read-request.ts';
-import { REASONS, type Reason, reasonToPassThrough, type StoreTrouble } from './reasons.ts';
-import { storedKey, type WrittenRequest, writeRequest } from './write-request.ts';
+import { optInOfOriginal, storedKey, type WrittenRequest, writeRequest } from './write-request.ts';
 
 /**
  * A request that was read but not decided. Load the recorded events of its conversation into the memory before `decide`;
@@ -72,7 +78,7 @@ export function withoutStore(decision: Decision, trouble: StoreTrouble): Decisio
 /** Only events of edits that go out count as decided. A count changes nothing: another request may be storing the same. */
 function toDecision(planned: PlannedRequest, trouble: StoreTrouble | undefined): Decision {
   const { request, conversation, facts, unrecorded, isCountTokens, history } = planned;
-  const written = writeRequest(planned, trouble);
+  const written = writeRequest(planned, trouble ?? fullness(planned));
   const basis = { planned, written, estimate: estimateRequest(planned, written), owner: facts.owner };
   const hidden = hiddenBy(planned, written);
   const goesOut = !isCountTokens && !written.heldBack && written.edits.length > 0;
@@ -86,11 +92,16 @@ function toDecision(planned: PlannedRequest, trouble: StoreTrouble | undefined):
     body: written.body,
     headers: written.headers,
     conversation: request.conversation,
-    title: request.listed.find(({ read }) => read.title !== '')?.read.title ?? '',
+    title: request.title,
     ...{ hidden, events, basis },
     fresh: isCountTokens ? [] : hidden.filter((one) => !conversation.isStoredFor(facts.owner, storedKey(one))),
     explanation: explain(basis),
   };
+}
+
+/** Masks that need a new event wait where the conversation can record no more. */
+function fullness({ conversation, events }: PlannedRequest): HoldReason | undefined {
+  return events.length > 0 && conversation.isFull ? 'too-many-events' : undefined;
 }
 
 /** The texts that the edits hide, and the originals of results that were cut before they were masked. */

@@ -6,8 +6,8 @@ import type { GatewayLimits } from '../gateway-limits.ts';
 import type { Act, Tokens } from '../receipts/receipt.ts';
 import type { Api } from '../wire/index.ts';
 import type { Estimate } from './estimate.ts';
+import type { Reason, StoreTrouble } from './pass-through.ts';
 import type { PlannedRequest } from './plan.ts';
-import type { Reason, StoreTrouble } from './reasons.ts';
 import type { WrittenRequest } from './write-request.ts';
 
 /** A request as it came, decompressed. Its bytes are kept until the next request of the conversation: do not change them. */

@@ -1,7 +1,7 @@
 import type { ReplaceEdit } from '../../message.ts';
 import { type Prices, priceLists } from '../../plan/prices.ts';
 import type { Tokens } from '../receipts/receipt.ts';
-import { toMask } from './masks.ts';
+import { toMask } from './edits.ts';
 import type { PlannedRequest } from './plan.ts';
 import type { WrittenRequest } from './write-request.ts';
 

@@ -1,7 +1,7 @@
 import type { Prices } from '../../plan/prices.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
-import { type Found, findEvents, replayedEvents } from '../conversation/find-events.ts';
+import { type Found, findEvents, replayedEvents } from '../conversation/events.ts';
 import { maskingPrices, requestPrices } from '../wire/request-prices.ts';
 import { isCountTokensPath } from '../wire/wire.ts';
 import type { Facts } from './decision.ts';

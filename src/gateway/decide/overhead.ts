@@ -1,7 +1,7 @@
 import { asString, type Fields, isRecord } from '../../formats/lens.ts';
 import { memoryLimits } from '../../limits.ts';
 import { countTokens } from '../../tokens/count-tokens.ts';
-import { parseJson } from '../bytes/parse-json.ts';
+import { parseJson } from '../bytes/json-scan.ts';
 
 /** The overhead of a request: its system prompt or its tools. */
 export interface Overhead {

@@ -1,7 +1,109 @@
+import { type Fields, isRecord } from '../../formats/lens.ts';
+import { memoryLimits, requestLimits } from '../../limits.ts';
 import { priceLists } from '../../plan/prices.ts';
-import { defaultLimits } from '../gateway-limits.ts';
+import { defaultLimits, type GatewayLimits } from '../gateway-limits.ts';
 import type { Decision, Outgoing } from './decision.ts';
-import { type Reason, showReason } from './reasons.ts';
+import type { ReadRequest } from './read-request.ts';
+
+/** Why the store cannot be asked. */
+export type StoreTrouble = 'store-slow' | 'store-failed';
+
+/** Why new masks wait. */
+export type HoldReason = StoreTrouble | 'too-many-events';
+
+/** Why nothing was edited, or less than was planned. */
+export type Reason =
+  | 'empty-body'
+  | 'too-large'
+  | 'content-encoding'
+  | 'byte-order-mark'
+  | 'charset'
+  | 'not-json'
+  | 'too-deep'
+  | 'too-many-values'
+  | 'too-slow'
+  | 'model-name'
+  | 'duplicate-keys'
+  | 'unknown-format'
+  | 'previous-response'
+  | 'conversation'
+  | 'thread'
+  | 'context-management'
+  | 'compaction'
+  | 'hands-off'
+  | 'bound-thinking'
+  | 'law'
+  | 'failed'
+  | HoldReason;
+
+/** The reason to pass a request through as it came; undefined if it can be planned. */
+export function reasonToPassThrough(request: ReadRequest): Reason | undefined {
+  const { wire, fields, listed, conversation } = request;
+  if (listed.length === 0 && typeof fields.get(wire.messages)?.value !== 'string') return 'unknown-format';
+  if (isSet(request, 'previous_response_id')) return 'previous-response';
+  if (isSet(request, 'conversation')) return 'conversation';
+  if (isSet(request, 'thread')) return 'thread';
+  if (isSet(request, 'compaction') || asksToCompact(request)) return 'compaction';
+  if (!isHarmless(fields.get('context_management')?.value)) return 'context-management';
+  return conversation === '' ? 'unknown-format' : undefined;
+}
+
+/** In a few words, for the receipt. A limit that can be set is named. */
+export function showReason(reason: Reason, { bodyBytes, jsonValues, scanMs }: GatewayLimits): string {
+  if (reason === 'too-large') return `more than ${showCount(bodyBytes / 1024 / 1024)} MiB (gateway.limits.body_bytes)`;
+  if (reason === 'too-many-values')
+    return `more than ${showCount(jsonValues)} JSON values (gateway.limits.json_values)`;
+  if (reason === 'too-slow') return `it took more than ${showCount(scanMs)} ms to read (gateway.limits.scan_ms)`;
+  return REASONS[reason];
+}
+
+const showCount = (count: number): string => count.toLocaleString('en-US');
+
+/** The reasons that name no setting. */
+export const REASONS: Readonly<Record<Exclude<Reason, 'too-large' | 'too-many-values' | 'too-slow'>, string>> = {
+  'empty-body': 'the request has no body',
+  'content-encoding': 'a compression that cannot be undone',
+  'byte-order-mark': 'the body begins with a byte order mark',
+  charset: 'the body is not in UTF-8',
+  'not-json': 'the body is no JSON',
+  'too-deep': `the body is nested more than ${requestLimits.jsonDepth} levels deep`,
+  'model-name': `the model name has more than ${requestLimits.modelChars} characters`,
+  'duplicate-keys': 'an object on the way to a result has a key twice',
+  'unknown-format': 'there are no messages of a known format',
+  'previous-response': 'the provider keeps the history (previous_response_id)',
+  conversation: 'the provider keeps the history (conversation)',
+  thread: 'the provider keeps the history (thread)',
+  'context-management': 'the provider was asked to manage the context itself',
+  compaction: 'the provider was asked to compact the conversation',
+  'hands-off': 'the provider refused an edited request of this conversation',
+  'bound-thinking': 'thinking is bound to the messages before it, and the request cannot opt into dropping it',
+  law: 'the plan would have broken a law',
+  failed: 'the gateway failed to decide',
+  'store-slow': 'the store did not answer in time, so new masks wait',
+  'store-failed': 'the store failed, so new masks wait',
+  'too-many-events': `the conversation has ${showCount(memoryLimits.eventsPerConversation)} recorded events, so nothing new is masked`,
+};
+
+/** `null`, `false` and an empty text are how clients leave a field out. */
+function isSet({ fields }: ReadRequest, name: string): boolean {
+  return Boolean(fields.get(name)?.value);
+}
+
+/** Coding agents ask by themselves that all thinking be kept: that changes nothing. */
+function isHarmless(value: unknown): boolean {
+  if (value === undefined || value === null) return true;
+  const edits = isRecord(value) && !Array.isArray(value) ? (value.edits ?? []) : value;
+  return Array.isArray(edits) && edits.every(keepsThinking);
+}
+
+function keepsThinking(edit: unknown): boolean {
+  return isRecord(edit) && String(edit.type).startsWith('clear_thinking_') && edit.keep === 'all';
+}
+
+function asksToCompact({ wire, listed }: ReadRequest): boolean {
+  const last = listed.at(-1)?.read.message;
+  return last !== undefined && wire.asksToCompact?.(last as Fields) === true;
+}
 
 /** The bytes and headers that came. */
 export const UNCHANGED: Outgoing = { body: undefined, headers: {} };

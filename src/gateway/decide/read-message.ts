@@ -1,20 +1,19 @@
-import { isUtf8 } from 'node:buffer';
 import { asString, type Fields, isRecord } from '../../formats/lens.ts';
 import type { Segment, Viewer } from '../../message.ts';
 import { quote } from '../../text.ts';
 import type { JsonScan } from '../bytes/json-scan.ts';
+import { parseJson } from '../bytes/json-scan.ts';
 import { memberRange, type Range, valueRange } from '../bytes/member-range.ts';
-import { parseJson } from '../bytes/parse-json.ts';
 import type { Hashed } from '../conversation/prefix-hash.ts';
-import type { BlockPlace } from '../wire/cache-blocks.ts';
+import type { BlockPlace } from '../wire/cache-markers.ts';
 import type { Wire } from '../wire/wire.ts';
-import type { Reason } from './reasons.ts';
+import type { Reason } from './pass-through.ts';
 
 /** A message, and the places in its bytes that may be edited. Places count from the start of the message. */
 export interface ReadMessage {
   /** Without the cache markers in its results, which move from request to request. */
   readonly message: object;
-  /** The first line of what the user says in it, at most 80 characters. */
+  /** The first line of what the user says in it, at most 80 characters. Empty where a message before has one. */
   readonly title: string;
   /** The content of each result that can be replaced. */
   readonly results: ReadonlyMap<PlaceKey, ResultPlace>;
@@ -50,8 +49,14 @@ export interface Reading {
   readonly hashed: readonly Hashed[];
 }
 
+export interface ReadOptions {
+  readonly viewer: Viewer<object>;
+  /** No message before it has a title. */
+  readonly needsTitle: boolean;
+}
+
 /** Reads the message that was scanned last. Returns the reason where its request must pass through. */
-export function readMessage(wire: Wire, scan: JsonScan, viewer: Viewer<object>): Reading | Reason {
+export function readMessage(wire: Wire, scan: JsonScan, { viewer, needsTitle }: ReadOptions): Reading | Reason {
   const parsed = parseJson(scan.text(0));
   if (parsed === undefined) return 'not-json';
   if (!isRecord(parsed)) return 'unknown-format';
@@ -63,14 +68,16 @@ export function readMessage(wire: Wire, scan: JsonScan, viewer: Viewer<object>):
   if (typeof results === 'string') return results;
   const hashed = segments.map((segment) => toHashed(wire, message, segment, results.originals));
   bindFixed(segments, results.fixed);
-  return {
-    read: {
-      ...{ message, title: titleOf(segments), ...results },
-      blocks: hasMarkers ? wire.readBlocks?.(scan, parsed) : undefined,
-      isReply: viewer.isReply,
-    },
-    ...{ segments, hashed },
+  const read = {
+    message,
+    title: needsTitle ? titleOf(segments) : '',
+    results: results.results,
+    fixed: results.fixed,
+    originals: results.originals,
+    blocks: hasMarkers ? wire.readBlocks?.(scan, parsed) : undefined,
+    isReply: viewer.isReply,
   };
+  return { read, segments, hashed };
 }
 
 const MARKERS = ['cache_control', 'prompt_cache_breakpoint'];
@@ -121,23 +128,22 @@ function readResults(context: Context): Results | Reason {
   const { wire, scan, message, segments } = context;
   if (!segments.some(({ kind }) => kind === 'observation')) return NO_RESULTS;
   const results = new Map<PlaceKey, ResultPlace>();
-  const fixed = new Set<PlaceKey>();
-  const originals = new Map<PlaceKey, string>();
+  let { fixed, originals } = NO_RESULTS;
   for (const segment of segments) {
     if (segment.kind !== 'observation' || segment.bound) continue;
     const key = placeKey(segment.path);
     const original = wire.format.original(message, segment);
-    if (original !== undefined && original !== segment.text) originals.set(key, original);
+    if (original !== undefined && original !== segment.text) originals = new Map(originals).set(key, original);
     const value = locate(scan, segment.path);
     if (value === DUPLICATE) return 'duplicate-keys';
     const place = value === MISSING ? undefined : placeOf(context, value);
     if (place === DUPLICATE) return 'duplicate-keys';
-    if (!place || !isUtf8(scan.bytes.subarray(scan.start(value), scan.end(value)))) fixed.add(key);
+    if (!place || !scan.isUtf8(value)) fixed = new Set(fixed).add(key);
     else {
       results.set(key, place);
       // As it was written, markers apart: `JSON.stringify` may write it otherwise.
       if (originals.has(key) && (scan.isList(value) || scan.isObject(value)))
-        originals.set(key, withoutMarkersIn(scan, value));
+        originals = new Map(originals).set(key, withoutMarkersIn(scan, value));
     }
   }
   return { results, fixed, originals };

@@ -4,6 +4,7 @@ import type { ViewedMessage } from '../../plan/ledger/contents.ts';
 import {
   JsonScan,
   NOT_JSON,
+  parseJson,
   type ScanBudget,
   skipSpace,
   stringEnd,
@@ -12,17 +13,16 @@ import {
   TOO_SLOW,
 } from '../bytes/json-scan.ts';
 import type { Range } from '../bytes/member-range.ts';
-import { parseJson } from '../bytes/parse-json.ts';
 import type { CachedHistory, Listed } from '../conversation/cached-history.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import { firstPrefix, nextPrefixes } from '../conversation/prefix-hash.ts';
-import { findMarkers, type Markers } from '../wire/cache-marker.ts';
+import { findMarkers, type Markers } from '../wire/cache-markers.ts';
 import { type Api, wires } from '../wire/index.ts';
 import { modelOf, type Wire } from '../wire/wire.ts';
 import type { GatewayRequest } from './decision.ts';
 import { NO_OVERHEAD, type Overhead } from './overhead.ts';
+import type { Reason } from './pass-through.ts';
 import { readMessage } from './read-message.ts';
-import type { Reason } from './reasons.ts';
 
 /** A field of the request beside its messages. */
 export interface Field extends Range {
@@ -45,6 +45,8 @@ export interface ReadRequest {
   readonly markers: Markers;
   /** The view of all messages. Undefined where some of them were known before. */
   readonly viewed: { readonly viewer: Viewer<object>; readonly messages: readonly ViewedMessage[] } | undefined;
+  /** The first line of the task; may be empty. */
+  readonly title: string;
   /** The prefix of its first message that is no system prompt; empty where it has none. */
   readonly conversation: string;
   /** The longest cached history that this request begins with, sent to the same model. */
@@ -97,6 +99,7 @@ class Reader {
   #viewed: ViewedMessage[] | undefined = [];
   #overhead = NO_OVERHEAD;
   #conversation = '';
+  #title = '';
   /** Those that this request begins with, and those that begin with it. */
   #histories: readonly CachedHistory[] = [];
 
@@ -127,6 +130,7 @@ class Reader {
       viewed: this.#viewed && { viewer: this.#viewer, messages: this.#viewed },
       listed: this.#listed,
       conversation: this.#conversation,
+      title: this.#title,
       cached: longest(histories.filter((history) => history.model === model)),
       knownMessages: longest(histories)?.listed.length ?? 0,
       laterPrefixes: [...new Set(longer.flatMap((history) => prefixBehind(history, messages)))],
@@ -194,7 +198,10 @@ class Reader {
       if (known) this.#viewed = undefined;
       const listed = known ?? this.#readOne(at, prefix);
       if (typeof listed === 'string') return listed;
-      for (const one of listed) this.#listed.push(one);
+      for (const one of listed) {
+        this.#listed.push(one);
+        this.#title ||= one.read.title;
+      }
       const last = listed[listed.length - 1] as Listed;
       ({ prefix } = last);
       if (!candidates && prefix !== seed) {
@@ -217,7 +224,7 @@ class Reader {
     if (end < 0) return problemOf(end);
     const values = left - scan.left;
     const viewer = this.#viewed ? this.#viewer : this.#wire.format.viewer();
-    const reading = readMessage(this.#wire, scan, viewer);
+    const reading = readMessage(this.#wire, scan, { viewer, needsTitle: this.#title === '' });
     if (typeof reading === 'string') return reading;
     this.#viewed?.push({ segments: reading.segments, turn: viewer.turn });
     const prefixes = nextPrefixes(prefix, reading.hashed);

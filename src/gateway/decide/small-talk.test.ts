@@ -5,7 +5,7 @@ import { decide } from './decide.ts';
 import type { GatewayRequest } from './decision.ts';
 import { decideSmallTalk } from './small-talk.ts';
 
-const PATHS: Readonly<Record<Api, string>> = {
+const PATHS: Readonly<Partial<Record<Api, string>>> = {
   anthropic: '/v1/messages',
   'openai-chat': '/v1/chat/completions',
   'openai-responses': '/v1/responses',
@@ -14,7 +14,7 @@ const PATHS: Readonly<Record<Api, string>> = {
 
 function requestOf(api: Api, body: object | string): GatewayRequest {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  return { api, path: PATHS[api], headers: {}, body: Buffer.from(text) };
+  return { api, path: PATHS[api] ?? '/', headers: {}, body: Buffer.from(text) };
 }
 
 const user = { role: 'user', content: 'Hello there,\nhow are you?' };

@@ -2,7 +2,7 @@ import { requestLimits } from '../../limits.ts';
 import type { Segment } from '../../message.ts';
 import { type Prices, priceLists } from '../../plan/prices.ts';
 import { quote } from '../../text.ts';
-import { parseJson } from '../bytes/parse-json.ts';
+import { parseJson } from '../bytes/json-scan.ts';
 import { firstPrefix, nextPrefixes } from '../conversation/prefix-hash.ts';
 import { wires } from '../wire/index.ts';
 import { listedPrices } from '../wire/request-prices.ts';

@@ -2,13 +2,11 @@ import type { ReplaceEdit, Segment } from '../../message.ts';
 import type { Hidden } from '../../plan/ledger/hidden.ts';
 import { splice } from '../bytes/splice.ts';
 import type { OptIn } from '../wire/bound-thinking.ts';
-import { type PlacedMarker, placeMarker } from '../wire/cache-marker.ts';
+import { type PlacedMarker, placeMarker } from '../wire/cache-markers.ts';
 import type { Outgoing } from './decision.ts';
-import { byteEdits } from './edit-bytes.ts';
-import { changedSince } from './masks.ts';
-import { mustOptIn } from './opt-in.ts';
+import { byteEdits, changedSince } from './edits.ts';
+import type { HoldReason } from './pass-through.ts';
 import type { PlannedRequest } from './plan.ts';
-import type { StoreTrouble } from './reasons.ts';
 
 /** A request as it goes out. */
 export interface WrittenRequest extends Outgoing {
@@ -19,13 +17,13 @@ export interface WrittenRequest extends Outgoing {
   readonly optIn: OptIn | undefined;
   readonly marker: PlacedMarker | undefined;
   /** The reason why it carries fewer edits than planned; undefined if it carries all. */
-  readonly heldBack: 'law' | 'bound-thinking' | StoreTrouble | undefined;
+  readonly heldBack: 'law' | 'bound-thinking' | HoldReason | undefined;
 }
 
 /** Writes a plan into the bytes of its request, or the part of it that may go out. */
-export function writeRequest(planned: PlannedRequest, trouble: StoreTrouble | undefined): WrittenRequest {
+export function writeRequest(planned: PlannedRequest, hold: HoldReason | undefined): WrittenRequest {
   const { request, broken, history } = planned;
-  const wanted = broken === undefined ? (trouble ? storedEdits(planned) : planned.edits) : [];
+  const wanted = broken === undefined ? (hold ? heldEdits(planned, hold) : planned.edits) : [];
   const mustAsk = mustOptIn(planned, wanted[0]?.segment);
   const optIn = mustAsk ? request.wire.boundThinking?.optIn(request) : undefined;
   // The provider would refuse new masks here. The masks that it has seen before stay.
@@ -39,12 +37,18 @@ export function writeRequest(planned: PlannedRequest, trouble: StoreTrouble | un
     body: changes.length > 0 ? splice(request.body, changes) : undefined,
     headers: optIn?.headers ?? {},
     ...{ edits, changed, optIn, marker },
-    heldBack: broken !== undefined ? 'law' : isBound ? 'bound-thinking' : trouble,
+    heldBack: broken !== undefined ? 'law' : isBound ? 'bound-thinking' : hold,
   };
 }
 
 /** Key: handle and turn. */
 export const storedKey = ({ handle, turn }: Hidden): string => `${handle} ${turn}`;
+
+/** The masks that go out while new ones wait. */
+function heldEdits(planned: PlannedRequest, hold: HoldReason): readonly ReplaceEdit[] {
+  if (hold !== 'too-many-events') return storedEdits(planned);
+  return planned.edits.filter(({ segment }) => planned.history.sent.texts.has(segment));
+}
 
 /** The masks that go out while the store does not answer: it has their texts, and they were sent before or are recorded. */
 function storedEdits({ conversation, hidden, settings, unrecorded, history, edits }: PlannedRequest): ReplaceEdit[] {
@@ -63,4 +67,32 @@ function markerBefore(planned: PlannedRequest, changed: ReplaceEdit | undefined)
   const first = changed && (segments[changed.segment] as Segment);
   if (!first || first.message >= history.sent.messages) return undefined;
   return placeMarker(request, { message: first.message, block: first.path[1] as number });
+}
+
+/** Whether signed thinking is behind a mask of this request, or was behind one when it was written. */
+function mustOptIn(planned: PlannedRequest, firstEdited = Number.POSITIVE_INFINITY): boolean {
+  if (!isThinkingBound(planned)) return false;
+  const [firstSent = Number.POSITIVE_INFINITY] = planned.history.sent.texts.keys();
+  return Math.min(firstEdited, firstSent) < planned.lastSigned || wasEditedElsewhere(planned);
+}
+
+/** Thinking in an answer to an edited request is bound to its masks, so an original that follows must opt in too. */
+export function optInOfOriginal(planned: PlannedRequest): OptIn | undefined {
+  const { request, history } = planned;
+  const wasEdited = history.sent.texts.size > 0 || wasEditedElsewhere(planned);
+  return wasEdited && isThinkingBound(planned) ? request.wire.boundThinking?.optIn(request) : undefined;
+}
+
+function isThinkingBound({ request, found, lastSigned }: PlannedRequest): boolean {
+  const { boundThinking } = request.wire;
+  if (!boundThinking || lastSigned < 0) return false;
+  return boundThinking.isBound(request.model) || found.some(({ event }) => event.kind === 'bound-thinking');
+}
+
+/** Before it was left alone, for another model, or, as far as this gateway can know, before the store failed. */
+function wasEditedElsewhere({ request, facts, found }: PlannedRequest): boolean {
+  if (facts.storeTrouble) return true;
+  return found.some(({ event }) =>
+    event.kind === 'settings' ? event.model !== (request.model ?? '') : event.kind === 'hands-off' && event.wasEdited,
+  );
 }

@@ -2,10 +2,11 @@ import type { ConversationMemory } from '../conversation/conversation-memory.ts'
 import type { GatewayEvent } from '../conversation/events.ts';
 import { afterStored, decide, openRequest, withoutStore } from '../decide/decide.ts';
 import type { Decision, GatewayRequest } from '../decide/decision.ts';
+import type { StoreTrouble } from '../decide/pass-through.ts';
 import { passThrough } from '../decide/pass-through.ts';
-import type { StoreTrouble } from '../decide/reasons.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import { codeOf } from '../receipts/log.ts';
+import { providers } from '../wire/providers.ts';
 import type { Understood } from './exchange.ts';
 import { inTime, type StoreGate } from './store-gate.ts';
 
@@ -29,16 +30,17 @@ async function decideWithStore(
   request: GatewayRequest,
 ): Promise<Decision> {
   const { isCountTokens } = route;
+  const facts = { ...context.facts, prices: context.facts.prices ?? providers[route.provider].prices };
   const memory = context.tenants.memory(tenant, route.provider);
   const opened = openRequest(request, memory, context.facts.limits);
   const { conversation } = opened;
-  if (!conversation) return decide(opened, memory, { ...context.facts, now: context.now() });
+  if (!conversation) return decide(opened, memory, { ...facts, now: context.now() });
   const gate = context.tenants.opened(tenant) ?? (await gateOf(context, tenant));
   const storeTrouble =
     (await learnEvents(context, { gate, memory, conversation })) ?? (await learnSecret(gate, credential));
   const owner = typeof gate === 'string' ? undefined : gate.ownerOf(credential);
   if (typeof gate !== 'string' && !isCountTokens) await keepInUse(context, { gate, memory, conversation, owner });
-  const decision = decide(opened, memory, { ...context.facts, now: context.now(), owner, storeTrouble });
+  const decision = decide(opened, memory, { ...facts, now: context.now(), owner, storeTrouble });
   if (storeTrouble) warnOf(context, storeTrouble);
   // A count is planned like a request, but nothing is stored.
   if (isCountTokens || (decision.fresh.length === 0 && decision.events.length === 0)) return decision;
@@ -86,8 +88,9 @@ async function keepInUse(
 ): Promise<void> {
   const known = memory.conversation(conversation);
   const deletions = await gate.deletions();
-  if (typeof deletions === 'number' && known.isForgotten(deletions)) gate.record(conversation, known.recorded);
-  if (known.mustTouch(owner, now())) gate.touch(conversation, owner);
+  if (typeof deletions === 'number' && known.forgetStoredIfDeleted(deletions))
+    gate.record(conversation, known.recorded);
+  if (known.markTouched(owner, now())) gate.touch(conversation, owner);
 }
 
 /** Without a credential no name is needed. */

@@ -5,6 +5,7 @@ import { decideSmallTalk } from '../decide/small-talk.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import { codeOf } from '../receipts/log.ts';
 import type { Api } from '../wire/index.ts';
+import { providers } from '../wire/providers.ts';
 import type { Admitted } from './admit.ts';
 import type { Client } from './client.ts';
 import { decideAndStore } from './decide-and-store.ts';
@@ -72,7 +73,7 @@ async function decideOn(context: GatewayContext, incoming: Understood, encoded: 
 function smallTalk({ facts }: GatewayContext, { route }: Understood, request: GatewayRequest): Decision | undefined {
   if (route.isCountTokens) return undefined;
   try {
-    return decideSmallTalk(request, facts);
+    return decideSmallTalk(request, { prices: facts.prices ?? providers[route.provider].prices });
   } catch {
     // The full reading finds what is odd about the request, and names it.
     return undefined;

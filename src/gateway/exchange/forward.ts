@@ -12,7 +12,7 @@ interface Outgoing extends Omit<UpstreamRequest, 'body'> {
 
 /** Sends a request and streams the answer to the client as it comes. Resolves when all is passed on, and never rejects. */
 export function forward(outgoing: Outgoing, response: ServerResponse, watch: Watch = {}): Promise<Outcome> {
-  // Its `close` has been emitted already: nothing would end the exchange.
+  // The client left: `close` was emitted already, so nothing would end the exchange.
   if (response.destroyed) return Promise.resolve({ kind: 'client-gone', status: undefined });
   return new Promise((resolve) => {
     const exchange = new Exchange(response, watch, resolve);

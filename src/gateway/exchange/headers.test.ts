@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { answeredTrailers, forwardedHeaders, MOST_REASON_CHARS, toAnswerHead } from './headers.ts';
+import { answerLimits } from '../../limits.ts';
+import { answeredTrailers, forwardedHeaders, toAnswerHead } from './headers.ts';
 
 describe('forwardedHeaders', () => {
   it('keeps order, spelling and repetition', () => {
@@ -57,7 +58,7 @@ describe('toAnswerHead', () => {
     ['', ''],
     ['Fait \u00e0 Paris \u{1f389}', Buffer.from('Fait \u00e0 Paris \u{1f389}').toString('latin1')],
     ['a\u0001b\u007fc\r\nx: 1', 'abcx: 1'],
-    ['x'.repeat(5000), 'x'.repeat(MOST_REASON_CHARS)],
+    ['x'.repeat(5000), 'x'.repeat(answerLimits.reasonChars)],
   ])('writes the reason %j as bytes of one line', (reason, written) => {
     expect(toAnswerHead({ ...head, reason }, true).reason).toBe(written);
   });

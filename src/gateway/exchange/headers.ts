@@ -1,6 +1,7 @@
+import { answerLimits } from '../../limits.ts';
 import { HOP_HEADER } from './hops.ts';
 
-/** Headers as they stand on the wire: name, value, name, value. */
+/** Headers as they are on the wire: name, value, name, value. */
 export type RawHeaders = readonly string[];
 
 /** Belong to one connection, not to the message (RFC 9110, 7.6.1). */
@@ -15,7 +16,7 @@ const HOP_BY_HOP = new Set([
   'upgrade',
 ]);
 
-/** Ours, or written again for the upstream. */
+/** Headers of the gateway itself, and headers that are written again for the upstream. */
 const NOT_FORWARDED = new Set([
   ...HOP_BY_HOP,
   ...['host', 'content-length', 'expect', 'trailer', 'x-palimpsest-token', 'x-palimpsest-credential', HOP_HEADER],
@@ -38,7 +39,7 @@ export function forwardedHeaders(raw: RawHeaders, changes: Readonly<Record<strin
   return headers;
 }
 
-/** The head of an upstream's answer as an upstream wrote it. */
+/** The head of an answer as the upstream wrote it. */
 export interface UpstreamHead {
   readonly status: number;
   /** Decoded as UTF-8. */
@@ -46,14 +47,14 @@ export interface UpstreamHead {
   readonly headers: readonly (Buffer | string)[];
 }
 
-/** The head of an answer that every client can be given. */
+/** The head of an answer that is safe to write to any client. */
 export interface AnswerHead {
   readonly status: number;
   readonly reason: string;
   readonly headers: string[];
 }
 
-/** Makes the head of an upstream's answer safe to write: nothing else of it is copied into an answer. */
+/** Makes the head of an upstream's answer safe to write. */
 export function toAnswerHead({ status, reason, headers }: UpstreamHead, canTrail: boolean): AnswerHead {
   const answered = answeredHeaders(headers);
   const hasLength = headerOf(answered, 'content-length') !== undefined;
@@ -87,11 +88,8 @@ function answeredHeaders(raw: readonly (Buffer | string)[]): string[] {
 /** The same bytes where they are valid UTF-8, without control characters. */
 export function toReason(reason: string): string {
   const bytes = PRINTABLE_ASCII.test(reason) ? reason : Buffer.from(reason).toString('latin1');
-  return bytes.replace(UNPRINTABLE, '').slice(0, MOST_REASON_CHARS);
+  return bytes.replace(UNPRINTABLE, '').slice(0, answerLimits.reasonChars);
 }
-
-/** The reason phrase of an answer is cut to this length. */
-export const MOST_REASON_CHARS = 1000;
 
 const PRINTABLE_ASCII = /^[\x20-\x7e]*$/;
 const FIELD_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
@@ -103,13 +101,13 @@ function withoutHeader(headers: string[], key: string): string[] {
   return headers.filter((_, i) => !isNamed(headers[i - (i % 2)] as string, key));
 }
 
-/** The value of a header, where it stands once. */
+/** The value of a header; the first one where there are several. */
 export function headerOf(raw: RawHeaders, key: string): string | undefined {
   for (let i = 0; i < raw.length; i += 2) if (isNamed(raw[i] as string, key)) return raw[i + 1];
   return undefined;
 }
 
-/** What `Connection` names is hop-by-hop too. Nearly always it says `keep-alive`, which names nothing new. */
+/** Headers that `Connection` names are hop-by-hop too. Nearly always it says `keep-alive`, which names nothing new. */
 function connectionNames(raw: RawHeaders): Set<string> | undefined {
   let names: Set<string> | undefined;
   for (let i = 0; i < raw.length; i += 2) {

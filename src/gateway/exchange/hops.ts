@@ -1,16 +1,14 @@
 import { randomBytes } from 'node:crypto';
+import { requestLimits } from '../../limits.ts';
 import type { Upstream } from './upstreams.ts';
 
 /** Names the gateways that a request has passed, newest last. */
 export const HOP_HEADER = 'x-palimpsest-via';
 
-/** A request that has passed this many gateways goes in a circle. */
-export const MOST_HOPS = 8;
-
 /** Finds requests that come back to a gateway that has forwarded them. */
 export interface Hops {
   isLoop(headers: Headers): boolean;
-  /** The change of headers for an upstream. The providers' own hosts lead nowhere else: they get no header of ours. */
+  /** The change of headers for an upstream. Hosts of the providers themselves cannot lead back here: they get no header of ours. */
   next(headers: Headers, upstream: Upstream): Readonly<Record<string, string>>;
 }
 
@@ -20,7 +18,7 @@ export function createHops(id: string = randomBytes(8).toString('hex')): Hops {
   return {
     isLoop: (headers) => {
       const passed = passedBy(headers);
-      return passed.length >= MOST_HOPS || passed.includes(id);
+      return passed.length >= requestLimits.hops || passed.includes(id);
     },
     next: (headers, { isOfficial }) => (isOfficial ? {} : { [HOP_HEADER]: [...passedBy(headers), id].join(', ') }),
   };
@@ -31,11 +29,11 @@ function passedBy(headers: Headers): string[] {
   return value === undefined
     ? []
     : String(value)
-        .split(',', MOST_HOPS)
+        .split(',', requestLimits.hops)
         .map((id) => id.trim());
 }
 
-/** Tells which setting to look at. */
+/** The error for a request that came back. It names the setting. */
 export function loopMessage({ provider, origin, prefix }: Upstream): string {
   return (
     `Palimpsest has forwarded this request before: the upstream of ${provider}, ${origin}${prefix}, leads back to it. ` +

@@ -1,5 +1,5 @@
 import { type Api, routesOf, wires } from '../wire/index.ts';
-import { guessProvider, type Provider, providerNames } from '../wire/providers.ts';
+import { guessProvider, type Provider, providerBeforePrefix, providerNames, speaks } from '../wire/providers.ts';
 
 export type { Provider };
 
@@ -19,23 +19,24 @@ export interface Route {
 /** A request line and the headers that tell providers apart. */
 export interface RequestLine {
   readonly method: string;
-  /** As it stands in the request line. */
+  /** As it is in the request line. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
 /** Finds the upstream of a request. Undefined for what may not be forwarded at all. */
 export function routeOf(request: RequestLine): Route | undefined {
-  const prefix = PREFIX.exec(request.url)?.[1] as Provider | undefined;
+  const own = providerBeforePrefix(request.url);
+  const prefix = own ? undefined : (PREFIX.exec(request.url)?.[1] as Provider | undefined);
   const target = prefix ? below(request.url.slice(prefix.length + 1)) : request.url;
-  // Without the prefix too: `/openai//evil/…` would name a host to whoever resolves it as a reference.
+  // Without the prefix too: `/PREFIX//evil/…` would name a host to a client that resolves it as a reference.
   if (!isForwardable(target)) return undefined;
   const path = pathOf(target);
   const known = request.method === 'POST' ? routesOf(path) : [];
   const [first] = known;
-  const provider = prefix ?? (first ? wires[first.api].provider : guessProvider({ ...request, path }));
-  // Another company's path below a prefix is not ours to read: `/openai/v1/messages` passes through.
-  const route = known.find(({ api }) => wires[api].provider === provider);
+  const provider = own ?? prefix ?? (first ? wires[first.api].home.name : guessProvider({ ...request, path }));
+  // A path below a prefix is read only if that provider speaks its API; else it passes through.
+  const route = known.find(({ api }) => speaks(provider, api));
   return { provider, target, path, api: route?.api, isCountTokens: route?.isCountTokens === true };
 }
 

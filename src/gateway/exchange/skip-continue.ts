@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { answerLimits } from '../../limits.ts';
 
 /**
  * Skips every `100 Continue` that an upstream sends before an answer. A proxy has to (RFC 9110, 15.2.1), but undici takes
@@ -30,9 +31,6 @@ const REQUEST_LINE_END = ' HTTP/1.1\r\n';
 const CONTINUE = Buffer.from('HTTP/1.1 100');
 const HEAD_END = '\r\n\r\n';
 
-/** A `100 Continue` longer than this is passed to the parser, which refuses it. */
-export const MOST_CONTINUE_BYTES = 16 * 1024;
-
 interface Rest {
   readonly bytes: Buffer;
   /** False: more bytes are needed to know. */
@@ -46,7 +44,8 @@ function withoutContinue(bytes: Buffer): Rest {
     if (bytes.compare(CONTINUE, 0, length, start, start + length) !== 0) break;
     const end = bytes.indexOf(HEAD_END, start);
     if (end === -1) {
-      const isWhole = bytes.length - start > MOST_CONTINUE_BYTES;
+      // The parser gets it and refuses it.
+      const isWhole = bytes.length - start > answerLimits.continueBytes;
       return { bytes: bytes.subarray(start), isWhole };
     }
     start = end + HEAD_END.length;

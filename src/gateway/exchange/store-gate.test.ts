@@ -1,5 +1,6 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
+import { requestLimits } from '../../limits.ts';
 import { createMemoryStore } from '../../store/memory-store.ts';
 import { StoreGate } from './store-gate.ts';
 
@@ -15,5 +16,29 @@ describe('StoreGate', () => {
     gate.record('c', [COLD]);
     await setImmediate();
     expect((await gate.health()).ok).toBe(false);
+  });
+
+  it('asks again after a while where a question is never answered, and not before', async () => {
+    const clock = { now: 0 };
+    let asked = 0;
+    const silent = (): Promise<number> => {
+      asked += 1;
+      return new Promise(() => {});
+    };
+    const store = Object.assign(createMemoryStore(), { deletions: silent, stats: silent });
+    const gate = new StoreGate(store, { now: () => clock.now });
+    for (const name of ['touch', 'putMany'] as const) Object.assign(store, { [name]: silent });
+    gate.record('c', [COLD]);
+    await setTimeout(requestLimits.storeWaitMs * 1.5);
+    expect(await gate.events('c')).toBe('store-slow');
+    const before = asked;
+    clock.now += requestLimits.storeGiveUpMs - 1000;
+    expect(await gate.deletions()).toBe('store-slow');
+    expect(asked).toBe(before);
+    clock.now += 1000;
+    expect(await gate.events('c')).toEqual([]);
+    expect(await gate.deletions()).toBe('store-slow');
+    expect(asked).toBe(before + 1);
+    expect(await gate.events('c')).toBe('store-slow');
   });
 });

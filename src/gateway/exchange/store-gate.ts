@@ -3,38 +3,54 @@ import { recordLimits, requestLimits } from '../../limits.ts';
 import { conversationId, ownerOf, sessionOf } from '../../store/access.ts';
 import type { Store } from '../../store/store.ts';
 import { clipText } from '../../text.ts';
-import { loadEvents, toItems } from '../conversation/event-store.ts';
 import type { GatewayEvent } from '../conversation/events.ts';
-import { eventSessionOf } from '../conversation/sessions.ts';
+import { eventSessionOf, loadEvents, toItems } from '../conversation/events.ts';
 import type { Decision } from '../decide/decision.ts';
-import type { StoreTrouble } from '../decide/reasons.ts';
+import type { StoreTrouble } from '../decide/pass-through.ts';
 import type { Status } from '../receipts/receipt.ts';
 
-/** What stands in the way of a request waits no longer than this. */
+/** Why the store is not well, where it answered too late. */
 export const TOO_SLOW = `it took more than ${requestLimits.storeWaitMs} ms`;
 
-/** The store as requests see it: in time, or not at all. */
+export interface StoreGateOptions {
+  /** Milliseconds; only differences count. */
+  readonly now?: () => number;
+}
+
+/** The store as requests see it: it answers in time, or the request goes on without it. */
 export class StoreGate {
   readonly store: Store;
+  readonly #now: () => number;
   #kind = 'unknown';
-  /** What was asked of the store and did not come in time, and still may. */
-  #late = 0;
+  #askingKind: Promise<void> | undefined;
+  /** Questions that were not answered in time and may still be. While there are any, no other is asked. */
+  readonly #late = new Set<LateQuestion>();
   #trouble: string | undefined;
   #secret: string | undefined;
 
-  constructor(store: Store) {
+  constructor(store: Store, { now = () => performance.now() }: StoreGateOptions = {}) {
     this.store = store;
+    this.#now = now;
     void this.#askKind();
     void this.learnSecret();
   }
 
-  async #askKind(): Promise<void> {
-    await this.#inTime(async () => {
-      this.#kind = (await this.store.stats()).kind;
-    });
+  /** Not in time, since `stats` may look at every row. One at a time: a silent one keeps a connection of the store. */
+  #askKind(): Promise<void> {
+    this.#askingKind ??= (async () => this.store.stats())()
+      .then(
+        ({ kind }) => {
+          this.#kind = kind;
+        },
+        () => {},
+      )
+      .finally(() => {
+        this.#askingKind = undefined;
+      });
+    return this.#askingKind;
   }
 
-  /** Learns the secret of the store, once. Answers why that failed. */
+  /** Learns the secret of the store, once. Returns why that failed. */
   async learnSecret(): Promise<StoreTrouble | undefined> {
     if (this.#secret !== undefined) return undefined;
     const secret = await this.#inTime(async () => ({ value: await this.store.secret() }));
@@ -68,13 +84,16 @@ export class StoreGate {
 
   /** Changes with every deletion. */
   async deletions(): Promise<number | StoreTrouble> {
-    if (this.#late > 0) return 'store-slow';
-    // What it answers says nothing about writes: it changes nothing in `health`.
-    const count = await inTime(this.store.deletions().catch(() => 'store-failed' as const));
-    return count === 'late' ? 'store-slow' : count;
+    if (this.#isLate()) return 'store-slow';
+    // Its answer says nothing about writes, so it changes nothing in `health`.
+    const asked = (async () => this.store.deletions())().catch(() => 'store-failed' as const);
+    const count = await inTime(asked);
+    if (count !== 'late') return count;
+    this.#setLate(asked);
+    return 'store-slow';
   }
 
-  /** Tells the store that a conversation is in use, also where nothing new of it is stored. Nobody waits for it. */
+  /** Tells the store that a conversation is in use, also where nothing new of it is stored. Does not wait. */
   touch(conversation: string, owner: string | undefined): void {
     void this.#inTime(async () => {
       await this.store.touch(sessionOf(conversationId(conversation, owner)));
@@ -82,20 +101,20 @@ export class StoreGate {
     });
   }
 
-  /** Behind the answer: nobody waits for it. */
+  /** Records events after the answer. Does not wait. */
   record(conversation: string, events: readonly GatewayEvent[]): void {
     void this.#inTime(async () => this.store.putMany(toItems(conversation, events)));
   }
 
   async health(): Promise<Status['store']> {
-    if (this.#kind === 'unknown') await this.#askKind();
+    if (this.#kind === 'unknown') await inTime(this.#askKind());
     const because = this.#trouble;
     return { kind: this.#kind, ok: because === undefined, ...(because === undefined ? {} : { because }) };
   }
 
-  /** Where something already waits for the store too long, the next does not even ask: it would only pile up. */
+  /** Asks nothing while an earlier question is late: the questions would only pile up. */
   async #inTime<T>(work: () => Promise<T>): Promise<T | StoreTrouble> {
-    if (this.#late > 0) return 'store-slow';
+    if (this.#isLate()) return 'store-slow';
     const working = work().then(
       (value) => {
         this.#trouble = undefined;
@@ -109,14 +128,30 @@ export class StoreGate {
     const done = await inTime(working);
     if (done === 'store-failed') return done;
     if (done !== 'late') return done.value;
-    this.#late++;
     this.#trouble ??= TOO_SLOW;
-    void working.finally(() => this.#late--);
+    this.#setLate(working);
     return 'store-slow';
+  }
+
+  #setLate(working: Promise<unknown>): void {
+    const question = { since: this.#now() };
+    this.#late.add(question);
+    void working.finally(() => this.#late.delete(question));
+  }
+
+  /** A question that is never answered must not close the gate for ever: after a while the next one is asked. */
+  #isLate(): boolean {
+    const givenUp = this.#now() - requestLimits.storeGiveUpMs;
+    for (const question of this.#late) if (question.since <= givenUp) this.#late.delete(question);
+    return this.#late.size > 0;
   }
 }
 
-/** What is asked for, or 'late' where it does not come in time. */
+interface LateQuestion {
+  readonly since: number;
+}
+
+/** The answer, or 'late' where it does not come in time. */
 export async function inTime<T>(asked: Promise<T>): Promise<T | 'late'> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<'late'>((resolve) => {
@@ -129,7 +164,7 @@ export async function inTime<T>(asked: Promise<T>): Promise<T | 'late'> {
   }
 }
 
-/** Errors of ours say what to do; those of others may say anything. */
+/** The text of our own errors says what to do; that of other errors may say anything. */
 export function wordsOf(error: unknown): string {
   return error instanceof PalimpsestError ? `${error.code}: ${error.message}` : 'it failed';
 }

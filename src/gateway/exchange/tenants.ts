@@ -1,15 +1,15 @@
-import { recordLimits } from '../../limits.ts';
-import { createMemoryStore } from '../../store/memory-store.ts';
+import { memoryLimits, recordLimits } from '../../limits.ts';
 import type { Store } from '../../store/store.ts';
 import { ConversationMemory } from '../conversation/conversation-memory.ts';
 import { LruMap } from '../conversation/lru-map.ts';
 import type { GatewayOptions } from '../gateway-options.ts';
 import type { Status } from '../receipts/receipt.ts';
 import type { Counted } from '../receipts/write-receipt.ts';
+import { createBoundedStore } from './bounded-store.ts';
 import type { Provider } from './route.ts';
 import { inTime, StoreGate, TOO_SLOW, wordsOf } from './store-gate.ts';
 
-/** What one tenant has for itself: a store, and what is remembered of conversations at each provider. */
+/** The stores of the tenants, and their conversations at each provider. */
 export class Tenants {
   readonly #open: (tenant: string) => Store | Promise<Store>;
   readonly #gates = new Map<string, Promise<StoreGate>>();
@@ -17,10 +17,10 @@ export class Tenants {
   readonly #memories = new Map<string, ConversationMemory>();
   readonly #counted = new Map<string, LruMap<string, Counted>>();
 
-  constructor(store: GatewayOptions['store']) {
+  constructor(store: GatewayOptions['store'], memoryStoreBytes: number = memoryLimits.storeBytes) {
     if (typeof store === 'function') this.#open = store;
-    // A store is opened for one tenant: another's texts must not come near it.
-    else this.#open = (tenant) => (tenant === DEFAULT_TENANT && store ? store : createMemoryStore());
+    // A store belongs to one tenant: texts of another one must not be put into it.
+    else this.#open = (tenant) => (tenant === DEFAULT_TENANT && store ? store : createBoundedStore(memoryStoreBytes));
   }
 
   /** The store if it is open already. */
@@ -60,7 +60,7 @@ export class Tenants {
     return counted;
   }
 
-  /** Of its store, which is opened for that if it is not. */
+  /** The health of a tenant's store, which is opened if it is not open yet. */
   async health(tenant: string): Promise<Status['store']> {
     const gate = await inTime(this.gate(tenant).catch(wordsOf));
     if (typeof gate !== 'string') return gate.health();

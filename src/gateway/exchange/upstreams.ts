@@ -8,9 +8,9 @@ import { skipContinue } from './skip-continue.ts';
 export interface Upstream {
   readonly provider: Provider;
   readonly origin: string;
-  /** The path of its own that stands before every target; empty for most. */
+  /** The upstream's own path, put before every target; empty for most. */
   readonly prefix: string;
-  /** The provider's own host: it cannot lead back here. */
+  /** The provider's own host on the internet: it cannot lead back here. */
   readonly isOfficial: boolean;
   readonly pool: Pool;
 }
@@ -26,7 +26,8 @@ export function openUpstreams(given: Partial<Readonly<Record<Provider, string>>>
       provider,
       origin,
       prefix,
-      isOfficial: origin === new URL(providers[provider].address).origin,
+      // An official address on this machine may be that of a gateway.
+      isOfficial: origin === new URL(providers[provider].address).origin && origin.startsWith('https:'),
       pool: new Pool(origin, { ...PATIENCE, connect }),
     };
   };

@@ -1,12 +1,11 @@
 import { type BrotliDecompress, createBrotliDecompress, createGunzip, createInflate, type Unzip } from 'node:zlib';
 import { answerLimits } from '../../limits.ts';
 import { readUsage } from '../../manager/usage.ts';
-import { JsonScan } from '../bytes/json-scan.ts';
-import { parseJson } from '../bytes/parse-json.ts';
+import { JsonScan, parseJson } from '../bytes/json-scan.ts';
 import type { Wire } from '../wire/wire.ts';
 import { headerOf, type RawHeaders } from './headers.ts';
 
-/** What a provider says that a request took. */
+/** The tokens of a request as the provider counted them. */
 export interface Usage {
   /** Read from its cache. */
   readonly cached: number;
@@ -24,8 +23,10 @@ export interface UsageReaderOptions {
 
 /** Finds the usage in a copy of an answer, a stream of events or one document. It holds back nothing. */
 export class UsageReader {
-  /** The answer is a stream of events. */
+  /** The answer is a stream of events, or of lines of JSON. */
   readonly isEvents: boolean;
+  readonly #isJsonLines: boolean;
+  readonly #signs: readonly Buffer[];
   readonly #wire: Wire;
   readonly #mostBytes: number;
   readonly #decoder: Decoder | undefined;
@@ -42,7 +43,10 @@ export class UsageReader {
   constructor(headers: RawHeaders, { wire, mostBytes = answerLimits.bytes }: UsageReaderOptions) {
     this.#wire = wire;
     this.#mostBytes = mostBytes;
-    this.isEvents = headerOf(headers, 'content-type')?.includes('event-stream') === true;
+    const type = headerOf(headers, 'content-type') ?? '';
+    this.#isJsonLines = type.includes('ndjson');
+    this.isEvents = this.#isJsonLines || type.includes('event-stream');
+    this.#signs = wire.usageSigns.map((sign) => Buffer.from(sign));
     const encoding = headerOf(headers, 'content-encoding')?.trim().toLowerCase() ?? 'identity';
     this.#decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding]?.() : undefined;
     this.#isReading = encoding === 'identity' || this.#decoder !== undefined;
@@ -84,7 +88,7 @@ export class UsageReader {
   }
 
   #isBomb(): boolean {
-    return this.#decodedBytes > LEAST_BOMB_BYTES && this.#decodedBytes > answerLimits.ratio * this.#encodedBytes;
+    return this.#decodedBytes > answerLimits.bombBytes && this.#decodedBytes > answerLimits.ratio * this.#encodedBytes;
   }
 
   /** The bytes go on to the client as before. */
@@ -94,7 +98,7 @@ export class UsageReader {
     this.#decoder?.destroy();
   }
 
-  /** All whole lines at once: only those with one of the words in them are looked at one by one. */
+  /** All whole lines at once: only those with one of the signs in them are looked at one by one. */
   #takeLines(chunk: Buffer): void {
     const end = chunk.lastIndexOf(LF);
     if (end < 0) {
@@ -107,19 +111,21 @@ export class UsageReader {
   }
 
   #readLines(lines: Buffer): void {
-    const found = WORDS.map((word) => indexOf(lines, word, 0));
+    const found = this.#signs.map((sign) => indexOf(lines, sign, 0));
     for (;;) {
       const at = Math.min(...found);
       if (at === lines.length) return;
       const end = indexOf(lines, LF, at);
       this.#readEvent(lines.subarray(lines.lastIndexOf(LF, at) + 1, end));
-      for (const [i, word] of WORDS.entries()) if ((found[i] as number) < end) found[i] = indexOf(lines, word, end);
+      for (const [i, sign] of this.#signs.entries())
+        if ((found[i] as number) < end) found[i] = indexOf(lines, sign, end);
     }
   }
 
   #readEvent(line: Buffer): void {
-    if (line.subarray(0, DATA.length).equals(DATA) && isModest(line, DATA.length))
-      this.#merge(parseJson(line.toString('utf8', DATA.length)));
+    const at = this.#isJsonLines ? 0 : DATA.length;
+    if (!this.#isJsonLines && !line.subarray(0, at).equals(DATA)) return;
+    if (isModest(line, at)) this.#merge(parseJson(line.toString('utf8', at)));
   }
 
   #keep(part: Buffer): void {
@@ -159,17 +165,12 @@ type Fields = Record<string, unknown>;
 
 const LF = 10;
 const DATA = Buffer.from('data:');
-/** Nearly every line is a piece of the answer: to look for a word costs a fraction of parsing it. */
-const WORDS = [Buffer.from('usage'), Buffer.from('input_transformations')];
 
 /** The end of the bytes where there is none. */
 function indexOf(bytes: Buffer, wanted: Buffer | number, from: number): number {
   const at = bytes.indexOf(wanted, from);
   return at === -1 ? bytes.length : at;
 }
-
-/** What compresses well in a short answer is no bomb. */
-const LEAST_BOMB_BYTES = 1024 * 1024;
 
 const scan = new JsonScan();
 const BUDGET = { jsonValues: answerLimits.jsonValues, scanMs: answerLimits.readMs };

@@ -1,8 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { isIP } from 'node:net';
+import { requestLimits } from '../../limits.ts';
 import { clipText } from '../../text.ts';
 
-/** Who may use the gateway, and as whom. */
+/** Options of `createGuard`. */
 export interface GuardOptions {
   /** Names by which the gateway may be called, beside those of this machine. */
   readonly hosts: readonly string[];
@@ -10,17 +11,17 @@ export interface GuardOptions {
   readonly origins: readonly string[];
   /** Token to tenant. */
   readonly tenants: Readonly<Record<string, string>>;
-  /** It listens for other machines: then they call it by an address of its own. */
+  /** Other machines can reach the gateway, so it may be called by any IP address. */
   readonly isPublic: boolean;
 }
 
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
-/** A foreign web page must not reach us: not by a form or a script, and not by a name that it has bound to this machine. */
+/** Refuses foreign web pages: their forms and scripts, and names that they have bound to this machine. */
 export interface Guard {
-  /** Why one of our own routes is refused, in words that name the setting. */
+  /** Why a request to one of our own routes is refused. The text names the setting. */
   refusalOfOwn(headers: Headers): string | undefined;
-  /** Why a request is not forwarded. No page knows our tokens: a request with one may call us by any name. */
+  /** Why a request is not forwarded. No web page knows our tokens, so a request with one may use any host. */
   refusalToForward(headers: Headers, options: { readonly hasToken: boolean }): string | undefined;
   /** The tenant of a token; undefined for an unknown one. */
   tenantOf(token: string | undefined): string | undefined;
@@ -61,7 +62,7 @@ function refusalOfSite({ origin, 'sec-fetch-site': site }: Headers): string | un
 }
 
 function foreignHost(host: string): string {
-  const name = clipText(nameOf(host), MOST_SHOWN_CHARS);
+  const name = clipText(nameOf(host), requestLimits.refusedNameChars);
   return (
     `Palimpsest expected to be called by a name of its own but found the host '${name}', which a web page could have bound ` +
     `to this machine. If it is yours: add '${name}' to gateway.allowed_hosts in palimpsest.yaml, or start palimpsest serve ` +
@@ -70,15 +71,12 @@ function foreignHost(host: string): string {
 }
 
 function foreignOrigin(given: string): string {
-  const origin = clipText(given, MOST_SHOWN_CHARS);
+  const origin = clipText(given, requestLimits.refusedNameChars);
   return (
     `Palimpsest expected no request of a foreign web page but found the origin '${origin}'. If it is yours: add '${origin}' ` +
     `to gateway.allowed_origins in palimpsest.yaml, or start palimpsest serve with --allow-origin ${origin} (in code: origins)`
   );
 }
-
-/** So much of a host or an origin is shown in an error. */
-export const MOST_SHOWN_CHARS = 200;
 
 /** The bearer token of a request. */
 export function bearerOf(authorization: string | undefined): string | undefined {

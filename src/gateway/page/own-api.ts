@@ -4,7 +4,7 @@ import { recallLimits, recordLimits } from '../../limits.ts';
 import { sessionOf } from '../../store/access.ts';
 import { type RecallOptions, recall } from '../../store/recall.ts';
 import type { Match, Store } from '../../store/store.ts';
-import { isEventSession } from '../conversation/sessions.ts';
+import { isEventSession } from '../conversation/events.ts';
 import { answerError, answerJson } from '../exchange/answer.ts';
 import type { InFlight } from '../exchange/in-flight.ts';
 import type { Status } from '../receipts/receipt.ts';
@@ -13,7 +13,7 @@ import type { Records } from '../receipts/records.ts';
 export interface ApiOptions {
   readonly records: Records;
   readonly inFlight: InFlight;
-  /** Whose token the request carries. */
+  /** The tenant of the request's token. */
   readonly tenant: string;
   storeOf(tenant: string): Promise<Store>;
   /** All but the totals. */
@@ -116,7 +116,7 @@ async function search(store: Store, query: URLSearchParams): Promise<object> {
   return { matches };
 }
 
-/** What the gateway wrote down for itself is no tool output. */
+/** Events of the gateway are no tool output. */
 const isEvent = ({ refs }: Match): boolean => refs.length > 0 && refs.every(({ session }) => isEventSession(session));
 
 function toFound({ handle, line, text, refs }: Match): object {

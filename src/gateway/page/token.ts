@@ -18,7 +18,7 @@ function readToken(path: string): string | undefined {
   try {
     const isOpen = (fstatSync(file).mode & 0o077) !== 0 && process.platform !== 'win32';
     const token = readFileSync(file, 'utf8').trim();
-    // What others could read is no secret any more.
+    // A token that others could read is no secret any more.
     return isOpen || !TOKEN.test(token) ? undefined : token;
   } finally {
     closeSync(file);

@@ -2,12 +2,16 @@ import { anthropic as format } from '../../formats/anthropic.ts';
 import { asString } from '../../formats/lens.ts';
 import { priceLists } from '../../plan/prices.ts';
 import { boundThinking } from './bound-thinking.ts';
-import { readBlocks } from './cache-blocks.ts';
+import { readBlocks } from './cache-markers.ts';
 import { anyMessage, partAt, type Wire } from './wire.ts';
 
 /** Anthropic's Messages API. */
 export const anthropic = {
-  provider: 'anthropic',
+  home: {
+    name: 'anthropic',
+    address: 'https://api.anthropic.com',
+    signs: { headers: ['anthropic-version', 'x-api-key'], path: /^\/v1\/messages/ },
+  },
   routes: [{ path: /\/v1\/messages$/ }, { path: /\/v1\/messages\/count_tokens$/, isCountTokens: true }],
   format: anyMessage(format),
   messages: 'messages',
@@ -18,6 +22,7 @@ export const anthropic = {
   readBlocks,
   placesMarkers: true,
   boundThinking,
+  usageSigns: ['usage', 'input_transformations'],
   usageIn: ({ usage, message, input_transformations }) => {
     const inner = (message ?? {}) as { readonly usage?: unknown; readonly input_transformations?: unknown };
     return {

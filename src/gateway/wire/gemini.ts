@@ -5,7 +5,11 @@ import { anyMessage, partAt, type Wire } from './wire.ts';
 
 /** Google's generateContent. */
 export const gemini = {
-  provider: 'gemini',
+  home: {
+    name: 'gemini',
+    address: 'https://generativelanguage.googleapis.com',
+    signs: { headers: ['x-goog-api-key'], path: /^\/v1(?:alpha|beta)/, query: /[?&]key=/ },
+  },
   routes: [{ path: /\/models\/[^/]+:(?:stream)?[gG]enerateContent$/ }],
   format: anyMessage(format),
   messages: 'contents',
@@ -20,6 +24,7 @@ export const gemini = {
   },
   // Name and id of a response stay as they were written; the files beside it go with it.
   resultMembers: { content: 'response', attachments: 'parts' },
+  usageSigns: ['usage'],
   usageIn: ({ usageMetadata, response }) => ({
     usage: usageMetadata ?? (response as { readonly usageMetadata?: unknown } | null)?.usageMetadata,
   }),

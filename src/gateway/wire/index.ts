@@ -1,8 +1,10 @@
 import { anthropic } from './anthropic.ts';
+import { anthropicVertex } from './anthropic-vertex.ts';
+import { azure } from './azure.ts';
 import { gemini } from './gemini.ts';
+import { ollama } from './ollama.ts';
 import { openaiChat } from './openai-chat.ts';
 import { openaiResponses } from './openai-responses.ts';
-import type { Provider } from './providers.ts';
 import type { Wire, WireRoute } from './wire.ts';
 
 /** Every API that the gateway understands. To add one: its file, and a line here. */
@@ -11,7 +13,10 @@ export const wires = {
   'openai-chat': openaiChat,
   'openai-responses': openaiResponses,
   gemini,
-} as const satisfies Readonly<Record<string, Wire & { readonly provider: Provider }>>;
+  ollama,
+  'anthropic-vertex': anthropicVertex,
+  ...azure,
+} as const satisfies Readonly<Record<string, Wire>>;
 
 /** The API that a request speaks. */
 export type Api = keyof typeof wires;
@@ -21,7 +26,9 @@ export interface ApiRoute extends WireRoute {
   readonly api: Api;
 }
 
-const routes: readonly ApiRoute[] = (Object.keys(wires) as Api[]).flatMap((api) =>
+export const apis = Object.keys(wires) as readonly Api[];
+
+const routes: readonly ApiRoute[] = apis.flatMap((api) =>
   wires[api].routes.map((route: WireRoute) => ({ ...route, api })),
 );
 

@@ -1,12 +1,15 @@
 import { asString } from '../../formats/lens.ts';
 import { openaiChat as format } from '../../formats/openai-chat.ts';
 import { priceLists } from '../../plan/prices.ts';
-import { readBlocks } from './cache-blocks.ts';
-import { anyMessage, type Wire } from './wire.ts';
+import { readBlocks } from './cache-markers.ts';
+import { anyMessage, type Home, type Wire } from './wire.ts';
+
+/** The home of both of OpenAI's APIs. */
+export const openai = { name: 'openai', address: 'https://api.openai.com' } as const satisfies Home;
 
 /** OpenAI's Chat Completions, and what speaks like it. Models of Anthropic's behind it take cache markers. */
 export const openaiChat = {
-  provider: 'openai',
+  home: openai,
   routes: [{ path: /\/chat\/completions$/ }],
   format: anyMessage(format),
   messages: 'messages',
@@ -15,5 +18,6 @@ export const openaiChat = {
   prices: priceLists['gpt-5'],
   answers: (message) => asString(message.tool_call_id) ?? asString(message.name) ?? '',
   readBlocks,
+  usageSigns: ['usage'],
   usageIn: ({ usage }) => ({ usage }),
 } as const satisfies Wire;

@@ -1,11 +1,12 @@
 import { asString } from '../../formats/lens.ts';
 import { openaiResponses as format } from '../../formats/openai-responses.ts';
 import { priceLists } from '../../plan/prices.ts';
+import { openai } from './openai-chat.ts';
 import { anyMessage, type Wire } from './wire.ts';
 
 /** OpenAI's Responses. */
 export const openaiResponses = {
-  provider: 'openai',
+  home: openai,
   routes: [{ path: /^(?:\/[^/]+)*\/v1\/responses$|^\/responses$/ }],
   format: anyMessage(format),
   messages: 'input',
@@ -14,5 +15,6 @@ export const openaiResponses = {
   prices: priceLists['gpt-5'],
   answers: (item) => asString(item.call_id) ?? asString(item.id) ?? '',
   asksToCompact: ({ type }) => type === 'compaction_trigger',
+  usageSigns: ['usage'],
   usageIn: ({ usage, response }) => ({ usage: (response as { readonly usage?: unknown } | null)?.usage ?? usage }),
 } as const satisfies Wire;

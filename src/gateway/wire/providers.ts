@@ -1,30 +1,68 @@
-/** A server that speaks one of our APIs. */
-export interface ProviderRow {
-  /** Its official address. */
-  readonly address: string;
-  /** How requests for it are recognised that have neither its prefix nor a path that only it has. */
-  readonly signs?: {
-    readonly headers?: readonly string[];
-    readonly path?: RegExp;
-    readonly query?: RegExp;
-  };
+import { type Prices, priceLists } from '../../plan/prices.ts';
+import { type Api, apis, wires } from './index.ts';
+import { localPrices } from './ollama.ts';
+import type { ProviderRow, ProviderSigns } from './wire.ts';
+
+/** Servers that speak the APIs of others, and have none of their own that the gateway reads. */
+const others = {
+  openrouter: { address: 'https://openrouter.ai/api', speaks: ['openai-chat', 'openai-responses', 'anthropic'] },
+  groq: {
+    address: 'https://api.groq.com/openai',
+    speaks: ['openai-chat', 'openai-responses'],
+    // "token costs by 50% for cached portions"; "expires after 2 hours without use".
+    prices: automatic('groq', { read: 0.5, lifeMs: 7_200_000 }, 'https://console.groq.com/docs/prompt-caching'),
+  },
+  together: { address: 'https://api.together.xyz', speaks: ['openai-chat'] },
+  deepseek: {
+    address: 'https://api.deepseek.com',
+    speaks: ['openai-chat', 'anthropic'],
+    prices: priceLists.deepseek,
+  },
+  mistral: { address: 'https://api.mistral.ai', speaks: ['openai-chat'] },
+  xai: {
+    address: 'https://api.x.ai',
+    speaks: ['openai-chat', 'openai-responses'],
+    prices: automatic(
+      'xai',
+      { read: 0.25, lifeMs: 300_000 },
+      'https://docs.x.ai/developers/advanced-api-usage/prompt-caching/usage-and-pricing',
+    ),
+  },
+  moonshot: {
+    address: 'https://api.moonshot.ai',
+    speaks: ['openai-chat', 'openai-responses', 'anthropic'],
+    // A cache hit costs a tenth. Writing to the cache is billed too, at a price that is not known here: it counts as 1.
+    prices: automatic(
+      'moonshot',
+      { read: 0.1, lifeMs: 300_000 },
+      'https://forum.moonshot.ai/t/context-caching-upgrade-5-min-1-hour-ttl-options/613',
+    ),
+  },
+  vllm: {
+    address: 'http://127.0.0.1:8000',
+    speaks: ['openai-chat', 'openai-responses', 'anthropic'],
+    prices: localPrices,
+  },
+  lmstudio: {
+    address: 'http://127.0.0.1:1234',
+    speaks: ['openai-chat', 'openai-responses', 'anthropic'],
+    prices: localPrices,
+  },
+} as const satisfies Readonly<Record<string, ProviderRow & { readonly speaks: readonly Api[] }>>;
+
+/** The prices of a cache that finds any prefix by itself and costs nothing to write. Lifetimes that are not published: 5 minutes. */
+function automatic(name: string, { read, lifeMs }: Pick<Prices, 'read' | 'lifeMs'>, source: string): Prices {
+  return { ...priceLists.gemini, name, read, lifeMs, leastTokens: 1024, date: '2026-11-16', source };
 }
 
-/** Every provider, by the prefix under which the gateway serves it: `/anthropic/v1/messages`. */
-export const providers = {
-  anthropic: {
-    address: 'https://api.anthropic.com',
-    signs: { headers: ['anthropic-version', 'x-api-key'], path: /^\/v1\/messages/ },
-  },
-  openai: { address: 'https://api.openai.com' },
-  gemini: {
-    address: 'https://generativelanguage.googleapis.com',
-    signs: { headers: ['x-goog-api-key'], path: /^\/v1(?:alpha|beta)/, query: /[?&]key=/ },
-  },
-} as const satisfies Readonly<Record<string, ProviderRow>>;
-
 /** The provider that a request is for. */
-export type Provider = keyof typeof providers;
+export type Provider = (typeof wires)[Api]['home']['name'] | keyof typeof others;
+
+const homes = apis.map((api): [string, ProviderRow] => [wires[api].home.name, wires[api].home]);
+const rows: Readonly<Record<string, ProviderRow>> = { ...Object.fromEntries(homes), ...others };
+
+/** Every provider, by the prefix under which the gateway serves it: `/anthropic/v1/messages`. */
+export const providers = rows as Readonly<Record<Provider, ProviderRow>>;
 
 export const providerNames = Object.keys(providers) as readonly Provider[];
 
@@ -32,6 +70,11 @@ export const providerNames = Object.keys(providers) as readonly Provider[];
 export const officialAddresses = Object.fromEntries(
   providerNames.map((name) => [name, providers[name].address]),
 ) as Readonly<Record<Provider, string>>;
+
+/** Whether a provider speaks an API. */
+export function speaks(provider: Provider, api: Api): boolean {
+  return wires[api].home.name === provider || providers[provider].speaks?.includes(api) === true;
+}
 
 /** The provider of requests that nothing else tells apart. */
 const DEFAULT: Provider = 'openai';
@@ -50,11 +93,13 @@ export function guessProvider(request: Unknown): Provider {
   return found ?? DEFAULT;
 }
 
-function signsOf(name: Provider): NonNullable<ProviderRow['signs']> {
-  const { signs = {} }: ProviderRow = providers[name];
-  return signs;
+/** The provider of a path or query that is its own although it begins with the prefix of another one. */
+export function providerBeforePrefix(url: string): Provider | undefined {
+  return providerNames.find((name) => signsOf(name).beforePrefix?.test(url) === true);
 }
 
-function isSigned({ path, query }: NonNullable<ProviderRow['signs']>, request: Unknown): boolean {
+const signsOf = (name: Provider): ProviderSigns => providers[name].signs ?? {};
+
+function isSigned({ path, query }: ProviderSigns, request: Unknown): boolean {
   return path?.test(request.path) === true || query?.test(request.url) === true;
 }

@@ -1,9 +1,9 @@
 import { type Prices, priceLists, pricesOf } from '../../plan/prices.ts';
 import type { ReadRequest } from '../decide/read-request.ts';
-import { canMark } from './cache-marker.ts';
+import { canMark } from './cache-markers.ts';
 import type { Wire } from './wire.ts';
 
-/** What the provider bills for this request, once it is large enough to be cached. */
+/** The prices that the provider bills for this request, once it is large enough to be cached. */
 export function requestPrices(request: ReadRequest): Prices {
   const { wire, model } = request;
   const prices = listedPrices(wire, model);
@@ -30,7 +30,7 @@ function leastCacheable(model: string): number {
   return LEAST.find(([pattern]) => pattern.test(model))?.[1] ?? priceLists['anthropic-5m'].leastTokens;
 }
 
-/** Prices, and whether the provider finds what stands unchanged before an edit. */
+/** Prices, and whether the provider finds the unchanged text before an edit. */
 export interface MaskingPrices extends Prices {
   readonly canMark: boolean;
 }

@@ -3,12 +3,12 @@ import type { Format } from '../../message.ts';
 import type { Prices } from '../../plan/prices.ts';
 import type { JsonScan } from '../bytes/json-scan.ts';
 import type { BoundThinking } from './bound-thinking.ts';
-import type { BlockPlace } from './cache-blocks.ts';
+import type { BlockPlace } from './cache-markers.ts';
 
 /** Everything that is particular to one API. The other files of the gateway know APIs only by this. */
 export interface Wire {
-  /** The row of `providers` that serves it. */
-  readonly provider: string;
+  /** The provider that it belongs to. Its paths go there if no prefix names another. */
+  readonly home: Home;
   readonly routes: readonly WireRoute[];
   /** Reads and edits its messages. */
   readonly format: Format<object>;
@@ -24,6 +24,8 @@ export interface Wire {
   readonly modelInPath?: RegExp;
   /** The end of a path that asks for a stream, where no field does. */
   readonly streamedPath?: string;
+  /** A request that does not say gets a stream. */
+  readonly streamsByDefault?: true;
   /** The id of the call that a result answers, as the result itself tells it. */
   answers(message: Fields, path: readonly (string | number)[]): string;
   /** Whether this last message asks the provider to compact the conversation. */
@@ -36,8 +38,35 @@ export interface Wire {
   readonly placesMarkers?: true;
   /** Thinking that is signed over everything before it. */
   readonly boundThinking?: BoundThinking;
+  /** A line of a stream that has none of these tells no usage. */
+  readonly usageSigns: readonly string[];
   /** The usage in an answer, or in an event of a stream. */
   usageIn(event: Fields): UsageFields;
+}
+
+/** A server that speaks APIs. */
+export interface ProviderRow {
+  /** Its official address; of a server that runs on this machine, the default one. */
+  readonly address: string;
+  /** The APIs of other providers that it speaks too. */
+  readonly speaks?: readonly string[];
+  /** In place of those that the name of the model tells. */
+  readonly prices?: Prices;
+  readonly signs?: ProviderSigns;
+}
+
+/** How requests for a provider are recognised that have neither its prefix nor a path that only it has. */
+export interface ProviderSigns {
+  readonly headers?: readonly string[];
+  readonly path?: RegExp;
+  readonly query?: RegExp;
+  /** Paths and queries of its own that begin with the prefix of another provider. */
+  readonly beforePrefix?: RegExp;
+}
+
+/** The provider that an API belongs to. Its name is the prefix under which the gateway serves it. */
+export interface Home extends ProviderRow {
+  readonly name: string;
 }
 
 /** A path that speaks this API. */
@@ -59,10 +88,11 @@ export const anyMessage = <M>(format: Format<M>): Format<object> => format as un
 
 /** Whether a request asks for a stream. */
 export function isStreamed(
-  { streamedPath }: Wire,
+  { streamedPath, streamsByDefault }: Wire,
   { stream, path }: { readonly stream: unknown; readonly path: string },
 ): boolean {
-  return stream === true || (streamedPath !== undefined && path.endsWith(streamedPath));
+  if (stream === true || (streamedPath !== undefined && path.endsWith(streamedPath))) return true;
+  return streamsByDefault === true && stream !== false;
 }
 
 /** The model of a request, where body or path tells. */

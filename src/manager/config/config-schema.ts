@@ -37,6 +37,15 @@ const section = <const T extends z.core.$ZodLooseShape>(shape: T) =>
 const about = <T extends z.ZodType>(type: T, description: string, byDefault?: unknown) =>
   type.optional().meta({ description, ...(byDefault === undefined ? {} : { default: byDefault }) });
 
+/** The providers of the gateway; a test compares them with its own. */
+const PROVIDERS = [
+  ...['anthropic', 'openai', 'gemini', 'ollama', 'vertex', 'azure', 'openrouter', 'groq', 'together', 'deepseek'],
+  ...['mistral', 'xai', 'moonshot', 'vllm', 'lmstudio'],
+];
+const upstreams = Object.fromEntries(
+  PROVIDERS.map((name) => [name, about(address, 'In place of its official address.')]),
+);
+
 const priceNames = Object.keys(priceLists) as [string, ...string[]];
 const LOOKUP = '{ kind: markers, look_back_blocks } or { kind: prefix, step_tokens }';
 const lookup = z.discriminatedUnion(
@@ -198,11 +207,7 @@ export const configSchema = z
           'How long exchanges with upstreams may take once it was told to stop. Event streams and half-sent requests end at once.',
           30_000,
         ),
-        upstreams: section({
-          anthropic: about(address, 'In place of the official host.'),
-          openai: about(address, 'In place of the official host.'),
-          gemini: about(address, 'In place of the official host.'),
-        }),
+        upstreams: section(upstreams),
         tokens: about(
           z.record(z.string(), text, 'an object of tokens by tenant'),
           'The token of each tenant, where it listens for other machines.',

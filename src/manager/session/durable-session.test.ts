@@ -553,6 +553,7 @@ const openCalls = [
   ['gemini', { role: 'model', parts: [{ functionCall: { id: 'c', name: 'f', args: {} } }] }],
   ['ai-sdk', { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'c', toolName: 'f', input: {} }] }],
   ['langchain', { type: 'ai', content: '', tool_calls: [{ id: 'c', name: 'f', args: {} }] }],
+  ['ollama', { role: 'assistant', content: '', tool_calls: [{ function: { name: 'f', arguments: {} } }] }],
   ['openai-agents', { type: 'function_call', callId: 'c', name: 'f', arguments: '{}', status: 'completed' }],
 ] as const;
 

@@ -20,13 +20,9 @@ export interface ProviderState {
   readonly now: () => number;
   /** Signs thinking. */
   readonly secret: string;
-  /** Accounts made since 31 August 2026 have the conversation check enforced. */
-  readonly account: 'new' | 'old';
   readonly contextTokens: number | undefined;
   readonly marked: MarkedCache;
   readonly automatic: AutomaticCache;
-  /** What was said in threads, by the id of the last message. */
-  readonly threads: Map<string, readonly Fields[]>;
   /** Responses that were stored, with all that was said before them. */
   readonly responses: Map<string, readonly Fields[]>;
   /** Every item of a stored response, by its id. */

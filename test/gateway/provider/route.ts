@@ -17,7 +17,7 @@ const FIXED: Readonly<Record<string, Route>> = {
   '/v1/responses': { api: 'openai-responses', action: 'generate' },
 };
 
-const GEMINI = /^\/v1(?:beta|alpha)?\/models\/([^/:]+):(generateContent|streamGenerateContent|countTokens)$/;
+const GEMINI = /^\/v1(?:beta|alpha)?\/models\/([^/:]+):(generateContent|streamGenerateContent)$/;
 
 /** Reads a path without its query. */
 export function routeOf(path: string): Route | undefined {
@@ -25,8 +25,7 @@ export function routeOf(path: string): Route | undefined {
   if (fixed) return fixed;
   const [, model, method] = GEMINI.exec(path) ?? [];
   if (model === undefined) return undefined;
-  const action = method === 'countTokens' ? 'count' : 'generate';
-  return { api: 'gemini', action, model, streams: method === 'streamGenerateContent' };
+  return { api: 'gemini', action: 'generate', model, streams: method === 'streamGenerateContent' };
 }
 
 /** Whose words a path that nobody serves is refused in. */

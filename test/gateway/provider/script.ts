@@ -11,8 +11,6 @@ export interface Call {
 /** What the model says: thinking, then text, then calls in parallel. */
 export interface Reply {
   readonly thinking?: string;
-  /** Whether Anthropic shows the thinking only encrypted. */
-  readonly isRedacted?: boolean;
   readonly text?: string;
   readonly calls?: readonly Call[];
 }

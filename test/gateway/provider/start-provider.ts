@@ -21,21 +21,13 @@ export interface ProviderOptions {
   readonly port?: number;
   /** The clock of the prompt cache, in milliseconds. */
   readonly now?: () => number;
-  /** Serves only this; all by default. */
-  readonly api?: Api;
   readonly faults?: Faults;
-  /** Whether the conversation check of thinking is enforced by default: it is for new accounts. */
-  readonly account?: 'new' | 'old';
   /** In place of the model's own window. */
   readonly contextTokens?: number;
   /** In place of the most bytes that the API takes. */
   readonly mostBytes?: number;
-  /** Two providers with one secret read each other's signatures. */
-  readonly secret?: string;
   /** Whether `requests` holds bodies too. On by default; off where thousands are sent. */
   readonly keepsBytes?: boolean;
-  /** Answers with gzip where the client takes it. On by default, as the real ones do. */
-  readonly compresses?: boolean;
 }
 
 /** A request as it came, and what became of it. */
@@ -91,16 +83,14 @@ export async function startProvider(options: ProviderOptions): Promise<Provider>
   };
 }
 
-function stateOf({ script, now, secret, account, contextTokens }: ProviderOptions): ProviderState {
+function stateOf({ script, now, contextTokens }: ProviderOptions): ProviderState {
   return {
     script,
     now: now ?? Date.now,
-    secret: secret ?? 'the secret of the test provider',
-    account: account ?? 'new',
+    secret: 'the secret of the test provider',
     contextTokens,
     marked: new MarkedCache(),
     automatic: new AutomaticCache(),
-    threads: new Map(),
     responses: new Map(),
     items: new Map(),
     needs: new Map(),
@@ -167,7 +157,7 @@ class Answering {
 
   async #exchange(seen: SeenRequest, { route, api, url, bytes: sent }: Asked): Promise<Exchange> {
     const { options, state, bill } = this.#parts;
-    if (!route || (options.api !== undefined && options.api !== api)) throw notFound(api, seen);
+    if (!route) throw notFound(api, seen);
     if (seen.method !== 'POST') throw new Rejection('Method Not Allowed', { status: 405 });
     const bytes = decode(sent, seen.headers['content-encoding']);
     checkBytes(api, bytes, options.mostBytes);
@@ -185,7 +175,7 @@ class Answering {
       headers: ownHeaders(api, id),
       fault,
       framing: api === 'gemini' ? (isEvents ? 'gemini-events' : 'list') : 'events',
-      acceptsGzip: this.#parts.options.compresses !== false && /\bgzip\b/.test(seen.headers['accept-encoding'] ?? ''),
+      acceptsGzip: /\bgzip\b/.test(seen.headers['accept-encoding'] ?? ''),
     });
   }
 }

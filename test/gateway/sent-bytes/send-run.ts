@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { createGateway, type GatewayOptions, type GatewayServer, listen } from '../../../src/gateway/index.ts';
 import { polling, slidingWindow } from '../../../src/index.ts';
 import { createMemoryStore } from '../../../src/store/index.ts';
+import { everyProvider } from '../gateway.ts';
 import type { RunRequest } from './requests.ts';
 
 /** One way to run the gateway. */
@@ -37,8 +38,7 @@ export async function sendRun(requests: Iterable<RunRequest>, { options = {}, re
   const agent = new Agent({ keepAlive: true });
   const store = createMemoryStore();
   const start = async (): Promise<GatewayServer> => {
-    const { url } = upstream;
-    const upstreams = { anthropic: url, openai: url, gemini: url };
+    const upstreams = everyProvider(upstream.url);
     return listen(createGateway({ ...options, upstreams, store, now: () => clock.now }), { port: 0 });
   };
   let gateway = await start();

@@ -1,29 +1,20 @@
 import { asText, extraField, type Fields, fieldsOf, isFields, names } from '../json.ts';
 import { Rejection } from '../rejection.ts';
-import { takesPrefill, takesSystemMessages } from './models.ts';
-import { unknownTag } from './unknown-tag.ts';
 
 /** What stands in messages: roles, contents, pairs. */
 export function checkMessages(body: Fields): void {
-  const { messages, model } = body;
+  const { messages } = body;
   if (!Array.isArray(messages)) throw new Rejection('messages: Input should be a valid array');
-  if (messages.length === 0) throw new Rejection('messages: at least one message is required');
   checkText(fieldsOf(body.system), 'system');
   for (const [index, message] of messages.entries()) {
     if (!isFields(message)) throw new Rejection(`messages.${index}: Input should be an object`);
     checkMessage(message, index, index === messages.length - 1);
   }
-  checkSystemMessages(messages, asText(model));
-  if (messages[0].role !== 'user') throw new Rejection('messages: first message must use the "user" role');
   checkPairs(messages);
-  checkEnd(messages, asText(model));
-  if (isFields(body.thinking) && body.thinking.type === 'enabled') checkLastReply(messages);
 }
 
 function checkMessage(message: Fields, index: number, isLast: boolean): void {
   const { role, content } = message;
-  if (role !== 'user' && role !== 'assistant' && role !== 'system')
-    throw new Rejection(`messages.${index}.role: Input should be 'user' or 'assistant'`);
   const extra = extraField(message, names('role content'));
   if (extra !== undefined) throw new Rejection(`messages.${index}.${extra}: Extra inputs are not permitted`);
   const isEmpty = content === '' || (Array.isArray(content) && content.length === 0);
@@ -36,27 +27,6 @@ function checkMessage(message: Fields, index: number, isLast: boolean): void {
   if (!Array.isArray(content)) throw new Rejection(`messages.${index}.content: Input should be a valid array`);
   for (const [i, block] of content.entries()) checkBlock(block, `messages.${index}.content.${i}`);
   checkText(content, 'messages');
-}
-
-const ANYWHERE = 'the directive-only form (content: [] with output_config) is accepted at any position';
-
-/** A system message stands behind a user's, and before a reply or at the end. */
-function checkSystemMessages(messages: readonly Fields[], model: string): void {
-  for (const [index, { role }] of messages.entries()) {
-    if (role !== 'system') continue;
-    if (index === 0)
-      throw new Rejection("messages.0: use the top-level 'system' parameter for the initial system prompt");
-    if (!takesSystemMessages(model)) throw new Rejection("role 'system' is not supported on this model");
-    if (messages[index - 1]?.role !== 'user')
-      throw new Rejection(
-        `messages.${index}: role 'system' must follow a 'user' message or an 'assistant' message ending in a server tool result; ${ANYWHERE}`,
-      );
-    const next = messages[index + 1];
-    if (next && next.role !== 'assistant')
-      throw new Rejection(
-        `messages.${index}: role 'system' must precede an 'assistant' message or end the array; ${ANYWHERE}`,
-      );
-  }
 }
 
 const BLOCKS: Readonly<Record<string, ReadonlySet<string>>> = {
@@ -79,30 +49,22 @@ function checkBlock(block: unknown, place: string): void {
   const type = asText(block.type);
   const known = BLOCKS[type];
   if (!known && OTHER_BLOCKS.has(type)) return;
-  if (!known) throw new Rejection(unknownTag(place, type, [...Object.keys(BLOCKS), ...OTHER_BLOCKS]));
+  if (!known)
+    throw new Rejection(`${place}: Input tag '${type}' found using 'type' does not match any of the expected tags`);
   const extra = extraField(block, known);
   if (extra !== undefined) throw new Rejection(`${place}.${type}.${extra}: Extra inputs are not permitted`);
   CHECKS[type]?.(block, `${place}.${type}`);
 }
 
-const ID = /^[a-zA-Z0-9_-]+$/;
-
 const CHECKS: Readonly<Record<string, (block: Fields, place: string) => void>> = {
   text({ text }, place) {
     if (typeof text !== 'string') throw new Rejection(`${place}.text: Input should be a valid string`);
   },
-  image: checkImage,
   thinking({ signature, thinking }, place) {
     if (typeof thinking !== 'string') throw new Rejection(`${place}.thinking: Field required`);
     if (typeof signature !== 'string') throw new Rejection(`${place}.signature: Field required`);
   },
-  tool_use({ id, input }, place) {
-    if (!ID.test(asText(id))) throw new Rejection(`${place}.id: String should match pattern '^[a-zA-Z0-9_-]+$'`);
-    if (!isFields(input)) throw new Rejection(`${place}.input: Input should be a valid dictionary`);
-  },
-  tool_result({ tool_use_id: id, content, is_error: isError }, place) {
-    if (!ID.test(asText(id)))
-      throw new Rejection(`${place}.tool_use_id: String should match pattern '^[a-zA-Z0-9_-]+$'`);
+  tool_result({ content, is_error: isError }, place) {
     const isEmpty = content === undefined || content === '' || (Array.isArray(content) && content.length === 0);
     if (isError === true && isEmpty) throw new Rejection(`${place}: content cannot be empty if \`is_error\` is true`);
     if (typeof content === 'string' || content === undefined) return;
@@ -111,18 +73,6 @@ const CHECKS: Readonly<Record<string, (block: Fields, place: string) => void>> =
     checkText(content, place.replace(/\..*/, ''));
   },
 };
-
-const IMAGES = ['image/jpeg', 'image/png', 'image/gif', 'image/webp'];
-
-function checkImage({ source }: Fields, place: string): void {
-  if (!isFields(source) || source.type !== 'base64') return;
-  if (!IMAGES.includes(asText(source.media_type)))
-    throw new Rejection(
-      `${place}.source.base64.media_type: Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'`,
-    );
-  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(asText(source.data)))
-    throw new Rejection(`${place}.source.base64: invalid base64 data`);
-}
 
 function checkText(blocks: readonly unknown[], place: string): void {
   for (const block of blocks) {
@@ -192,31 +142,4 @@ function checkResults(message: Fields, index: number, asked: readonly string[]):
       );
     answered.add(id);
   }
-}
-
-function checkEnd(messages: readonly Fields[], model: string): void {
-  const last = messages.at(-1);
-  if (last?.role !== 'assistant') return;
-  if (!takesPrefill(model))
-    throw new Rejection(
-      'This model does not support assistant message prefill. The conversation must end with a user message.',
-    );
-  const text = typeof last.content === 'string' ? last.content : asText(fieldsOf(last.content).at(-1)?.text);
-  if (text !== text.trimEnd())
-    throw new Rejection('messages: final assistant content cannot end with trailing whitespace');
-}
-
-/** Before models thought as they like, a reply that is still waiting for its tools had to begin with it. */
-function checkLastReply(messages: readonly Fields[]): void {
-  const index = messages.findLastIndex(({ role }) => role === 'assistant');
-  const [first] = fieldsOf(messages[index]?.content);
-  const waits = fieldsOf(messages.at(-1)?.content).some(({ type }) => type === 'tool_result');
-  if (!waits || !first || first.type === 'thinking' || first.type === 'redacted_thinking') return;
-  throw new Rejection(
-    `messages.${index}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${first.type}\`. ` +
-      'When `thinking` is enabled, a final `assistant` message must start with a thinking block ' +
-      '(preceeding the lastmost set of `tool_use` and `tool_result` blocks). ' +
-      'We recommend you include thinking blocks from previous turns. To avoid this requirement, disable `thinking`. ' +
-      'Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking',
-  );
 }

@@ -13,17 +13,16 @@ import { leastCacheable } from './models.ts';
 import { blocksOf, promptBlocks } from './prompt-blocks.ts';
 import { streamMessage } from './stream-message.ts';
 import { checkThoughts, signThought } from './thinking.ts';
-import { keepThread, withThread } from './threads.ts';
 
 /** Anthropic's `POST /v1/messages` and `/v1/messages/count_tokens`. */
 export async function answerMessages(incoming: Incoming, state: ProviderState): Promise<Exchange> {
   const { route, headers } = incoming;
   checkHeaders(headers);
   const betas = betasOf(headers);
-  const body = withThread(incoming.body, state);
+  const { body } = incoming;
   checkRequest(body, betas, route.action);
-  const transformations = checkThoughts(body, { betas, account: state.account, secret: state.secret });
-  const dropped = new Set(transformations.filter(({ type }) => type === 'thinking_dropped').map(({ path }) => path));
+  const transformations = checkThoughts(body, { betas, secret: state.secret });
+  const dropped = new Set(transformations.map(({ path }) => path));
   const model = asText(body.model);
   const prompt = measure(
     model,
@@ -34,16 +33,13 @@ export async function answerMessages(incoming: Incoming, state: ProviderState): 
   const reply = await replyTo(state.script, askOf(body));
   const split = state.marked.take(prompt, { now: state.now(), leastTokens: leastCacheable(model) });
   const content = contentOf(reply, body, state.secret);
-  const completion = countTokens(
-    JSON.stringify(content.map(({ signature: _signature, data: _data, ...block }) => block)),
-  );
+  const completion = countTokens(JSON.stringify(content.map(({ signature: _signature, ...block }) => block)));
   const charge = { model, prompt: prompt.tokens, split, completion, prices: priceLists['anthropic-5m'] };
   const message = {
     ...messageOf(body, content, charge),
     ...(betas.includes(BINDING_BETA) ? { input_transformations: transformations } : {}),
     ...(body.context_management === undefined ? {} : { context_management: { applied_edits: [] } }),
   };
-  keepThread(body, message, state);
   return { streams: body.stream === true, json: message, events: streamMessage(message), charge };
 }
 
@@ -73,19 +69,15 @@ function checkSize({ tokens }: Prompt, model: string, { contextTokens }: Provide
 
 /** A block of a reply. */
 export interface ReplyBlock {
-  readonly type: 'thinking' | 'redacted_thinking' | 'text' | 'tool_use';
+  readonly type: 'thinking' | 'text' | 'tool_use';
   readonly [field: string]: unknown;
 }
 
-function contentOf({ thinking, isRedacted, text, calls = [] }: Reply, body: Fields, secret: string): ReplyBlock[] {
+function contentOf({ thinking, text, calls = [] }: Reply, body: Fields, secret: string): ReplyBlock[] {
   const ask = askOf(body);
   const blocks: ReplyBlock[] = [];
-  if (thinking !== undefined && isThinking(body)) {
-    const signature = signThought(thinking, body, secret);
-    blocks.push(
-      isRedacted ? { type: 'redacted_thinking', data: signature } : { type: 'thinking', thinking, signature },
-    );
-  }
+  if (thinking !== undefined && isThinking(body))
+    blocks.push({ type: 'thinking', thinking, signature: signThought(thinking, body, secret) });
   if (text !== undefined && text !== '') blocks.push({ type: 'text', text });
   for (const [i, { name, input }] of calls.entries())
     blocks.push({ type: 'tool_use', id: idOf('toolu_01', ask, i), name, input });

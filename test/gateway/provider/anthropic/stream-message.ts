@@ -48,7 +48,6 @@ const SHAPES: Readonly<Record<ReplyBlock['type'], (block: ReplyBlock) => BlockSh
       { type: 'signature_delta', signature },
     ],
   }),
-  redacted_thinking: (block) => ({ start: block, deltas: [] }),
   tool_use: ({ id, name, input }) => ({
     start: { type: 'tool_use', id, name, input: {} },
     deltas: ['', ...pieces(JSON.stringify(input))].map((json) => ({ type: 'input_json_delta', partial_json: json })),

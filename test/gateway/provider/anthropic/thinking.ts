@@ -7,7 +7,7 @@ import { blocksOf, toBlock } from './prompt-blocks.ts';
 
 /** What the API did to a thinking block that does not fit, as it reports it. */
 export interface Transformation {
-  readonly type: 'thinking_dropped' | 'thinking_mismatch_allowed';
+  readonly type: 'thinking_dropped';
   readonly path: string;
   readonly reason: 'prefix_binding_mismatch' | 'model_binding_mismatch';
 }
@@ -78,7 +78,6 @@ class PrefixWalk {
 
 interface ThinkingCheck {
   readonly betas: readonly string[];
-  readonly account: 'new' | 'old';
   readonly secret: string;
 }
 
@@ -95,7 +94,7 @@ export function checkThoughts(body: Fields, check: ThinkingCheck): Transformatio
       const change = isThought(block) ? judge(block, { place, walk, body, check }) : undefined;
       if (change) found.push(change);
       // The rest of a turn's thinking goes with what is dropped from it.
-      isDropped ||= change?.type === 'thinking_dropped';
+      isDropped ||= change !== undefined;
       walk.pass(role, block);
     }
   }
@@ -119,12 +118,10 @@ interface JudgeContext {
 function judge(block: Fields, { place, walk, body, check }: JudgeContext): Transformation | undefined {
   const { path } = place;
   const behavior = mismatchBehavior(body);
-  const isEnforced = check.account === 'new' || behavior !== undefined;
   const wrong = misfit(knownBond(block, place, check.secret), walk, asText(body.model));
   const reason = wrong?.reason ?? 'prefix_binding_mismatch';
   if (place.isDropped || wrong?.reason === 'model_binding_mismatch') return { type: 'thinking_dropped', path, reason };
   if (!wrong) return undefined;
-  if (!isEnforced) return { type: 'thinking_mismatch_allowed', path, reason };
   if (behavior === 'drop_block') return { type: 'thinking_dropped', path, reason };
   throw new Rejection(mismatchText(invalidText(path, block), wrong.sentence, check.betas));
 }

@@ -14,13 +14,12 @@ import { signatureOf } from './signature.ts';
 
 const STEP_TOKENS = 64;
 
-/** Gemini's `:generateContent`, `:streamGenerateContent` and `:countTokens`. */
+/** Gemini's `:generateContent` and `:streamGenerateContent`. */
 export async function answerGemini(incoming: Incoming, state: ProviderState): Promise<Exchange> {
   const { route, headers, query } = incoming;
   const model = route.model ?? '';
   checkKey(headers, query);
   const body = toCamel(incoming.body);
-  if (route.action === 'count') return countAnswer(body, model, state);
   checkGemini(body, model, state.secret);
   const prompt = measure(model, promptBlocks(body));
   const limit = state.contextTokens ?? defaultContextWindow(model);
@@ -54,14 +53,6 @@ export async function answerGemini(incoming: Incoming, state: ProviderState): Pr
 function toCamel(body: Fields): Fields {
   const camel = (key: string): string => key.replace(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase());
   return Object.fromEntries(Object.entries(body).map(([key, value]) => [camel(key), value]));
-}
-
-function countAnswer(body: Fields, model: string, { secret }: ProviderState): Exchange {
-  const request = isFields(body.generateContentRequest) ? toCamel(body.generateContentRequest) : body;
-  checkGemini(request, model, secret);
-  const totalTokens = measure(model, promptBlocks(request)).tokens;
-  const json = { totalTokens, promptTokensDetails: [{ modality: 'TEXT', tokenCount: totalTokens }] };
-  return { streams: false, json, events: [] };
 }
 
 function askOf(body: Fields, model: string): Ask {

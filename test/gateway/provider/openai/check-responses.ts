@@ -1,7 +1,7 @@
 import type { ProviderState } from '../exchange.ts';
 import { asText, extraField, type Fields, names } from '../json.ts';
 import { Rejection } from '../rejection.ts';
-import { checkLength, checkModel, invalidValue, unseal } from './common.ts';
+import { unseal } from './common.ts';
 
 const FIELDS = names(
   'background context_management conversation include input instructions max_output_tokens max_tool_calls metadata model ' +
@@ -11,32 +11,12 @@ const FIELDS = names(
 );
 
 export function checkResponses(body: Fields): void {
-  checkModel(body.model);
   const extra = extraField(body, FIELDS);
   if (extra !== undefined)
     throw new Rejection(`Unknown parameter: '${extra}'.`, { param: extra, code: 'unknown_parameter' });
   if (body.input === undefined && body.prompt === undefined)
     throw new Rejection("Missing required parameter: 'input'.", { param: 'input', code: 'missing_required_parameter' });
 }
-
-const ITEMS = [
-  'message',
-  'function_call',
-  'function_call_output',
-  'custom_tool_call',
-  'custom_tool_call_output',
-  'reasoning',
-  'item_reference',
-  'local_shell_call',
-  'local_shell_call_output',
-  'shell_call',
-  'shell_call_output',
-  'apply_patch_call',
-  'apply_patch_call_output',
-  'computer_call',
-  'computer_call_output',
-  'compaction',
-];
 
 export const typeOf = (item: Fields): string => asText(item.type ?? (item.role === undefined ? '' : 'message'));
 
@@ -45,14 +25,12 @@ export function checkItems(items: readonly Fields[], { needs, secret }: Provider
   const seen = new Set<string>();
   for (const [index, item] of items.entries()) {
     const type = typeOf(item);
-    if (!ITEMS.includes(type)) throw invalidValue(type, ITEMS, `input[${index}].type`);
     const id = asText(item.id);
     if (id !== '' && seen.has(id)) {
       const text = `Duplicate item found with id ${id}. Remove duplicate items from your input and try again.`;
       throw new Rejection(text, { param: 'input' });
     }
     if (id !== '') seen.add(id);
-    checkLength(asText(item.call_id), 64, `input[${index}].call_id`);
     const needed = needs.get(id);
     if (needed !== undefined && !seen.has(needed)) {
       const words = `was provided without its required 'reasoning' item: '${needed}'.`;

@@ -20,40 +20,6 @@ export function checkKey({ authorization }: IncomingHttpHeaders): void {
   );
 }
 
-export function checkModel(model: unknown): void {
-  if (typeof model !== 'string' || model === '') throw new Rejection('you must provide a model parameter');
-  if (/^(?:gpt-|o\d|codex|deepseek)/.test(model)) return;
-  const text = `The model \`${model}\` does not exist or you do not have access to it.`;
-  throw new Rejection(text, { status: 404, code: 'model_not_found' });
-}
-
-/** OpenAI's way to list what it would have taken. */
-export const listOf = (values: readonly string[]): string =>
-  `${values
-    .slice(0, -1)
-    .map((value) => `'${value}'`)
-    .join(', ')}, and '${values.at(-1)}'`;
-
-export function invalidValue(found: unknown, expected: readonly string[], param: string): Rejection {
-  const text = `Invalid value: '${found}'. Supported values are: ${listOf(expected)}.`;
-  return new Rejection(text, { param, code: 'invalid_value' });
-}
-
-export const emptyArray = (param: string): Rejection =>
-  new Rejection(
-    `Invalid '${param}': empty array. Expected an array with minimum length 1, but got an empty array instead.`,
-    { param, code: 'empty_array' },
-  );
-
-export function checkLength(text: string, most: number, param: string): void {
-  if (text.length <= most) return;
-  throw new Rejection(
-    `Invalid '${param}': string too long. Expected a string with maximum length ${most}, ` +
-      `but got a string with length ${text.length} instead.`,
-    { param, code: 'string_above_max_length' },
-  );
-}
-
 const STEP_TOKENS = 128;
 
 interface ToCharge {

@@ -1,8 +1,13 @@
 import type { Fields } from '../../formats/lens.ts';
 import { brokenReplacement } from '../../laws/index.ts';
+import { recordLimits } from '../../limits.ts';
 import type { ReplaceEdit, Segment } from '../../message.ts';
+import { clipText } from '../../text.ts';
+import { countTokens } from '../../tokens/count-tokens.ts';
 import type { ByteEdit } from '../bytes/splice.ts';
 import type { CachedHistory, Listed } from '../conversation/cached-history.ts';
+import type { Mask } from '../receipts/receipt.ts';
+import type { PlannedRequest } from './plan.ts';
 import { placeKey, type ResultPlace } from './read-message.ts';
 import type { ReadRequest } from './read-request.ts';
 
@@ -57,4 +62,19 @@ function write(edited: object, { path }: Segment, { member, markers }: ResultPla
   if (member !== undefined) return JSON.stringify((value as Fields)[member]);
   const json = JSON.stringify(value);
   return markers === '' ? json : `${json.slice(0, -2)}${markers}}]`;
+}
+
+/** The edits that the last request did not carry yet, in the order of the messages. `sent` has its texts by segment. */
+export function changedSince(sent: ReadonlyMap<number, string>, edits: readonly ReplaceEdit[]): readonly ReplaceEdit[] {
+  return edits.filter(({ segment, text }) => sent.get(segment) !== text);
+}
+
+/** An edit as a receipt tells it. */
+export function toMask({ hidden, segments }: Pick<PlannedRequest, 'hidden' | 'segments'>, edit: ReplaceEdit): Mask {
+  const { segment, text, handle = '' } = edit;
+  const { turn, tool } = segments[segment] as Segment;
+  const original = hidden.findLast((one) => one.handle === handle)?.text ?? '';
+  const tokens = Math.max(0, countTokens(original) - countTokens(text));
+  const named = tool === undefined ? {} : { tool: clipText(tool, recordLimits.toolChars) };
+  return { handle, turn, ...named, placeholder: text, chars: original.length, tokens };
 }

@@ -1,0 +1,20 @@
+import { anthropic } from './anthropic.ts';
+import type { Wire } from './wire.ts';
+
+/** Anthropic's Messages API on Vertex AI: the same body without the model, which is in the path. */
+export const anthropicVertex = {
+  ...anthropic,
+  home: {
+    name: 'vertex',
+    // The global endpoint. Each region has an address of its own, which `--upstream vertex=…` names.
+    address: 'https://aiplatform.googleapis.com',
+    speaks: ['gemini'],
+    signs: { path: /^\/v1\/projects\// },
+  },
+  routes: [
+    { path: /\/publishers\/anthropic\/models\/count-tokens:rawPredict$/, isCountTokens: true },
+    { path: /\/publishers\/anthropic\/models\/[^/]+:(?:rawPredict|streamRawPredict)$/ },
+  ],
+  modelInPath: /\/publishers\/anthropic\/models\/(?!count-tokens:)([^/:]+)/,
+  streamedPath: ':streamRawPredict',
+} as const satisfies Wire;

@@ -1,0 +1,30 @@
+import { openaiChat } from './openai-chat.ts';
+import { openaiResponses } from './openai-responses.ts';
+import type { Home, Wire } from './wire.ts';
+
+const home = {
+  name: 'azure',
+  // Every resource has its own address. A name that is reserved to never exist says what to set.
+  address: 'https://set-upstream-azure.invalid',
+  speaks: ['anthropic'],
+  // Its paths begin with `/openai`, which is the prefix of OpenAI too. Nothing at OpenAI has deployments or an api-version.
+  signs: { beforePrefix: /^\/openai\/(?:deployments\/|[^?]*\?(?:.*&)?api-version=)/ },
+} as const satisfies Home;
+
+const modelInPath = /\/deployments\/([^/]+)/;
+
+/** OpenAI's APIs as Azure serves them: with a deployment in the path, or like OpenAI below `/openai/v1`. */
+export const azure = {
+  'azure-chat': {
+    ...openaiChat,
+    home,
+    routes: [{ path: /^\/openai\/(?:v1|deployments\/[^/]+)\/chat\/completions$/ }],
+    modelInPath,
+  },
+  'azure-responses': {
+    ...openaiResponses,
+    home,
+    routes: [{ path: /^\/openai\/(?:v1\/|deployments\/[^/]+\/)?responses$/ }],
+    modelInPath,
+  },
+} as const satisfies Readonly<Record<string, Wire>>;

@@ -1,0 +1,39 @@
+import { asString } from '../../formats/lens.ts';
+import { ollama as format } from '../../formats/ollama.ts';
+import { type Prices, priceLists } from '../../plan/prices.ts';
+import { anyMessage, type Wire } from './wire.ts';
+
+/**
+ * A server on this machine bills nothing, but it evaluates every token of a prompt that does not begin like the last one.
+ * A token that it has in memory costs next to nothing, as at DeepSeek, whose numbers these are. Servers unload a model
+ * after some idle time; an hour is the longest default among them.
+ */
+export const localPrices: Prices = {
+  ...priceLists.deepseek,
+  name: 'local',
+  lifeMs: 3_600_000,
+  source: 'the time to evaluate a prompt: an estimate',
+};
+
+/** Ollama's own chat API. */
+export const ollama = {
+  home: {
+    name: 'ollama',
+    address: 'http://127.0.0.1:11434',
+    speaks: ['openai-chat', 'openai-responses', 'anthropic'],
+    prices: localPrices,
+    signs: { path: /^\/api\// },
+  },
+  routes: [{ path: /^\/api\/chat$/ }],
+  format: anyMessage(format),
+  messages: 'messages',
+  overhead: ['tools'],
+  resultSigns: ['"tool"'],
+  prices: localPrices,
+  streamsByDefault: true,
+  answers: (message) => asString(message.tool_call_id) ?? asString(message.tool_name) ?? '',
+  usageSigns: ['eval_count'],
+  // The counts are members of the answer itself, in a stream of its last line.
+  usageIn: ({ prompt_eval_count, eval_count }) =>
+    prompt_eval_count === undefined && eval_count === undefined ? {} : { usage: { prompt_eval_count, eval_count } },
+} as const satisfies Wire;

@@ -1,0 +1,102 @@
+import { describe, expect, it } from 'vitest';
+import { routeOf } from '../../../src/gateway/exchange/route.ts';
+import { priceLists } from '../../../src/plan/prices.ts';
+import { startGateway } from '../gateway.ts';
+import { recordsOf } from '../held.ts';
+import { type Json, output } from '../requests.test-data.ts';
+import { startUpstream } from '../upstream.ts';
+import { describeWire } from './suite.ts';
+
+const COUNTS = { total_duration: 5e9, prompt_eval_count: 1000, prompt_eval_duration: 1e9, eval_count: 7 };
+
+/** As Ollama's own libraries write it: calls without ids, results that name their tool. */
+function body(turns: number, text: (turn: number) => string): Json {
+  const messages: Json[] = [
+    { role: 'system', content: 'You are a careful programmer.' },
+    { role: 'user', content: 'Fix the failing test in src/app.ts' },
+  ];
+  for (let turn = 1; turn <= turns; turn++)
+    messages.push(
+      {
+        role: 'assistant',
+        content: '',
+        thinking: `I think ${turn}`,
+        tool_calls: [{ function: { index: 0, name: 'read_file', arguments: { path: `src/${turn}.ts` } } }],
+      },
+      { role: 'tool', tool_name: 'read_file', content: text(turn) },
+    );
+  return { model: 'qwen3:8b', messages, tools: [], stream: false, options: { num_ctx: 32_768 } };
+}
+
+const chunk = (more: Json): string =>
+  `${JSON.stringify({ model: 'qwen3:8b', created_at: '2026-11-17T10:00:00Z', ...more })}\n`;
+
+describeWire({
+  api: 'ollama',
+  path: { sent: '/api/chat', got: '/api/chat' },
+  streamedPath: { sent: '/ollama/api/chat', got: '/api/chat' },
+  model: 'qwen3:8b',
+  prices: 'local',
+  body,
+  streamed: { stream: true },
+  messages: 'messages',
+  results: ({ messages }) =>
+    (messages as Json[]).flatMap(({ role, content }) => (role === 'tool' ? [`${content}`] : [])),
+  answer: {
+    type: 'application/json; charset=utf-8',
+    text: JSON.stringify({ model: 'qwen3:8b', message: { role: 'assistant', content: 'ok' }, done: true, ...COUNTS }),
+  },
+  stream: {
+    type: 'application/x-ndjson',
+    text: [
+      chunk({ message: { role: 'assistant', content: 'o' }, done: false }),
+      chunk({ message: { role: 'assistant', content: 'the word eval_count in an answer' }, done: false }),
+      chunk({ message: { role: 'assistant', content: '' }, done: true, done_reason: 'stop', ...COUNTS }),
+    ].join(''),
+  },
+  usage: { tokens: 1000, cached: 0, completionTokens: 7 },
+});
+
+describe('Ollama', () => {
+  const post = (url: string, headers = {}) => routeOf({ method: 'POST', url, headers });
+
+  it('is served at its own paths, and with its prefix at those of others that it speaks', () => {
+    expect(post('/api/chat')).toMatchObject({ provider: 'ollama', api: 'ollama', target: '/api/chat' });
+    expect(post('/api/generate')).toMatchObject({ provider: 'ollama', api: undefined });
+    expect(post('/ollama/api/chat')).toMatchObject({ provider: 'ollama', api: 'ollama', target: '/api/chat' });
+    expect(post('/ollama/v1/chat/completions')).toMatchObject({ provider: 'ollama', api: 'openai-chat' });
+    expect(post('/ollama/v1/messages')).toMatchObject({ provider: 'ollama', api: 'anthropic' });
+    expect(post('/openai/api/chat')).toMatchObject({ provider: 'openai', api: undefined });
+  });
+
+  it('streams where a request does not say otherwise', async () => {
+    const upstream = await startUpstream((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/x-ndjson' }).end(chunk({ done: true, ...COUNTS }));
+    });
+    const gateway = await startGateway(upstream.url);
+    const { stream: _, ...silent } = body(2, output);
+    await fetch(`${gateway.url}/api/chat`, { method: 'POST', body: JSON.stringify(silent) });
+    const { receipts } = await recordsOf(gateway, 1);
+    expect(receipts[0]).toMatchObject({ streamed: true, sent: { tokens: 1000 } });
+    await gateway.close();
+    await upstream.close();
+  });
+
+  it('is reckoned with at the price of a local cache, whatever its model is called', async () => {
+    const upstream = await startUpstream((_request, response) => void response.end(JSON.stringify(COUNTS)));
+    const gateway = await startGateway(upstream.url);
+    await fetch(`${gateway.url}/api/chat`, {
+      method: 'POST',
+      body: JSON.stringify({ ...body(3, output), model: 'hf.co/someone/claude-distill' }),
+    });
+    await fetch(`${gateway.url}/ollama/v1/chat/completions`, {
+      method: 'POST',
+      body: JSON.stringify({ model: 'gpt-5-like', messages: [{ role: 'user', content: 'Hi' }] }),
+    });
+    const { conversations } = await gateway.ask<{ conversations: { prices: string }[] }>('conversations');
+    expect(conversations.map(({ prices }) => prices)).toEqual(['local', 'local']);
+    expect(priceLists).not.toHaveProperty('local');
+    await gateway.close();
+    await upstream.close();
+  });
+});
