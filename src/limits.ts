@@ -149,6 +149,32 @@ export const storeLimits = {
   nameChars: 128,
   /** A longer note is refused. */
   noteBytes: 64 * 1024,
+  /** A longer batch is refused by PostgreSQL. Part of its format: the order of texts depends on it. */
+  batchTexts: 2 ** 20,
+  /** A reference is compared with the newest ones to its text. One that is the same as an older one is stored again. */
+  comparedReferences: 256,
+  /** The embedded store forgets where all sessions end and were deleted, and reads it again. */
+  openSessions: 4096,
+  /** PostgreSQL forgets which sessions it has touched within the hour, and touches them again. */
+  touchedSessions: 10_000,
+  /** `fitAndStore` forgets which texts it has stored, and stores them again. */
+  fittedSessions: 1000,
+  /** The lock of a process on another machine or in another container is taken over if it was not renewed for longer. */
+  lockSilentMs: 30_000,
+  /** A summary that takes longer fails. Set with `summarizeTimeoutMs`. */
+  summaryMs: 60_000,
+  /** After this many failures in a row, `summarize` is switched off. */
+  summaryFailures: 3,
+  /** A longer request of another process is refused. */
+  requestBytes: 64 * 1024,
+  /** A request that the process that writes has not taken by then is withdrawn: nothing is done. */
+  requestWaitMs: 15_000,
+  /** A request is removed and not carried out if the process that asked has not renewed it for longer. */
+  requestSilentMs: 10_000,
+  /** The process that asked gives up if the lock of the process that writes was not renewed for longer. */
+  writerSilentMs: 60_000,
+  /** An older request or answer that is left over is removed. */
+  answerMs: 600_000,
 } as const;
 
 /** A session's log. */
@@ -157,4 +183,10 @@ export const sessionLimits = {
   eventChars: 2 ** 28,
   /** A value that is nested deeper is refused. */
   depth: 200,
+  /** A line with a larger number is damaged. */
+  events: 2 ** 50,
+  /** Of a longer gap in a damaged log, further events are not listed as missing. */
+  missing: 1000,
+  /** In a damaged line, no more places are tried at which another line could begin. */
+  salvageTries: 100,
 } as const;

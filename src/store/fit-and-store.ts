@@ -1,3 +1,4 @@
+import { storeLimits } from '../limits.ts';
 import type { Plan, Segment } from '../message.ts';
 import { badOption, func, positive } from '../options.ts';
 import { type FitOptions, type FitResult, fit, resolveFormat } from '../plan/fit.ts';
@@ -53,7 +54,7 @@ export async function fitAndStore<M>(messages: readonly M[], options: FitAndStor
   if (fresh.length > 0)
     await store.putMany(fresh.map((hidden) => ({ text: hidden.text, about: aboutOf(hidden, session) })));
   for (const { handle } of fresh) known.handles.add(handle);
-  // What is shown as a placeholder is in use, also where nothing of it is new.
+  // A text that is shown as a placeholder is in use, also where nothing is new.
   if (fresh.length === 0 && fitted.hidden.length > 0 && session !== undefined) await store.touch?.(session);
   // Only now: a record that names a handle replaces one that holds the text.
   if (recorded) {
@@ -121,12 +122,11 @@ function forgetDeleted(known: Known, deletions: number | undefined): void {
 }
 
 const acknowledged = new WeakMap<object, Map<string, Known>>();
-const MOST_SESSIONS = 1000;
 
 function knownTo(store: object, session: string): Known {
   const sessions = acknowledged.get(store) ?? new Map<string, Known>();
   acknowledged.set(store, sessions);
-  if (sessions.size > MOST_SESSIONS) sessions.clear();
+  if (sessions.size > storeLimits.fittedSessions) sessions.clear();
   const known = sessions.get(session) ?? { handles: new Set<string>(), summaries: new SummaryLog() };
   sessions.set(session, known);
   return known;

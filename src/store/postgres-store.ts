@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../errors.ts';
+import { storeLimits } from '../limits.ts';
 import { badOption, checkOptions, rule, text } from '../options.ts';
 import {
   checkItem,
@@ -68,7 +69,7 @@ export type { PostgresClient, PostgresPool, PostgresQuery } from './postgres/con
 export interface PostgresStoreOptions {
   /** A `Pool` of the package `pg`. It is yours: `close` leaves it open. */
   readonly pool: PostgresPool;
-  /** Whose texts these are. Tenants share the tables, and nothing else. */
+  /** The owner of the texts. Tenants share the tables, and nothing else. */
   readonly tenant?: string;
   /** Where the tables are. It is made at the first call if it is not there. */
   readonly schema?: string;
@@ -235,7 +236,7 @@ class PostgresStore implements Store {
     const now = performance.now();
     if (now - (this.#touched.get(session) ?? Number.NEGATIVE_INFINITY) < USE_EVERY_MS) return;
     await touch(this.#place, session);
-    if (this.#touched.size >= MOST_TOUCHED) this.#touched.clear();
+    if (this.#touched.size >= storeLimits.touchedSessions) this.#touched.clear();
     this.#touched.set(session, now);
   }
 
@@ -302,7 +303,7 @@ class PostgresStore implements Store {
     };
   }
 
-  /** The server computes the hashes anew: no text is sent for it. */
+  /** The server computes the hashes again: no text is sent for it. */
   async verify(): Promise<Problem[]> {
     const { schema } = this.#place;
     const problems: Problem[] = [];
@@ -451,7 +452,7 @@ class PostgresStore implements Store {
     }
   }
 
-  /** In the order asked. What does not hold a text is left out; UTF-16 is let through, for others to look at. */
+  /** In the order asked. Rows without a text are left out; UTF-16 is passed on unchecked. */
   async #read(handles: readonly Handle[], holding?: string): Promise<{ sound: Stored[]; damaged: Handle[] }> {
     const { schema } = this.#place;
     const rows = await this.#query(
@@ -509,7 +510,6 @@ const BATCH = 256;
 const TURNS = 64;
 const NOTES = 64;
 const BATCH_BYTES = 4_000_000;
-const MOST_TOUCHED = 10_000;
 const DELETIONS_EVERY_MS = 1000;
 
 interface Sized {

@@ -9,7 +9,7 @@ export interface Removable {
   readonly before?: number;
 }
 
-/** What a store does for `prune`. */
+/** The part of a store that `prune` needs. */
 export interface Prunable {
   /** In any order. Those that were used at the same time: the one that was stored first comes first. */
   removables(now: number): Promise<Removable[]>;
@@ -18,7 +18,7 @@ export interface Prunable {
   remove(what: Removable, options: { readonly dryRun: boolean; readonly gone: Gone }): Promise<Removed>;
 }
 
-/** What would be gone by now in a dry run. */
+/** Sessions and texts that a dry run has removed so far. */
 export interface Gone {
   readonly sessions: ReadonlySet<string>;
   /** Texts without a session before this point. */

@@ -93,7 +93,7 @@ export interface StoreStats {
   readonly diskBytes?: number;
   /** Of those, what the next compaction frees. */
   readonly deadBytes?: number;
-  /** What `maxBytes` of `prune` is compared with: all that is stored, without what the next compaction frees. */
+  /** All that is stored, without what the next compaction frees. `maxBytes` of `prune` is compared with it. */
   readonly usedBytes?: number;
   /** When the oldest and the newest of it was stored, in ms since the epoch. Not there for what has no time. */
   readonly oldestAt?: number;
@@ -105,7 +105,7 @@ export interface StoreStats {
 /** Something that `verify` found. */
 export interface Problem {
   readonly what: string;
-  /** What was saved of it, and what to do. */
+  /** The remedy: how much was saved, and what to do. */
   readonly remedy: string;
   readonly handle?: Handle;
   readonly at?: number;
@@ -119,7 +119,7 @@ export interface GcOptions {
   readonly force?: boolean;
 }
 
-/** What a compaction did. */
+/** The result of a compaction. */
 export interface GcReport {
   readonly freedBytes: number;
   readonly removedTexts: number;
@@ -134,7 +134,7 @@ export interface DeleteOptions {
   readonly dryRun?: boolean;
 }
 
-/** What was removed. */
+/** Counts of removed things. */
 export interface Removed {
   readonly sessions: number;
   readonly texts: number;
@@ -143,9 +143,9 @@ export interface Removed {
   readonly bytes: number;
 }
 
-/** What to remove: sessions, and texts without one, the least recently used first. */
+/** Limits for `prune`: it removes sessions, and texts without one, the least recently used first. */
 export interface PruneOptions {
-  /** Removes what was not used for so long. */
+  /** Removes sessions that were not used for longer. */
   readonly maxAgeMs?: number;
   /** Removes as much as it takes to come down to this size. Sessions in use go last. */
   readonly maxBytes?: number;
@@ -154,11 +154,11 @@ export interface PruneOptions {
   readonly now?: number;
 }
 
-/** What `prune` removed. */
+/** The result of `prune`. */
 export interface PruneReport extends Removed {
   /** Removed sessions that were used in the last six hours: `maxBytes` could not be met without them. */
   readonly inUse: number;
-  /** What is left. */
+  /** The bytes that are left. */
   readonly usedBytes: number;
 }
 

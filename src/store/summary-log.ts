@@ -1,3 +1,4 @@
+import { storeLimits } from '../limits.ts';
 import type { Failed, Summarize, SummaryRequest } from '../plan/summary.ts';
 import { checkSummary, failedBy } from '../plan/summary.ts';
 
@@ -12,10 +13,10 @@ export type AsyncSummaryWriter<M> = (
 ) => string | Promise<string>;
 
 /** How long a summary may take if the caller does not say. */
-export const SUMMARY_TIMEOUT_MS = 60_000;
+export const SUMMARY_TIMEOUT_MS = storeLimits.summaryMs;
 
 /** After this many failures in a row, `summarize` is switched off. */
-export const MOST_FAILURES = 3;
+export const MOST_FAILURES = storeLimits.summaryFailures;
 
 /**
  * The summaries of one conversation, by what they replaced. A planner cannot wait: it looks here, uses the rules for a

@@ -305,6 +305,63 @@ describe('a log of the first format, without checksums', () => {
     }
   });
 
+  it.each([
+    ['opened', async () => {}],
+    ['compacted', (session: Session<ChatMessage>) => session.compact()],
+    ['added to', (session: Session<ChatMessage>) => session.add(user('more'))],
+  ])('with a damaged number costs at most that line when it is %s, and that is told', async (_how, use) => {
+    // The line of message n has the number n + 2.
+    const old = firstFormat(...said(0, 12).map((message) => ({ type: 'message', message })));
+    for (let right = 2; right <= 13; right++)
+      for (const wrong of [1, 2, 9, 14, 15, 99].filter((number) => number !== right)) {
+        const where = `${right} as ${wrong}`;
+        const expected = said(0, 12).filter((_, n) => n !== right - 2);
+        const others = (messages: readonly ChatMessage[]): ChatMessage[] =>
+          messages.filter(({ content }) => content !== `message ${right - 2}` && content !== 'more');
+        let files: Files = new Map([[LOG, Buffer.from(old.replace(`{"seq":${right},`, `{"seq":${wrong},`))]]);
+        for (let time = 0; time < 3; time++) {
+          const disk = new RecordingDisk(files);
+          const { session, problems } = await open(disk);
+          expect(others(session.messages()), where).toEqual(expected);
+          expect(problems, where).toContainEqual(expect.objectContaining({ code: 'STORE_DAMAGED' }));
+          await use(session);
+          expect(others(messagesIn(await eventsOf(session))), where).toEqual(expected);
+          files = disk.afterCrash();
+        }
+        // Nothing is moved away: the line can be put right.
+        expect(files.has('/s/chat/events.torn.jsonl'), where).toBe(false);
+        const logs = [...files].filter(([path]) => path.endsWith('.jsonl')).map(([, bytes]) => String(bytes));
+        expect(logs.join(''), where).toContain(`"message ${right - 2}"`);
+      }
+  });
+
+  it('with a damaged number before a checkpoint costs that message only', async () => {
+    const disk = new RecordingDisk();
+    const { session } = await open(disk);
+    for (const message of said(0, 8)) {
+      await session.add(message);
+      // A compaction drops these lines, so the numbers of the others have gaps.
+      for (let n = 0; n < 5; n++) await session.log({ type: 'x_mine', n });
+    }
+    await session.compact();
+    await session.add(user('after it'));
+    const lines = String(disk.files.get(LOG)).trimEnd().split('\n');
+    const unsealed = lines.map((line) => `{${line.slice(line.indexOf(',') + 1)}`);
+    const events = unsealed.map((line) => JSON.parse(line) as { seq: number; message?: ChatMessage });
+    const expected = session.messages();
+    expect(events.filter(({ message }) => message)).toHaveLength(9);
+    for (const [i, { seq, message }] of events.entries())
+      for (const wrong of message ? [1, seq - 10, seq + 1, seq + 10, 999].filter((number) => number > 0) : []) {
+        const damaged = unsealed.map((line, n) => (n === i ? line.replace(`"seq":${seq},`, `"seq":${wrong},`) : line));
+        const kept = [...disk.files].filter(([path]) => !path.endsWith('state.yaml') && !path.endsWith('synced'));
+        const files = new Map(kept).set(LOG, Buffer.from(`${damaged.join('\n')}\n`));
+        const again = await open(new RecordingDisk(files));
+        const others = (messages: readonly ChatMessage[]): ChatMessage[] =>
+          messages.filter(({ content }) => content !== message?.content);
+        expect(others(again.session.messages()), `${seq} as ${wrong}`).toEqual(others(expected));
+      }
+  });
+
   it('with a snapshot of then opens from it', async () => {
     const log = firstFormat(...bodies);
     let offset = 0;

@@ -321,6 +321,37 @@ describe('retention', () => {
     expect(await store.get(handleOf('of idle'))).toBe(undefined);
   });
 
+  it('a session that is used while prune gets to it keeps that use, and the next prune leaves it alone', async () => {
+    const [store, other] = [open('used'), open('used', openPool())];
+    await store.put('of live', { session: 'live' });
+    await pool.query(`UPDATE "${schema}".refs SET at = now() - interval '40 days' WHERE tenant = 'used'`);
+    const own = openPool();
+    let isTouched = false;
+    // The session is chosen, then touched by another process, then looked at in the transaction that would remove it.
+    const watched: PostgresPool = {
+      connect: (lent) =>
+        own.connect((error, client) => {
+          const query = client?.query.bind(client);
+          if (client)
+            client.query = (async (config: { text: string }) => {
+              const isRemoval = config.text.startsWith('BEGIN') && !isTouched;
+              isTouched ||= isRemoval;
+              if (isRemoval) await other.touch('live');
+              return query?.(config as never);
+            }) as never;
+          lent(error, client as never);
+        }),
+    };
+    const limits = { maxAgeMs: 30 * 86_400_000 };
+    const pruning = createPostgresStore({ pool: watched, tenant: 'used', schema });
+    await pruning.stats();
+    isTouched = false;
+    expect(await pruning.prune(limits)).toMatchObject({ sessions: 0, texts: 0 });
+    expect(isTouched).toBe(true);
+    expect(await store.prune(limits)).toMatchObject({ sessions: 0, texts: 0 });
+    expect((await store.get(handleOf('of live')))?.text).toBe('of live');
+  });
+
   it('a session of thousands of texts is removed in short transactions, and others write meanwhile', async () => {
     const [store, other] = [open('large'), open('large', openPool())];
     await store.putMany(Array.from({ length: 3500 }, (_, i) => ({ text: `t${i}`, about: { session: 's', turn: i } })));

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import type { DiskFile } from '../../store/embedded/disk.ts';
 import { readEvent, toLine, unseal } from './event-line.ts';
-import { lastLine, type Place, readAt, readLines } from './lines.ts';
+import { inOrder, type LineNumber } from './line-order.ts';
+import { type Line, lastLine, type Place, readAt, readLines } from './lines.ts';
 import type { WrittenSession } from './open-log.ts';
 import { ARCHIVE, EVENTS } from './session-files.ts';
 import { writePieces } from './write-pieces.ts';
@@ -41,25 +42,41 @@ export async function archiveEvents(
 export function archiveEnd(archive: DiskFile, soundBytes: number): { readonly position: number; readonly seq: number } {
   const end = Math.min(archive.size(), soundBytes);
   let position = end;
+  /** The number of a last line without a checksum: it may be damaged. */
+  let unsealed: number | undefined;
   for (let line = lastLine(archive, end); line; line = lastLine(archive, line.offset)) {
     // Half a line, in an archive of which it is not known how long it was.
     if (!line.isWhole && end < soundBytes) position = line.offset;
-    const seq = line.isWhole ? seqOf(line.text) : undefined;
-    if (seq !== undefined) return { position, seq };
+    const number = numberOf(line);
+    if (!number) continue;
+    if (unsealed !== undefined)
+      return { position, seq: unsealed === number.seq + 1 ? unsealed : Math.min(unsealed, number.seq) };
+    if (number.isSealed) return { position, seq: number.seq };
+    unsealed = number.seq;
   }
-  return { position, seq: 0 };
+  // An event that is archived twice harms nothing, one that is not archived is lost.
+  return { position, seq: unsealed === 1 ? 1 : 0 };
 }
 
-/** Lines of the first format get a checksum here. */
+/** Lines of the first format get a checksum here, but not with a damaged number. */
 function* linesAfter(events: DiskFile, seq: number): Generator<Buffer> {
-  for (const line of readLines(events, 0)) {
-    const found = line.isWhole ? seqOf(line.text) : undefined;
-    if (found === undefined) yield readAt(events, line);
-    else if (found > seq) yield Buffer.from(toLine(line.text));
+  for (const { line: numbered, fits } of inOrder(numberedLines(events), ({ number }) => number)) {
+    const { line, number } = numbered;
+    if (!number || !fits) yield readAt(events, line);
+    else if (number.seq > seq) yield Buffer.from(toLine(line.text));
   }
+}
+
+function* numberedLines(file: DiskFile): Generator<{ readonly line: Line; readonly number: LineNumber | undefined }> {
+  for (const line of readLines(file, 0)) yield { line, number: numberOf(line) };
 }
 
 /** Undefined for a line that is damaged. */
+function numberOf({ text, isWhole }: Line): LineNumber | undefined {
+  const seq = isWhole ? seqOf(text) : undefined;
+  return seq === undefined ? undefined : { seq, isSealed: SEQ.test(text) };
+}
+
 function seqOf(line: string): number | undefined {
   const found = SEQ.exec(line)?.[1];
   if (found === undefined) return readEvent(line)?.event.seq;
@@ -72,7 +89,7 @@ const SEQ = /^\{"crc32":"[0-9a-f]{8}","seq":(\d+),/;
 export interface Rewritten {
   readonly file: DiskFile;
   readonly size: number;
-  /** Where each line stands now, by where it stood. */
+  /** The new place of each line, by its old offset. */
   readonly places: ReadonlyMap<number, Place>;
 }
 
@@ -112,12 +129,16 @@ export async function replaceEvents({
   mayWrite,
 }: WrittenSession): Promise<{ hasMoved: boolean; error?: Error }> {
   const draft = join(folder, `${EVENTS}${draftSuffix}`);
+  let isAllowed = false;
   try {
     mayWrite();
+    isAllowed = true;
     await disk.rename(draft, join(folder, EVENTS));
     return { hasMoved: true };
   } catch (error) {
-    return { hasMoved: !disk.exists(draft), error: error as Error };
+    // The next writer removes drafts. A draft that is gone was renamed only if the rename was tried and found it.
+    const isRemoved = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    return { hasMoved: isAllowed && !isRemoved && !disk.exists(draft), error: error as Error };
   }
 }
 

@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../../errors.ts';
+import { sessionLimits } from '../../limits.ts';
 import type { DamageAcknowledged } from './session-event.ts';
 
 /** Damage as a snapshot and a checkpoint record it. */
@@ -10,9 +11,6 @@ export interface KnownDamage {
   /** Events that are missing, without those that were acknowledged. */
   readonly missing: readonly number[];
 }
-
-/** Not more of a gap is listed. */
-const MOST_MISSING = 1000;
 
 /** Lines of a log that cannot be read, and events that are missing. Reported at every open until it is acknowledged. */
 export class Damage {
@@ -34,7 +32,7 @@ export class Damage {
 
   /** From and up to, not including. */
   miss(from: number, to: number): void {
-    for (let seq = from; seq < Math.min(to, from + MOST_MISSING); seq++) this.#missing.add(seq);
+    for (let seq = from; seq < Math.min(to, from + sessionLimits.missing); seq++) this.#missing.add(seq);
   }
 
   isMissing(seq: number): boolean {

@@ -28,7 +28,7 @@ import { TurnRecorder } from './turn-recorder.ts';
 import { Upkeep, type UpkeepOptions } from './upkeep.ts';
 import { withAuthor, writeSummaries } from './write-summaries.ts';
 
-/** What `openSession` makes of its options. */
+/** The options of `openSession` with their defaults filled in. */
 export interface DurableOptions<M> extends HiddenStore, UpkeepOptions, SessionParts<M> {
   readonly recordTurns: boolean;
   readonly openCalls: 'answer' | 'keep';
@@ -37,7 +37,7 @@ export interface DurableOptions<M> extends HiddenStore, UpkeepOptions, SessionPa
   readonly onClose: () => void;
 }
 
-/** So much that is hidden may wait for the store while a log is replayed. */
+/** Hidden text that waits for the store while a log is replayed is stored beyond this size. */
 const MOST_WAITING_CHARS = 4_000_000;
 
 /** A session whose truth is a log of events on disk: memory, snapshot and view are what they amount to. */
@@ -55,7 +55,7 @@ export class DurableSession<M> implements Session<M> {
   readonly #recorder: TurnRecorder<M>;
   #manager: SessionManager<M>;
   #recovery: Recovery;
-  /** So many changes of the conversation are under way. */
+  /** The number of changes of the conversation that are under way. */
   #changes = 0;
   #closing: Promise<void> | undefined;
 
@@ -102,11 +102,24 @@ export class DurableSession<M> implements Session<M> {
       const recovered = await recover({ disk, folder, file, conversation, between });
       checkFormat(options, recovered);
       const mark = await SyncMark.create(options, recovered.end.seq);
-      const session = new DurableSession(options, { conversation, stored, recovered, file, mark });
-      await session.#begin(recovered);
-      return session;
+      return await DurableSession.#start(options, { conversation, stored, recovered, file, mark });
     } catch (error) {
       file.close();
+      throw error;
+    }
+  }
+
+  /** If it fails, no file stays open. */
+  static async #start<M>(options: DurableOptions<M>, parts: Parts<M>): Promise<DurableSession<M>> {
+    let session: DurableSession<M> | undefined;
+    try {
+      session = new DurableSession(options, parts);
+      await session.#begin(parts.recovered);
+      return session;
+    } catch (error) {
+      parts.mark.close();
+      // A compaction may have replaced the file that the log was opened with.
+      if (session) session.#log.close();
       throw error;
     }
   }
@@ -175,7 +188,7 @@ export class DurableSession<M> implements Session<M> {
 
   async restart(reason = 'hard_threshold_exceeded'): Promise<void> {
     await this.#answerOpen(skippedByRestart);
-    // What is being added now is part of what is carried over.
+    // Messages that are being added now are carried over too.
     await this.#whenIdle(() => this.#beginNext(reason));
     await this.#recordTurns();
   }
@@ -246,7 +259,7 @@ export class DurableSession<M> implements Session<M> {
     }
   }
 
-  /** A new log begins with its first event; in an old one nobody executes the calls any more that are still open. */
+  /** Writes the first event of a new log. In an old log, calls that are still open will not be executed any more. */
   async #begin({ recovery }: Recovered): Promise<void> {
     const { id, openCalls } = this.#options;
     this.#reportDamage();
@@ -303,7 +316,7 @@ export class DurableSession<M> implements Session<M> {
     }
   }
 
-  /** What is being added now stands before what comes next in the log, and so it must here. */
+  /** Messages that are being added come first in the log, so they must come first here too. */
   async #whenIdle<T>(next: () => T | Promise<T>): Promise<T> {
     while (this.#log.isBusy || this.#changes > 0) await this.#log.flush();
     return next();

@@ -20,7 +20,13 @@ export interface ReadEvent<M> {
   readonly batch: number;
 }
 
-/** What happened, as JSON. It is written before it waits, so that what cannot be written is refused at once. */
+/** An event as it was read from a line. */
+export interface ReadLine<M> extends ReadEvent<M> {
+  /** Whether the line has a checksum. */
+  readonly isSealed: boolean;
+}
+
+/** An event as JSON. It is encoded before it waits, so that an event that cannot be written is refused at once. */
 export function encodeBody<M>(body: EventBody<M>): string {
   checkBody(body);
   const json = toJson(body);
@@ -74,9 +80,10 @@ export function toLine(event: string): string {
 }
 
 /** Undefined for a line that is damaged, or no event. */
-export function readEvent<M>(line: string): ReadEvent<M> | undefined {
+export function readEvent<M>(line: string): ReadLine<M> | undefined {
   const json = unseal(line);
-  return json === undefined ? undefined : parseEvent(json);
+  const read = json === undefined ? undefined : parseEvent<M>(json);
+  return read && { ...read, isSealed: line.startsWith(CHECKSUM) };
 }
 
 /** Reads what `stampBody` wrote. */
@@ -93,11 +100,8 @@ export function parseEvent<M>(json: string): ReadEvent<M> | undefined {
   return isBody(event) ? { event: event as unknown as SessionEvent<M>, batch } : undefined;
 }
 
-/** No log is as long: whatever follows it can be counted too. */
-const MOST_EVENTS = 2 ** 50;
-
 const isSeq = (value: unknown): value is number =>
-  Number.isSafeInteger(value) && (value as number) > 0 && (value as number) < MOST_EVENTS;
+  Number.isSafeInteger(value) && (value as number) > 0 && (value as number) < sessionLimits.events;
 
-/** It is written again as it stands where the clock goes backwards. */
+/** It is written again unchanged where the clock goes backwards. */
 const isTime = (value: unknown): value is string => typeof value === 'string' && /^[-+\d][-+:.\dTZ]*$/.test(value);

@@ -46,8 +46,8 @@ interface Work {
 }
 
 /**
- * Appends events. Whatever comes while a batch is written and synced shares the next, so nobody waits for a timer; an event
- * exists once it is durable, and not before.
+ * Appends events. Events that arrive while a batch is written and synced share the next batch, so no caller waits for a
+ * timer. An event exists once it is durable, and not before.
  */
 export class EventLog<M> {
   #file: DiskFile;
@@ -59,7 +59,7 @@ export class EventLog<M> {
   #timer: NodeJS.Timeout | undefined;
   #failure: Error | undefined;
   #sealed: Error | undefined;
-  /** What nobody awaits could not be written, and waits for the next attempt. */
+  /** Unawaited events could not be written, and wait for the next attempt. */
   #isStuck = false;
 
   constructor(options: EventLogOptions<M>) {
@@ -117,7 +117,7 @@ export class EventLog<M> {
     return this.#waiting.length > 0 || this.#flushing !== undefined;
   }
 
-  /** Ends it: nobody knows any more what is on disk. */
+  /** Ends it: the content of the disk is unknown. */
   fail(error: Error): Error {
     this.#failure ??= error;
     return error;
@@ -131,7 +131,7 @@ export class EventLog<M> {
     this.#options.onSynced(end.seq);
   }
 
-  /** From now on nothing is taken. What is waiting can still be written. */
+  /** Refuses new events. Those that wait can still be written. */
   seal(): void {
     this.#sealed ??= new PalimpsestError('STORE_CLOSED', 'Expected an open session but it was closed; open it again');
   }
@@ -163,7 +163,7 @@ export class EventLog<M> {
       } catch (error) {
         this.#refuse(batch, error as Error);
         this.#isStuck = this.#waiting.length > 0;
-        // What nobody awaits would be tried again and again.
+        // Unawaited events would be tried again and again.
         if (!this.#waiting.some(({ reject }) => reject)) break;
         continue;
       }
@@ -171,7 +171,7 @@ export class EventLog<M> {
       for (const { resolve } of batch) resolve?.();
       if (batch.length > 0) await this.#options.afterBatch();
     }
-    // At once, and not when somebody hears of it: what comes between the two would wait for ever.
+    // Before the promises resolve: an event that is added in between would wait for ever.
     this.#flushing = undefined;
     this.#refuseRest();
   }
@@ -191,7 +191,7 @@ export class EventLog<M> {
     this.#tell(events, placesOf(lines, position));
   }
 
-  /** What the events amount to must not differ from what is on disk. */
+  /** The conversation in memory must not differ from the log on disk. */
   #tell(events: readonly string[], places: readonly Place[]): void {
     try {
       for (const [i, event] of events.entries()) {
@@ -232,7 +232,7 @@ export class EventLog<M> {
     }
   }
 
-  /** Nobody knows what is on disk after a sync that failed, and to try again would be told that all is well. */
+  /** After a sync that failed, the content of the disk is unknown, and a second sync would report success. */
   async #sync(): Promise<void> {
     try {
       await this.#file.sync();
@@ -250,7 +250,7 @@ export class EventLog<M> {
     this.#waiting = [...unawaited, ...this.#waiting];
   }
 
-  /** Nobody is to wait for what will not be done. */
+  /** No caller may wait for work that will not be done. */
   #refuseRest(): void {
     for (const { reject } of this.#work.splice(0)) reject(this.#failure ?? this.#unwritten());
     if (!this.#failure) return;

@@ -8,7 +8,7 @@ import type { SessionEvent } from './session-event.ts';
 import { ARCHIVE, EVENTS } from './session-files.ts';
 
 export interface ReadEventsOptions extends EventOptions {
-  /** Told of damaged lines that nobody acknowledged, once all events were read. */
+  /** Called with the number of unacknowledged damaged lines, once all events were read. */
   readonly onDamage: (lines: number) => void;
 }
 
@@ -68,7 +68,7 @@ function* eventsIn<M>(
   for (const part of readLog<M>(file, 0, to)) {
     if (part.kind === 'event' && part.isWhole) yield part.event;
     // The last line may be one that is being written.
-    else if (part.kind === 'damage' && part.isWhole) seen.damagedLines += 1;
+    else if (part.kind !== 'blank' && part.kind !== 'event' && part.isWhole) seen.damagedLines += 1;
   }
 }
 

@@ -1,11 +1,13 @@
 import { isUtf8 } from 'node:buffer';
+import { sessionLimits } from '../../limits.ts';
 import type { DiskFile } from '../../store/embedded/disk.ts';
-import { CHECKSUM, type ReadEvent, readEvent } from './event-line.ts';
+import { CHECKSUM, type ReadLine, readEvent } from './event-line.ts';
+import { inOrder } from './line-order.ts';
 import { isTooLong, type Line, lastLine, type Place, readAt, readLines } from './lines.ts';
 
-/** An event, and where its line is. */
-export interface Located<M> extends ReadEvent<M> {
-  readonly kind: 'event';
+/** An event, and where its line is. Misnumbered: its line has no checksum, and its number is damaged. */
+export interface Located<M> extends ReadLine<M> {
+  readonly kind: 'event' | 'misnumbered';
   readonly place: Place;
   /** False for a last line without its newline. */
   readonly isWhole: boolean;
@@ -22,6 +24,13 @@ export type LogPart<M> = Located<M> | NoEvent;
 
 /** Reads a log or an archive from a position on. Damage costs the line that it is in, and no line after it. */
 export function* readLog<M>(file: DiskFile, from: number, to?: number): Generator<LogPart<M>> {
+  const numberOf = (part: LogPart<M>) =>
+    'event' in part ? { seq: part.event.seq, isSealed: part.isSealed } : undefined;
+  for (const { line, fits } of inOrder(readParts<M>(file, from, to), numberOf))
+    yield fits || !('event' in line) ? line : { ...line, kind: 'misnumbered' };
+}
+
+function* readParts<M>(file: DiskFile, from: number, to?: number): Generator<LogPart<M>> {
   for (const line of readLines(file, from, to)) {
     const { offset, bytes, isWhole } = line;
     const read = isWhole ? readEvent<M>(line.text) : undefined;
@@ -32,7 +41,7 @@ export function* readLog<M>(file: DiskFile, from: number, to?: number): Generato
 }
 
 /** The event whose line is at a place; undefined where it is damaged. */
-export function readEventAt<M>(file: DiskFile, place: Place): ReadEvent<M> | undefined {
+export function readEventAt<M>(file: DiskFile, place: Place): ReadLine<M> | undefined {
   return withoutEnd<M>(readAt(file, place));
 }
 
@@ -45,13 +54,10 @@ export function lastPart<M>(file: DiskFile, end: number): LogPart<M> | undefined
 /** Not bytes that are no UTF-8 and have no text for that reason. */
 const isBlank = ({ isWhole, text, bytes }: Line): boolean => isWhole && text.trim() === '' && bytes === text.length + 1;
 
-/** So many places at which a line could begin are tried in one that is damaged. */
-const MOST_TRIES = 100;
-
 /** A damaged newline joins two lines. Finds the second one in them, and the first where only its newline is damaged. */
 function* salvage<M>(bytes: Buffer, { offset, isWhole }: { offset: number; isWhole: boolean }): Generator<LogPart<M>> {
   let start = bytes.indexOf(CHECKSUM, 1);
-  for (let tries = 0; start > 0 && tries < MOST_TRIES; tries++) {
+  for (let tries = 0; start > 0 && tries < sessionLimits.salvageTries; tries++) {
     const read = withoutEnd<M>(bytes.subarray(start));
     if (read) {
       yield* salvage<M>(bytes.subarray(0, start), { offset, isWhole: true });
@@ -68,14 +74,14 @@ function* salvage<M>(bytes: Buffer, { offset, isWhole }: { offset: number; isWho
 }
 
 /** Reads a line with its newline, with another byte in its place (and a newline that was added later), or without any. */
-function withoutEnd<M>(bytes: Buffer): ReadEvent<M> | undefined {
+function withoutEnd<M>(bytes: Buffer): ReadLine<M> | undefined {
   const [end, added] = [bytes.length - 1, bytes.length - 2];
   return (
     readBytes<M>(bytes.subarray(0, end)) ?? readBytes<M>(bytes) ?? readBytes<M>(bytes.subarray(0, Math.max(0, added)))
   );
 }
 
-function readBytes<M>(bytes: Buffer): ReadEvent<M> | undefined {
+function readBytes<M>(bytes: Buffer): ReadLine<M> | undefined {
   if (!isUtf8(bytes)) return undefined;
   try {
     return readEvent<M>(bytes.toString('utf8'));

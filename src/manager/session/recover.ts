@@ -27,7 +27,7 @@ export interface RecoverOptions<M> {
 export interface Recovered {
   readonly end: LogEnd;
   readonly recovery: Omit<Recovery, 'answeredCalls'>;
-  /** What the log says it holds; undefined for a new one. */
+  /** The format of the messages in the log; undefined for a new one. */
   readonly format: string | undefined;
   /** How much of the archive is known to be sound. */
   readonly archiveBytes: number;
@@ -114,7 +114,7 @@ function messagesOf<M>(event: SessionEvent<M> | undefined): { key: string; messa
   return event.messages.map((message, i) => ({ key: `${event.seq}.${i}`, message }));
 }
 
-/** Damage behind the last event that is known to be acknowledged. What follows waits until a later batch proves its sync. */
+/** Damage behind the last event that is known to be acknowledged. Events behind it wait until a later batch proves that they were synced. */
 interface Doubtful<M> {
   readonly offset: number;
   readonly expected: number;
@@ -135,7 +135,7 @@ class Replay<M> {
   #cutLines = 0;
   #tornBytes = 0;
   #doubtful: Doubtful<M> | undefined;
-  /** What stands before the checkpoint in a compacted log: messages to which it refers. */
+  /** The lines before the checkpoint of a compacted log: messages to which it refers. */
   #prologue: Located<M>[] | undefined;
 
   constructor(options: RecoverOptions<M>, { snapshot, damage, acknowledged }: Start<M> & { acknowledged: number }) {
@@ -180,7 +180,8 @@ class Replay<M> {
   }
 
   #take(part: LogPart<M>): void {
-    if (part.kind !== 'event') this.#takeNoEvent(part);
+    if (!('event' in part)) this.#takeNoEvent(part);
+    else if (part.kind === 'misnumbered') this.#takeMisnumbered(part);
     else if (part.isWhole || part.event.seq <= this.#acknowledged) this.#takeEvent(part);
     else this.#doubt(part);
   }
@@ -193,6 +194,25 @@ class Replay<M> {
     this.#doubtful.followers.push(located);
     // Written after the batch of the damaged line was synced: that was an event, and it is lost.
     if (located.batch > this.#doubtful.expected) this.#acceptDoubtful(this.#doubtful);
+  }
+
+  /**
+   * The line is whole, so no crash left it: it stays in the log. A checkpoint names the messages before it, so there the
+   * message is used if its number was right after all.
+   */
+  #takeMisnumbered(located: Located<M>): void {
+    if (this.#doubtful) {
+      this.#doubt(located);
+      return;
+    }
+    this.#damage.lines += 1;
+    this.#pass(located.place);
+    this.#beginPrologue(located);
+    this.#prologue?.push(located);
+  }
+
+  #beginPrologue({ event }: Located<M>): void {
+    if (this.#end.seq === 0 && event.type !== 'session_start') this.#prologue ??= [];
   }
 
   #takeNoEvent(part: NoEvent): void {
@@ -228,7 +248,7 @@ class Replay<M> {
       this.#pass(place);
       return;
     }
-    if (this.#end.seq === 0 && event.type !== 'session_start') this.#prologue = [];
+    this.#beginPrologue(located);
     // Before a checkpoint there are gaps in any case: it tells which messages are missing.
     if (!this.#prologue) this.#damage.miss(this.#end.seq + 1, event.seq);
     this.#end = { position: place.offset + place.bytes, seq: event.seq, time: event.time };
@@ -282,7 +302,7 @@ class Replay<M> {
     }
   }
 
-  /** Acknowledged events that are not there are missing; their numbers are not used again. A line behind damage begins anew. */
+  /** Acknowledged events that are not there are missing; their numbers are not used again. A new line begins behind damage. */
   #checkEnd(): void {
     const { file, folder } = this.#options;
     if (this.#events === 0 && this.#damage.lines > 0 && !this.#snapshot) throw noEvents(folder);
@@ -297,7 +317,7 @@ class Replay<M> {
     };
   }
 
-  /** What a crash left unfinished was never acknowledged. It must not come back behind what is written now. */
+  /** A batch that a crash left unfinished was never acknowledged. It must not come back behind later events. */
   async #cutOff({ offset, lines, followers }: Doubtful<M>): Promise<void> {
     const { file, folder } = this.#options;
     const hasLines = lines + followers.length > 0;

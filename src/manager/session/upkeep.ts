@@ -17,7 +17,7 @@ export interface UpkeepOptions extends WrittenSession {
   readonly onProblem: (problem: Error) => void;
 }
 
-/** What is kept up. */
+/** The parts of a session that upkeep works on. */
 export interface Kept<M> {
   readonly conversation: Conversation<M>;
   readonly log: EventLog<M>;
@@ -53,7 +53,7 @@ export class Upkeep<M> {
     this.#mayCompact ||= type === 'session_restart' || type === 'reset';
   }
 
-  /** Does what is due. What goes wrong here harms no event. */
+  /** Does the work that is due. A failure here harms no event. */
   async run(): Promise<void> {
     if (this.#sinceSnapshot >= this.#options.snapshotEvery) await this.trySnapshot();
     if (this.#mayCompact && this.#isWorthCompacting()) await this.#attempt(() => this.compact());
@@ -84,7 +84,11 @@ export class Upkeep<M> {
     const { hasMoved, error } = await replaceEvents(this.#options);
     if (!hasMoved) file.close();
     else log.moveTo(file, { position: size, seq, time: end.time });
-    if (error) throw hasMoved ? log.fail(unsureName(error)) : error;
+    if (error) {
+      // Another process that has taken over is the reason, and not the disk.
+      this.#options.mayWrite();
+      throw hasMoved ? log.fail(unsureName(error)) : error;
+    }
     conversation.moved((place) => places.get(place.offset) ?? place);
     this.#archiveBytes = archiveBytes;
     this.#checkpointBytes = Buffer.byteLength(last);

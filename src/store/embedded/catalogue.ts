@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../../errors.ts';
+import { storeLimits } from '../../limits.ts';
 import { type Digest, digestOf } from '../handle.ts';
 import { type Gone, NOTHING_REMOVED, USE_EVERY_MS } from '../prune.ts';
 import type { Reference, Removed, SessionNote, Stored, TurnRecord } from '../store.ts';
@@ -49,7 +50,7 @@ import {
   useBody,
 } from './records.ts';
 
-/** What is counted as it happens. */
+/** Counts of the live records, kept up to date with each change. */
 export interface Counts {
   texts: number;
   turns: number;
@@ -68,6 +69,13 @@ export interface Counts {
 /** A text to store, when it was stored first where it is a copy. */
 export interface NewText {
   readonly text: string;
+  readonly about: Reference;
+  readonly time?: number;
+}
+
+/** One more reference to a text that is stored already. */
+export interface NewReference {
+  readonly digest: Digest;
   readonly about: Reference;
   readonly time?: number;
 }
@@ -108,7 +116,7 @@ interface Head {
   indexed: number;
 }
 
-/** What a log holds, by name: its records, what they mean, and the index that leads to them. */
+/** The content of a log by name: its records, their meaning, and the index that leads to them. */
 export class Catalogue {
   readonly counts: Counts;
   /** The last record says that the store goes on elsewhere. */
@@ -136,7 +144,7 @@ export class Catalogue {
     this.#now = now;
   }
 
-  // Writing. What is put goes into the log, and into the index once the log has it.
+  // Writing. A record goes into the log, and into the index once the log has it.
 
   /** Puts texts and what they are about, many in one write. Answers their digests. */
   putTexts(items: Iterable<NewText>): Digest[] {
@@ -210,7 +218,7 @@ export class Catalogue {
   deleteSession(session: string): void {
     this.together(() => {
       for (let n = 0; n < 2; n++) {
-        // What came before it stands in the index when it is taken in, and what comes behind it does not.
+        // The index has all records before the deletion when it is applied, and none behind it.
         this.#flush();
         const stamp = { type: DELETION, time: this.#now() };
         this.#append(stamp, deletionBody(session), (spot) => this.#addDeletion(session, spot));
@@ -259,7 +267,7 @@ export class Catalogue {
   #putText(text: string, about: Reference, time: number): Digest {
     const digest = digestOf(text);
     const key = keyOfDigest(digest);
-    // What is not written yet cannot be looked at.
+    // A record that is not written yet cannot be read.
     if (this.#unwritten.has(key.low)) this.#flush();
     // One that is damaged is stored once more.
     const { text: known, damagedAt } = this.#seekText(digest);
@@ -267,26 +275,53 @@ export class Catalogue {
     const head = this.#headOf(about.session ?? NO_SESSION);
     this.#use(head, time);
     if (known && this.#refersTo(known, about)) return digest;
-    const before = head.position;
     if (!known) {
-      const body = textBody(text, { digest, before, about });
+      const body = textBody(text, { digest, before: head.position, about });
       // One that was stored before and lost may have references.
       const isShared = (damagedAt > 0 || this.counts.orphans > 0) && this.#referenceHead(digest) > 0;
       this.#append({ type: TEXT, time }, body, (spot) => this.#addText(key, body.textBytes, spot, isShared), head);
-    } else {
-      const older = this.#referenceHead(digest);
-      const body = referenceBody({ digest, before, older, about });
-      this.#append({ type: REFERENCE, time }, body, (spot) => this.#addReference(digest, older, spot), head);
-    }
+    } else this.#appendReference(digest, about, { head, time });
     this.#unwritten.add(key.low);
     return digest;
+  }
+
+  /**
+   * Adds a reference to a stored text. Answers false if the text is not stored. Neither the text nor its other references
+   * are read, so a compaction that copies many references to one text takes the same time for each.
+   */
+  putReference({ digest, about, time = this.#now() }: NewReference): boolean {
+    return this.together(() => {
+      const { low } = keyOfDigest(digest);
+      if (this.#unwritten.has(low)) this.#flush();
+      if (!this.#isStored(digest)) return false;
+      const head = this.#headOf(about.session ?? NO_SESSION);
+      this.#use(head, time);
+      this.#appendReference(digest, about, { head, time });
+      this.#unwritten.add(low);
+      return true;
+    });
+  }
+
+  #isStored(digest: Digest): boolean {
+    const isIt = ({ position }: Entry): boolean => this.#log.beginsWith({ type: TEXT, position }, digest);
+    return this.#index.find(keyOfDigest(digest), isIt) !== undefined;
+  }
+
+  #appendReference(
+    digest: Digest,
+    about: Reference,
+    { head, time }: { readonly head: Head; readonly time: number },
+  ): void {
+    const older = this.#referenceHead(digest);
+    const body = referenceBody({ digest, before: head.position, older, about });
+    this.#append({ type: REFERENCE, time }, body, (spot) => this.#addReference(digest, older, spot), head);
   }
 
   /** Whether one of the newest references to a text is this one already. */
   #refersTo({ digest, about, position }: FoundText, wanted: Reference): boolean {
     if (isSame(about, wanted) && !this.#isDeleted(about, position)) return true;
     let at = this.#referenceHead(digest);
-    for (let looked = 0; at > 0 && looked < MOST_LOOKED; looked++) {
+    for (let looked = 0; at > 0 && looked < storeLimits.comparedReferences; looked++) {
       const record = this.#log.read(at, SMALL);
       if (!record) return false;
       const reference = readReference(record.body);
@@ -305,9 +340,9 @@ export class Catalogue {
     return position;
   }
 
-  // What a record means. The same for one just written and one that is read again after a crash.
+  // The meaning of a record. The same for one just written and one that is read again after a crash.
 
-  /** Takes in a record that stands in the log already. */
+  /** Applies a record that is in the log already. */
   apply(record: LogRecord): void {
     const { type, body } = record;
     this.isMoved = type === MOVED;
@@ -443,13 +478,26 @@ export class Catalogue {
 
   #forgetText(digest: Digest): void {
     const text = this.textOf(digest);
-    if (!text || this.referencesTo(text).length > 0) return;
+    if (!text || this.#hasReference(text)) return;
     this.#index.remove(keyOfDigest(digest), text.position);
     const head = this.#referenceHead(digest);
     if (head > 0) this.#index.remove(referenceKey(digest), head);
     this.counts.texts -= 1;
     this.counts.textBytes -= text.textBytes;
     this.counts.deadBytes += text.recordBytes;
+  }
+
+  /**
+   * Whether any reference to a text is left. The index then leads to the newest one that is: references that were deleted
+   * are walked over once, and not again with the next deletion.
+   */
+  #hasReference({ digest, about, position }: FoundText): boolean {
+    if (!this.#isDeleted(about, position)) return true;
+    const head = this.#referenceHead(digest);
+    const isLeft = (reference: FoundReference): boolean => !this.#isDeleted(reference.about, reference.position);
+    const left = firstOf(this.#referencesFrom(head, digest), isLeft);
+    if (left && left.position !== head) this.#index.move(referenceKey(digest), head, entryOf(left));
+    return left !== undefined;
   }
 
   // Texts.
@@ -476,7 +524,7 @@ export class Catalogue {
     return { handle, text, bytes, refs: this.#referencesOf(record, entry) };
   }
 
-  /** What is no text may be damage to its type. */
+  /** A record that is no text may have a damaged type. */
   #glance(entry: Entry): Glimpse | undefined {
     const glimpse = this.#log.glance(entry);
     if (glimpse?.type === TEXT) return glimpse;
@@ -512,34 +560,36 @@ export class Catalogue {
     const head = this.#referenceHead(digest);
     const isOwnAlive = !this.#isDeleted(about, position);
     if (head === 0) return isOwnAlive ? [about] : [];
-    const newestFirst = this.#aliveFrom(head, digest).map((reference) => reference.about);
+    const newestFirst: Reference[] = [];
+    for (const reference of this.#referencesFrom(head, digest))
+      if (!this.#isDeleted(reference.about, reference.position)) newestFirst.push(reference.about);
     if (isOwnAlive) newestFirst.push(about);
     return unique(newestFirst.reverse());
   }
 
-  #aliveFrom(head: number, digest: Digest): { readonly about: Reference; readonly position: number }[] {
-    return this.#referencesFrom(head, digest).filter(({ about, position }) => !this.#isDeleted(about, position));
-  }
-
-  #referencesFrom(head: number, digest: Digest): { readonly about: Reference; readonly position: number }[] {
-    const found: { about: Reference; position: number }[] = [];
+  /** All references from one on, newest first, also those that were deleted. Where the chain is broken, the log is read. */
+  *#referencesFrom(head: number, digest: Digest): Generator<FoundReference> {
+    let last = Number.POSITIVE_INFINITY;
     for (let at = head; at > 0; ) {
       const record = this.#log.read(at, SMALL);
-      if (!record) return this.#readReferences(digest);
+      if (!record) {
+        yield* this.#readReferences(digest, last);
+        return;
+      }
       const { about, older } = readReference(record.body);
-      found.push({ about, position: at });
+      yield { about, position: at, bytes: record.bytes };
+      last = at;
       at = older;
     }
-    return found;
   }
 
-  /** The same where the chain is broken. */
-  #readReferences(digest: Digest): { readonly about: Reference; readonly position: number }[] {
-    const found: { about: Reference; position: number }[] = [];
-    for (const { position, type, body } of this.#log.records()) {
+  #readReferences(digest: Digest, before: number): FoundReference[] {
+    const found: FoundReference[] = [];
+    for (const { position, type, body, bytes } of this.#log.records()) {
+      if (position >= before) break;
       if (type !== REFERENCE) continue;
       const reference = readReference(body);
-      if (reference.digest === digest) found.push({ about: reference.about, position });
+      if (reference.digest === digest) found.push({ about: reference.about, position, bytes });
     }
     return found.reverse();
   }
@@ -623,7 +673,7 @@ export class Catalogue {
   #headOf(session: string): Head {
     const known = this.#heads.get(session);
     if (known) return known;
-    if (this.#heads.size >= MOST_REMEMBERED) {
+    if (this.#heads.size >= storeLimits.openSessions) {
       this.#flush();
       this.#heads.clear();
     }
@@ -675,7 +725,7 @@ export class Catalogue {
   }
 
   #remember(session: string, deletedAt: number): void {
-    if (this.#deletions.size >= MOST_REMEMBERED && !this.#deletions.has(session)) this.#deletions.clear();
+    if (this.#deletions.size >= storeLimits.openSessions && !this.#deletions.has(session)) this.#deletions.clear();
     this.#deletions.set(session, deletedAt);
   }
 
@@ -689,6 +739,11 @@ export class Catalogue {
 
   #isDeleted({ session }: Reference, position: number): boolean {
     return position < this.#deletionOf(session ?? NO_SESSION);
+  }
+
+  /** Whether the session of a text or reference was deleted after it was put. */
+  isDeleted({ body, position }: Pick<LogRecord, 'body' | 'position'>): boolean {
+    return this.#isDeleted(readAbout(body), position);
   }
 
   // Times and sizes.
@@ -733,7 +788,7 @@ export class Catalogue {
     return this.positionsOf(NO_SESSION).map((point) => ({ point, usedAt: this.#log.read(point, SMALL)?.time ?? 0 }));
   }
 
-  /** What a session refers to. */
+  /** The size of the texts and turns that a session refers to. */
   sizeOf(session: string): { readonly texts: number; readonly textBytes: number; readonly turns: number } {
     const digests = new Set<Digest>();
     const turns = new Set<number>();
@@ -746,8 +801,8 @@ export class Catalogue {
     return { texts: digests.size, textBytes, turns: turns.size };
   }
 
-  /** What the removal of a session, or of texts without one, frees if all of `gone` is gone. */
-  freedBy({ session = NO_SESSION, before = Number.POSITIVE_INFINITY }: What, gone: Gone): Removed {
+  /** Counts the records that the removal of a session, or of texts without one, frees if all of `gone` is gone. */
+  freedBy({ session = NO_SESSION, before = Number.POSITIVE_INFINITY }: What, { gone, passed }: Freeing): Removed {
     const positions = this.positionsOf(session).filter((position) => position < before);
     const digests = new Set<Digest>();
     let [turns, bytes] = [0, session === NO_SESSION ? 0 : (this.#findUse(session)?.bytes ?? 0)];
@@ -759,16 +814,15 @@ export class Catalogue {
       if (isReplaceable ? this.isAlive(record) : record.type === REFERENCE) bytes += record.bytes;
       if (record.type === TURN && this.isAlive(record)) turns += 1;
     }
-    const isLeft = ({ about, position }: { readonly about: Reference; readonly position: number }): boolean =>
-      (about.session ?? NO_SESSION) === session
-        ? position >= before
-        : about.session === undefined
-          ? position >= gone.before
-          : !gone.sessions.has(about.session);
+    const isLeft = ({ about, position }: Pick<FoundReference, 'about' | 'position'>): boolean => {
+      if (this.#isDeleted(about, position)) return false;
+      if (about.session !== undefined) return about.session !== session && !gone.sessions.has(about.session);
+      return position >= (session === NO_SESSION ? Math.max(before, gone.before) : gone.before);
+    };
     let texts = 0;
     for (const digest of digests) {
       const text = this.textOf(digest);
-      if (!text || this.#aliveReferences(text).some(isLeft)) continue;
+      if (!text || isLeft(text) || this.#isAnyLeft(digest, isLeft, passed)) continue;
       texts += 1;
       bytes += text.recordBytes;
     }
@@ -776,10 +830,11 @@ export class Catalogue {
     return positions.length === 0 ? NOTHING_REMOVED : { sessions: isThere ? 1 : 0, texts, turns, bytes };
   }
 
-  #aliveReferences({ digest, about, position }: FoundText): { readonly about: Reference; readonly position: number }[] {
-    const head = this.#referenceHead(digest);
-    const others = head === 0 ? [] : this.#aliveFrom(head, digest);
-    return this.#isDeleted(about, position) ? others : [...others, { about, position }];
+  #isAnyLeft(digest: Digest, isLeft: (reference: FoundReference) => boolean, passed: Freeing['passed']): boolean {
+    const from = passed.get(digest) ?? this.#referenceHead(digest);
+    const left = firstOf(this.#referencesFrom(from, digest), isLeft);
+    if (from > 0) passed.set(digest, left?.position ?? 0);
+    return left !== undefined;
   }
 
   /** The times of the first record and of the last use, and how much was stored since a time. */
@@ -854,9 +909,6 @@ export class Catalogue {
 
 /** Most records are smaller; of the others a first look tells how large they are. */
 const SMALL = 512;
-const MOST_REMEMBERED = 4096;
-/** A text that everybody stores is not compared with all its references. */
-const MOST_LOOKED = 256;
 
 const noCounts = (): Counts => ({
   texts: 0,
@@ -873,6 +925,23 @@ const noCounts = (): Counts => ({
 interface CatalogueOptions {
   readonly counts?: Partial<Counts> | undefined;
   readonly now?: (() => number) | undefined;
+}
+
+/** Records that `freedBy` counts as removed already. */
+export interface Freeing {
+  readonly gone: Gone;
+  /** By text: all references that are newer than the one at this position are gone. Kept from one call to the next. */
+  readonly passed: Map<Digest, number>;
+}
+
+/** A reference to a text, and its record. */
+interface FoundReference extends Spot {
+  readonly about: Reference;
+}
+
+function firstOf<T>(items: Iterable<T>, isIt: (item: T) => boolean): T | undefined {
+  for (const item of items) if (isIt(item)) return item;
+  return undefined;
 }
 
 /** A session, or what has none and came before a position. */

@@ -1,25 +1,21 @@
-import { handleOfDigest } from '../handle.ts';
+import { setImmediate } from 'node:timers/promises';
 import type { Problem } from '../store.ts';
 import { type Generation, gapProblem } from './generation.ts';
 import { aligned, DELETION, isGap, type LogRecord, NOTE, REFERENCE, START, TEXT, TURN, USE } from './log.ts';
-import { decodeText, readAbout, readDeletion, readNote, readReference, readTurn, readUse } from './records.ts';
+import { decodeText, readAbout, readDeletion, readNote, readReference, readTurn, readUse, textIn } from './records.ts';
 
-/** Copies all that is alive at once. Answers what could not be read, and how many texts there were. */
-export function copyAlive(from: Generation, to: Generation): Pick<AliveCopy, 'problems' | 'texts'> {
-  const copy = new AliveCopy({ to, look: (use) => use(from) });
-  copy.step(Number.POSITIVE_INFINITY);
-  return copy;
-}
-
-interface CopyOptions {
+export interface CopyOptions {
   readonly to: Generation;
   /** Looks at the generation that is copied. */
   readonly look: <T>(use: (from: Generation) => T) => T;
 }
 
+/** A step gives the event loop a turn after this time, however little it has copied. */
+const STEP_MS = 10;
+
 /**
- * Copies what is alive into a new generation, in its order and in steps. Others may write to the old one in between: the
- * next step takes in what they appended. A record without a time gets the time of the copy.
+ * Copies the records that are alive into a new generation, in their order and in steps. Others may write to the old
+ * generation in between: the next step copies those records too. A record without a time gets the time of the copy.
  */
 export class AliveCopy {
   /** Texts that were read, alive or not. */
@@ -27,7 +23,7 @@ export class AliveCopy {
   readonly #to: Generation;
   readonly #look: CopyOptions['look'];
   readonly #problems: Map<string, Problem>;
-  /** Deletions before it were done when the copy began: what they end is not alive. */
+  /** The end of the old log when the copy began. Deletions before it were applied: their records are not alive. */
   readonly #began: number;
   #position = START;
 
@@ -38,9 +34,14 @@ export class AliveCopy {
     this.#problems = new Map(look(({ lost }) => lost).map((problem) => [problem.what, problem]));
   }
 
-  /** What could not be read. */
+  /** The parts of the old log that could not be read. */
   get problems(): Problem[] {
     return [...this.#problems.values()];
+  }
+
+  /** The position in the old log up to which everything is copied. */
+  get position(): number {
+    return this.#position;
   }
 
   /** How many bytes of the old log are not copied yet. */
@@ -48,36 +49,54 @@ export class AliveCopy {
     return this.#look(({ end }) => end) - this.#position;
   }
 
-  /** Copies about this many bytes of the old log, in one write. */
-  step(bytes: number): void {
+  /** Copies all that is left, and gives the event loop a turn after each step. */
+  async finish(): Promise<void> {
+    while (this.step(Number.POSITIVE_INFINITY)) await setImmediate();
+  }
+
+  /** Copies about this many bytes of the old log, for a few milliseconds at most. Answers false at the end of the log. */
+  step(bytes: number): boolean {
     const stop = this.#position + bytes;
-    this.#to.catalogue.together(() => {
+    const until = performance.now() + STEP_MS;
+    return this.#to.catalogue.together(() => {
       for (const found of this.#look((from) => from.scan(this.#position))) {
-        if (this.#position >= stop || this.left <= 0) return;
+        if (this.left <= 0) return false;
         if (isGap(found)) {
           const problem = this.#look(({ number }) => gapProblem(number, found));
           this.#problems.set(problem.what, problem);
         } else this.#take(found);
         this.#position = aligned(found.position + found.bytes);
+        if (this.#position >= stop || performance.now() >= until) return true;
       }
+      return false;
     });
   }
 
   #take(record: LogRecord): void {
     const { type, body, position, time } = record;
     const { catalogue } = this.#to;
+    const stamp = time > 0 ? { time } : {};
+    if (type === REFERENCE) {
+      this.#takeReference(record, stamp);
+      return;
+    }
     if (type === TEXT) this.texts += 1;
     if (type === DELETION && position >= this.#began) catalogue.deleteSession(readDeletion(body));
     if (!this.#look((from) => from.catalogue.isAlive(record))) return;
-    const stamp = time > 0 ? { time } : {};
     if (type === TEXT)
       catalogue.putTexts([{ text: decodeText(body, body.length).text, about: readAbout(body), ...stamp }]);
-    else if (type === REFERENCE) {
-      const { digest, about } = readReference(body);
-      const stored = this.#look((from) => from.catalogue.find(handleOfDigest(digest)));
-      if (stored) catalogue.putTexts([{ text: stored.text, about, ...stamp }]);
-    } else if (type === TURN) catalogue.putTurns([readTurn(body).record], stamp.time);
+    else if (type === TURN) catalogue.putTurns([readTurn(body).record], stamp.time);
     else if (type === NOTE) catalogue.putNote(readNote(body), stamp.time);
     else if (type === USE) catalogue.putUse({ ...readUse(body), lastAt: time });
+  }
+
+  /** The text is read only if the new generation does not have it: the record that it came with was deleted or damaged. */
+  #takeReference(record: LogRecord, stamp: { readonly time?: number }): void {
+    const { digest, about } = readReference(record.body);
+    const { catalogue } = this.#to;
+    if (this.#look((from) => from.catalogue.isDeleted(record))) return;
+    if (catalogue.putReference({ digest, about, ...stamp })) return;
+    const text = this.#look((from) => from.catalogue.textOf(digest));
+    if (text) catalogue.putTexts([{ text: textIn(text), about, ...stamp }]);
   }
 }

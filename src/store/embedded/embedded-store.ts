@@ -2,16 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { PalimpsestError } from '../../errors.ts';
 import { checkItem, checkNote, checkNoteName, checkRecord, checkTurn, closedError } from '../check-input.ts';
 import { handleOfDigest } from '../handle.ts';
-import {
-  type Gone,
-  NOTHING_REMOVED,
-  type Prunable,
-  prune,
-  type Removable,
-  slicesOf,
-  USE_EVERY_MS,
-  WEEK_MS,
-} from '../prune.ts';
+import { NOTHING_REMOVED, type Prunable, prune, type Removable, slicesOf, USE_EVERY_MS, WEEK_MS } from '../prune.ts';
 import { searchTexts } from '../search-texts.ts';
 import {
   checkSession,
@@ -34,7 +25,7 @@ import {
   type StoreStats,
   type TurnRecord,
 } from '../store.ts';
-import type { Catalogue, SessionTimes } from './catalogue.ts';
+import type { Catalogue, Freeing, SessionTimes } from './catalogue.ts';
 import { AliveCopy } from './copy-alive.ts';
 import { nextNumber, prepareCurrent, removeOthers, switchCurrent } from './current.ts';
 import type { Disk } from './disk.ts';
@@ -87,13 +78,13 @@ const COPY_STEP_BYTES = 1 << 20;
 const QUICK_BYTES = 1 << 26;
 
 /**
- * A store in one folder: a log and an index, in generations. One process writes, any number read. What is put is
- * acknowledged when the disk has it; all who come while the disk is busy share the next write and sync.
+ * A store in one folder: a log and an index, in generations. One process writes, any number read. A put is
+ * acknowledged when the disk has it. Puts that arrive while the disk is busy share the next write and sync.
  */
 export class EmbeddedStore implements Store {
   readonly #options: EmbeddedOptions;
   #generation: Generation;
-  /** What came while the disk was busy. */
+  /** Changes that arrived while the disk was busy. */
   readonly #waiting: Waiting[] = [];
   #committing: Promise<void> | undefined;
   /** The group that is being written and synced. */
@@ -115,7 +106,7 @@ export class EmbeddedStore implements Store {
   readonly #checkpoints: Backoff;
   /** Why the last checkpoint failed. */
   #uncheckpointed: Error | undefined;
-  /** So many texts more may be read before a reader looks what was written since. */
+  /** The number of texts that a reader may read before it looks for new records. */
   #trusted = 0;
   #closing: Promise<void> | undefined;
 
@@ -189,7 +180,7 @@ export class EmbeddedStore implements Store {
   async delete(session: string, { purge = false, dryRun = false }: DeleteOptions = {}): Promise<Removed> {
     this.#check();
     checkSession(session);
-    if (dryRun) return this.#freedBy({ session, usedAt: 0 });
+    if (dryRun) return this.#read(({ catalogue }) => catalogue.freedBy({ session }, nothingGone()));
     return this.#during(async () => {
       const removed = await this.#remove({ session, usedAt: Number.POSITIVE_INFINITY });
       if (purge) await this.#alone(() => this.#compact({ force: true }));
@@ -226,13 +217,20 @@ export class EmbeddedStore implements Store {
 
   #prunable(): Prunable {
     const chosenIn = this.#generation;
+    // By generation: positions are those of one log.
+    const passedIn = new WeakMap<Generation, Freeing['passed']>();
     return {
       removables: (now) => this.#removables(now),
       usedBytes: async () => this.#read(usedBytesOf),
       remove: async (what, { dryRun, gone }) => {
         await setImmediate();
         this.#check();
-        return dryRun ? this.#freedBy(what, gone) : this.#remove(what, chosenIn);
+        if (!dryRun) return this.#remove(what, chosenIn);
+        return this.#read((generation) => {
+          const passed = passedIn.get(generation) ?? new Map();
+          passedIn.set(generation, passed);
+          return generation.catalogue.freedBy(what, { gone, passed });
+        });
       },
     };
   }
@@ -259,7 +257,7 @@ export class EmbeddedStore implements Store {
         if (session === undefined && generation !== chosenIn) return NOTHING_REMOVED;
         // It was used since it was chosen.
         if (session !== undefined && generation.catalogue.usedAt(session) > usedAt) return NOTHING_REMOVED;
-        const freed = generation.catalogue.freedBy(what, NOTHING_GONE);
+        const freed = generation.catalogue.freedBy(what, nothingGone());
         if (session === undefined) generation.catalogue.expire(before);
         else generation.catalogue.deleteSession(session);
         return freed;
@@ -268,10 +266,6 @@ export class EmbeddedStore implements Store {
     );
     this.#deletions += 1;
     return removed;
-  }
-
-  #freedBy(what: Removable, gone: Gone = NOTHING_GONE): Removed {
-    return this.#read(({ catalogue }) => catalogue.freedBy(what, gone));
   }
 
   #now(): number {
@@ -393,8 +387,8 @@ export class EmbeddedStore implements Store {
   }
 
   /**
-   * Copies what is alive into a new generation that nobody knows of yet, while others write to the old one, and then what
-   * they wrote. Answers when little is left. If it fails, the store is as it was.
+   * Copies the live records into a new generation, which is not in use yet. Others write to the old generation meanwhile,
+   * and those records are copied too. Answers when little is left. If it fails, the store is as it was.
    */
   async #copyMost(old: Generation, { isBackground }: { readonly isBackground: boolean }): Promise<Copying> {
     const { disk, folder, limits, mayWrite } = this.#options;
@@ -406,10 +400,9 @@ export class EmbeddedStore implements Store {
       this.#checkGeneration(old);
       const copy = new AliveCopy({ to: next, look: (use) => this.#read(use) });
       const { copyStepBytes: step = COPY_STEP_BYTES } = limits ?? {};
-      // Whoever writes faster than this copies must wait in the end.
+      // Writers that are faster than the copy must wait in the end.
       const most = 2 * old.end;
-      for (let copied = 0; copy.left > step && copied < most; copied += step) {
-        copy.step(step);
+      while (copy.left > step && copy.position < most && copy.step(step)) {
         if (next.isDue) await next.checkpoint();
         await setImmediate();
         this.#checkGeneration(old);
@@ -427,8 +420,8 @@ export class EmbeddedStore implements Store {
     await this.#filling(next, async () => {
       this.#checkGeneration(old);
       this.#options.mayWrite?.();
-      copy.step(Number.POSITIVE_INFINITY);
-      // What is damaged is reported until somebody gives it up.
+      await copy.finish();
+      // Damage is reported until a repair gives it up.
       next.lost = repair ? [] : copy.problems;
       await next.checkpoint();
       this.#generation.reserve();
@@ -483,7 +476,7 @@ export class EmbeddedStore implements Store {
 
   async *export(): AsyncGenerator<object> {
     this.#check();
-    // What it reads from stays open, whatever happens to the store in between.
+    // The generation stays open while it is read, also if a compaction replaces it.
     const generation = this.#read((current) => current);
     generation.hold();
     try {
@@ -505,7 +498,7 @@ export class EmbeddedStore implements Store {
     }
   }
 
-  /** What was begun is finished first; nothing new begins. */
+  /** Finishes the work that has begun. Nothing new begins. */
   close(): Promise<void> {
     this.#closing ??= this.#finish();
     return this.#closing;
@@ -587,7 +580,7 @@ export class EmbeddedStore implements Store {
     try {
       if (written.length > 0) await this.#generation.sync();
     } catch (cause) {
-      // What the disk has of a sync that failed nobody knows: it is never tried again.
+      // After a sync that failed, the content of the disk is unknown. The sync is not tried again.
       const failure = this.#fail(cause);
       for (const { fail } of written) fail(failure);
       return;
@@ -628,7 +621,7 @@ export class EmbeddedStore implements Store {
     if (this.#failed) throw this.#failed;
   }
 
-  /** What another process has taken over must be left as it is. */
+  /** A store that another process has taken over must not be changed. */
   #canWrite(): boolean {
     try {
       this.#prepareToWrite();
@@ -658,8 +651,8 @@ export class EmbeddedStore implements Store {
   }
 
   /**
-   * Goes on from what the disk has. In new files: what the old ones hold after a sync that failed nobody knows, and after
-   * a lock was lost others may have them open.
+   * Reads the store from the disk again and goes on in new files. After a sync that failed, the content of the old files is
+   * unknown. After a lock was lost, others may have them open.
    */
   async #recover(): Promise<void> {
     this.#work = this.#reopen();
@@ -826,7 +819,7 @@ interface Copying {
   readonly old: Generation;
 }
 
-const NOTHING_GONE: Gone = { sessions: new Set(), before: 0 };
+const nothingGone = (): Freeing => ({ gone: { sessions: new Set(), before: 0 }, passed: new Map() });
 
 const usedBytesOf = ({ end, catalogue }: Generation): number => Math.max(0, end - START - catalogue.counts.deadBytes);
 
@@ -917,7 +910,7 @@ const unindexed = ({ message }: Error): Problem => ({
   remedy: 'nothing is lost; see to the disk, it is tried again',
 });
 
-/** No index leads to what stood in unreadable bytes of the log: nobody knows whether it was this text. */
+/** No index leads to the record that was in unreadable bytes of the log. It may have been this text. */
 function checkMissing(handle: string, unreadable: Problem | undefined): void {
   if (!unreadable) return;
   const text = `Expected the text of ${handle} but did not find it, and there are ${unreadable.what} that may have held it`;

@@ -44,7 +44,7 @@ export interface Place {
   readonly limits?: Limits | undefined;
 }
 
-/** One generation of a store: a log, which is the truth, and an index into it, which can be built anew. */
+/** One generation of a store: a log, which is the truth, and an index into it, which can be rebuilt. */
 export class Generation {
   readonly number: number;
   lost: Problem[] = [];
@@ -105,7 +105,7 @@ export class Generation {
     try {
       generation.#checkFormat();
       await generation.#raiseFormat();
-      // What the index holds must be durable before it counts on it: after a truncation old positions are used again.
+      // Records must be durable before the index leads to them: after a truncation their positions are used again.
       if (!generation.#load(await generation.#finishCheckpoint())) await generation.checkpoint();
       // So must be what a killed process wrote, a deletion above all.
       else if (generation.isChanged) await generation.sync();
@@ -121,7 +121,7 @@ export class Generation {
     const generation = new Generation(place, 'read', place.disk.open(pathOf(place, 'log'), 'read'));
     try {
       generation.#checkFormat();
-      // A journal is whole: what is not in it stands in the index, whether its pages were put there already or not.
+      // A journal is whole: pages that are not in it are in the index, whether or not its own were copied there already.
       const journal = readJournal(generation.#readFile('journal'));
       const meta = journal?.meta ?? readMeta(generation.#readFile('meta'));
       generation.#load({ meta, newer: journal, isPatient });
@@ -156,7 +156,7 @@ export class Generation {
     }
   }
 
-  /** What it holds. */
+  /** Its records by name. */
   get catalogue(): Catalogue {
     return this.#catalogue;
   }
@@ -209,7 +209,7 @@ export class Generation {
     this.#indexFile?.close();
   }
 
-  /** Closes it when nobody reads from it any more. */
+  /** Closes it after the last reader has released it. */
   retire(): void {
     this.#isRetired = true;
     if (this.#holders === 0) this.close();
@@ -324,7 +324,7 @@ export class Generation {
     if (!this.#disk.exists(this.#path('journal'))) return { meta: readMeta(this.#readFile('meta')) };
     const journal = readJournal(this.#readFile('journal'));
     if (!journal) {
-      this.lose(`${this.number}.journal was damaged; the index was built anew`);
+      this.lose(`${this.number}.journal was damaged; the index was rebuilt`);
       this.#disk.remove(this.#path('index'));
       this.#disk.remove(this.#path('journal'));
       return { meta: readMeta(this.#readFile('meta')) };
@@ -358,7 +358,7 @@ export class Generation {
         if (isPatient) throw new DamagedPage(`${this.number}.index`);
       }
     }
-    this.#rebuild(problem ?? `${this.number}.index was damaged; it was built anew`);
+    this.#rebuild(problem ?? `${this.number}.index was damaged; it was rebuilt`);
     return false;
   }
 
@@ -391,10 +391,10 @@ export class Generation {
   /** Why the index cannot be used. */
   #problemWith(meta: Meta | undefined): string | undefined {
     const size = aligned(this.#log.usedSize());
-    if (!meta) return `${this.number}.meta was missing or damaged; the index was built anew`;
+    if (!meta) return `${this.number}.meta was missing or damaged; the index was rebuilt`;
     if (meta.log !== this.#log.id) return `${this.number}.log is not the one that ${this.number}.meta was written for`;
     if (size < meta.checkpoint) return `${this.number}.log ends at ${size} but had ${meta.checkpoint} bytes at least`;
-    if (!this.#disk.exists(this.#path('index'))) return `${this.number}.index was missing; it was built anew`;
+    if (!this.#disk.exists(this.#path('index'))) return `${this.number}.index was missing; it was rebuilt`;
     return undefined;
   }
 
@@ -445,7 +445,7 @@ export class Generation {
     return pathOf({ folder: this.#folder, number: this.number }, kind);
   }
 
-  /** Undefined for a file that cannot be read: what stands in it can be had from the log. */
+  /** Undefined for a file that cannot be read: its content can be rebuilt from the log. */
   #readFile(kind: string): Buffer | undefined {
     let file: DiskFile | undefined;
     try {
@@ -459,7 +459,7 @@ export class Generation {
     }
   }
 
-  /** Takes in the log from a position on. What a killed process left unfinished at its end was never acknowledged. */
+  /** Applies the log from a position on. An unfinished record at its end, of a killed process, was never acknowledged. */
   #replay(from: number): void {
     const size = this.#log.usedSize();
     this.#log.end = from;
@@ -476,9 +476,9 @@ export class Generation {
     if (this.#mode === 'write') this.#log.cut();
   }
 
-  /** Builds the index anew, after one of its pages was found damaged. */
+  /** Rebuilds the index after one of its pages was found damaged. */
   rebuild(): void {
-    this.#rebuild(`${this.number}.index was damaged; it was built anew`);
+    this.#rebuild(`${this.number}.index was damaged; it was rebuilt`);
   }
 
   /** Takes in what another process wrote since. Answers false where the store goes on in another generation. */
@@ -510,7 +510,7 @@ const SAVED = 'all that could be read was saved; palimpsest store gc --repair gi
 const pathOf = ({ folder, number }: Pick<Place, 'folder' | 'number'>, kind: string): string =>
   join(folder, `${number}.${kind}`);
 
-/** Damage of the index, which can be built anew. */
+/** Damage of the index, which can be rebuilt. */
 const isDamage = (error: unknown): boolean =>
   error instanceof DamagedPage ||
   (error instanceof PalimpsestError && error.code === 'STORE_DAMAGED') ||

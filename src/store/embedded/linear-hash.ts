@@ -17,7 +17,7 @@ const MARK = 0x8000;
 /** Where a key points: the position of a record, and how large it is. */
 export interface Entry {
   readonly position: number;
-  /** At most 65,535 units, which stands for all that are larger. */
+  /** At most 65,535 units, also for larger records. */
   readonly bytes: number;
   /** Whether its key was marked. */
   readonly isMarked: boolean;
@@ -60,7 +60,7 @@ export class LinearHash {
   /** The one that is being added. */
   readonly #entry = new Uint32Array(ENTRY);
   #level: number;
-  /** So many low bits of a key name its bucket, or one more. */
+  /** Selects the low bits of a key that name its bucket. A bucket that was split uses one more bit. */
   #mask: number;
   #next: number;
   #entries: number;
@@ -123,7 +123,7 @@ export class LinearHash {
     if (this.#entries > MOST_FILLED * PER_PAGE * this.#buckets.length) this.#split();
   }
 
-  /** Points the entry of a key that stood at a position to another. */
+  /** Replaces the entry of a key that points to a position. */
   move(key: Key, from: number, to: Entry): boolean {
     return this.#visit(key, (page, i) => {
       if (positionAt(page.words, i) !== from) return false;
@@ -200,7 +200,7 @@ export class LinearHash {
     return false;
   }
 
-  /** Puts the entry that stands in words at `from` into a bucket. */
+  /** Puts the entry in words at `from` into a bucket. */
   #place(bucket: number, entry: Uint32Array, from: number): void {
     let page = this.#pages.get(this.#buckets[bucket] as number);
     while ((page.words[0] as number) === PER_PAGE) {
@@ -263,8 +263,8 @@ const emptyShape = (): HashShape => ({
 const endOf = (words: Uint32Array): number => HEADER + ENTRY * (words[0] as number);
 
 /**
- * Where the first entry stands whose key is not below this one: they are in the order of their low words, which are
- * spread evenly, so that it is near where it should be.
+ * The place of the first entry whose key is not below this one. Entries are in the order of their low words, which are
+ * spread evenly, so the search begins near it.
  */
 function firstOf(words: Uint32Array, low: number): number {
   const end = endOf(words);

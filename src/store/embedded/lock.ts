@@ -3,8 +3,9 @@ import * as fs from 'node:fs';
 import { hostname } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
+import { storeLimits } from '../../limits.ts';
 
-/** Who holds a store for writing. */
+/** The process that holds a store for writing. */
 export interface Holder {
   readonly pid: number;
   readonly host: string;
@@ -16,7 +17,7 @@ export interface Holder {
   readonly nonce: string;
 }
 
-/** What is locked, and what a second one can do. */
+/** The name of the locked thing, and the advice to a second process. */
 export interface LockWords {
   readonly what: string;
   readonly remedy: string;
@@ -24,7 +25,6 @@ export interface LockWords {
 
 const STORE: LockWords = { what: 'the store', remedy: "stop that process, or open with mode 'read'" };
 const HEARTBEAT_MS = 5000;
-const SILENT_MS = 30_000;
 
 /**
  * A lock on a folder for one writer, held until it is released, the process is gone, or it was silent for too long.
@@ -77,6 +77,11 @@ export class Lock {
       tookSilent ||= breakLock(path);
     }
     throw locked(readHolder(path), words);
+  }
+
+  /** No other lock has it. */
+  get nonce(): string {
+    return this.#own.nonce;
   }
 
   /** Throws STORE_LOCKED if the lock was taken over or removed. It looks at the file: one system call. */
@@ -234,7 +239,7 @@ function isBeforeBoot({ host, boot }: Holder): boolean {
 
 function isSilent(path: string): boolean {
   const modified = fs.lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  return Date.now() - modified > SILENT_MS;
+  return Date.now() - modified > storeLimits.lockSilentMs;
 }
 
 function isAlive(pid: number): boolean {

@@ -10,6 +10,7 @@ import {
   placeRecord,
   readRecord,
   readStart,
+  recordBegins,
   recordBytes,
   recordInScratch,
   START,
@@ -20,14 +21,14 @@ import {
   ZEROS,
 } from './log.ts';
 
-/** Where a record stands. */
+/** The place of a record. */
 export interface Spot {
   readonly position: number;
   /** Header, body and padding together. */
   readonly bytes: number;
 }
 
-/** What a record is, and when it is written, in ms since the epoch. */
+/** The type of a record, and its time in ms since the epoch. */
 export interface Stamp {
   readonly type: number;
   readonly time: number;
@@ -46,7 +47,7 @@ const MOST_SYNCS = 16;
 /** Larger writes would write as much again in zeros, for the sake of a few syncs. */
 const SMALL = 1 << 14;
 
-/** The log of a generation. What is appended goes to the disk in one write, when it is flushed or the room is used up. */
+/** The log of a generation. Appended records go to the disk in one write, when they are flushed or the buffer is full. */
 export class LogFile {
   readonly name: string;
   /** Stands in every record. */
@@ -54,7 +55,7 @@ export class LogFile {
   /** How much of it was taken in. */
   end = START;
   readonly #file: DiskFile;
-  /** What was appended and is not written yet, and what to do when it is. */
+  /** Records that are appended and not written yet, with their callbacks. */
   readonly #buffer = Buffer.allocUnsafeSlow(BUFFER);
   #used = 0;
   /** Up to here there are zeros behind the end. */
@@ -93,7 +94,7 @@ export class LogFile {
     return next;
   }
 
-  /** Takes away what stands behind the end. */
+  /** Removes all bytes behind the end. */
   cut(): void {
     if (this.#file.size() > this.end) this.#file.truncate(this.end);
     this.#prepared = 0;
@@ -175,7 +176,7 @@ export class LogFile {
       this.#file.write(ZEROS, this.end);
       this.#prepared = this.end + ZEROS.length;
     } catch {
-      // What is to be written may fit even so.
+      // The record itself may still fit.
       this.cut();
     }
   }
@@ -183,6 +184,11 @@ export class LogFile {
   /** Undefined where the record is damaged. `guess` is how long it may be. */
   read(position: number, guess: number): LogRecord | undefined {
     return readRecord(this.#file, position, this.id, guess);
+  }
+
+  /** Whether the record at a position is of a type and its body begins like this. The rest of the body is not read. */
+  beginsWith({ type, position }: { readonly type: number; readonly position: number }, beginning: string): boolean {
+    return recordBegins(this.#file, { type, position, id: this.id }, beginning);
   }
 
   /** The same into memory that the next glance uses again, for a record whose size is known; undefined also if it is large. */

@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import { checksumInScratch, checksumOf, scratch, scratchWords } from './checksum.ts';
 import type { DiskFile } from './disk.ts';
 
-/** What a record is. The numbers stand on disk. */
+/** Types of records, as they are written to the disk. */
 export const TEXT = 1;
 export const REFERENCE = 2;
 export const TURN = 3;
@@ -44,7 +44,7 @@ export interface Gap {
   readonly isCutOff: boolean;
 }
 
-/** What a record holds, before it has a place. */
+/** The content of a record, before it has a place. */
 export interface Body {
   readonly length: number;
   fill(into: Buffer, at: number): void;
@@ -56,7 +56,7 @@ export const OLDEST_FORMAT = 4;
 
 export const isKnownFormat = (format: number): boolean => format >= OLDEST_FORMAT && format <= FORMAT;
 
-/** A log begins with `PLMP`, the format, its id and a checksum, so that no record stands at position 0. */
+/** A log begins with `PLMP`, the format, its id and a checksum, so that no record is at position 0. */
 export const START = 16;
 const START_MAGIC = 0x504d4c50;
 const MAGIC = 0x31676c50;
@@ -104,7 +104,7 @@ export function usedSize(file: DiskFile): number {
   return 0;
 }
 
-/** What is written ahead of small records. */
+/** Written ahead of small records. */
 export const ZEROS = Buffer.alloc(1 << 17);
 
 export interface RecordPlace {
@@ -117,7 +117,7 @@ export interface RecordPlace {
   readonly time?: number;
 }
 
-/** A record as it stands in a log. */
+/** A record as it is in a log. */
 export function writeRecord(body: Body, place: RecordPlace): Buffer {
   const bytes = Buffer.allocUnsafe(recordBytes(body.length));
   placeRecord(bytes, 0, body, place);
@@ -126,7 +126,7 @@ export function writeRecord(body: Body, place: RecordPlace): Buffer {
 
 /**
  * Writes a record: magic, type and time, length, checksum of the body, position, the log's id, checksum of all that; then the body,
- * a mark, and zeros up to where the next may begin. A record knows where it stands and in which log, so that neither old
+ * a mark, and zeros up to where the next may begin. A record knows its position and its log, so that neither old
  * bytes in a new place nor bytes that somebody put into a text are taken for one.
  */
 export function placeRecord(into: Buffer, at: number, body: Body, { type, position, id, time = 0 }: RecordPlace): void {
@@ -203,11 +203,18 @@ export function readRecord(file: DiskFile, position: number, id: number, guess: 
   return { position, type: header.type, body, bytes: recordBytes(header.length), time: 1000 * header.seconds };
 }
 
+/** Whether there is a record of a type at a position whose body begins with these latin1 characters. */
+export function recordBegins(file: DiskFile, { type, position, id }: RecordPlace, beginning: string): boolean {
+  const bytes = Buffer.allocUnsafe(HEADER + beginning.length);
+  if (file.read(bytes, position) < bytes.length) return false;
+  return readHeader(bytes, 0, position, id)?.type === type && bytes.toString('latin1', HEADER) === beginning;
+}
+
 const bodyInScratch = scratch.subarray(HEADER);
 
 /**
  * The record that was read to `scratch` from a position; undefined where it is not whole or not sound. The checksum of the
- * header is left out: all that stands in it is compared, the type by whoever asks, the time by the checksum of the body.
+ * header is left out: all its fields are compared, the type by the caller, the time by the checksum of the body.
  */
 export function recordInScratch(read: number, position: number, id: number): Glimpse | undefined {
   const word = scratchWords[1] as number;
@@ -224,7 +231,7 @@ export function recordInScratch(read: number, position: number, id: number): Gli
 const CHUNK = 1 << 20;
 
 /**
- * All records from a position on, up to the end that the log had when this began. What cannot be read is told as a gap,
+ * All records from a position on, up to the end that the log had when this began. Unreadable bytes are reported as a gap,
  * and the search goes on behind it: one damaged record never hides the next.
  */
 export function* scanLog(file: DiskFile, id: number, from: number): Generator<LogRecord | Gap> {
@@ -249,7 +256,7 @@ export function* scanLog(file: DiskFile, id: number, from: number): Generator<Lo
     if (isSound)
       yield { position, type: header.type, body, bytes: recordBytes(header.length), time: 1000 * header.seconds };
     else if (gap < 0) gap = position;
-    // The header is sound, so it tells where the next one is. What looks like a record inside is part of a text.
+    // The header is sound, so it tells where the next one is. Bytes in it that look like a record are part of a text.
     position += header ? recordBytes(header.length) : ALIGN;
   }
   if (gap >= 0) yield { type: 'gap', position: gap, bytes: end - gap, isCutOff: false };

@@ -1,6 +1,6 @@
 import { dirname, join } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
-import { copyAlive } from './copy-alive.ts';
+import { AliveCopy } from './copy-alive.ts';
 import {
   chooseCurrent,
   nextNumber,
@@ -21,7 +21,7 @@ export interface StorePlace {
   readonly limits?: Limits | undefined;
 }
 
-/** So often a reader looks again before it reads the whole log. */
+/** A reader tries this many times before it reads the whole log. */
 export const PATIENCE = 20;
 const NAP_MS = 2;
 const NAP = new Int32Array(new SharedArrayBuffer(4));
@@ -39,7 +39,7 @@ export async function openToWrite(place: WrittenPlace): Promise<Generation> {
   if (place.isContested) removeDrafts(place);
   const { number, problem } = chooseCurrent(place);
   if (number === undefined) {
-    // Whoever made the folder may have been killed before it was durable.
+    // The process that made the folder may have been killed before it was durable.
     await disk.syncFolder(dirname(folder));
     return createFirst(place);
   }
@@ -90,7 +90,9 @@ async function copyOf(old: Generation, { disk, folder, limits }: StorePlace): Pr
   const number = nextNumber({ disk, folder });
   const next = await Generation.create({ disk, folder, number, limits });
   try {
-    next.lost = rebuilding(old, (from) => copyAlive(from, next)).problems;
+    const copy = new AliveCopy({ to: next, look: (use) => rebuilding(old, use) });
+    await copy.finish();
+    next.lost = copy.problems;
     await next.checkpoint();
     await prepareCurrent({ disk, folder }, number);
     return next;

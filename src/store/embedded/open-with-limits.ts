@@ -53,7 +53,7 @@ async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
         lock.release();
       },
     });
-    stopServing = serveRequests(folder, store);
+    stopServing = serveRequests(folder, store, () => lock.nonce);
     return store;
   } catch (error) {
     lock.release();

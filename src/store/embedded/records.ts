@@ -4,7 +4,7 @@ import type { Reference, SessionNote, TurnRecord } from '../store.ts';
 import type { Key } from './linear-hash.ts';
 import type { Body } from './log.ts';
 
-/** A text as it stands in the log, with the reference it came with. */
+/** A text as it is in the log, with the reference it came with. */
 export interface TextBody {
   readonly digest: Digest;
   /** The record of the same session before this one, or 0. */
@@ -115,7 +115,7 @@ export const digestIn = (body: Buffer): Digest => body.toString('latin1', 0, BEF
 /** The record of the same session before a text or reference. */
 export const beforeOf = (body: Buffer): number => body.readDoubleLE(BEFORE);
 
-/** What a text or reference is about. */
+/** The session, turn and tool of a text or reference. */
 export function readAbout(body: Buffer): Reference {
   const turn = body.readDoubleLE(TURN);
   const session = sessionIn(body);
@@ -145,11 +145,13 @@ const encodingOf = (body: Buffer): Encoding => body[ENCODING] as Encoding;
 export function decodeText(body: Buffer, length: number): { readonly text: string; readonly bytes: number } {
   const start = restOf(body);
   const encoding = encodingOf(body);
-  // Spelt out, for most are of this kind: the name of an encoding is worked out anew where it is not known beforehand.
+  // Most texts are of this kind, and a constant name of an encoding is faster than a computed one.
   const text =
     encoding === ASCII ? body.toString('latin1', start, length) : body.toString(ENCODINGS[encoding], start, length);
   return { text, bytes: encoding === UTF16 ? Buffer.byteLength(text) : length - start };
 }
+
+export const textIn = ({ bytes, encoding }: TextBody): string => bytes.toString(ENCODINGS[encoding]);
 
 export const textBytesOf = (body: Buffer): number =>
   encodingOf(body) === UTF16 ? decodeText(body, body.length).bytes : body.length - restOf(body);
@@ -176,7 +178,7 @@ export function readTurn(body: Buffer): { readonly before: number; readonly reco
 export const noteBody = (before: number, { session, name, text }: SessionNote): Body =>
   textBody(text, { digest: digestOf(text), before, about: { session, tool: name } });
 
-/** Whose note it is, and its name. */
+/** The session of a note, and its name. */
 export function readNoteKey(body: Buffer): Omit<SessionNote, 'text'> {
   const { session = '', tool: name = '' } = readAbout(body);
   return { session, name };
@@ -233,7 +235,7 @@ export const noBody: Body = { length: 0, fill: () => {} };
 
 export const keyOfDigest = (digest: Digest): Key => ({ low: wordOf(digest, 0), high: wordOf(digest, 4) });
 
-/** Other bits of the same digest. What a key leads to is looked at, so that kinds may share keys. */
+/** Other bits of the same digest. The record that a key leads to is checked, so kinds may share keys. */
 export const referenceKey = (digest: Digest): Key => ({ low: wordOf(digest, 8), high: wordOf(digest, 12) });
 
 /** The key of something that has no digest of its own. */
@@ -249,7 +251,7 @@ const LETTERS = 'abcdefghijklmnopqrstuvwxyz234567';
 /** By code; what is no letter of a handle has a value that no five bits have. */
 const VALUES = Uint8Array.from({ length: 128 }, (_, code) => LETTERS.indexOf(String.fromCharCode(code)) & 255);
 
-/** What a handle tells of a digest: its first 130 bits, of which the key is the beginning. */
+/** The part of a digest that a handle holds: its first 130 bits. The key is the beginning of it. */
 export interface NamedKey extends Key {
   readonly third: number;
   readonly fourth: number;

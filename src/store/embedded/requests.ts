@@ -3,6 +3,7 @@ import * as fs from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { PalimpsestError } from '../../errors.ts';
+import { storeLimits } from '../../limits.ts';
 import type { Store } from '../store.ts';
 
 /** Upkeep that another process may ask of the one that writes. */
@@ -14,32 +15,38 @@ export interface UpkeepRequest {
   readonly args: readonly unknown[];
 }
 
+/** A request as its file holds it. */
+interface SentRequest extends UpkeepRequest {
+  /** The nonce of the lock of the process that is asked. Another process does not carry it out. */
+  readonly to: string;
+}
+
 const FOLDER = 'requests';
 const LOOK_EVERY_MS = 1000;
 const ASK_EVERY_MS = 50;
-/** A process that serves requests has taken one by then. */
-const TAKEN_WITHIN_MS = 15_000;
-/** The lock of a process that lives is renewed every few seconds. */
-const SILENT_MS = 60_000;
-const MOST_BYTES = 1 << 16;
+const { requestBytes, requestWaitMs, requestSilentMs, writerSilentMs, answerMs } = storeLimits;
 
 /**
- * Has the process that holds a store do something. The request is a file in the store's folder, which only its owner may
- * write to; the process takes it, does it, and leaves the answer beside it. No network, and no token.
+ * Asks the process that holds a store to do something. The request is a file in the store's folder, which only its owner
+ * may write to. The writer takes it, does it, and leaves the answer beside it. No network, and no token.
  */
 export async function askWriter(folder: string, request: UpkeepRequest): Promise<unknown> {
   const lock = readText(join(folder, 'lock'));
   const path = join(folder, FOLDER, randomUUID());
   fs.mkdirSync(join(folder, FOLDER), { recursive: true, mode: 0o700 });
-  writeWhole(`${path}.request`, request);
+  const sent: SentRequest = { ...request, to: nonceIn(lock) };
+  writeWhole(`${path}.request`, sent);
   try {
     const answer = await answerTo(path, { folder, lock });
     if (answer.error) throw new PalimpsestError(answer.error.code, answer.error.message);
     return answer.value;
   } finally {
-    for (const kind of ['request', 'taken', 'answer']) fs.rmSync(`${path}.${kind}`, { force: true });
+    for (const kind of KINDS) fs.rmSync(`${path}.${kind}`, { force: true });
   }
 }
+
+/** The files of a request, in the order in which they appear. */
+const KINDS = ['request', 'taken', 'answer'];
 
 interface Answer {
   readonly value?: unknown;
@@ -49,38 +56,84 @@ interface Answer {
 async function answerTo(path: string, { folder, lock }: { folder: string; lock: string | undefined }): Promise<Answer> {
   const began = performance.now();
   for (;;) {
+    const isWaiting = renew(path);
+    const isGone = !isWaiting && KINDS.every((kind) => !fs.existsSync(`${path}.${kind}`));
     const answer = readText(`${path}.answer`);
     if (answer !== undefined) return JSON.parse(answer);
-    const isWaiting = fs.existsSync(`${path}.request`);
-    if (isWaiting && performance.now() - began > TAKEN_WITHIN_MS) throw unanswered('does not take requests');
-    if (!isHeld(folder, lock)) throw unanswered('ended before it answered');
+    if (isGone) throw unanswered('removed the request', MAYBE_DONE);
+    if (!isHeld(folder, lock)) throw unanswered('ended before it answered', withdraw(path) ? NOT_DONE : MAYBE_DONE);
+    const isLate = isWaiting && performance.now() - began > requestWaitMs;
+    if (isLate && withdraw(path))
+      throw unanswered(`did not take the request within ${requestWaitMs / 1000} s`, NOT_DONE);
     await setTimeout(ASK_EVERY_MS);
   }
 }
 
-/** Whether the process that held the store when it was asked may still be at it. */
+/** Shows the writer that the asking process is still there. Answers whether the request is not taken yet. */
+function renew(path: string): boolean {
+  const now = new Date();
+  const isRenewed = (kind: string): boolean => {
+    try {
+      fs.utimesSync(`${path}.${kind}`, now, now);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  if (isRenewed('request')) return true;
+  isRenewed('taken');
+  return false;
+}
+
+/** Takes the request back. Answers false if the writer has taken it. */
+function withdraw(path: string): boolean {
+  try {
+    fs.rmSync(`${path}.request`);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether the process that held the store when it was asked may still be running. */
 function isHeld(folder: string, lock: string | undefined): boolean {
   const path = join(folder, 'lock');
   const renewedAt = fs.lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
-  return readText(path) === lock && Date.now() - renewedAt < SILENT_MS;
+  return readText(path) === lock && Date.now() - renewedAt < writerSilentMs;
 }
 
-const unanswered = (what: string): PalimpsestError =>
+function nonceIn(lock: string | undefined): string {
+  try {
+    return String((JSON.parse(lock ?? '') as { nonce?: unknown }).nonce);
+  } catch {
+    return '';
+  }
+}
+
+const NOT_DONE = 'nothing was done, and nothing will be; try again, or stop that process first';
+const MAYBE_DONE =
+  'the work may be done, in whole or in part, or may still happen; look with palimpsest store stats before you try again';
+
+const unanswered = (what: string, outcome: string): PalimpsestError =>
   new PalimpsestError(
     'STORE_LOCKED',
-    `Expected the process that holds the store to do this but it ${what}; try again, or stop that process first`,
+    `Expected the process that holds the store to do this but it ${what}; ${outcome}`,
   );
 
-/** Does what other processes ask of this one, which writes. Answers how to stop. */
-export function serveRequests(folder: string, store: Store): () => void {
+/**
+ * Carries out what other processes ask of the one that writes. `nonce` answers that of its lock: requests to another
+ * process, and those whose process is gone, are removed. Answers how to stop.
+ */
+export function serveRequests(folder: string, store: Store, nonce: () => string): () => void {
   let isBusy = false;
   const timer = setInterval(async () => {
     if (isBusy) return;
     isBusy = true;
     try {
-      for (const path of requestsIn(folder)) await serve(path, store);
+      removeLeftovers(folder);
+      for (const path of requestsIn(folder)) await serve(path, store, nonce());
     } catch {
-      // The folder is gone, or full: whoever asked is told that nobody answers.
+      // The folder is gone, or the disk is full: the asking process gives up after a while.
     } finally {
       isBusy = false;
     }
@@ -89,37 +142,77 @@ export function serveRequests(folder: string, store: Store): () => void {
   return () => clearInterval(timer);
 }
 
-/** The paths of requests that nobody has taken. */
+/** The paths of requests that no process has taken. */
 function requestsIn(folder: string): string[] {
-  const place = join(folder, FOLDER);
-  // A link would lead out of the store's folder.
-  if (!fs.lstatSync(place, { throwIfNoEntry: false })?.isDirectory()) return [];
-  return fs
-    .readdirSync(place)
-    .flatMap((name) => (/^[\w-]+\.request$/.test(name) ? [join(place, name.replace(/\.request$/, ''))] : []));
+  return namesIn(folder).flatMap((name) =>
+    /^[\w-]+\.request$/.test(name) ? [join(folder, FOLDER, name.replace(/\.request$/, ''))] : [],
+  );
 }
 
-async function serve(path: string, store: Store): Promise<void> {
-  fs.renameSync(`${path}.request`, `${path}.taken`);
-  const answer = await perform(readText(`${path}.taken`), store);
-  // Whoever asked has given up.
+/** Files of processes that were killed, or of an earlier writer. */
+function removeLeftovers(folder: string): void {
+  for (const name of namesIn(folder)) {
+    const path = join(folder, FOLDER, name);
+    if (/^[\w-]+\.(?:request|taken|answer)(?:\.next)?$/.test(name) && ageOf(path) > answerMs)
+      fs.rmSync(path, { force: true });
+  }
+}
+
+function namesIn(folder: string): string[] {
+  const place = join(folder, FOLDER);
+  // A link would lead out of the store's folder.
+  return fs.lstatSync(place, { throwIfNoEntry: false })?.isDirectory() ? fs.readdirSync(place) : [];
+}
+
+/** In either direction: a clock may have been set back. */
+function ageOf(path: string): number {
+  const found = fs.lstatSync(path, { throwIfNoEntry: false });
+  return found ? Math.abs(Date.now() - found.mtimeMs) : 0;
+}
+
+async function serve(path: string, store: Store, nonce: string): Promise<void> {
+  try {
+    fs.renameSync(`${path}.request`, `${path}.taken`);
+  } catch {
+    // It was withdrawn.
+    return;
+  }
+  const request = readRequest(readText(`${path}.taken`));
+  const isRefused = ageOf(`${path}.taken`) > requestSilentMs || (request !== undefined && request.to !== nonce);
+  if (isRefused) {
+    fs.rmSync(`${path}.taken`, { force: true });
+    return;
+  }
+  const answer = await perform(request, store);
+  // The asking process has given up.
   if (!fs.existsSync(`${path}.taken`)) return;
   writeWhole(`${path}.answer`, answer);
 }
 
-async function perform(text: string | undefined, store: Store): Promise<Answer> {
+/** Undefined for what is no request. */
+function readRequest(text: string | undefined): SentRequest | undefined {
   try {
-    const { method, args } = JSON.parse(text ?? '') as UpkeepRequest;
-    if (!METHODS.includes(method) || !Array.isArray(args)) throw new TypeError();
-    const call = store[method] as (...values: readonly unknown[]) => Promise<unknown>;
-    return { value: await call.apply(store, args) };
+    const request = JSON.parse(text ?? '') as Partial<SentRequest>;
+    const isRequest =
+      METHODS.includes(request.method ?? '') && Array.isArray(request.args) && typeof request.to === 'string';
+    return isRequest ? (request as SentRequest) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function perform(request: SentRequest | undefined, store: Store): Promise<Answer> {
+  try {
+    if (!request) throw new TypeError();
+    const call = store[request.method] as (...values: readonly unknown[]) => Promise<unknown>;
+    return { value: await call.apply(store, [...request.args]) };
   } catch (error) {
     if (error instanceof PalimpsestError) return { error: { code: error.code, message: error.message } };
     return { error: { code: 'BAD_INPUT', message: 'Expected a request of palimpsest store but found something else' } };
   }
 }
 
-/** A file that appears with all that is in it. */
+/** Writes a file under another name first, so that a reader finds all of it or none. */
 function writeWhole(path: string, value: object): void {
   fs.writeFileSync(`${path}.next`, JSON.stringify(value), { flag: 'wx', mode: 0o600 });
   fs.renameSync(`${path}.next`, path);
@@ -130,8 +223,8 @@ function readText(path: string): string | undefined {
   let file: number | undefined;
   try {
     file = fs.openSync(path, fs.constants.O_RDONLY | (fs.constants.O_NOFOLLOW ?? 0) | (fs.constants.O_NONBLOCK ?? 0));
-    const bytes = Buffer.alloc(MOST_BYTES);
-    return bytes.toString('utf8', 0, fs.readSync(file, bytes, 0, MOST_BYTES, 0));
+    const bytes = Buffer.alloc(requestBytes);
+    return bytes.toString('utf8', 0, fs.readSync(file, bytes, 0, requestBytes, 0));
   } catch {
     return undefined;
   } finally {

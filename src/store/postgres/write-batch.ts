@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../../errors.ts';
+import { storeLimits } from '../../limits.ts';
 import { clashError } from '../check-input.ts';
 import { handleOf } from '../handle.ts';
 import type { Handle, Reference } from '../store.ts';
@@ -7,7 +8,7 @@ import { inTransaction, type Query, type TimedPool } from './connection.ts';
 import { lockKey } from './migrate.ts';
 import { type ReferenceRow, toRow } from './references.ts';
 
-/** Whose tables, and whose rows in them. */
+/** A schema, and a tenant whose rows are in it. */
 export interface Place {
   readonly pool: TimedPool;
   readonly schema: string;
@@ -19,7 +20,7 @@ export interface Item {
   readonly about: Reference;
 }
 
-/** Who puts shares this lock; who deletes has it alone, so that no text goes while a reference to it comes. */
+/** Puts share this lock; a deletion has it alone, so that no text is removed while a reference to it is added. */
 export const sharedLock = ({ schema, tenant }: Place): string =>
   `SELECT pg_advisory_xact_lock_shared(${lockKey(schema, 'tenant', tenant)})`;
 export const ownLock = ({ schema, tenant }: Place): string =>
@@ -39,8 +40,8 @@ export async function writeBatch(place: Place, items: readonly Item[]): Promise<
   return handles;
 }
 
-/** As many places as a batch has in `seq`: 2 ** 33 batches are left below what a number can count. */
-const MAX_ITEMS = 2 ** 20;
+/** A batch has this many places in `seq`, so 2 ** 33 batches fit below the largest safe integer. */
+const MAX_ITEMS = storeLimits.batchTexts;
 
 interface TextRow {
   readonly handle: Handle;

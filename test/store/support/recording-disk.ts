@@ -25,6 +25,7 @@ export class RecordingDisk implements Disk {
   readonly #names = new Map<string, Inode>();
   readonly #namesAtFirst: ReadonlyMap<string, Inode>;
   readonly #bytesAtFirst = new Map<Inode, Buffer>();
+  reads = 0;
   syncs = 0;
   folderSyncs = 0;
   /** Called and waited for in a sync; what it throws is what the sync fails with. */
@@ -68,6 +69,7 @@ export class RecordingDisk implements Disk {
       },
       read: (into, position, length = into.length) => {
         check(false);
+        this.reads += 1;
         const end = Math.min(inode.size, position + length);
         return position >= end ? 0 : inode.bytes.copy(into, 0, position, end);
       },

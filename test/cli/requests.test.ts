@@ -1,0 +1,149 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
+import { afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { handleOf } from '../../src/store/handle.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import { ChildStore } from '../store/support/child-store.ts';
+import { ensureBuilt, ROOT } from '../support/modules.ts';
+
+const DAY = 86_400_000;
+/** A writer looks for requests every second. */
+const TWO_LOOKS_MS = 2500;
+const closers: (() => unknown)[] = [];
+
+beforeAll(ensureBuilt, 120_000);
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+/** A store with one session that another process has open. That process is stopped: it takes no request. */
+async function heldStore() {
+  const path = mkdtempSync(join(tmpdir(), 'palimpsest-requests-'));
+  closers.push(() => rmSync(path, { recursive: true }));
+  const writer = await ChildStore.open(path, 'write');
+  const { pid } = writer.opened;
+  closers.push(() => writer.end());
+  await writer.call('put', 'precious', { session: 's' });
+  process.kill(pid as number, 'SIGSTOP');
+  return {
+    path,
+    requests: join(path, 'default', 'requests'),
+    writer,
+    goOn: () => process.kill(pid as number, 'SIGCONT'),
+  };
+}
+
+/** `palimpsest store delete` in a process of its own, which waits for the writer. */
+async function askToDelete({ path, requests }: { readonly path: string; readonly requests: string }) {
+  const main = join(ROOT, 'dist/cli/main.js');
+  const child = spawn(process.execPath, [main, 'store', 'delete', '--session', 's', '--store', path]);
+  closers.push(() => child.kill('SIGKILL'));
+  let stderr = '';
+  child.stderr.on('data', (chunk) => (stderr += chunk));
+  const ended = once(child, 'close');
+  const find = (): string | undefined =>
+    existsSync(requests) ? readdirSync(requests).find((name) => name.endsWith('.request')) : undefined;
+  for (let n = 0; n < 600 && !find(); n++) await setTimeout(50);
+  const request = join(requests, find() ?? 'none');
+  return { child, request, ended: ended.then(() => ({ code: child.exitCode, stderr })) };
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  const ended = once(child, 'close');
+  child.kill('SIGKILL');
+  await ended;
+}
+
+const isThere = async (path: string): Promise<boolean> => {
+  const reader = await openStore({ path, mode: 'read' });
+  const found = await reader.get(handleOf('precious'));
+  await reader.close();
+  return found !== undefined;
+};
+
+describe('a command that asks the process that writes', () => {
+  it('and is killed leaves a request that the next writer removes and does not carry out', async () => {
+    const held = await heldStore();
+    const { child } = await askToDelete(held);
+    await kill(child);
+    await held.writer.end();
+    const next = await openStore({ path: held.path });
+    closers.push(() => next.close());
+    await setTimeout(TWO_LOOKS_MS);
+    expect((await next.get(handleOf('precious')))?.text).toBe('precious');
+    expect(readdirSync(held.requests)).toEqual([]);
+  });
+
+  it('and is killed leaves a request that the same writer does not carry out when it gets to it later', async () => {
+    const held = await heldStore();
+    const { child, request } = await askToDelete(held);
+    await kill(child);
+    const later = new Date(Date.now() - 11_000);
+    utimesSync(request, later, later);
+    held.goOn();
+    await setTimeout(TWO_LOOKS_MS);
+    expect(await isThere(held.path)).toBe(true);
+    expect(readdirSync(held.requests)).toEqual([]);
+  });
+
+  it('and waits is served, also if the writer gets to it only after 12 seconds', async () => {
+    const held = await heldStore();
+    const { ended } = await askToDelete(held);
+    // Longer than a request may be silent.
+    await setTimeout(12_000);
+    held.goOn();
+    expect(await ended).toEqual({ code: 0, stderr: '' });
+    expect(await isThere(held.path)).toBe(false);
+  }, 60_000);
+
+  it('withdraws its request after its time limit, says that nothing is done, and nothing is', async () => {
+    const held = await heldStore();
+    const { ended } = await askToDelete(held);
+    const { code, stderr } = await ended;
+    expect([code, stderr]).toEqual([1, expect.stringContaining('nothing was done, and nothing will be')]);
+    held.goOn();
+    await setTimeout(TWO_LOOKS_MS);
+    expect(await isThere(held.path)).toBe(true);
+  }, 60_000);
+
+  it('says that the work may still happen if the writer had taken the request and lost the store', async () => {
+    const held = await heldStore();
+    const { request, ended } = await askToDelete(held);
+    renameSync(request, request.replace(/request$/, 'taken'));
+    rmSync(join(held.path, 'default', 'lock'));
+    const { code, stderr } = await ended;
+    expect([code, stderr]).toEqual([1, expect.stringContaining('may still happen')]);
+  });
+});
+
+it('a writer removes old requests and answers, and carries out none of them', async () => {
+  const path = mkdtempSync(join(tmpdir(), 'palimpsest-requests-'));
+  closers.push(() => rmSync(path, { recursive: true }));
+  const store = await openStore({ path });
+  closers.push(() => store.close());
+  await store.put('precious', { session: 's' });
+  const requests = join(path, 'default', 'requests');
+  mkdirSync(requests);
+  const old = new Date(Date.now() - 30 * DAY);
+  for (const kind of ['request', 'taken', 'answer', 'answer.next']) {
+    const file = join(requests, `11111111-1111-1111-1111-111111111111.${kind}`);
+    writeFileSync(file, JSON.stringify({ method: 'delete', args: ['s'] }));
+    utimesSync(file, old, old);
+  }
+  await setTimeout(TWO_LOOKS_MS);
+  expect((await store.get(handleOf('precious')))?.text).toBe('precious');
+  expect(readdirSync(requests)).toEqual([]);
+});
