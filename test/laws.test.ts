@@ -103,9 +103,9 @@ describe.each(formatNames)('every policy on %s', (name) => {
       if (!first || !whole) return;
       // Polling counts turns, and a drop changes their number.
       if (policy === 'polling' && first.plan.edits.some((edit) => edit.kind === 'drop')) return;
-      // Its summary tells results as they came, and what was fed back has only the placeholders of some.
+      // Its summary tells results as they came. The history that was fed back has placeholders or clipped texts in place of some.
       const hasSummary = whole.hidden.some(({ why }) => why === 'summarize');
-      const isExempt = policy === 'hybrid' && hasSummary && first.report.maskedCount > 0;
+      const isExempt = policy === 'hybrid' && hasSummary && first.plan.edits.some(({ kind }) => kind === 'replace');
       // Under a budget, a summary of another length may lead to another cut.
       if (isExempt && options.maxTokens !== undefined) return;
       const fedBack = fitOrNothing([...first.messages, ...written.turns.slice(half).flat()], options);
