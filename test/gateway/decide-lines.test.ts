@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { GatewayEvent } from '../../src/gateway/conversation/events.ts';
-import { afterStored, newMasks, withoutStore } from '../../src/gateway/decide/decide.ts';
+import { afterRefusal, afterStored, newMasks, withoutStore } from '../../src/gateway/decide/decide.ts';
 import { breakEven, type Policy, type Prices, slidingWindow, stateless } from '../../src/index.ts';
 import {
   type Asked,
@@ -37,6 +37,26 @@ class Office extends Desk {
     return last;
   }
 }
+
+describe('two requests in flight', () => {
+  const policy = () => slidingWindow({ turns: 2 });
+
+  it('leave the masks of the first known to the next, though the second fails', () => {
+    const desk = new Desk({ policy });
+    const [first, second] = [desk.look(body(4)), desk.look(body(5))];
+    for (const asked of [first, second]) afterStored(asked);
+    desk.answer(first);
+    expect([first, second, desk.ask(body(6))].map(({ explanation }) => explanation.newMasks)).toEqual([2, 3, 2]);
+  });
+
+  it('record that one was sent with masks, where the other is refused', () => {
+    const desk = new Desk({ policy });
+    const [first, second] = [desk.look(body(4)), desk.look(body(5))];
+    for (const asked of [first, second]) afterStored(asked);
+    desk.answer(second);
+    expect(afterRefusal(first, 'no')).toMatchObject([{ kind: 'hands-off', wasEdited: true }]);
+  });
+});
 
 describe('a late request on an older part of a conversation', () => {
   it('with other tools changes no placeholder of the requests that went past it, here or elsewhere', () => {

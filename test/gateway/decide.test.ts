@@ -156,11 +156,6 @@ describe('what a receipt is told', () => {
     desk.now += 600_000;
     expect(desk.ask(anthropicBody(anthropicMessages(7))).explanation.without.cached).toBe(0);
   });
-
-  it('whether the client streams', () => {
-    expect(new Desk().ask(anthropicBody(anthropicMessages(1), { stream: true })).explanation.streamed).toBe(true);
-    expect(new Desk().ask(anthropicBody(anthropicMessages(1))).explanation.streamed).toBe(false);
-  });
 });
 
 describe('results that are more than text', () => {

@@ -33,8 +33,8 @@ export interface CachedHistory {
   isExtendable: boolean;
   /** Epochs that nothing in the history explains. The planner reads this list. */
   readonly epochs: EpochRecord[];
-  /** The last request that was answered. */
-  sent: SentRequest;
+  /** The last request that was answered. Shared with the histories that extend this one: their requests overlap. */
+  readonly answered: { last: SentRequest };
   /** The edits of its plan, checked and written. */
   readonly checked: Map<ReplaceEdit, CheckedEdit>;
   /** Its size in memory, roughly, in bytes. */

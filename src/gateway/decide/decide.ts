@@ -5,7 +5,6 @@ import type { ConversationMemory } from '../conversation/conversation-memory.ts'
 import type { GatewayEvent } from '../conversation/events.ts';
 import { defaultLimits, type GatewayLimits } from '../gateway-limits.ts';
 import type { Mask } from '../receipts/receipt.ts';
-import { isStreamed } from '../wire/wire.ts';
 import type { Answer, Basis, Decision, Explanation, Facts, GatewayRequest, Outgoing } from './decision.ts';
 import { toMask } from './edits.ts';
 import { estimateRequest } from './estimate.ts';
@@ -121,7 +120,6 @@ function explain({ planned, written, estimate }: Basis): Explanation {
     epoch: report.epoch,
     masked: written.edits.length,
     newMasks: written.changed.length,
-    streamed: isStreamed(request.wire, { stream: request.fields.get('stream')?.value, path: request.path }),
     ...(written.marker ? { cacheMarker: written.marker.message } : {}),
     ...(written.optIn ? { dropsThinking: true } : {}),
   };
@@ -172,12 +170,15 @@ export function afterAnswer(memory: ConversationMemory, { basis }: Decision, ans
   const after = isOriginal ? before : estimate.after;
   const edits = isOriginal ? [] : written.edits;
   conversation.use(request.model, now);
-  history.sent = {
-    texts: new Map(edits.map(({ segment, text }) => [segment, text])),
-    messages: request.listed.length,
-    tokens: { before, after },
-  };
-  if (promptTokens !== undefined) memory.calibrate(request.model, { counted: promptTokens, estimated: after });
+  const messages = request.listed.length;
+  // Of two requests in flight, the answer to the longer one counts.
+  if (messages >= history.answered.last.messages)
+    history.answered.last = {
+      texts: new Map(edits.map(({ segment, text }) => [segment, text])),
+      ...{ messages, tokens: { before, after } },
+    };
+  if (promptTokens !== undefined && !request.wire.cutsPrompts)
+    memory.calibrate(request.model, { counted: promptTokens, estimated: after });
 }
 
 /** Call it when the upstream refused the edited request and accepted the original. Returns the events to record. */
@@ -188,7 +189,7 @@ export function afterRefusal({ basis }: Decision, refusal: string): readonly Gat
   const event: GatewayEvent =
     request.wire.boundThinking?.isRefusal(refusal) && !basis.written.optIn
       ? { kind: 'bound-thinking', ...place }
-      : { kind: 'hands-off', ...place, because: quote(refusal, 120), wasEdited: history.sent.texts.size > 0 };
+      : { kind: 'hands-off', ...place, because: quote(refusal, 120), wasEdited: history.answered.last.texts.size > 0 };
   conversation.learn([event]);
   return [event];
 }

@@ -28,6 +28,8 @@ export interface Facts {
   readonly policy?: ((prices: Prices) => Policy) | undefined;
   /** Replaces the prices that the request tells. */
   readonly prices?: Prices | undefined;
+  /** The price list of the provider, where it has one for all models. */
+  readonly providerPrices?: Prices | undefined;
   /** A hard limit in the provider's tokens. Above it every result outside the window is masked, whatever that costs. */
   readonly maxTokens?: number | undefined;
   /** Signed thinking behind a mask: opt into dropping it, or mask nothing before it. */
@@ -93,8 +95,6 @@ export interface Explanation {
   /** Estimates, in the provider's tokens as far as those are known by now. */
   readonly without: Tokens;
   readonly sent: Tokens;
-  /** The client asked for a stream. */
-  readonly streamed: boolean;
   readonly isCountTokens: boolean;
   /** The message that carries the cache marker that the gateway placed. */
   readonly cacheMarker?: number;

@@ -28,7 +28,7 @@ export function estimateRequest(planned: PlannedRequest, { edits, changed }: Wri
     const [all, fromCache] = [Math.round(tokens * tokenRatio), Math.round(read * tokenRatio)];
     return { tokens: all, cached: fromCache, written: all - fromCache };
   };
-  const { tokens } = history.sent;
+  const { tokens } = history.answered.last;
   const kept = (changed.length > 0 ? planned.unchangedTokens : undefined) ?? tokens.after;
   return { before, after, prices, without: toTokens(before, tokens.before), sent: toTokens(after, kept) };
 }

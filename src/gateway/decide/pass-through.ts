@@ -128,7 +128,6 @@ export function passThrough(reason: Reason, limits = defaultLimits): Decision {
       newMasks: 0,
       without: nothing,
       sent: nothing,
-      streamed: false,
       isCountTokens: false,
     },
   };

@@ -4,7 +4,7 @@ import { Planner } from '../../plan/planner.ts';
 import type { EpochRecord } from '../../plan/policy.ts';
 import type { Report } from '../../plan/report.ts';
 import { handleOf } from '../../store/handle.ts';
-import type { CachedHistory, Listed, SentRequest } from '../conversation/cached-history.ts';
+import type { CachedHistory, Listed } from '../conversation/cached-history.ts';
 import type { GatewayEvent } from '../conversation/events.ts';
 import { changedSince, checkEdits } from './edits.ts';
 import type { KnownRequest } from './find-conversation.ts';
@@ -74,9 +74,7 @@ export function planRequest(known: KnownRequest): PlannedRequest {
 const LEAVES_OUT = 'the policy leaves messages out, which a gateway does not';
 
 /** A planner with all messages appended, and the request that was sent before this one. */
-interface Progress extends Pick<CachedHistory, 'planner' | 'epochs' | 'checked'> {
-  readonly sent: SentRequest;
-}
+interface Progress extends Pick<CachedHistory, 'planner' | 'epochs' | 'checked' | 'answered'> {}
 
 /** Appends the new messages to the planner of the request before this one. Undefined where that is not possible. */
 function extend({ request, settings, isExtendable }: KnownRequest, isCold: boolean): Progress | undefined {
@@ -113,8 +111,9 @@ function planAll(request: ReadRequest, settings: Settings, { epochs, isCold }: S
   if (messages > 0) planner.take(all.slice(0, messages));
   const sent = { texts: textsOf(settings.wasMasked ? planner : undefined), messages, tokens: planner.report().tokens };
   planner.take(all.slice(messages), { isCold });
-  const known = request.cached?.sent;
-  return { planner, epochs, checked: new Map(), sent: known && known.messages >= messages ? known : sent };
+  const known = request.cached?.answered.last;
+  const last = known && known.messages >= messages ? known : sent;
+  return { planner, epochs, checked: new Map(), answered: { last } };
 }
 
 function createPlanner(request: ReadRequest, settings: Settings, epochs: EpochRecord[]): Planner<ReadMessage> {
@@ -165,7 +164,10 @@ function isOverLimit({ settings, facts, tokenRatio }: KnownRequest, planner: Pla
   return !settings.isOff && planner.tokens > maxTokens / tokenRatio && planner.forceable().length > 0;
 }
 
-function unchangedTokens({ planner, sent }: Progress, edits: readonly ReplaceEdit[]): number | undefined {
+function unchangedTokens(
+  { planner, answered: { last: sent } }: Progress,
+  edits: readonly ReplaceEdit[],
+): number | undefined {
   const { ledger } = planner;
   const [first] = changedSince(sent.texts, edits);
   const message = first && (ledger.segments[first.segment] as Segment).message;
@@ -174,12 +176,12 @@ function unchangedTokens({ planner, sent }: Progress, edits: readonly ReplaceEdi
 
 function toHistory(request: ReadRequest, { key, overheadTokens }: Settings, progress: Progress): CachedHistory {
   const { body, listed, model } = request;
-  const { planner, epochs, checked, sent } = progress;
+  const { planner, epochs, checked, answered } = progress;
   // The bytes, their parsed form, and the planner's notes on each message and piece. A value may be as short as `0,`.
   const parts = listed.reduce((sum, { prefixes, values }) => sum + 600 * prefixes.length + 100 * values, 0);
   const size = 3 * body.length + 2500 * listed.length + parts;
   return {
     ...{ body, listed, model, planner, settings: key, overheadTokens, isExtendable: true },
-    ...{ epochs, checked, sent, size },
+    ...{ epochs, checked, answered, size },
   };
 }

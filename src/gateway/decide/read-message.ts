@@ -105,8 +105,8 @@ function withoutMarker(part: unknown): unknown {
   return Object.fromEntries(Object.entries(part).filter(([name]) => !MARKERS.includes(name)));
 }
 
-/** A client may put tags of its own before the user's words: those are no title. */
-function titleOf(segments: readonly Segment[]): string {
+/** The first line that the user says. A client may put tags of its own before it: those are no title. */
+export function titleOf(segments: readonly Segment[]): string {
   const said = segments.filter(({ kind, text }) => kind === 'user' && text.trim() !== '');
   const own = said.find(({ text }) => !text.trimStart().startsWith('<')) ?? said[0];
   return own ? quote(own.text.trimStart().split('\n', 1)[0] ?? '', 80) : '';

@@ -34,10 +34,9 @@ describe('decideSmallTalk', () => {
     expect(plain?.conversation).toBe(whole.conversation);
     expect(plain?.title).toBe('Hello there,');
     expect([plain?.title, plain?.body, plain?.fresh]).toEqual([whole.title, undefined, []]);
-    const { act, model, streamed, prices, masked, epoch } = whole.explanation;
+    const { act, model, prices, masked, epoch } = whole.explanation;
     expect(plain?.explanation).toMatchObject({
       act,
-      streamed,
       masked,
       epoch,
       ...(model === undefined ? {} : { model }),

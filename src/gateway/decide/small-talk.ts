@@ -1,14 +1,14 @@
 import { requestLimits } from '../../limits.ts';
 import type { Segment } from '../../message.ts';
 import { type Prices, priceLists } from '../../plan/prices.ts';
-import { quote } from '../../text.ts';
 import { parseJson } from '../bytes/json-scan.ts';
 import { firstPrefix, nextPrefixes } from '../conversation/prefix-hash.ts';
 import { wires } from '../wire/index.ts';
 import { listedPrices } from '../wire/request-prices.ts';
-import { isStreamed, modelOf, type Wire } from '../wire/wire.ts';
+import { modelOf, type Wire } from '../wire/wire.ts';
 import type { Decision, Facts, GatewayRequest } from './decision.ts';
 import { UNCHANGED } from './pass-through.ts';
+import { titleOf } from './read-message.ts';
 
 /** A larger request is read like all others, since the part that came before need not be read again. */
 const MOST_BYTES = 16 * 1024;
@@ -22,7 +22,7 @@ const OTHERS = ['previous_response_id', 'conversation', 'thread', 'compaction', 
  */
 export function decideSmallTalk(
   { api, path, body: bytes }: GatewayRequest,
-  { prices }: Pick<Facts, 'prices'>,
+  { prices, providerPrices }: Pick<Facts, 'prices' | 'providerPrices'>,
 ): Decision | undefined {
   if (bytes.length > MOST_BYTES) return undefined;
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
@@ -36,7 +36,7 @@ export function decideSmallTalk(
   if (!first) return undefined;
   // A rough size will do: the provider counts.
   const tokens = Math.ceil(bytes.length / 4);
-  const list = pricesFor(wire, model);
+  const list = providerPrices ?? pricesFor(wire, model);
   const sent = { tokens, cached: 0, written: tokens };
   return {
     body: undefined,
@@ -56,7 +56,6 @@ export function decideSmallTalk(
       newMasks: 0,
       sent,
       without: sent,
-      streamed: isStreamed(wire, { stream: body.stream, path }),
       isCountTokens: false,
     },
   };
@@ -74,11 +73,6 @@ function firstSaid(wire: Wire, messages: unknown): readonly Segment[] | undefine
     if (segments.some(({ kind }) => kind !== 'system')) return segments;
   }
   return undefined;
-}
-
-function titleOf(segments: readonly Segment[]): string {
-  const said = segments.find(({ kind, text }) => kind === 'user' && text.trim() !== '');
-  return said ? quote(said.text.trimStart().split('\n', 1)[0] ?? '', 80) : '';
 }
 
 /** Small talk has no cache marker: a cache that needs one keeps nothing of it. */

@@ -27,8 +27,8 @@ export function writeRequest(planned: PlannedRequest, hold: HoldReason | undefin
   const mustAsk = mustOptIn(planned, wanted[0]?.segment);
   const optIn = mustAsk ? request.wire.boundThinking?.optIn(request) : undefined;
   // The provider would refuse new masks here. The masks that it has seen before stay.
-  const edits = mustAsk && !optIn ? wanted.filter(({ segment }) => history.sent.texts.has(segment)) : wanted;
-  const changed = changedSince(history.sent.texts, edits);
+  const edits = mustAsk && !optIn ? wanted.filter(({ segment }) => history.answered.last.texts.has(segment)) : wanted;
+  const changed = changedSince(history.answered.last.texts, edits);
   const marker = markerBefore(planned, changed[0]);
   const changes = [...edits.flatMap((edit) => byteEdits(request, history, edit)), ...(marker?.edits ?? [])];
   changes.push(...(optIn?.edits ?? []));
@@ -47,7 +47,7 @@ export const storedKey = ({ handle, turn }: Hidden): string => `${handle} ${turn
 /** The masks that go out while new ones wait. */
 function heldEdits(planned: PlannedRequest, hold: HoldReason): readonly ReplaceEdit[] {
   if (hold !== 'too-many-events') return storedEdits(planned);
-  return planned.edits.filter(({ segment }) => planned.history.sent.texts.has(segment));
+  return planned.edits.filter(({ segment }) => planned.history.answered.last.texts.has(segment));
 }
 
 /** The masks that go out while the store does not answer: it has their texts, and they were sent before or are recorded. */
@@ -56,7 +56,7 @@ function storedEdits({ conversation, hidden, settings, unrecorded, history, edit
   const handles = new Set<string | undefined>(stored.map(({ handle }) => handle));
   // A new price changes nothing before the next turn. Every other event must be recorded first.
   const isRecorded = unrecorded.every((event) => settings.wasMasked && event === settings.event);
-  const { texts } = history.sent;
+  const { texts } = history.answered.last;
   return edits.filter(({ segment, handle }) => handles.has(handle) && (isRecorded || texts.has(segment)));
 }
 
@@ -65,21 +65,21 @@ function markerBefore(planned: PlannedRequest, changed: ReplaceEdit | undefined)
   const { request, segments, history } = planned;
   if (!request.wire.placesMarkers) return undefined;
   const first = changed && (segments[changed.segment] as Segment);
-  if (!first || first.message >= history.sent.messages) return undefined;
+  if (!first || first.message >= history.answered.last.messages) return undefined;
   return placeMarker(request, { message: first.message, block: first.path[1] as number });
 }
 
 /** Whether signed thinking is behind a mask of this request, or was behind one when it was written. */
 function mustOptIn(planned: PlannedRequest, firstEdited = Number.POSITIVE_INFINITY): boolean {
   if (!isThinkingBound(planned)) return false;
-  const [firstSent = Number.POSITIVE_INFINITY] = planned.history.sent.texts.keys();
+  const [firstSent = Number.POSITIVE_INFINITY] = planned.history.answered.last.texts.keys();
   return Math.min(firstEdited, firstSent) < planned.lastSigned || wasEditedElsewhere(planned);
 }
 
 /** Thinking in an answer to an edited request is bound to its masks, so an original that follows must opt in too. */
 export function optInOfOriginal(planned: PlannedRequest): OptIn | undefined {
   const { request, history } = planned;
-  const wasEdited = history.sent.texts.size > 0 || wasEditedElsewhere(planned);
+  const wasEdited = history.answered.last.texts.size > 0 || wasEditedElsewhere(planned);
   return wasEdited && isThinkingBound(planned) ? request.wire.boundThinking?.optIn(request) : undefined;
 }
 

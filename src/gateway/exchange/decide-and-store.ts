@@ -30,7 +30,7 @@ async function decideWithStore(
   request: GatewayRequest,
 ): Promise<Decision> {
   const { isCountTokens } = route;
-  const facts = { ...context.facts, prices: context.facts.prices ?? providers[route.provider].prices };
+  const facts = { ...context.facts, providerPrices: providers[route.provider].prices };
   const memory = context.tenants.memory(tenant, route.provider);
   const opened = openRequest(request, memory, context.facts.limits);
   const { conversation } = opened;

@@ -73,7 +73,7 @@ async function decideOn(context: GatewayContext, incoming: Understood, encoded: 
 function smallTalk({ facts }: GatewayContext, { route }: Understood, request: GatewayRequest): Decision | undefined {
   if (route.isCountTokens) return undefined;
   try {
-    return decideSmallTalk(request, { prices: facts.prices ?? providers[route.provider].prices });
+    return decideSmallTalk(request, { prices: facts.prices, providerPrices: providers[route.provider].prices });
   } catch {
     // The full reading finds what is odd about the request, and names it.
     return undefined;

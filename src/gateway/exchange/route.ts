@@ -1,5 +1,6 @@
 import { type Api, routesOf, wires } from '../wire/index.ts';
-import { guessProvider, type Provider, providerBeforePrefix, providerNames, speaks } from '../wire/providers.ts';
+import { guessProvider, ownerOf, type Provider, providerNames, speaks } from '../wire/providers.ts';
+import type { RequestLine } from '../wire/wire.ts';
 
 export type { Provider };
 
@@ -16,17 +17,9 @@ export interface Route {
   readonly isCountTokens: boolean;
 }
 
-/** A request line and the headers that tell providers apart. */
-export interface RequestLine {
-  readonly method: string;
-  /** As it is in the request line. */
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-}
-
 /** Finds the upstream of a request. Undefined for what may not be forwarded at all. */
 export function routeOf(request: RequestLine): Route | undefined {
-  const own = providerBeforePrefix(request.url);
+  const own = ownerOf(request);
   const prefix = own ? undefined : (PREFIX.exec(request.url)?.[1] as Provider | undefined);
   const target = prefix ? below(request.url.slice(prefix.length + 1)) : request.url;
   // Without the prefix too: `/PREFIX//evil/…` would name a host to a client that resolves it as a reference.
@@ -34,7 +27,7 @@ export function routeOf(request: RequestLine): Route | undefined {
   const path = pathOf(target);
   const known = request.method === 'POST' ? routesOf(path) : [];
   const [first] = known;
-  const provider = own ?? prefix ?? (first ? wires[first.api].home.name : guessProvider({ ...request, path }));
+  const provider = own ?? prefix ?? guessProvider(request, path, first && wires[first.api].home.name);
   // A path below a prefix is read only if that provider speaks its API; else it passes through.
   const route = known.find(({ api }) => speaks(provider, api));
   return { provider, target, path, api: route?.api, isCountTokens: route?.isCountTokens === true };

@@ -78,7 +78,7 @@ export function writeReceipt(settled: Settled): Entry {
     because: explanation.because,
     epoch: explanation.epoch,
     masked: refused ? 0 : explanation.masked,
-    newMasks: refused ? [] : newMasks(decision),
+    newMasks: isBilled && !refused ? newMasks(decision) : [],
     without,
     sent,
     completionTokens: usage?.completionTokens ?? 0,

@@ -9,12 +9,11 @@ export const anthropicVertex = {
     // The global endpoint. Each region has an address of its own, which `--upstream vertex=…` names.
     address: 'https://aiplatform.googleapis.com',
     speaks: ['gemini'],
-    signs: { path: /^\/v1\/projects\// },
+    signs: { isOwn: ({ url }) => /^\/v1(?:beta1)?\/projects\//.test(url) },
   },
   routes: [
     { path: /\/publishers\/anthropic\/models\/count-tokens:rawPredict$/, isCountTokens: true },
     { path: /\/publishers\/anthropic\/models\/[^/]+:(?:rawPredict|streamRawPredict)$/ },
   ],
   modelInPath: /\/publishers\/anthropic\/models\/(?!count-tokens:)([^/:]+)/,
-  streamedPath: ':streamRawPredict',
 } as const satisfies Wire;

@@ -7,8 +7,13 @@ const home = {
   // Every resource has its own address. A name that is reserved to never exist says what to set.
   address: 'https://set-upstream-azure.invalid',
   speaks: ['anthropic'],
-  // Its paths begin with `/openai`, which is the prefix of OpenAI too. Nothing at OpenAI has deployments or an api-version.
-  signs: { beforePrefix: /^\/openai\/(?:deployments\/|[^?]*\?(?:.*&)?api-version=)/ },
+  signs: {
+    // Its paths begin with `/openai`, the prefix of OpenAI, which has no deployments, no api-version and no header api-key.
+    isOwn: ({ url, headers }) =>
+      /^\/openai\/(?:deployments\/|[^?]*\?(?:.*&)?api-version=)/.test(url) ||
+      (url.startsWith('/openai/') && headers['api-key'] !== undefined),
+    headers: ['api-key'],
+  },
 } as const satisfies Home;
 
 const modelInPath = /\/deployments\/([^/]+)/;

@@ -17,7 +17,6 @@ export const gemini = {
   resultSigns: ['unctionResponse', 'unction_response'],
   prices: priceLists.gemini,
   modelInPath: /\/models\/([^/:]+)/,
-  streamedPath: ':streamGenerateContent',
   answers: (content, [, index]) => {
     const { functionResponse: answer } = partAt(content, 'parts', index);
     return isRecord(answer) ? (asString(answer.id) ?? asString(answer.name) ?? '') : '';

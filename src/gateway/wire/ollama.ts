@@ -22,7 +22,8 @@ export const ollama = {
     address: 'http://127.0.0.1:11434',
     speaks: ['openai-chat', 'openai-responses', 'anthropic'],
     prices: localPrices,
-    signs: { path: /^\/api\// },
+    // Below `/api/v1` others serve OpenAI's APIs.
+    signs: { path: /^\/api\/(?!v\d)/ },
   },
   routes: [{ path: /^\/api\/chat$/ }],
   format: anyMessage(format),
@@ -30,10 +31,10 @@ export const ollama = {
   overhead: ['tools'],
   resultSigns: ['"tool"'],
   prices: localPrices,
-  streamsByDefault: true,
   answers: (message) => asString(message.tool_call_id) ?? asString(message.tool_name) ?? '',
   usageSigns: ['eval_count'],
-  // The counts are members of the answer itself, in a stream of its last line.
+  cutsPrompts: true,
+  // The counts are members of the answer itself, in a stream of its last line. Some versions leave out that of a cached prompt.
   usageIn: ({ prompt_eval_count, eval_count }) =>
-    prompt_eval_count === undefined && eval_count === undefined ? {} : { usage: { prompt_eval_count, eval_count } },
+    prompt_eval_count === undefined ? {} : { usage: { prompt_eval_count, eval_count } },
 } as const satisfies Wire;

@@ -1,7 +1,7 @@
 import { type Prices, priceLists } from '../../plan/prices.ts';
 import { type Api, apis, wires } from './index.ts';
 import { localPrices } from './ollama.ts';
-import type { ProviderRow, ProviderSigns } from './wire.ts';
+import type { ProviderRow, ProviderSigns, RequestLine } from './wire.ts';
 
 /** Servers that speak the APIs of others, and have none of their own that the gateway reads. */
 const others = {
@@ -79,27 +79,21 @@ export function speaks(provider: Provider, api: Api): boolean {
 /** The provider of requests that nothing else tells apart. */
 const DEFAULT: Provider = 'openai';
 
-interface Unknown {
-  readonly path: string;
-  readonly url: string;
-  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+/**
+ * The provider of a request without a prefix. A key that goes to the wrong company is a key given away: headers decide before
+ * paths, and any sign before the home of the API that has this path.
+ */
+export function guessProvider({ url, headers }: RequestLine, path: string, home: Provider = DEFAULT): Provider {
+  const isNamed = (name: Provider): boolean | undefined =>
+    signsOf(name).headers?.some((header) => headers[header] !== undefined);
+  const isSigned = (name: Provider): boolean =>
+    signsOf(name).path?.test(path) === true || signsOf(name).query?.test(url) === true;
+  return providerNames.find(isNamed) ?? providerNames.find(isSigned) ?? home;
 }
 
-/** A key that goes to the wrong company is a key given away: headers decide before paths, and any sign before the default. */
-export function guessProvider(request: Unknown): Provider {
-  const found =
-    providerNames.find((name) => signsOf(name).headers?.some((header) => request.headers[header] !== undefined)) ??
-    providerNames.find((name) => isSigned(signsOf(name), request));
-  return found ?? DEFAULT;
-}
-
-/** The provider of a path or query that is its own although it begins with the prefix of another one. */
-export function providerBeforePrefix(url: string): Provider | undefined {
-  return providerNames.find((name) => signsOf(name).beforePrefix?.test(url) === true);
+/** The provider whose own a request is, whatever prefix it begins with. */
+export function ownerOf(request: RequestLine): Provider | undefined {
+  return providerNames.find((name) => signsOf(name).isOwn?.(request) === true);
 }
 
 const signsOf = (name: Provider): ProviderSigns => providers[name].signs ?? {};
-
-function isSigned({ path, query }: ProviderSigns, request: Unknown): boolean {
-  return path?.test(request.path) === true || query?.test(request.url) === true;
-}

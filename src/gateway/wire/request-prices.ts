@@ -4,9 +4,9 @@ import { canMark } from './cache-markers.ts';
 import type { Wire } from './wire.ts';
 
 /** The prices that the provider bills for this request, once it is large enough to be cached. */
-export function requestPrices(request: ReadRequest): Prices {
+export function requestPrices(request: ReadRequest, ofProvider?: Prices): Prices {
   const { wire, model } = request;
-  const prices = listedPrices(wire, model);
+  const prices = ofProvider ?? listedPrices(wire, model);
   if (prices.lookup.kind !== 'markers') return prices;
   const { markers } = request;
   if (markers.all.length === 0) return priceLists.none;

@@ -22,10 +22,6 @@ export interface Wire {
   readonly prices: Prices;
   /** The model, where it is in the path and not in the body. */
   readonly modelInPath?: RegExp;
-  /** The end of a path that asks for a stream, where no field does. */
-  readonly streamedPath?: string;
-  /** A request that does not say gets a stream. */
-  readonly streamsByDefault?: true;
   /** The id of the call that a result answers, as the result itself tells it. */
   answers(message: Fields, path: readonly (string | number)[]): string;
   /** Whether this last message asks the provider to compact the conversation. */
@@ -40,6 +36,8 @@ export interface Wire {
   readonly boundThinking?: BoundThinking;
   /** A line of a stream that has none of these tells no usage. */
   readonly usageSigns: readonly string[];
+  /** The server may cut a prompt and count what is left: its counts say nothing about the size of our tokens. */
+  readonly cutsPrompts?: true;
   /** The usage in an answer, or in an event of a stream. */
   usageIn(event: Fields): UsageFields;
 }
@@ -55,13 +53,21 @@ export interface ProviderRow {
   readonly signs?: ProviderSigns;
 }
 
-/** How requests for a provider are recognised that have neither its prefix nor a path that only it has. */
+/** How requests for a provider are recognised that do not have its prefix. */
 export interface ProviderSigns {
+  /** Requests that are its own, whatever prefix or header of another provider they have. */
+  isOwn?(request: Pick<RequestLine, 'url' | 'headers'>): boolean;
   readonly headers?: readonly string[];
   readonly path?: RegExp;
   readonly query?: RegExp;
-  /** Paths and queries of its own that begin with the prefix of another provider. */
-  readonly beforePrefix?: RegExp;
+}
+
+/** The parts of a request that tell providers apart. */
+export interface RequestLine {
+  readonly method: string;
+  /** As it is in the request line. */
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
 }
 
 /** The provider that an API belongs to. Its name is the prefix under which the gateway serves it. */
@@ -86,22 +92,23 @@ export interface UsageFields {
 /** A format whose messages may be any object: they come from clients. */
 export const anyMessage = <M>(format: Format<M>): Format<object> => format as unknown as Format<object>;
 
-/** Whether a request asks for a stream. */
-export function isStreamed(
-  { streamedPath, streamsByDefault }: Wire,
-  { stream, path }: { readonly stream: unknown; readonly path: string },
-): boolean {
-  if (stream === true || (streamedPath !== undefined && path.endsWith(streamedPath))) return true;
-  return streamsByDefault === true && stream !== false;
-}
-
 /** The model of a request, where body or path tells. */
 export function modelOf(
   { modelInPath }: Wire,
   { model, path }: { readonly model: unknown; readonly path: string },
 ): string | undefined {
   if (typeof model === 'string' && model !== '') return model;
-  return modelInPath?.exec(path)?.[1];
+  const name = modelInPath?.exec(path)?.[1];
+  return name && decoded(name);
+}
+
+/** A name in a path may be escaped: `claude-opus-4-5%4020251101`. */
+function decoded(name: string): string {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
 }
 
 export function isCountTokensPath({ routes }: Wire, path: string): boolean {

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { routeOf } from '../../../src/gateway/exchange/route.ts';
 import { priceLists } from '../../../src/plan/prices.ts';
+import { countTokens } from '../../../src/tokens/count-tokens.ts';
 import { startGateway } from '../gateway.ts';
 import { recordsOf } from '../held.ts';
 import { type Json, output } from '../requests.test-data.ts';
@@ -91,11 +92,38 @@ describe('Ollama', () => {
     });
     await fetch(`${gateway.url}/ollama/v1/chat/completions`, {
       method: 'POST',
-      body: JSON.stringify({ model: 'gpt-5-like', messages: [{ role: 'user', content: 'Hi' }] }),
+      body: JSON.stringify({ model: 'gpt-5-like', messages: [{ role: 'user', content: 'Hi '.repeat(500) }] }),
     });
     const { conversations } = await gateway.ask<{ conversations: { prices: string }[] }>('conversations');
     expect(conversations.map(({ prices }) => prices)).toEqual(['local', 'local']);
     expect(priceLists).not.toHaveProperty('local');
+    await gateway.close();
+    await upstream.close();
+  });
+
+  it('is within --max-tokens also after it has cut prompts and counted what was left', async () => {
+    const upstream = await startUpstream((_request, response) => {
+      response.end(JSON.stringify({ message: { role: 'assistant', content: 'ok' }, done: true, ...COUNTS }));
+    });
+    const gateway = await startGateway(upstream.url, { maxTokens: 8192 });
+    const ask = (turns: number) =>
+      fetch(`${gateway.url}/api/chat`, { method: 'POST', body: JSON.stringify(body(turns, output)) });
+    for (let turns = 8; turns < 20; turns++) await ask(turns);
+    const { receipts } = await recordsOf(gateway, 12);
+    expect(receipts.filter(({ act }) => act === 'over-limit').length).toBeGreaterThan(0);
+    const [last] = upstream.received.slice(-1);
+    expect(countTokens(last?.body.toString() ?? '')).toBeLessThan(9000);
+    await gateway.close();
+    await upstream.close();
+  });
+
+  it('tells no count of a prompt that it had in its cache: then the receipt is an estimate', async () => {
+    const upstream = await startUpstream((_request, response) => void response.end('{"done":true,"eval_count":7}'));
+    const gateway = await startGateway(upstream.url);
+    await fetch(`${gateway.url}/api/chat`, { method: 'POST', body: JSON.stringify(body(3, output)) });
+    const { receipts } = await recordsOf(gateway, 1);
+    expect(receipts[0]?.estimated).toBe(true);
+    expect(receipts[0]?.sent.tokens).toBeGreaterThan(1000);
     await gateway.close();
     await upstream.close();
   });

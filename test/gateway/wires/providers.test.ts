@@ -69,7 +69,37 @@ describe.each(providerNames)('below /%s', (name) => {
   });
 });
 
+describe('a request without a prefix', () => {
+  it.each([
+    ['/v1/projects/p/locations/us/endpoints/openapi/chat/completions', { authorization: 'Bearer ya29' }, 'vertex'],
+    ['/v1beta1/projects/p/locations/us/endpoints/openapi/chat/completions', {}, 'vertex'],
+    ['/v1/projects/p/locations/us/publishers/google/models/gemini-3-pro:generateContent', {}, 'vertex'],
+    ['/v1beta1/projects/p/locations/us/cachedContents', {}, 'vertex'],
+    ['/v1/projects/p/locations/us/publishers/anthropic/models/m:rawPredict', { 'anthropic-beta': 'x' }, 'vertex'],
+    ['/openai/v1/chat/completions', { 'api-key': 'AZ' }, 'azure'],
+    ['/v1/chat/completions', { 'api-key': 'AZ' }, 'azure'],
+    ['/v1beta/openai/chat/completions', { authorization: 'Bearer AIza' }, 'gemini'],
+    ['/api/event_logging/batch', { 'anthropic-beta': 'oauth' }, 'anthropic'],
+    ['/api/v1/chat/completions', { authorization: 'Bearer sk' }, 'openai'],
+    ['/v1/chat/completions', { authorization: 'Bearer sk' }, 'openai'],
+    ['/groq/openai/v1/chat/completions', { 'api-key': 'gsk' }, 'groq'],
+  ])('%s %o takes its key to %s', (url, headers, provider) => {
+    expect(routeOf({ method: 'POST', url, headers })?.provider).toBe(provider);
+  });
+});
+
 describe('a provider with prices of its own', () => {
+  it('bills no cache for a request below its least size', async () => {
+    const upstream = await startUpstream((_request, response) => void response.end('{}'));
+    const gateway = await startGateway(upstream.url);
+    const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'Hi' }] });
+    await fetch(`${gateway.url}/groq/v1/chat/completions`, { method: 'POST', body });
+    const { receipts } = await recordsOf(gateway, 1);
+    expect(receipts[0]?.prices).toBe('none');
+    await gateway.close();
+    await upstream.close();
+  });
+
   it.each([
     ['groq', 'openai/gpt-oss-120b', 'groq'],
     ['vllm', 'deepseek-ai/DeepSeek-V3', 'local'],
