@@ -39,7 +39,7 @@ async function run(program: string): Promise<unknown[]> {
 
 const GONE = [
   'STORE_FAILED',
-  'Expected to search in a process of its own but it could not be started, or ended; search again',
+  'Expected to search in a process of its own but it could not be started in time, or ended; search again',
 ];
 
 // Without `ulimit` and /proc there is no way to keep a process from starting, or to find it.
