@@ -18,6 +18,8 @@ export interface GatewayRequest {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: Uint8Array;
+  /** Asks for the size of a request: it is planned alike, and nothing of it is kept. */
+  readonly isCountTokens?: boolean;
 }
 
 /** Everything a decision depends on, apart from the request and the memory of its conversation. */

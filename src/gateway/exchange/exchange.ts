@@ -65,7 +65,7 @@ async function decideOn(context: GatewayContext, incoming: Understood, encoded: 
   const encoding = headers['content-encoding'];
   const body = encoding === undefined ? encoded : await decodeBody(encoded, encoding, context.limits.bodyBytes);
   if (!body) return passThrough('content-encoding');
-  const request = { api, path: route.path, headers, body };
+  const request = { api, path: route.path, headers, body, isCountTokens: route.isCountTokens };
   return smallTalk(context, incoming, request) ?? (await decideAndStore(context, incoming, request));
 }
 
