@@ -58,8 +58,8 @@ export interface Outgoing {
 export interface Decision extends Outgoing {
   /** The hash of the conversation's first prefix. Empty where the request was not read. */
   readonly conversation: string;
-  /** The first line of the task, at most 80 characters. */
-  readonly title: string;
+  /** The user's first words: the title of the conversation is made of them. */
+  readonly task: string;
   /** Every text that is hidden in this body. */
   readonly hidden: readonly Hidden[];
   /** Hidden texts that the store may not have yet. */

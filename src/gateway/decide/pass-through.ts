@@ -114,7 +114,7 @@ export function passThrough(reason: Reason, limits = defaultLimits): Decision {
   return {
     ...UNCHANGED,
     conversation: '',
-    title: '',
+    task: '',
     hidden: [],
     fresh: [],
     events: [],
