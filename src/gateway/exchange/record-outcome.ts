@@ -26,9 +26,9 @@ export function recordOutcome(
   const { status, usage, refused } = sent;
   const isTaken = status >= 200 && status < 300;
   if (isTaken) {
-    const answer = { now: context.now(), isOriginal: refused !== undefined };
     const promptTokens = usage && usage.cached + usage.written;
-    afterAnswer(context.tenants.memory(tenant, route.provider), decision, { ...answer, promptTokens });
+    const answer = { now: context.now(), isOriginal: refused !== undefined, promptTokens };
+    afterAnswer(context.tenants.memory(tenant, route.provider), decision, answer);
   }
   const counted = context.tenants.counted(tenant);
   const owner = context.tenants.opened(tenant)?.ownerOf(credential);
