@@ -174,7 +174,7 @@ async function serve(path: string, store: Store, nonce: string): Promise<void> {
   try {
     fs.renameSync(`${path}.request`, `${path}.taken`);
   } catch {
-    // It was withdrawn.
+    // The sender withdrew the request.
     return;
   }
   const request = readRequest(readText(`${path}.taken`));
