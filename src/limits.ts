@@ -169,7 +169,7 @@ export const storeLimits = {
   requestBytes: 64 * 1024,
   /** A request that the process that writes has not taken by then is withdrawn: nothing is done. */
   requestWaitMs: 15_000,
-  /** A request is removed and not carried out if the process that asked has not renewed it for longer. */
+  /** A request is refused and not carried out if the process that asked has not renewed it for longer. */
   requestSilentMs: 10_000,
   /** The process that asked gives up if the lock of the process that writes was not renewed for longer. */
   writerSilentMs: 60_000,

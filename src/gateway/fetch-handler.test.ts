@@ -25,7 +25,9 @@ const upstream = createServer(async (request, response) => {
   if (refusals-- > 0)
     return void response
       .writeHead(400)
-      .end(`{"error":{"message":"no to ${request.headers.authorization}"}}${' '.repeat(refusalBytes)}`);
+      .end(
+        `{"error":{"message":"no to ${request.headers.authorization} at ${request.url}"}}${' '.repeat(refusalBytes)}`,
+      );
   response.writeHead(request.url === '/v1/gone' ? 307 : 200, { 'x-own': '1', location: '/else' });
   response.end('{"usage":{"prompt_tokens":10,"completion_tokens":2}}');
 });
@@ -116,11 +118,11 @@ describe('createFetchHandler', () => {
   it('keeps credentials that a provider quotes out of receipts', async () => {
     const { post, records } = start();
     refusals = 1;
-    await (await post('/v1/chat/completions', chat(3))).text();
+    await (await post('/v1/chat/completions?api_token=abc%2bdef%2b123456', chat(3))).text();
     await vi.waitFor(async () => {
       const [{ id = '' } = {}] = await records.receipts('default').conversations(1);
       const shown = JSON.stringify(await records.receipts('default').conversation(id));
-      expect(shown).toContain('no to (redacted)');
+      expect(shown).toContain('no to (redacted) at /v1/chat/completions?api_token=(redacted)');
     });
   });
 
