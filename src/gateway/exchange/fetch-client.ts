@@ -12,13 +12,14 @@ export class FetchClient implements Client {
   readonly answer: Promise<Response>;
   readonly #request: Request;
   #resolve!: (answer: Response) => void;
-  #body: ReadableStream<Uint8Array> | null;
+  #reader: Reader | undefined;
+  /** The beginning of a body that is too large to be read. */
+  #chunks: Uint8Array[] = [];
   #isBodyBroken = false;
 
   constructor(request: Request) {
     const { host, origin } = new URL(request.url);
     this.#request = request;
-    this.#body = request.body;
     this.method = request.method;
     this.url = request.url.slice(origin.length);
     // Runtimes take the address of a request from its `Host`, and not all of them keep the header.
@@ -30,11 +31,11 @@ export class FetchClient implements Client {
   }
 
   async readBody(mostBytes: number): Promise<Buffer | undefined> {
-    const reader = this.#body?.getReader();
+    this.#reader = this.#request.body?.getReader();
     const chunks: Uint8Array[] = [];
-    await readUpTo(reader, { chunks, mostBytes });
-    if (!reader || bytesOf(chunks) <= mostBytes) return Buffer.concat(chunks);
-    this.#body = joined(chunks, reader);
+    await readUpTo(this.#reader, { chunks, mostBytes });
+    if (bytesOf(chunks) <= mostBytes) return Buffer.concat(chunks);
+    this.#chunks = chunks;
     return undefined;
   }
 
@@ -43,8 +44,8 @@ export class FetchClient implements Client {
   }
 
   async send({ upstream, method, target, headers, body }: UpstreamRequest, watch: Watch = {}): Promise<Outcome> {
-    const content = body ?? this.#streamedBody();
     try {
+      const content = body ?? this.#streamedBody();
       const answer = await fetch(`${upstream.origin}${upstream.prefix}${target}`, {
         method,
         headers: [...toPairs(withoutHeader([...headers], 'accept-encoding')), ['accept-encoding', ACCEPTED]],
@@ -64,18 +65,19 @@ export class FetchClient implements Client {
 
   /** The client's body. An error in it is the client's, though `fetch` reports it like one of the upstream. */
   #streamedBody(): ReadableStream<Uint8Array> | null {
-    const reader = this.#body?.getReader();
-    if (!reader) return null;
+    this.#reader ??= this.#request.body?.getReader();
     const onError = (): void => {
       this.#isBodyBroken = true;
     };
-    return joined([], reader, onError);
+    return this.#reader ? joined(this.#chunks, this.#reader, onError) : null;
   }
 
   async #pass(answer: Response, watch: Watch): Promise<Outcome> {
     if (answer.status > MOST_STATUS) {
       await answer.body?.cancel();
-      return { kind: 'unreachable', error: new RangeError('status'), failure: oddStatus(answer.status) };
+      const failure = oddStatus(answer.status);
+      const error = Object.assign(new RangeError(failure.message), { code: `STATUS_${answer.status}` });
+      return { kind: 'unreachable', error, failure };
     }
     const { status, reason, headers } = toHead(answer);
     if (watch.holds?.(status)) return { kind: 'held', status, headers, body: await readRefusal(answer.body) };
@@ -89,7 +91,7 @@ export class FetchClient implements Client {
       this.#resolve(new Response(body, { status, statusText: reason, headers: toPairs(headers) }));
       watch.start?.(status, headers);
       if (!body) onEnd();
-      // Of a body that is not being read, `fetch` tells no one that it was aborted.
+      // An abort while the client does not read: no read fails, so only the signal tells.
       else if (this.#request.signal.aborted) gone();
       else this.#request.signal.addEventListener('abort', gone, { once: true });
     });
@@ -128,8 +130,8 @@ function isWithheld(error: unknown): boolean {
 const WITHHELD_REASONS = new Set(['', 'proxy authentication required']);
 
 /**
- * The upstream is asked for encodings that `fetch` decodes in every runtime, whatever the client accepts: it gets the answer
- * decoded. Which others a runtime decodes cannot be known (zstd: Node 24 does, Node 20 does not).
+ * The upstream is asked for encodings that `fetch` decodes in every runtime. The `Accept-Encoding` of the client does not
+ * matter, because the client gets the decoded answer. It must not be sent on: whether a runtime decodes zstd cannot be known.
  */
 const ACCEPTED = 'gzip, br';
 const DECODED = new Set(['gzip', 'x-gzip', 'deflate', 'br']);
@@ -177,7 +179,7 @@ async function readRefusal(body: ReadableStream<Uint8Array> | null): Promise<Buf
 }
 
 /** The chunks, then the rest of the stream that they are from. */
-function joined(chunks: Uint8Array[], rest: Reader, onError?: () => void): ReadableStream<Uint8Array> {
+function joined(chunks: Uint8Array[], rest: Reader, onError: () => void): ReadableStream<Uint8Array> {
   return new ReadableStream({
     async pull(controller) {
       const next = chunks.shift();
@@ -187,7 +189,7 @@ function joined(chunks: Uint8Array[], rest: Reader, onError?: () => void): Reada
         if (done) controller.close();
         else controller.enqueue(value);
       } catch (error) {
-        onError?.();
+        onError();
         throw error;
       }
     },
