@@ -48,7 +48,7 @@ interface UpstreamHead {
 }
 
 /** The head of an answer that is safe to write to any client. */
-interface AnswerHead {
+export interface AnswerHead {
   readonly status: number;
   readonly reason: string;
   readonly headers: string[];
