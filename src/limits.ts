@@ -55,6 +55,8 @@ export const answerLimits = {
   continueBytes: 16 * 1024,
   /** The rest of a longer refusal of an edited request is dropped. */
   refusalBytes: 256 * 1024,
+  /** The rest of a refusal of an edited request that takes longer after its head is dropped. */
+  refusalMs: 2000,
   /** A compressed refusal that is longer is not read. */
   decodedRefusalBytes: 1024 * 1024,
   /** Of a longer refusal, only the beginning is searched for credentials and kept. */

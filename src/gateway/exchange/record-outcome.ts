@@ -60,7 +60,7 @@ export function finishExchange(context: GatewayContext, { client, route, tenant 
   if (outcome.kind === 'unreachable') {
     const { origin } = context.upstreams[provider];
     const message = `Palimpsest could not reach ${origin} (${codeOf(outcome.error)}). Is --upstream ${provider}=… right, and is it up?`;
-    client.fail(502, { type: 'upstream_unreachable', message });
+    client.fail(502, outcome.failure ?? { type: 'upstream_unreachable', message });
   }
   if (outcome.kind === 'unreachable' || outcome.kind === 'broken')
     context.log({ level: 'warn', message: `upstream ${outcome.kind}`, provider, code: codeOf(outcome.error) });
