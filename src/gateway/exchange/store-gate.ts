@@ -12,7 +12,7 @@ import type { Status } from '../receipts/receipt.ts';
 /** Why the store is not well, where it answered too late. */
 export const TOO_SLOW = `it took more than ${requestLimits.storeWaitMs} ms`;
 
-export interface StoreGateOptions {
+interface StoreGateOptions {
   /** Milliseconds; only differences count. */
   readonly now?: () => number;
 }
@@ -35,7 +35,7 @@ export class StoreGate {
     void this.learnSecret();
   }
 
-  /** Not in time, since `stats` may look at every row. One at a time: a silent one keeps a connection of the store. */
+  /** No time limit: `stats` may read every row. Only one call at a time, because a hung one holds a connection. */
   #askKind(): Promise<void> {
     this.#askingKind ??= (async () => this.store.stats())()
       .then(
