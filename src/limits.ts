@@ -139,6 +139,8 @@ export const searchLimits = {
   walks: 2,
   /** Further patterns, and further calls of that kind, are refused with BUSY. */
   waiting: 64,
+  /** A process that has not begun its search by then is killed, and the search fails. */
+  startMs: 10_000,
   /** A pattern that takes longer over one batch of texts is stopped: the matches so far are the answer. */
   batchMs: 1000,
   /** A search for a pattern or a plain text that takes longer is stopped: the matches so far are the answer. Reading the store counts, waiting to start does not. */
