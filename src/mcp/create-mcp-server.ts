@@ -220,6 +220,8 @@ async function answer(
 ): Promise<CallToolResult> {
   running.add(call);
   try {
+    // A client that left before the SDK listened: nothing aborts its calls.
+    call.http?.req?.signal.throwIfAborted();
     const store = typeof settings.store === 'function' ? await settings.store() : settings.store;
     return { content: [{ type: 'text', text: await tool({ ...settings, store, signal: call.mcpReq.signal }) }] };
   } catch (error) {
