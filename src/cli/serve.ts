@@ -6,7 +6,7 @@ import type { Remote } from '../gateway/cluster/cluster-worker.ts';
 import { checkGatewayOptions } from '../gateway/gateway-options.ts';
 import { createGateway, createLog, type GatewayOptions, type Log, listen } from '../gateway/index.ts';
 import { keepToken } from '../gateway/page/token.ts';
-import { toLogEntry } from '../gateway/receipts/log-receipt.ts';
+import { toLogEntry } from '../gateway/receipts/log.ts';
 import { createRecords, type Records } from '../gateway/receipts/records.ts';
 import { checkPort, urlOf } from '../gateway/server.ts';
 import { providerNames } from '../gateway/wire/providers.ts';

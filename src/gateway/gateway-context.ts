@@ -11,7 +11,7 @@ import type { GatewayOptions } from './gateway-options.ts';
 import { createGuard, type Guard } from './page/guard.ts';
 import type { OwnRoutesOptions } from './page/own-routes.ts';
 import type { Log } from './receipts/log.ts';
-import { toLogEntry } from './receipts/log-receipt.ts';
+import { toLogEntry } from './receipts/log.ts';
 import type { Status } from './receipts/receipt.ts';
 import { createRecords } from './receipts/records.ts';
 import { officialAddresses } from './wire/providers.ts';

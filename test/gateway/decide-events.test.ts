@@ -246,7 +246,7 @@ describe('count_tokens', () => {
     const policy = () => slidingWindow({ turns: 2 });
     const body = anthropicBody(anthropicMessages(8));
     const desk = new Desk({ policy });
-    const counted = desk.ask(body, { path: '/v1/messages/count_tokens' });
+    const counted = desk.ask(body, { path: '/v1/messages/count_tokens', isCountTokens: true });
     expect(counted.explanation.isCountTokens).toBe(true);
     expect([counted.fresh, counted.events]).toEqual([[], []]);
     const asked = desk.ask(body);
@@ -259,7 +259,7 @@ describe('count_tokens', () => {
     run(desk, 1, 14);
     desk.now += HOUR;
     const body = anthropicBody(anthropicMessages(15));
-    const counted = desk.ask(body, { path: '/v1/messages/count_tokens' });
+    const counted = desk.ask(body, { path: '/v1/messages/count_tokens', isCountTokens: true });
     const asked = desk.ask(body);
     expect(asked.explanation.act).toBe('cold-cache');
     expect(asked.out.equals(counted.out)).toBe(true);

@@ -256,7 +256,7 @@ describe('what did not go out', () => {
     desk.now += HOUR;
     const { conversation, events } = desk.look(body(15));
     expect(events.map(({ kind }) => kind)).toEqual(['settings', 'cold-cache']);
-    desk.look(body(15), { path: '/v1/messages/count_tokens' });
+    desk.look(body(15), { path: '/v1/messages/count_tokens', isCountTokens: true });
     expect(events.map((event) => desk.memory.conversation(conversation).isPending(event))).toEqual([true, true]);
   });
 

@@ -124,7 +124,7 @@ describe('what is known from the request before', () => {
 describe('what a receipt is told', () => {
   it('the task, in a line', () => {
     const title = (content: unknown): string =>
-      new Desk().ask({ model: 'm', messages: [{ role: 'user', content }] }).title;
+      new Desk().ask({ model: 'm', messages: [{ role: 'user', content }] }).task;
     expect(title('  Fix it\nplease')).toBe('Fix it');
     expect(
       title([

@@ -7,7 +7,7 @@ import type { Records } from '../receipts/records.ts';
 import { fromWireError, isWire, type Reply, type Wire } from './cluster-wire.ts';
 
 /** The connection of a worker to the process that owns store and records: `process` in a worker. */
-export interface Channel {
+interface Channel {
   send?(message: Wire): unknown;
   on(event: 'message', listener: (message: unknown) => void): unknown;
 }

@@ -91,7 +91,7 @@ function toDecision(planned: PlannedRequest, trouble: StoreTrouble | undefined):
     body: written.body,
     headers: written.headers,
     conversation: request.conversation,
-    title: request.title,
+    task: request.title,
     ...{ hidden, events, basis },
     fresh: isCountTokens ? [] : hidden.filter((one) => !conversation.isStoredFor(facts.owner, storedKey(one))),
     explanation: explain(basis),

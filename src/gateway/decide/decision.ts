@@ -18,6 +18,8 @@ export interface GatewayRequest {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: Uint8Array;
+  /** Asks for the size of a request: it is planned alike, and nothing of it is kept. */
+  readonly isCountTokens?: boolean;
 }
 
 /** Everything a decision depends on, apart from the request and the memory of its conversation. */
@@ -56,8 +58,8 @@ export interface Outgoing {
 export interface Decision extends Outgoing {
   /** The hash of the conversation's first prefix. Empty where the request was not read. */
   readonly conversation: string;
-  /** The first line of the task, at most 80 characters. */
-  readonly title: string;
+  /** The user's first words: the title of the conversation is made of them. */
+  readonly task: string;
   /** Every text that is hidden in this body. */
   readonly hidden: readonly Hidden[];
   /** Hidden texts that the store may not have yet. */

@@ -3,7 +3,6 @@ import type { Conversation } from '../conversation/conversation.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import { type Found, findEvents, replayedEvents } from '../conversation/events.ts';
 import { maskingPrices, requestPrices } from '../wire/request-prices.ts';
-import { isCountTokensPath } from '../wire/wire.ts';
 import type { Facts } from './decision.ts';
 import type { ReadRequest } from './read-request.ts';
 import { type EventPlace, type Settings, settingsOf } from './settings.ts';
@@ -32,7 +31,7 @@ export interface KnownRequest {
 /** Looks up the conversation of a request: its events, the settings that apply, and a planner that can be extended. */
 export function findConversation(request: ReadRequest, memory: ConversationMemory, facts: Facts): KnownRequest {
   const { conversation: id, model = '', laterPrefixes, cached } = request;
-  const isCountTokens = isCountTokensPath(request.wire, request.path);
+  const { isCountTokens } = request;
   const conversation = isCountTokens ? memory.peek(id) : memory.conversation(id);
   const found = findEvents(request.listed, conversation);
   const replayed = replayedEvents(found, model);

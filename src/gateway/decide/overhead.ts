@@ -41,7 +41,7 @@ function isRecall(tool: unknown): boolean {
 }
 
 /** A field that was read before, and where it ends. */
-export interface KnownOverhead {
+interface KnownOverhead {
   readonly overhead: Overhead;
   readonly end: number;
 }

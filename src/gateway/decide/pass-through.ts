@@ -49,7 +49,7 @@ export function reasonToPassThrough(request: ReadRequest): Reason | undefined {
 }
 
 /** In a few words, for the receipt. A limit that can be set is named. */
-export function showReason(reason: Reason, { bodyBytes, jsonValues, scanMs }: GatewayLimits): string {
+function showReason(reason: Reason, { bodyBytes, jsonValues, scanMs }: GatewayLimits): string {
   if (reason === 'too-large') return `more than ${showCount(bodyBytes / 1024 / 1024)} MiB (gateway.limits.body_bytes)`;
   if (reason === 'too-many-values')
     return `more than ${showCount(jsonValues)} JSON values (gateway.limits.json_values)`;
@@ -116,7 +116,7 @@ export function passThrough(reason: Reason, limits = defaultLimits): Decision {
   return {
     ...UNCHANGED,
     conversation: '',
-    title: '',
+    task: '',
     hidden: [],
     fresh: [],
     events: [],

@@ -9,7 +9,7 @@ export interface Period {
 }
 
 /** Makes a policy for a price list. */
-export type MakePolicy = (prices: Prices) => Policy;
+type MakePolicy = (prices: Prices) => Policy;
 
 interface State {
   readonly policy: Policy;

@@ -70,7 +70,7 @@ export function readMessage(wire: Wire, scan: JsonScan, { viewer, needsTitle }: 
   bindFixed(segments, results.fixed);
   const read = {
     message,
-    title: needsTitle ? titleOf(segments) : '',
+    title: needsTitle ? toTitle(taskIn(segments)) : '',
     results: results.results,
     fixed: results.fixed,
     originals: results.originals,
@@ -105,12 +105,15 @@ function withoutMarker(part: unknown): unknown {
   return Object.fromEntries(Object.entries(part).filter(([name]) => !MARKERS.includes(name)));
 }
 
-/** The first line that the user says. A client may put tags of its own before it: those are no title. */
-export function titleOf(segments: readonly Segment[]): string {
-  const said = segments.filter(({ kind, text }) => kind === 'user' && text.trim() !== '');
-  const own = said.find(({ text }) => !text.trimStart().startsWith('<')) ?? said[0];
-  return own ? quote(own.text.trimStart().split('\n', 1)[0] ?? '', 80) : '';
+/** The user's words in a message. A client may put tags of its own before them. */
+export function taskIn(segments: readonly Segment[]): string {
+  const said = segments.filter(({ kind, text }) => kind === 'user' && /\S/.test(text));
+  const own = said.find(({ text }) => !/^\s*</.test(text)) ?? said[0];
+  return own?.text ?? '';
 }
+
+/** The first line of a text, at most 80 characters. */
+export const toTitle = (text: string): string => quote(text.trimStart().split('\n', 1)[0] ?? '', 80);
 
 interface Context {
   readonly wire: Wire;

@@ -36,6 +36,7 @@ export interface ReadRequest {
   readonly wire: Wire;
   readonly path: string;
   readonly headers: GatewayRequest['headers'];
+  readonly isCountTokens: boolean;
   readonly body: Buffer;
   /** Where it tells. */
   readonly model: string | undefined;
@@ -114,14 +115,14 @@ class Reader {
   read(): ReadRequest | Reason {
     const problem = this.#readFields();
     if (problem) return problem;
-    const { api, path, headers } = this.#request;
+    const { api, path, headers, isCountTokens = false } = this.#request;
     const model = modelOf(this.#wire, { model: this.#fields.get('model')?.value, path });
     if (model !== undefined && model.length > requestLimits.modelChars) return 'model-name';
     const messages = this.#listed.length;
     const histories = this.#histories.filter(({ listed }) => listed.length <= messages);
     const longer = this.#histories.filter((history) => history.listed.length > messages && history.model === model);
     return {
-      ...{ api, path, headers, model },
+      ...{ api, path, headers, model, isCountTokens },
       wire: this.#wire,
       body: this.#body,
       fields: this.#fields,

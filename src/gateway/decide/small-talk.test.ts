@@ -3,6 +3,7 @@ import { ConversationMemory } from '../conversation/conversation-memory.ts';
 import type { Api } from '../wire/index.ts';
 import { decide } from './decide.ts';
 import type { GatewayRequest } from './decision.ts';
+import { toTitle } from './read-message.ts';
 import { decideSmallTalk } from './small-talk.ts';
 
 const PATHS: Readonly<Partial<Record<Api, string>>> = {
@@ -32,8 +33,8 @@ describe('decideSmallTalk', () => {
     const plain = decideSmallTalk(requestOf(api, body), {});
     const whole = decide(requestOf(api, body), new ConversationMemory(), { now: 0 });
     expect(plain?.conversation).toBe(whole.conversation);
-    expect(plain?.title).toBe('Hello there,');
-    expect([plain?.title, plain?.body, plain?.fresh]).toEqual([whole.title, undefined, []]);
+    expect(toTitle(plain?.task ?? '')).toBe('Hello there,');
+    expect([whole.task, plain?.body, plain?.fresh]).toEqual(['Hello there,', undefined, []]);
     const { act, model, prices, masked, epoch } = whole.explanation;
     expect(plain?.explanation).toMatchObject({
       act,

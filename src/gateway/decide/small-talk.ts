@@ -8,7 +8,7 @@ import { listedPrices } from '../wire/request-prices.ts';
 import { modelOf, type Wire } from '../wire/wire.ts';
 import type { Decision, Facts, GatewayRequest } from './decision.ts';
 import { UNCHANGED } from './pass-through.ts';
-import { titleOf } from './read-message.ts';
+import { taskIn } from './read-message.ts';
 
 /** A larger request is read like all others, since the part that came before need not be read again. */
 const MOST_BYTES = 16 * 1024;
@@ -42,7 +42,7 @@ export function decideSmallTalk(
     body: undefined,
     headers: UNCHANGED.headers,
     conversation: nextPrefixes(firstPrefix(api), first).at(-1) ?? '',
-    title: titleOf(first),
+    task: taskIn(first),
     hidden: NOTHING,
     fresh: NOTHING,
     events: NOTHING,

@@ -10,7 +10,7 @@ export interface Admitted {
 }
 
 /** A request that is refused before it reaches an upstream. */
-export interface Denied {
+interface Denied {
   readonly status: number;
   readonly failure: Failure;
 }

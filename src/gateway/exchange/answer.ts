@@ -1,6 +1,6 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 
-export interface ApiError {
+interface ApiError {
   readonly code: string;
   readonly message: string;
 }

@@ -27,10 +27,10 @@ export interface Understood extends Incoming {
 
 /** Forwards a request, edited where that pays, and records the outcome. Rejects only if a log of the user's throws. */
 export async function exchange(context: GatewayContext, incoming: Incoming): Promise<void> {
-  const { route, client } = incoming;
+  const { route, client, tenant } = incoming;
   try {
     if (route.api)
-      await exchangeUnderstood(context, { ...incoming, api: route.api, credential: credentialIn(incoming) });
+      await exchangeUnderstood(context, { client, tenant, route, api: route.api, credential: credentialIn(incoming) });
     else finishExchange(context, incoming, { outcome: await client.send(toUpstream(context, incoming)) });
   } catch (error) {
     client.fail(500, { type: 'api_error', message: 'Palimpsest failed' });
@@ -65,7 +65,7 @@ async function decideOn(context: GatewayContext, incoming: Understood, encoded: 
   const encoding = headers['content-encoding'];
   const body = encoding === undefined ? encoded : await decodeBody(encoded, encoding, context.limits.bodyBytes);
   if (!body) return passThrough('content-encoding');
-  const request = { api, path: route.path, headers, body };
+  const request = { api, path: route.path, headers, body, isCountTokens: route.isCountTokens };
   return smallTalk(context, incoming, request) ?? (await decideAndStore(context, incoming, request));
 }
 

@@ -40,7 +40,7 @@ export function forwardedHeaders(raw: RawHeaders, changes: Readonly<Record<strin
 }
 
 /** The head of an answer as the upstream wrote it. */
-export interface UpstreamHead {
+interface UpstreamHead {
   readonly status: number;
   /** Decoded as UTF-8. */
   readonly reason: string;
@@ -48,7 +48,7 @@ export interface UpstreamHead {
 }
 
 /** The head of an answer that is safe to write to any client. */
-export interface AnswerHead {
+interface AnswerHead {
   readonly status: number;
   readonly reason: string;
   readonly headers: string[];

@@ -12,7 +12,7 @@ import type { Status } from '../receipts/receipt.ts';
 /** Why the store is not well, where it answered too late. */
 export const TOO_SLOW = `it took more than ${requestLimits.storeWaitMs} ms`;
 
-export interface StoreGateOptions {
+interface StoreGateOptions {
   /** Milliseconds; only differences count. */
   readonly now?: () => number;
   /** Called with the sessions of each request, where the store wants to know of each. */

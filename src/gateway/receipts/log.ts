@@ -1,3 +1,5 @@
+import type { Receipt } from './receipt.ts';
+
 /** One line of the log: flat, and never with a header, a key, a query or anything out of a body. */
 export interface LogEntry {
   readonly level: 'info' | 'warn' | 'error';
@@ -18,4 +20,22 @@ export function codeOf(error: unknown): string {
   const { code, cause, name } = (error ?? {}) as { code?: unknown; cause?: unknown; name?: unknown };
   if (typeof code === 'string') return code;
   return cause === undefined ? String(name ?? 'error') : codeOf(cause);
+}
+
+/** A receipt as a line of the log: nothing of the request but numbers and our own words. */
+export function toLogEntry(receipt: Receipt): LogEntry {
+  const { id, conversation, request, api, status, act, because, masked, prices, refused } = receipt;
+  return {
+    level: refused || status >= 500 || status === 0 ? 'warn' : 'info',
+    message: 'request',
+    ...{ id, conversation, request, api, status, act, because, masked, prices },
+    newMasks: receipt.newMasks.length,
+    tokensIn: receipt.without.tokens,
+    tokensSent: receipt.sent.tokens,
+    cached: receipt.sent.cached,
+    estimated: receipt.estimated,
+    ...(refused ? { refused: refused.status } : {}),
+    overheadMs: receipt.overheadMs,
+    totalMs: receipt.totalMs,
+  };
 }

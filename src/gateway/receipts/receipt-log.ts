@@ -46,9 +46,9 @@ export class ReceiptLog implements ReceiptLogReader {
   #refused = 0;
   #receipts = 0;
 
-  add({ receipt: given, title }: Entry): Receipt {
-    const totals = this.#totalsOf(given, title);
-    const receipt = { ...given, request: totals.sums.requests + 1 };
+  /** Returns the number of the request in its conversation. */
+  add({ receipt, title }: Entry): number {
+    const totals = this.#totalsOf(receipt, title);
     totals.add(receipt);
     this.#sums.add(receipt);
     this.#masked += receipt.newMasks.length;
@@ -57,7 +57,7 @@ export class ReceiptLog implements ReceiptLogReader {
     this.#receipts++;
     this.#forget(totals);
     this.#tell(receipt, totals);
-    return receipt;
+    return totals.sums.requests;
   }
 
   #totalsOf({ conversation, api, time }: Entry['receipt'], title: string): ConversationTotals {
@@ -87,9 +87,10 @@ export class ReceiptLog implements ReceiptLogReader {
     }
   }
 
-  #tell(receipt: Receipt, totals: ConversationTotals): void {
+  #tell(receipt: Entry['receipt'], totals: ConversationTotals): void {
     if (this.#watchers.size === 0) return;
-    const entered = { receipt, conversation: totals.summary(), totals: this.sums() };
+    const numbered = { ...receipt, request: totals.sums.requests };
+    const entered = { receipt: numbered, conversation: totals.summary(), totals: this.sums() };
     for (const watcher of this.#watchers) watcher(entered);
   }
 
@@ -115,8 +116,7 @@ export class ReceiptLog implements ReceiptLogReader {
   async conversation(id: string): Promise<ConversationDetail | undefined> {
     const totals = this.#conversationTotals.get(id);
     if (!totals) return undefined;
-    const { receipts, masks } = totals;
-    return { conversation: totals.summary(), receipts: [...receipts], masks: [...masks.values()] };
+    return { conversation: totals.summary(), receipts: totals.numbered(), masks: [...totals.masks.values()] };
   }
 
   watch(watcher: (entered: Entered) => void): () => void {
@@ -135,7 +135,7 @@ class Sums {
   without = 0;
   sent = 0;
 
-  add(receipt: Receipt): void {
+  add(receipt: Entry['receipt']): void {
     this.requests++;
     this.tokensIn += receipt.without.tokens;
     this.tokensSent += receipt.sent.tokens;
@@ -149,10 +149,11 @@ class Sums {
 /** One conversation. */
 class ConversationTotals {
   readonly sums = new Sums();
-  readonly receipts: Receipt[] = [];
+  /** The newest ones. */
+  readonly receipts: Entry['receipt'][] = [];
   readonly masks = new Map<string, Mask>();
   readonly #about: Pick<ConversationSummary, 'id' | 'title' | 'api' | 'firstAt'>;
-  #last: Receipt | undefined;
+  #last: Entry['receipt'] | undefined;
   #model: string | undefined;
   #epochs = 0;
 
@@ -164,7 +165,7 @@ class ConversationTotals {
     return this.#about.id;
   }
 
-  add(receipt: Receipt): void {
+  add(receipt: Entry['receipt']): void {
     this.sums.add(receipt);
     this.receipts.push(receipt);
     this.#last = receipt;
@@ -172,6 +173,12 @@ class ConversationTotals {
     this.#epochs = Math.max(this.#epochs, receipt.epoch);
     for (const mask of receipt.newMasks)
       if (this.masks.size < recordLimits.masksPerConversation) this.masks.set(mask.handle, mask);
+  }
+
+  /** The newest receipts with their numbers in the conversation. */
+  numbered(): Receipt[] {
+    const before = this.sums.requests - this.receipts.length;
+    return this.receipts.map((receipt, i) => ({ ...receipt, request: before + i + 1 }));
   }
 
   summary(): ConversationSummary {

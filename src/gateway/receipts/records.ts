@@ -42,10 +42,11 @@ export function createRecords(options: {
     finish: ({ tenant, provider, status, ended, entry }) => {
       counters.add(`palimpsest_responses_total{provider="${provider}",status="${classOf(status, ended)}"}`);
       if (!entry) return;
-      const receipt = receipts(tenant).add(entry);
+      const { receipt } = entry;
+      const request = receipts(tenant).add(entry);
       counters.add(`palimpsest_requests_total{api="${receipt.api}",act="${receipt.act}"}`);
       overhead.add(receipt.overheadMs);
-      options.onReceipt?.(receipt);
+      options.onReceipt?.({ ...receipt, request });
     },
     metrics: async () => {
       const totals = [...logs.values()].map((one) => one.sums()).reduce(sum, new ReceiptLog().sums());

@@ -19,7 +19,7 @@ function settled(explanation: Partial<Explanation>, { decision, previous, ...sen
     conversation: decision ? decision.conversation : 'c',
     api: 'anthropic',
     path: '/v1/messages',
-    decision: decision ?? { ...base, conversation: 'c', title: 'T', explanation: all },
+    decision: decision ?? { ...base, conversation: 'c', task: 'T', explanation: all },
     previous,
     sent: { status: 200, usage, streamed: false, refused: undefined, ...sent },
     times: { startedAt: 0, overheadMs: 1, totalMs: 2 },

@@ -3,6 +3,7 @@ import type { Prices } from '../../plan/prices.ts';
 import { clipText, ownCopy } from '../../text.ts';
 import { newMasks } from '../decide/decide.ts';
 import type { Decision, Explanation } from '../decide/decision.ts';
+import { toTitle } from '../decide/read-message.ts';
 import type { Usage } from '../exchange/usage-reader.ts';
 import type { Receipt, Tokens } from './receipt.ts';
 import type { Entry } from './receipt-log.ts';
@@ -95,6 +96,8 @@ export function writeReceipt(settled: Settled): Entry {
 type OptionalFields = Pick<Receipt, 'model' | 'rent' | 'price' | 'droppedThinking' | 'refused'>;
 
 function optionalFields({ model, rent, price }: Explanation, { usage, refused }: Sent): OptionalFields {
+  // Most receipts have no other: each condition below costs as much as the rest of a receipt.
+  if ((rent ?? price ?? usage?.droppedThinking ?? refused) === undefined) return model === undefined ? {} : { model };
   return {
     ...(model === undefined ? {} : { model }),
     ...(rent === undefined ? {} : { rent }),
@@ -106,8 +109,8 @@ function optionalFields({ model, rent, price }: Explanation, { usage, refused }:
   };
 }
 
-const titleOf = ({ conversation, title }: Decision): string =>
-  conversation ? title : 'Requests that passed through unread';
+const titleOf = ({ conversation, task }: Decision): string =>
+  conversation ? toTitle(task) : 'Requests that passed through unread';
 
 /** The conversation of all requests that were not read. */
 const UNREAD = 'unread';

@@ -5,7 +5,7 @@ import type { ByteEdit } from '../bytes/splice.ts';
 import type { ReadRequest } from '../decide/read-request.ts';
 
 /** A block of a message. */
-export interface BlockAt {
+interface BlockAt {
   readonly message: number;
   readonly block: number;
 }

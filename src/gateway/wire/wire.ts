@@ -111,10 +111,6 @@ function decoded(name: string): string {
   }
 }
 
-export function isCountTokensPath({ routes }: Wire, path: string): boolean {
-  return routes.some((route) => route.isCountTokens === true && route.path.test(path));
-}
-
 /** A part of a list in a message; an empty one where there is none. */
 export function partAt(message: Fields, list: string, index: unknown): Fields {
   const parts = message[list];
