@@ -130,6 +130,7 @@ describe('a gateway without a store', () => {
     let sent = '';
     for (let turns = 4; turns < 20; turns++) sent = await send('the one', turns);
     const handles = handlesIn(sent);
+    expect(handles.length).toBe(13);
     for (let i = 0; i <= memoryLimits.branchesPerConversation; i++) await send('the one', 1, { tag: `, branch ${i}` });
     await send('a large one', 10);
     expect(await recalled(sent)).toEqual(handles.map(() => 404));
