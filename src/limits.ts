@@ -55,6 +55,8 @@ export const answerLimits = {
   continueBytes: 16 * 1024,
   /** The rest of a longer refusal of an edited request is dropped. */
   refusalBytes: 256 * 1024,
+  /** The rest of a refusal of an edited request that takes longer after its head is dropped. */
+  refusalMs: 2000,
   /** A compressed refusal that is longer is not read. */
   decodedRefusalBytes: 1024 * 1024,
   /** Of a longer refusal, only the beginning is searched for credentials and kept. */
@@ -137,6 +139,8 @@ export const searchLimits = {
   walks: 2,
   /** Further patterns, and further calls of that kind, are refused with BUSY. */
   waiting: 64,
+  /** A process that has not begun its search by then is killed, and the search fails. */
+  startMs: 10_000,
   /** A pattern that takes longer over one batch of texts is stopped: the matches so far are the answer. */
   batchMs: 1000,
   /** A search for a pattern or a plain text that takes longer is stopped: the matches so far are the answer. Reading the store counts, waiting to start does not. */
@@ -169,7 +173,7 @@ export const storeLimits = {
   requestBytes: 64 * 1024,
   /** A request that the process that writes has not taken by then is withdrawn: nothing is done. */
   requestWaitMs: 15_000,
-  /** A request is removed and not carried out if the process that asked has not renewed it for longer. */
+  /** A request is refused and not carried out if the process that asked has not renewed it for longer. */
   requestSilentMs: 10_000,
   /** The process that asked gives up if the lock of the process that writes was not renewed for longer. */
   writerSilentMs: 60_000,

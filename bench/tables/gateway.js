@@ -8,13 +8,20 @@ export function* gatewayTables({ measure, quick }) {
   const rounds = quick ? 220 : 880;
   const run = (bodyBytes, isNew) => measure('gateway.js', { task: 'latency', bodyBytes, rounds, isNew });
   yield latencyTable([
-    { what: '100 KB, a turn more each time', ...run(100_000, false), target: 'bare' },
+    { what: '100 KB, a turn more each time', ...run(100_000, false), target: TARGETS.bare },
     { what: '100 KB, never seen before', ...run(100_000, true) },
-    { what: '1 MB, a turn more each time', ...run(1_000_000, false), target: 'rewrite' },
-    { what: '1 MB, never seen before', ...run(1_000_000, true) },
+    { what: '1 MB, a turn more each time', ...run(1_000_000, false), target: TARGETS.rewrite },
+    { what: '1 MB, never seen before', ...run(1_000_000, true), target: TARGETS.fourRewrites },
   ]);
   yield memoryTable(measure('gateway.js', { task: 'memory', requests: 10_000 }), 10_000);
 }
+
+/** What a gateway may add to the time of the bare proxy, by what the rewriting one adds. */
+const TARGETS = {
+  bare: { shown: '<= 1 ms', most: () => 1 },
+  rewrite: { shown: '< rewrite', most: (byRewrite) => byRewrite },
+  fourRewrites: { shown: '<= 4 rewrites', most: (byRewrite) => 4 * byRewrite },
+};
 
 function throughputTable({ bodyBytes, bare, palimpsest, quotient }) {
   return {
@@ -38,7 +45,6 @@ function latencyTable(found) {
     columns: ['body', 'palimpsest', 'bare', 'rewrite', 'added', 'added by rewrite', 'target', ''],
     rows: found.map(({ what, palimpsest, bare, rewrite, target }) => {
       const [added, byRewrite] = [palimpsest - bare, rewrite - bare];
-      const most = target === 'bare' ? 1 : byRewrite;
       return {
         cells: [
           what,
@@ -47,9 +53,9 @@ function latencyTable(found) {
           time(rewrite),
           signed(added),
           signed(byRewrite),
-          target === 'bare' ? '<= 1 ms' : target ? '< rewrite' : '-',
+          target?.shown ?? '-',
         ],
-        met: target === undefined ? undefined : added <= most,
+        met: target && added <= target.most(byRewrite),
         values: { what, palimpsest, bare, rewrite },
       };
     }),

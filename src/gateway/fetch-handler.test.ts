@@ -1,18 +1,24 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { slidingWindow } from '../plan/policies/sliding-window.ts';
 import { createMemoryStore } from '../store/memory-store.ts';
 import { createFetchHandler } from './fetch-handler.ts';
 import type { GatewayOptions } from './gateway-options.ts';
+import type { LogEntry } from './receipts/log.ts';
 import { createRecords } from './receipts/records.ts';
 
 const received: { url: string; body: string; authorization: string | undefined }[] = [];
 let refusals = 0;
 let refusalBytes = 0;
 let uploaded = 0;
+/** Answers in place of the upstream, before the body is read. */
+let answerOwn: ((request: IncomingMessage, response: ServerResponse) => void) | undefined;
 const upstream = createServer(async (request, response) => {
+  request.on('error', () => {});
+  if (answerOwn) return answerOwn(request.resume(), response);
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of request) {
@@ -25,7 +31,9 @@ const upstream = createServer(async (request, response) => {
   if (refusals-- > 0)
     return void response
       .writeHead(400)
-      .end(`{"error":{"message":"no to ${request.headers.authorization}"}}${' '.repeat(refusalBytes)}`);
+      .end(
+        `{"error":{"message":"no to ${request.headers.authorization} at ${request.url}"}}${' '.repeat(refusalBytes)}`,
+      );
   response.writeHead(request.url === '/v1/gone' ? 307 : 200, { 'x-own': '1', location: '/else' });
   response.end('{"usage":{"prompt_tokens":10,"completion_tokens":2}}');
 });
@@ -35,6 +43,9 @@ beforeAll(async () => {
   upstream.listen(0, '127.0.0.1');
   await once(upstream, 'listening');
   url = `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`;
+});
+afterEach(() => {
+  answerOwn = undefined;
 });
 afterAll(() => {
   upstream.close();
@@ -116,11 +127,11 @@ describe('createFetchHandler', () => {
   it('keeps credentials that a provider quotes out of receipts', async () => {
     const { post, records } = start();
     refusals = 1;
-    await (await post('/v1/chat/completions', chat(3))).text();
+    await (await post('/v1/chat/completions?api_token=abc%2bdef%2b123456', chat(3))).text();
     await vi.waitFor(async () => {
       const [{ id = '' } = {}] = await records.receipts('default').conversations(1);
       const shown = JSON.stringify(await records.receipts('default').conversation(id));
-      expect(shown).toContain('no to (redacted)');
+      expect(shown).toContain('no to (redacted) at /v1/chat/completions?api_token=(redacted)');
     });
   });
 
@@ -186,5 +197,116 @@ describe('createFetchHandler', () => {
     const answer = handle(new Request('http://localhost/v1/files', init));
     controller.abort();
     expect((await answer).status).toBe(499);
+  });
+
+  it('names an encoding that fetch did not decode, and no other', async () => {
+    const { post } = start();
+    const text = '{"usage":{"prompt_tokens":10,"completion_tokens":2}}';
+    const compressed = Buffer.from([0x1f, 0x9d, 0x90]);
+    const cases: [encoding: string, sent: Buffer, named: string | null, got: Buffer][] = [
+      ['gzip', gzipSync(text), null, Buffer.from(text)],
+      ['br', brotliCompressSync(text), null, Buffer.from(text)],
+      ['gzip, br', brotliCompressSync(gzipSync(text)), null, Buffer.from(text)],
+      ['compress', compressed, 'compress', compressed],
+      ['gzip, compress', compressed, 'gzip, compress', compressed],
+    ];
+    for (const [encoding, sent, named, got] of cases) {
+      answerOwn = (_request, response) => void response.writeHead(200, { 'content-encoding': encoding }).end(sent);
+      for (const path of ['/v1/chat/completions', '/v1/files']) {
+        const answer = await post(path, chat(3));
+        expect(answer.headers.get('content-encoding'), encoding).toBe(named);
+        expect(Buffer.from(await answer.arrayBuffer()), encoding).toEqual(got);
+      }
+    }
+  });
+
+  it('asks only for encodings that the fetch of every runtime decodes', async () => {
+    const { handle } = start();
+    const asked: (string | undefined)[] = [];
+    answerOwn = ({ headers }, response) => {
+      asked.push(headers['accept-encoding']);
+      response.end('{}');
+    };
+    for (const headers of [{}, { 'accept-encoding': 'zstd' }, { 'accept-encoding': 'gzip, deflate, br, zstd' }])
+      await handle(new Request('http://localhost/v1/models', { headers }));
+    expect(asked).toEqual(['gzip, br', 'gzip, br', 'gzip, br']);
+  });
+
+  it('leaves out headers of the connection to the upstream', async () => {
+    const { handle } = start();
+    answerOwn = (_request, response) => {
+      const hops = { connection: 'x-hop, keep-alive', 'x-hop': '1', 'keep-alive': 'timeout=5' };
+      response.writeHead(200, { ...hops, 'proxy-authenticate': 'Basic', 'transfer-encoding': 'chunked', 'x-own': '1' });
+      response.end('{}');
+    };
+    const answer = await handle(new Request('http://localhost/v1/models'));
+    expect([...answer.headers.keys()].filter((name) => name !== 'date')).toEqual(['x-own']);
+  });
+
+  it('passes on every status that a Response can have, and says which one it cannot', async () => {
+    const { handle } = start();
+    const ask = async (status: number) => {
+      answerOwn = (_request, { socket }) => socket?.end(`HTTP/1.1 ${status} X\r\ncontent-length: 0\r\n\r\n`);
+      const answer = await handle(new Request('http://localhost/v1/models'));
+      return [answer.status, await answer.text()];
+    };
+    for (const status of [204, 304, 404, 599]) expect(await ask(status)).toEqual([status, '']);
+    expect(await ask(600)).toEqual([502, expect.stringContaining('answered with status 600')]);
+    expect(await ask(999)).toEqual([502, expect.stringContaining('answered with status 999')]);
+    // The fetch of Node reports a network error in its place.
+    expect(await ask(407)).toEqual([502, expect.stringContaining('status 407')]);
+  });
+
+  it.each(['reads', 'does not read'])('takes an abort of a client that %s the answer for what it is', async (how) => {
+    const logged: LogEntry[] = [];
+    const ended: string[] = [];
+    const records = createRecords({ startedAt: 0 });
+    const finish: typeof records.finish = (end) => {
+      ended.push(end.ended);
+      records.finish(end);
+    };
+    const { handle } = start({ log: (entry) => logged.push(entry), records: { ...records, finish } });
+    answerOwn = (_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.write('data: {}\n\n');
+    };
+    const controller = new AbortController();
+    const init = { method: 'POST', body: chat(3), signal: controller.signal };
+    const answer = await handle(new Request('http://localhost/v1/chat/completions', init));
+    const reader = how === 'reads' ? answer.body?.getReader() : undefined;
+    await reader?.read();
+    controller.abort();
+    if (reader) await expect(reader.read()).rejects.toThrow();
+    await vi.waitFor(() => expect(ended).toEqual(['client-gone']));
+    expect(logged).toEqual([]);
+    expect(await records.receipts('default').totals()).toMatchObject({ requests: 1 });
+  });
+
+  it('sends the original where the refusal of the edited request stalls', async () => {
+    const { post } = start();
+    answerOwn = (_request, response) => {
+      answerOwn = undefined;
+      response.writeHead(400).write('{"error":');
+    };
+    expect(await (await post('/v1/chat/completions', chat(3))).text()).toContain('usage');
+    expect(received.at(-1)?.body).toBe(chat(3));
+  }, 30_000);
+
+  it('does not blame the upstream for a body of the client that breaks off', async () => {
+    const logged: LogEntry[] = [];
+    const { handle } = start({ log: (entry) => logged.push(entry), limits: { bodyBytes: 5 } });
+    answerOwn = () => {};
+    for (const path of ['/v1/files', '/v1/chat/completions']) {
+      let chunks = 0;
+      const body = new ReadableStream({
+        pull(controller) {
+          if (chunks++ < 3) controller.enqueue(Buffer.from('{"a":'));
+          else controller.error(new Error('the client broke off'));
+        },
+      });
+      const init = { method: 'POST', body, duplex: 'half' } as RequestInit;
+      expect((await handle(new Request(`http://localhost${path}`, init))).status).toBe(499);
+    }
+    expect(logged.filter(({ level }) => level !== 'info')).toEqual([]);
   });
 });

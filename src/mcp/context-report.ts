@@ -17,7 +17,7 @@ export interface ReportInput {
 export async function contextReport(context: McpContext, { handle }: ReportInput): Promise<string> {
   checkMayList(context);
   if (handle === undefined && context.session === undefined) return NOTHING_KNOWN;
-  return walks.run(() => report(context, handle));
+  return walks.run(() => report(context, handle), context);
 }
 
 async function report(context: McpContext, handle: string | undefined): Promise<string> {
@@ -48,11 +48,11 @@ interface Counts {
   readonly largest: readonly (Pick<Stored, 'handle' | 'refs'> & { readonly chars: number })[];
 }
 
-async function countTexts({ store }: McpContext, session: string): Promise<Counts> {
+async function countTexts({ store, signal }: McpContext, session: string): Promise<Counts> {
   const byTool = new Map<string, { texts: number; chars: number }>();
   let largest: Counts['largest'] = [];
   let [texts, chars, first, last] = [0, 0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
-  for await (const { handle, chars: length, refs } of headsOf(store, session)) {
+  for await (const { handle, chars: length, refs } of headsOf(store, session, signal)) {
     texts += 1;
     chars += length;
     const own = refsInScope(refs, { sessions: [session] });

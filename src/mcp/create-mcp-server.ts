@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import { type CallToolResult, McpServer, type ToolAnnotations } from '@modelcontextprotocol/server';
+import { type CallToolResult, McpServer, type ServerContext, type ToolAnnotations } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { PalimpsestError } from '../errors.ts';
 import { recallLimits } from '../limits.ts';
@@ -42,6 +42,8 @@ export interface McpOptions {
 export interface McpContext extends McpOptions {
   readonly store: Store;
   readonly maxChars: number;
+  /** Aborted once the client is gone or has cancelled its call. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** An MCP server for one client. Connect it to a transport, or let `serveStdio` or `serveHttp` do so. */
@@ -162,7 +164,7 @@ function registerTools(server: McpServer, settings: Settings): void {
       inputSchema: recallInput,
       annotations: READ_ONLY,
     },
-    (input) => answer(settings, (context) => recallMasked(context, input)),
+    (input, call) => answer(settings, call, (context) => recallMasked(context, input)),
   );
   server.registerTool(
     'search_masked',
@@ -173,7 +175,7 @@ function registerTools(server: McpServer, settings: Settings): void {
       inputSchema: searchInput(scope),
       annotations: READ_ONLY,
     },
-    (input) => answer(settings, (context) => searchMasked(context, input)),
+    (input, call) => answer(settings, call, (context) => searchMasked(context, input)),
   );
   server.registerTool(
     'list_masked',
@@ -184,7 +186,7 @@ function registerTools(server: McpServer, settings: Settings): void {
       inputSchema: listInput(scope),
       annotations: READ_ONLY,
     },
-    (input) => answer(settings, (context) => listMasked(context, input)),
+    (input, call) => answer(settings, call, (context) => listMasked(context, input)),
   );
   server.registerTool(
     'list_turns',
@@ -195,7 +197,7 @@ function registerTools(server: McpServer, settings: Settings): void {
       inputSchema: turnsInput(scope),
       annotations: READ_ONLY,
     },
-    (input) => answer(settings, (context) => listTurns(context, input)),
+    (input, call) => answer(settings, call, (context) => listTurns(context, input)),
   );
   server.registerTool(
     'context_report',
@@ -206,17 +208,27 @@ function registerTools(server: McpServer, settings: Settings): void {
       inputSchema: z.strictObject({ handle: handle.optional().describe(own) }),
       annotations: READ_ONLY,
     },
-    (input) => answer(settings, (context) => contextReport(context, input)),
+    (input, call) => answer(settings, call, (context) => contextReport(context, input)),
   );
 }
 
 /** Mistakes of a model are answers too. */
-async function answer(settings: Settings, tool: (context: McpContext) => Promise<string>): Promise<CallToolResult> {
+async function answer(
+  settings: Settings,
+  call: ServerContext,
+  tool: (context: McpContext) => Promise<string>,
+): Promise<CallToolResult> {
+  running.add(call);
   try {
     const store = typeof settings.store === 'function' ? await settings.store() : settings.store;
-    return { content: [{ type: 'text', text: await tool({ ...settings, store }) }] };
+    return { content: [{ type: 'text', text: await tool({ ...settings, store, signal: call.mcpReq.signal }) }] };
   } catch (error) {
     const text = error instanceof PalimpsestError ? error.message : `The store failed: ${(error as Error).message}`;
     return { content: [{ type: 'text', text }], isError: true };
+  } finally {
+    running.delete(call);
   }
 }
+
+/** Keeps the HTTP requests of calls: Node does not abort the signal of a `Request` that was garbage-collected. */
+const running = new Set<ServerContext>();

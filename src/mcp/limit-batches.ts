@@ -1,24 +1,36 @@
 import type { McpHttpHandler } from '@modelcontextprotocol/server';
 import { recallLimits } from '../limits.ts';
 
-/** The same handler, but a batch of too many messages is refused before any of them is answered. */
+/** The same handler, but a batch of too many messages, or of calls with one id, is refused before any of them is answered. */
 export function limitBatches(handler: Pick<McpHttpHandler, 'fetch'>): Pick<McpHttpHandler, 'fetch'> {
   return {
     fetch: async (request, options) => {
-      const found = request.method === 'POST' ? messagesIn(await request.clone().text()) : 1;
-      if (found <= recallLimits.batchMessages) return handler.fetch(request, options);
-      const message = `Expected a batch of at most ${recallLimits.batchMessages} messages but found ${found}; send several`;
+      const parsedBody = request.method === 'POST' ? parse(await request.clone().text()) : undefined;
+      const message = mistakeIn(parsedBody);
+      // Without a parsed body the SDK works on a clone of the request. Node may never abort the signal of a clone.
+      if (message === undefined) return handler.fetch(request, { ...options, parsedBody });
       return Response.json({ jsonrpc: '2.0', error: { code: -32_600, message }, id: null }, { status: 400 });
     },
   };
 }
 
-/** A body that is not JSON counts as one message: the handler refuses it. */
-function messagesIn(body: string): number {
-  if (!body.trimStart().startsWith('[')) return 1;
+/** The SDK knows calls by their ids. Of two with one id it could stop only one when their client is gone. */
+function mistakeIn(batch: unknown): string | undefined {
+  if (!Array.isArray(batch)) return undefined;
+  const most = recallLimits.batchMessages;
+  if (batch.length > most)
+    return `Expected a batch of at most ${most} messages but found ${batch.length}; send several`;
+  const ids = batch.flatMap((message) => message?.id ?? []);
+  if (new Set(ids).size < ids.length)
+    return 'Expected calls with different ids but found an id twice; number the calls';
+  return undefined;
+}
+
+/** Undefined for a body that is not JSON: the handler refuses it. */
+function parse(body: string): unknown {
   try {
-    return JSON.parse(body).length;
+    return JSON.parse(body);
   } catch {
-    return 1;
+    return undefined;
   }
 }

@@ -12,16 +12,16 @@ export interface ListInput {
 
 /** The texts of the caller's own sessions, a line for each. */
 export function listMasked(context: McpContext, input: ListInput): Promise<string> {
-  return walks.run(() => list(context, input));
+  return walks.run(() => list(context, input), context);
 }
 
 async function list(context: McpContext, input: ListInput): Promise<string> {
-  const { store, maxChars } = context;
+  const { maxChars } = context;
   const { handle, skip = 0 } = input;
-  const scope = await openScope(store, context, handle);
+  const scope = await openScope(context.store, context, handle);
   const lines: string[] = [];
   let [left, count] = [maxChars - ROOM_FOR_WORDS, 0];
-  for await (const head of headsIn(store, scope)) {
+  for await (const head of headsIn(context, scope)) {
     count += 1;
     if (count <= skip || left < 0) continue;
     const line = showHead(head, scope);
@@ -38,10 +38,10 @@ async function list(context: McpContext, input: ListInput): Promise<string> {
 const ROOM_FOR_WORDS = 300;
 
 /** Each once, also where two sessions hold it. */
-async function* headsIn(store: McpContext['store'], { sessions }: Scope): AsyncGenerator<TextHead> {
+async function* headsIn({ store, signal }: McpContext, { sessions }: Scope): AsyncGenerator<TextHead> {
   const seen = new Set<string>();
   for (const session of sessions) {
-    for await (const head of headsOf(store, session)) {
+    for await (const head of headsOf(store, session, signal)) {
       if (seen.has(head.handle)) continue;
       seen.add(head.handle);
       yield head;

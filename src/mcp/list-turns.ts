@@ -1,8 +1,8 @@
-import { setImmediate } from 'node:timers/promises';
 import { PalimpsestError } from '../errors.ts';
 import { openScope, type Scope } from '../store/access.ts';
+import { paced } from '../store/paced.ts';
 import { walks } from '../store/slots.ts';
-import type { Store, TurnRecord } from '../store/store.ts';
+import type { TurnRecord } from '../store/store.ts';
 import { headOf, quote } from '../text.ts';
 import { counted } from './counted.ts';
 import type { McpContext } from './create-mcp-server.ts';
@@ -16,7 +16,7 @@ export interface TurnsInput {
 
 /** The turns of the caller's own sessions, a line for each, or one turn with its texts. */
 export function listTurns(context: McpContext, input: TurnsInput): Promise<string> {
-  return walks.run(() => list(context, input));
+  return walks.run(() => list(context, input), context);
 }
 
 async function list(context: McpContext, input: TurnsInput): Promise<string> {
@@ -26,10 +26,10 @@ async function list(context: McpContext, input: TurnsInput): Promise<string> {
     : showOne(context, scope, { ...input, turn: input.turn });
 }
 
-async function showAll({ store, maxChars }: McpContext, scope: Scope, { skip = 0 }: TurnsInput): Promise<string> {
+async function showAll(context: McpContext, scope: Scope, { skip = 0 }: TurnsInput): Promise<string> {
   const lines: string[] = [];
-  let [left, count] = [maxChars - ROOM_FOR_WORDS, 0];
-  for await (const record of turnsOf(store, scope)) {
+  let [left, count] = [context.maxChars - ROOM_FOR_WORDS, 0];
+  for await (const record of turnsOf(context, scope)) {
     count += 1;
     if (count <= skip || left < 0) continue;
     const line = showLine(record, scope);
@@ -46,20 +46,9 @@ async function showAll({ store, maxChars }: McpContext, scope: Scope, { skip = 0
 
 const ROOM_FOR_WORDS = 300;
 
-/** After each megabyte everything else has its turn. */
-async function* turnsOf(store: Store, { sessions }: Scope): AsyncGenerator<TurnRecord> {
-  let chars = 0;
-  for (const session of sessions)
-    for await (const record of store.turns(session)) {
-      yield record;
-      chars += charsIn(record);
-      if (chars < CHARS_PER_STEP) continue;
-      await setImmediate();
-      chars = 0;
-    }
+async function* turnsOf({ store, signal }: McpContext, { sessions }: Scope): AsyncGenerator<TurnRecord> {
+  for (const session of sessions) yield* paced(store.turns(session), signal);
 }
-
-const CHARS_PER_STEP = 1_000_000;
 
 const charsIn = ({ reasoning, action, observation, user = '' }: TurnRecord): number =>
   reasoning.length + action.length + observation.length + user.length;
@@ -82,14 +71,15 @@ interface OneTurn extends TurnsInput {
   readonly turn: number;
 }
 
-async function showOne({ store, maxChars }: McpContext, scope: Scope, input: OneTurn): Promise<string> {
+async function showOne(context: McpContext, scope: Scope, input: OneTurn): Promise<string> {
   const { handle, turn, offset = 0 } = input;
+  const { store, maxChars } = context;
   const found: TurnRecord[] = [];
   for (const session of scope.sessions) {
     const record = await store.turn(session, turn);
     if (record) found.push(record);
   }
-  if (found.length === 0) throw await noTurn(store, scope, turn);
+  if (found.length === 0) throw await noTurn(context, scope, turn);
   const whole = found.map((record) => showTexts(record, scope)).join('\n');
   if (offset > 0 && offset >= whole.length)
     throw new PalimpsestError('BAD_INPUT', `Turn ${turn} has ${whole.length} characters here: none follows ${offset}`);
@@ -111,9 +101,9 @@ function showTexts(record: TurnRecord, scope: Scope): string {
   ].join('\n');
 }
 
-async function noTurn(store: Store, scope: Scope, turn: number): Promise<PalimpsestError> {
+async function noTurn(context: McpContext, scope: Scope, turn: number): Promise<PalimpsestError> {
   let [first, last] = [Number.POSITIVE_INFINITY, -1];
-  for await (const { turn: number } of turnsOf(store, scope))
+  for await (const { turn: number } of turnsOf(context, scope))
     [first, last] = [Math.min(first, number), Math.max(last, number)];
   const found =
     last < 0 ? 'no turns of your conversation were recorded' : `your conversation has turns ${first} to ${last}`;

@@ -25,13 +25,13 @@ export function recallMasked(context: McpContext, input: RecallInput): Promise<s
     // A large text takes long to read: other work has its turn between two.
     await setImmediate();
     return recallText(context, input);
-  });
+  }, context);
 }
 
-async function recallText({ store, maxChars }: McpContext, input: RecallInput): Promise<string> {
+async function recallText({ store, maxChars, signal }: McpContext, input: RecallInput): Promise<string> {
   if (input.offset !== undefined && (input.grep !== undefined || input.tail !== undefined))
     throw new PalimpsestError('BAD_INPUT', 'Expected offset with the whole text, head or lines, not with grep or tail');
-  const recalled = await recall(store, checkHandle(input.handle), toOptions(input));
+  const recalled = await recall(store, checkHandle(input.handle), { ...toOptions(input), signal });
   const request = { ...input, room: maxChars - ROOM_FOR_WORDS };
   return input.grep === undefined ? showPart(recalled, request) : showMatches(recalled, request);
 }

@@ -18,7 +18,7 @@ export interface SearchInput {
 
 /** The lines that match in the caller's own sessions, grouped by the text that holds them. */
 export function searchMasked(context: McpContext, input: SearchInput): Promise<string> {
-  return walks.run(() => search(context, input));
+  return walks.run(() => search(context, input), context);
 }
 
 async function search(context: McpContext, input: SearchInput): Promise<string> {
@@ -56,7 +56,7 @@ interface Found {
 }
 
 /** A text that two sessions hold is found once. Skipped matches are counted and not kept: there may be millions. */
-async function findMatches({ store }: McpContext, quest: Quest): Promise<Found> {
+async function findMatches({ store, signal }: McpContext, quest: Quest): Promise<Found> {
   const { query, scope, limit, skip, regex = false, ignore_case: ignoreCase = false } = quest;
   const sessionOf = new Map<string, string>();
   const matches: Match[] = [];
@@ -66,7 +66,8 @@ async function findMatches({ store }: McpContext, quest: Quest): Promise<Found> 
   try {
     for (const session of scope.sessions) {
       if (isLate()) return { matches, skipped, timedOut: true };
-      for await (const match of store.search(query, { session, regex, ignoreCase, limit: skip + limit + 1 })) {
+      const options = { session, regex, ignoreCase, limit: skip + limit + 1, signal };
+      for await (const match of store.search(query, options)) {
         if (!sessionOf.has(match.handle)) sessionOf.set(match.handle, session);
         if (sessionOf.get(match.handle) !== session) continue;
         if (skipped < skip) skipped += 1;

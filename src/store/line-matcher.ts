@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { PalimpsestError } from '../errors.ts';
 import { searchLimits } from '../limits.ts';
 import { Lines } from './lines.ts';
-import { Slots, walks } from './slots.ts';
+import { type SlotOptions, Slots, walks } from './slots.ts';
 
 export interface Pattern {
   readonly query: string;
@@ -18,10 +18,16 @@ export interface MatchedLines {
   readonly waitedMs: number;
 }
 
+export interface MatchOptions {
+  /** A pattern that runs for longer is stopped. */
+  readonly mostMs: number;
+  /** Once aborted, the pattern is stopped and its reason thrown. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Says which lines match. */
 export interface LineMatcher {
-  /** A pattern that runs for longer than `mostMs` is stopped. */
-  match(texts: readonly string[], mostMs: number): Promise<MatchedLines>;
+  match(texts: readonly string[], options: MatchOptions): Promise<MatchedLines>;
 }
 
 /** A short plain text is searched for in this process. A pattern may take forever, so it runs in a process that can be killed. */
@@ -86,7 +92,7 @@ class PatternMatcher implements LineMatcher {
     this.#pattern = pattern;
   }
 
-  async match(texts: readonly string[], mostMs: number): Promise<MatchedLines> {
+  async match(texts: readonly string[], { mostMs, signal }: MatchOptions): Promise<MatchedLines> {
     const { source, flags } = this.#pattern;
     const lines = texts.map((): number[] => []);
     const askedMs = performance.now();
@@ -95,10 +101,11 @@ class PatternMatcher implements LineMatcher {
     const run = (searcher: Searcher): Promise<Ended> => {
       startMs = performance.now();
       this.#hasBegun = true;
-      return searcher.run(job, { mostMs, onFound: ([text, line]) => lines[text]?.push(line) });
+      return searcher.run(job, { mostMs, signal, onFound: ([text, line]) => lines[text]?.push(line) });
     };
     // Between two batches a searcher serves others.
-    const ended = await searchers.use(run, { hasBegun: this.#hasBegun });
+    const ended = await searchers.use(run, { hasBegun: this.#hasBegun, signal });
+    signal?.throwIfAborted();
     if (ended === 'failed') throw gone();
     return { lines, timedOut: ended === 'late', waitedMs: startMs - askedMs };
   }
@@ -113,8 +120,7 @@ interface Job {
 /** A text of the job, and a line in it. */
 type FoundLine = readonly [text: number, line: number];
 
-interface RunOptions {
-  readonly mostMs: number;
+interface RunOptions extends MatchOptions {
   onFound(found: FoundLine): void;
 }
 
@@ -139,7 +145,7 @@ class Searcher {
     this.#child.on('error', die).on('exit', die).on('disconnect', die);
   }
 
-  /** Ends the process if the job takes too long, or fails. */
+  /** Ends the process if the job takes too long, fails or is no longer wanted. */
   async run(job: Job, options: RunOptions): Promise<Ended> {
     this.#child.ref();
     this.#child.channel?.ref();
@@ -159,12 +165,12 @@ class Searcher {
     this.#child.channel?.unref();
   }
 
-  #answer(job: Job, { mostMs, onFound }: RunOptions): Promise<Ended> {
+  #answer(job: Job, { mostMs, signal, onFound }: RunOptions): Promise<Ended> {
     const child = this.#child;
     return new Promise((resolve) => {
-      let timer: NodeJS.Timeout | undefined;
       const end = (ended: Ended): void => {
         clearTimeout(timer);
+        signal?.removeEventListener('abort', fail);
         child.off('message', hear).off('error', fail).off('exit', fail);
         resolve(ended);
       };
@@ -172,13 +178,17 @@ class Searcher {
         const said = message as Said;
         if (said === 'done') end(said);
         // The time that a new process takes to start is not the pattern's.
-        else if (said === 'started') timer = setTimeout(end, mostMs, 'late');
-        else for (const found of said) onFound(found);
+        else if (said === 'started') {
+          clearTimeout(timer);
+          timer = setTimeout(end, mostMs, 'late');
+        } else for (const found of said) onFound(found);
       };
       const fail = (): void => end('failed');
+      let timer = setTimeout(fail, searchLimits.startMs);
+      signal?.addEventListener('abort', fail, { once: true });
       child.on('message', hear).on('error', fail).on('exit', fail);
       // A process that could not be started has no channel.
-      if (!this.isAlive || !child.connected) fail();
+      if (!this.isAlive || !child.connected || signal?.aborted) fail();
       else
         child.send(job, (error) => {
           if (error) fail();
@@ -204,7 +214,7 @@ class Searchers {
   }
 
   /** Gives the slot back even if no process can be started. */
-  use<T>(work: (searcher: Searcher) => Promise<T>, options: { readonly hasBegun: boolean }): Promise<T> {
+  use<T>(work: (searcher: Searcher) => Promise<T>, options: SlotOptions): Promise<T> {
     return this.#slots.run(async () => {
       const searcher = this.#next();
       try {
@@ -234,7 +244,7 @@ export function limitSearchProcesses(most: number): void {
 }
 
 function gone(cause?: unknown): PalimpsestError {
-  const text = 'Expected to search in a process of its own but it could not be started, or ended; search again';
+  const text = 'Expected to search in a process of its own but it could not be started in time, or ended; search again';
   return new PalimpsestError('STORE_FAILED', text, cause === undefined ? {} : { cause });
 }
 

@@ -18,6 +18,8 @@ export interface RecallOptions {
   /** So many lines around each match. */
   readonly context?: number;
   readonly ignoreCase?: boolean;
+  /** Once aborted, `grep` stops and throws the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A text, or the part of it that was asked for. */
@@ -68,6 +70,7 @@ const RULES = {
   grep: rule(`a text of at most ${recallLimits.queryChars} characters`, isPattern),
   context: count,
   ignoreCase: flag,
+  signal: rule('an AbortSignal', (value) => value instanceof AbortSignal),
 };
 
 function isPattern(value: unknown): boolean {
@@ -100,10 +103,10 @@ function slice(whole: Whole, { head, tail }: RecallOptions): Part {
 async function grep(whole: Whole, pattern: string, options: RecallOptions): Promise<Part> {
   const { lines: all, from, to } = whole;
   const matcher = createLineMatcher({ query: pattern, regex: true, ignoreCase: options.ignoreCase ?? false });
-  const { lines, timedOut } = await matcher.match(
-    [all.text.slice(all.start(from), all.start(to))],
-    searchLimits.batchMs,
-  );
+  const { lines, timedOut } = await matcher.match([all.text.slice(all.start(from), all.start(to))], {
+    mostMs: searchLimits.batchMs,
+    signal: options.signal,
+  });
   const matches = (lines[0] ?? []).map((line) => line + from);
   const shown = cut(showMatches(whole, matches, options.context ?? 0), options);
   const truncated = shown.filter((line) => line !== GAP).length < all.count;

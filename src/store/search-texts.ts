@@ -18,15 +18,16 @@ export async function* searchTexts(
   options: SearchOptions = {},
 ): AsyncGenerator<Match> {
   checkSearch(query, options);
-  const { regex = false, ignoreCase = false, limit = Number.POSITIVE_INFINITY } = options;
+  const { regex = false, ignoreCase = false, limit = Number.POSITIVE_INFINITY, signal } = options;
   const matcher = createLineMatcher({ query, regex, ignoreCase });
   if (limit === 0) return;
   let [found, leftMs, startMs] = [0, searchLimits.totalMs as number, performance.now()];
   for await (const batch of batchesOf(texts)) {
+    signal?.throwIfAborted();
     if (leftMs <= 0) throw timedOutError(query);
     const { lines, timedOut, waitedMs } = await matcher.match(
       batch.map(({ text }) => text),
-      Math.min(searchLimits.batchMs, leftMs),
+      { mostMs: Math.min(searchLimits.batchMs, leftMs), signal },
     );
     leftMs -= performance.now() - startMs - waitedMs;
     for (const match of toMatches(batch, lines)) {
@@ -50,11 +51,14 @@ export function checkSearch(query: string, options: SearchOptions): void {
   checkOptions('search', { query, ...options }, RULES);
 }
 
+const abortSignal = rule('an AbortSignal', (value) => value instanceof AbortSignal);
+
 const RULES = {
   query: rule(`a text of at most ${recallLimits.queryChars} characters`, isQuery),
   session: anything,
   regex: flag,
   ignoreCase: flag,
+  signal: abortSignal,
   limit: rule(count.expected, (value) => value === Number.POSITIVE_INFINITY || count.check(value)),
 };
 

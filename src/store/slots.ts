@@ -10,6 +10,13 @@ interface SlotsOptions {
   readonly setting?: string;
 }
 
+export interface SlotOptions {
+  /** The work comes back for its next part: it is never refused. */
+  readonly hasBegun?: boolean;
+  /** Work that waits leaves the queue. Work that runs must stop by itself. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Lets a few pieces of work run at the same time. Others wait in the order in which they came. */
 export class Slots {
   readonly #waiting: (() => void)[] = [];
@@ -26,10 +33,11 @@ export class Slots {
     this.#most = most;
   }
 
-  /** Throws BUSY if too many wait already. Work that has begun, and comes back for its next part, is never refused. */
-  async run<T>(work: () => Promise<T>, { hasBegun = false } = {}): Promise<T> {
+  /** Throws BUSY if too many wait already, and the signal's reason if it is aborted before the work begins. */
+  async run<T>(work: () => Promise<T>, { hasBegun = false, signal }: SlotOptions = {}): Promise<T> {
+    signal?.throwIfAborted();
     if (this.#busy < this.#most) this.#busy += 1;
-    else if (hasBegun || this.#waiting.length < this.#options.waiting) await this.#nextFree();
+    else if (hasBegun || this.#waiting.length < this.#options.waiting) await this.#nextFree(signal);
     else throw tooMany(this.#options);
     try {
       return await work();
@@ -38,8 +46,19 @@ export class Slots {
     }
   }
 
-  #nextFree(): Promise<void> {
-    return new Promise((resolve) => this.#waiting.push(resolve));
+  #nextFree(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const begin = (): void => {
+        signal?.removeEventListener('abort', leave);
+        resolve();
+      };
+      const leave = (): void => {
+        this.#waiting.splice(this.#waiting.indexOf(begin), 1);
+        reject(signal?.reason);
+      };
+      this.#waiting.push(begin);
+      signal?.addEventListener('abort', leave, { once: true });
+    });
   }
 
   /** A slot goes to the first that waits. */

@@ -57,6 +57,8 @@ export interface SearchOptions {
   readonly ignoreCase?: boolean;
   /** At most so many matches. */
   readonly limit?: number;
+  /** Once aborted, the search stops and throws the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** A line that matches a search. */

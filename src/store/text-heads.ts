@@ -1,5 +1,5 @@
-import { setImmediate } from 'node:timers/promises';
 import { countLines, ownCopy, quote } from '../text.ts';
+import { paced } from './paced.ts';
 import type { Store, Stored } from './store.ts';
 
 /** What a list shows of a text. */
@@ -16,26 +16,17 @@ export interface RemoteHeads {
 }
 
 /**
- * The heads of a session's texts, oldest first. One text at a time is in memory, and after each part of the work all
- * else has its turn: a session may have hundreds of megabytes.
+ * The heads of a session's texts, oldest first. One text at a time is in memory: a session may have hundreds of megabytes.
+ * Other events are handled in between, and an aborted signal ends it.
  */
-export async function* headsOf(store: Store | (Store & RemoteHeads), session: string): AsyncGenerator<TextHead> {
-  if ('heads' in store) {
-    yield* store.heads(session);
-    return;
-  }
-  let chars = 0;
-  for await (const stored of store.list(session)) {
-    yield toHead(stored);
-    chars += stored.text.length;
-    if (chars < CHARS_PER_STEP) continue;
-    await setImmediate();
-    chars = 0;
-  }
+export async function* headsOf(
+  store: Store | (Store & RemoteHeads),
+  session: string,
+  signal?: AbortSignal,
+): AsyncGenerator<TextHead> {
+  if ('heads' in store) yield* paced(store.heads(session), signal);
+  else for await (const stored of paced(store.list(session), signal)) yield toHead(stored);
 }
-
-/** Some milliseconds. */
-const CHARS_PER_STEP = 1_000_000;
 
 function toHead({ handle, text, bytes, refs }: Stored): TextHead {
   const first = quote(text.slice(0, 1000).trimStart().split('\n', 1)[0] ?? '');

@@ -7,6 +7,7 @@ import {
   readdirSync,
   renameSync,
   rmSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from 'node:fs';
@@ -46,25 +47,37 @@ async function heldStore() {
   };
 }
 
-/** `palimpsest store delete` in a process of its own, which waits for the writer. */
-async function askToDelete({ path, requests }: { readonly path: string; readonly requests: string }) {
+/** `palimpsest store delete` in a process of its own. */
+function runDelete(path: string) {
   const main = join(ROOT, 'dist/cli/main.js');
   const child = spawn(process.execPath, [main, 'store', 'delete', '--session', 's', '--store', path]);
   closers.push(() => child.kill('SIGKILL'));
   let stderr = '';
   child.stderr.on('data', (chunk) => (stderr += chunk));
-  const ended = once(child, 'close');
+  const ended = once(child, 'close').then(() => ({ code: child.exitCode, stderr }));
+  return { child, ended };
+}
+
+/** `palimpsest store delete`, which waits for the writer. */
+async function askToDelete({ path, requests }: { readonly path: string; readonly requests: string }) {
+  const { child, ended } = runDelete(path);
   const find = (): string | undefined =>
     existsSync(requests) ? readdirSync(requests).find((name) => name.endsWith('.request')) : undefined;
   for (let n = 0; n < 600 && !find(); n++) await setTimeout(50);
   const request = join(requests, find() ?? 'none');
-  return { child, request, ended: ended.then(() => ({ code: child.exitCode, stderr })) };
+  return { child, request, ended };
 }
 
 async function kill(child: ChildProcess): Promise<void> {
   const ended = once(child, 'close');
   child.kill('SIGKILL');
   await ended;
+}
+
+/** As after 11 seconds in which the process that asks was stopped or dead. A request may be silent for 10. */
+function makeSilent(request: string): void {
+  const before = new Date(Date.now() - 11_000);
+  utimesSync(request, before, before);
 }
 
 const isThere = async (path: string): Promise<boolean> => {
@@ -75,7 +88,7 @@ const isThere = async (path: string): Promise<boolean> => {
 };
 
 describe('a command that asks the process that writes', () => {
-  it('and is killed leaves a request that the next writer removes and does not carry out', async () => {
+  it('and is killed leaves a request that the next writer refuses and does not carry out', async () => {
     const held = await heldStore();
     const { child } = await askToDelete(held);
     await kill(child);
@@ -84,19 +97,45 @@ describe('a command that asks the process that writes', () => {
     closers.push(() => next.close());
     await setTimeout(TWO_LOOKS_MS);
     expect((await next.get(handleOf('precious')))?.text).toBe('precious');
-    expect(readdirSync(held.requests)).toEqual([]);
+    expect(readdirSync(held.requests)).toEqual([expect.stringMatching(/\.answer$/)]);
   });
 
   it('and is killed leaves a request that the same writer does not carry out when it gets to it later', async () => {
     const held = await heldStore();
     const { child, request } = await askToDelete(held);
     await kill(child);
-    const later = new Date(Date.now() - 11_000);
-    utimesSync(request, later, later);
+    makeSilent(request);
     held.goOn();
     await setTimeout(TWO_LOOKS_MS);
     expect(await isThere(held.path)).toBe(true);
+    expect(readdirSync(held.requests)).toEqual([expect.stringMatching(/\.answer$/)]);
+  });
+
+  it('and was stopped for too long is refused, and says that nothing was done', async () => {
+    const held = await heldStore();
+    const { child, request, ended } = await askToDelete(held);
+    child.kill('SIGSTOP');
+    makeSilent(request);
+    held.goOn();
+    await setTimeout(TWO_LOOKS_MS);
+    child.kill('SIGCONT');
+    const { code, stderr } = await ended;
+    expect([code, stderr]).toEqual([1, expect.stringContaining('nothing was done, and nothing will be')]);
+    expect(stderr).toContain('10 s');
+    expect(await isThere(held.path)).toBe(true);
     expect(readdirSync(held.requests)).toEqual([]);
+  });
+
+  it.each([
+    ['a file', (path: string) => writeFileSync(path, '')],
+    ['a symbolic link', (path: string) => symlinkSync('..', path)],
+    ['a symbolic link', (path: string) => symlinkSync('nowhere', path)],
+  ])('names the place of requests and says what to do if it is %s', async (found, make) => {
+    const held = await heldStore();
+    make(held.requests);
+    const { code, stderr } = await runDelete(held.path).ended;
+    expect(stderr).toContain(`Expected ${held.requests} to be a folder but found ${found}; remove it`);
+    expect(code).toBe(1);
   });
 
   it('and waits is served, also if the writer gets to it only after 12 seconds', async () => {

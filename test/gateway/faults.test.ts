@@ -1,11 +1,13 @@
 import { once } from 'node:events';
-import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, get, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { createGateway, type GatewayOptions, type LogEntry } from '../../src/gateway/index.ts';
+import { slidingWindow } from '../../src/plan/policies/sliding-window.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { changedStore, startGateway } from './gateway.ts';
@@ -117,6 +119,53 @@ describe('an upstream', () => {
     const answer = await fetch(`${url}/v1/files`, { method: 'POST', body: Buffer.alloc(20_000_000) });
     expect([answer.status, await answer.text()]).toEqual([413, 'too large']);
   });
+
+  it.each([200_000, 3_000_000])('that answers an upload of %d bytes early and closes is heard', async (bytes) => {
+    const { url } = await start(
+      await startRaw((request, response) => {
+        request.on('error', () => {});
+        response.writeHead(413, { 'content-length': 9, connection: 'close' }).end('too large');
+      }),
+    );
+    for (let time = 0; time < 10; time++) {
+      const upload = httpRequest(`${url}/v1/files`, { method: 'POST', headers: { 'content-length': bytes } });
+      upload.end(Buffer.alloc(bytes));
+      const [answer] = (await once(upload, 'response')) as [IncomingMessage];
+      expect([answer.statusCode, await text(answer)]).toEqual([413, 'too large']);
+    }
+  });
+
+  it.each([
+    ['stalls', (response: ServerResponse) => void response.write('{"error":')],
+    [
+      'never ends',
+      (response: ServerResponse) => {
+        const timer = setInterval(() => response.write('x'.repeat(65_536)), 2);
+        response.on('close', () => clearInterval(timer));
+      },
+    ],
+  ])(
+    'whose refusal of an edited request %s gets the original',
+    async (_what, refuse) => {
+      const closed = withResolvers<void>();
+      let isFirst = true;
+      const { url, upstream } = await start(
+        await startUpstream((_request, response) => {
+          if (!isFirst) return void response.end('{}');
+          isFirst = false;
+          response.on('close', closed.resolve);
+          refuse(response.writeHead(400));
+        }),
+        { policy: slidingWindow({ turns: 1 }) },
+      );
+      const long = JSON.stringify(anthropicBody(anthropicMessages(8)));
+      const answer = await fetch(`${url}/v1/messages`, { ...post, body: long });
+      expect([answer.status, await answer.text()]).toEqual([200, '{}']);
+      expect(upstream.received.map(({ body }) => body.toString() === long)).toEqual([false, true]);
+      await closed.promise;
+    },
+    30_000,
+  );
 });
 
 /** As `Promise.withResolvers` of later Nodes. */

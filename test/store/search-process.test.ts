@@ -39,7 +39,7 @@ async function run(program: string): Promise<unknown[]> {
 
 const GONE = [
   'STORE_FAILED',
-  'Expected to search in a process of its own but it could not be started, or ended; search again',
+  'Expected to search in a process of its own but it could not be started in time, or ended; search again',
 ];
 
 // Without `ulimit` and /proc there is no way to keep a process from starting, or to find it.
@@ -72,4 +72,19 @@ describe.skipIf(process.platform !== 'linux')('a search by a pattern', () => {
     `);
     expect(printed).toEqual([GONE, ['world'], GONE, ['world'], GONE, ['world']]);
   });
+
+  it('fails where its process does not begin, which is killed, and the next search has another', async () => {
+    const printed = await run(`
+      const children = () => readFileSync(\`/proc/self/task/\${process.pid}/children\`, 'utf8').match(/[1-9]\\d*/g) ?? [];
+      await Promise.all([find('w.rld'), find('w.rld')]);
+      const stopped = children();
+      for (const pid of stopped) process.kill(Number(pid), 'SIGSTOP');
+      const searches = stopped.map(() => within(find('w.rld')));
+      for (const answer of await Promise.all(searches)) console.log(JSON.stringify(answer));
+      console.log(JSON.stringify(await within(find('w.rld'))));
+      console.log(JSON.stringify(children().filter((pid) => stopped.includes(pid))));
+      for (const pid of children()) process.kill(Number(pid), 'SIGKILL');
+    `);
+    expect(printed).toEqual([GONE, GONE, ['world'], []]);
+  }, 60_000);
 });

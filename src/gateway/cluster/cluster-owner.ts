@@ -1,4 +1,4 @@
-import type { Store } from '../../store/store.ts';
+import type { SearchOptions, Store } from '../../store/store.ts';
 import { headsOf } from '../../store/text-heads.ts';
 import type { Finished, Records } from '../receipts/records.ts';
 import { type Call, isWire, type Note, type Reply, type Stop, toWireError } from './cluster-wire.ts';
@@ -21,21 +21,30 @@ export interface WorkerChannel {
 export function serveWorker(worker: WorkerChannel, owned: Owned): void {
   const watches = new Map<string, () => void>();
   const lists: Lists = new Map();
+  const searches: Searches = new Map();
   worker.on('message', (message: unknown) => {
     if (!isWire(message)) return;
-    if (message.type === 'palimpsest-call') void answer(worker, owned, lists, message);
+    if (message.type === 'palimpsest-call') void answer(worker, { ...owned, searches }, lists, message);
     if (message.type === 'palimpsest-note') hear(worker, owned, message, watches);
   });
   worker.once('exit', () => {
     for (const stop of watches.values()) stop();
     for (const id of lists.keys()) endList(lists, id);
+    for (const search of searches.values()) search.abort();
   });
 }
 
 /** The lists that a worker reads, by the call that began each. */
 type Lists = Map<number, AsyncIterator<unknown>>;
 
-async function answer(worker: WorkerChannel, owned: Owned, lists: Lists, call: Call): Promise<void> {
+/** Searches that a worker may stop at any time, by the key that it gave each. */
+type Searches = Map<string, AbortController>;
+
+interface Asking extends Owned {
+  readonly searches: Searches;
+}
+
+async function answer(worker: WorkerChannel, owned: Asking, lists: Lists, call: Call): Promise<void> {
   const reply: Reply = { type: 'palimpsest-reply', id: call.id };
   try {
     send(worker, { ...reply, ...(await perform(owned, lists, call)) });
@@ -44,11 +53,12 @@ async function answer(worker: WorkerChannel, owned: Owned, lists: Lists, call: C
   }
 }
 
-async function perform(owned: Owned, lists: Lists, { id, method, tenant, args }: Call): Promise<Part> {
+async function perform(owned: Asking, lists: Lists, { id, method, tenant, args }: Call): Promise<Part> {
   const [place, name = ''] = method.split('.');
   const list = Number(args[0]);
   if (method === 'list.more') return nextPart(lists, list);
   if (method === 'list.end') return endList(lists, list);
+  if (method === 'search.stop') return stopSearch(owned.searches, String(args[0]));
   const value = await ask(owned, { place, name, tenant, args });
   if (!isAsyncIterable(value)) return { value: await value };
   lists.set(id, value[Symbol.asyncIterator]());
@@ -60,10 +70,33 @@ interface Asked extends Pick<Call, 'tenant' | 'args'> {
   readonly name: string;
 }
 
-async function ask({ openStore, records }: Owned, { place, name, tenant, args }: Asked): Promise<unknown> {
+async function ask(owned: Asking, asked: Asked): Promise<unknown> {
+  const { openStore, records } = owned;
+  const { place, name, tenant, args } = asked;
+  if (place === 'search') return searchUntilStopped(owned, asked);
   if (place !== 'store') return call(place === 'receipts' ? records.receipts(tenant) : records, name, args);
   const store = await openStore(tenant);
   return name === 'heads' ? headsOf(store, String(args[0])) : call(store, name, args);
+}
+
+/** Takes the key before the store is open: the worker may stop the search at once. */
+function searchUntilStopped({ openStore, searches }: Asking, { tenant, args }: Asked): AsyncGenerator<unknown> {
+  const [key, query, options] = args as [string, string, SearchOptions];
+  const controller = new AbortController();
+  searches.set(key, controller);
+  const search = async function* (): AsyncGenerator<unknown> {
+    try {
+      yield* (await openStore(tenant)).search(query, { ...options, signal: controller.signal });
+    } finally {
+      searches.delete(key);
+    }
+  };
+  return search();
+}
+
+function stopSearch(searches: Searches, key: string): Part {
+  searches.get(key)?.abort();
+  return {};
 }
 
 type Target = Readonly<Record<string, (...args: readonly unknown[]) => unknown>>;

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { createMemoryStore } from '../../store/memory-store.ts';
+import { searchTexts } from '../../store/search-texts.ts';
 import type { Store } from '../../store/store.ts';
 import { headsOf, type TextHead } from '../../store/text-heads.ts';
 import { storeConformance } from '../../testing/store-conformance.ts';
@@ -77,6 +78,37 @@ describe('what goes to a worker', () => {
     expect(heads).toHaveLength(20);
     expect(heads[19]).toMatchObject({ lines: 2, chars: CHARS, first: 'text 19', refs: [{ session: 's', turn: 19 }] });
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(CHARS / 10);
+  });
+});
+
+describe('a search of a worker', () => {
+  it('stops in the owner when its signal is aborted', async () => {
+    let [begun, end]: [boolean, unknown] = [false, undefined];
+    async function* endless() {
+      begun = true;
+      for (;;) yield { handle: 'p_aaaaaaaaaaaaaaaaaaaaaaaaaa' as const, text: 'text', bytes: 4, refs: [] };
+    }
+    const store: Store = Object.assign(createMemoryStore(), {
+      async *search(...[query, options]: Parameters<Store['search']>) {
+        try {
+          yield* searchTexts(endless(), query, options);
+        } catch (error) {
+          end = (error as Error).name;
+          throw error;
+        }
+      },
+    });
+    const { remote: worker } = connect(async () => store);
+    const stop = new AbortController();
+    const search = async (signal: AbortSignal): Promise<void> => {
+      for await (const _ of worker.store('default').search('none', { signal }));
+    };
+    const searching = search(stop.signal);
+    await expect.poll(() => begun).toBe(true);
+    stop.abort(new Error('no longer wanted'));
+    await expect(searching).rejects.toThrow('no longer wanted');
+    expect(end).toBe('AbortError');
+    await expect(search(stop.signal)).rejects.toThrow('no longer wanted');
   });
 });
 

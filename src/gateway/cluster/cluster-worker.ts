@@ -1,5 +1,6 @@
+import { randomUUID } from 'node:crypto';
 import { closedError } from '../../store/check-input.ts';
-import type { Store, Stored } from '../../store/store.ts';
+import type { Match, SearchOptions, Store, Stored } from '../../store/store.ts';
 import type { RemoteHeads, TextHead } from '../../store/text-heads.ts';
 import type { ConversationSummary, Totals } from '../receipts/receipt.ts';
 import type { ConversationDetail, Entered, ReceiptLogReader } from '../receipts/receipt-log.ts';
@@ -97,11 +98,13 @@ function remoteReceipts(ask: Ask, tenant: string, watch: ReceiptLogReader['watch
 /** One process writes: the owner. A worker that closes its store closes nothing. */
 function remoteStore(ask: Ask, tenant: string): Store & RemoteHeads {
   let isClosed = false;
-  const askOpen = <T>(name: string, args: readonly unknown[]): Promise<Answered<T>> =>
-    isClosed ? Promise.reject(closedError()) : ask<T>(`store.${name}`, tenant, ...args);
-  const call = async <T>(name: string, ...args: readonly unknown[]): Promise<T> => (await askOpen<T>(name, args)).value;
-  async function* each<T>(name: string, ...args: readonly unknown[]): AsyncGenerator<T> {
-    const { id, ...first } = await askOpen<T[]>(name, args);
+  const askOpen = <T>(method: string, args: readonly unknown[]): Promise<Answered<T>> =>
+    isClosed ? Promise.reject(closedError()) : ask<T>(method, tenant, ...args);
+  const call = async <T>(name: string, ...args: readonly unknown[]): Promise<T> =>
+    (await askOpen<T>(`store.${name}`, args)).value;
+  const each = <T>(name: string, ...args: readonly unknown[]): AsyncGenerator<T> => parts(`store.${name}`, args);
+  async function* parts<T>(method: string, args: readonly unknown[]): AsyncGenerator<T> {
+    const { id, ...first } = await askOpen<T[]>(method, args);
     let part: Omit<Answered<T[]>, 'id'> = first;
     try {
       for (;;) {
@@ -112,6 +115,20 @@ function remoteStore(ask: Ask, tenant: string): Store & RemoteHeads {
       }
     } finally {
       if (part.goesOn) void ask('list.end', tenant, id);
+    }
+  }
+  async function* search(query: string, { signal, ...options }: SearchOptions = {}): AsyncGenerator<Match> {
+    signal?.throwIfAborted();
+    const key = randomUUID();
+    const stop = (): unknown => ask('search.stop', tenant, key);
+    signal?.addEventListener('abort', stop, { once: true });
+    try {
+      yield* parts<Match>('search.begin', [key, query, options]);
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw error;
+    } finally {
+      signal?.removeEventListener('abort', stop);
     }
   }
   return {
@@ -127,7 +144,7 @@ function remoteStore(ask: Ask, tenant: string): Store & RemoteHeads {
     note: (session, name) => call('note', session, name),
     list: (session) => each<Stored>('list', session),
     heads: (session) => each<TextHead>('heads', session),
-    search: (query, options) => each('search', query, options),
+    search,
     sessions: () => each('sessions'),
     touch: (session) => call('touch', session),
     delete: (session, options) => call('delete', session, options),

@@ -46,8 +46,8 @@ export interface Watch {
 export type Outcome =
   | { readonly kind: 'passed'; readonly status: number }
   | { readonly kind: 'held'; readonly status: number; readonly headers: readonly string[]; readonly body: Buffer }
-  /** Nothing was passed on yet. */
-  | { readonly kind: 'unreachable'; readonly error: Error }
+  /** Nothing was passed on yet. With a failure, the client is told that one. */
+  | { readonly kind: 'unreachable'; readonly error: Error; readonly failure?: Failure }
   /** In the middle of the answer. The client's connection is ended, so that it cannot take the half for the whole. */
   | { readonly kind: 'broken'; readonly status: number; readonly error: Error }
   | { readonly kind: 'client-gone'; readonly status: number | undefined };

@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { answerLimits } from '../../limits.ts';
 import type { Outcome, UpstreamRequest, Watch } from './client.ts';
-import { answeredTrailers, toAnswerHead } from './headers.ts';
+import { answeredTrailers, toAnswerHead, toPairs } from './headers.ts';
 
 /** A request whose body is at hand. */
 interface Outgoing extends Omit<UpstreamRequest, 'body'> {
@@ -35,6 +35,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #headers: readonly string[] = [];
   #held: Buffer[] | undefined;
   #heldBytes = 0;
+  #heldTimer: NodeJS.Timeout | undefined;
   #isHeadSent = false;
   #isOver = false;
 
@@ -69,6 +70,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#headers = head.headers;
     if (this.#watch.holds?.(status)) {
       this.#held = [];
+      this.#heldTimer = setTimeout(() => this.#stopReading(), answerLimits.refusalMs);
       return;
     }
     this.#response.sendDate = false;
@@ -87,6 +89,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#held) {
       this.#heldBytes += chunk.length;
       if (this.#heldBytes <= answerLimits.refusalBytes) this.#held.push(chunk);
+      else this.#stopReading();
       return;
     }
     this.#isHeadSent = true;
@@ -122,12 +125,19 @@ class Exchange implements Dispatcher.DispatchHandler {
     }
   }
 
+  /** Goes on with the part of a refusal that has come. */
+  #stopReading(): void {
+    this.#giveHeld(this.#held ?? []);
+    this.#controller?.abort(new Error('the refusal is too long'));
+  }
+
   #giveHeld(chunks: readonly Buffer[]): void {
     this.#end({ kind: 'held', status: this.#status ?? 0, headers: this.#headers, body: Buffer.concat(chunks) });
   }
 
   #end(outcome: Outcome): void {
     this.#isOver = true;
+    clearTimeout(this.#heldTimer);
     this.#resolve(outcome);
   }
 }
@@ -135,9 +145,3 @@ class Exchange implements Dispatcher.DispatchHandler {
 /** Whether Node sends this answer in chunks if it has no length. */
 const canTrail = ({ req }: ServerResponse, status: number): boolean =>
   req.httpVersionMinor >= 1 && req.method !== 'HEAD' && status !== 204 && status !== 304;
-
-function toPairs(headers: readonly string[]): [string, string][] {
-  const pairs: [string, string][] = [];
-  for (let i = 0; i < headers.length; i += 2) pairs.push([headers[i] as string, headers[i + 1] as string]);
-  return pairs;
-}

@@ -48,7 +48,7 @@ interface UpstreamHead {
 }
 
 /** The head of an answer that is safe to write to any client. */
-interface AnswerHead {
+export interface AnswerHead {
   readonly status: number;
   readonly reason: string;
   readonly headers: string[];
@@ -86,7 +86,7 @@ function answeredHeaders(raw: readonly (Buffer | string)[]): string[] {
 }
 
 /** The same bytes where they are valid UTF-8, without control characters. */
-export function toReason(reason: string): string {
+function toReason(reason: string): string {
   const bytes = PRINTABLE_ASCII.test(reason) ? reason : Buffer.from(reason).toString('latin1');
   return bytes.replace(UNPRINTABLE, '').slice(0, answerLimits.reasonChars);
 }
@@ -96,7 +96,14 @@ const FIELD_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 /** Characters that neither a header nor a reason phrase may have. */
 const UNPRINTABLE = /[^\t\x20-\x7e\x80-\xff]/g;
 
-function withoutHeader(headers: string[], key: string): string[] {
+/** The same headers as pairs of a name and its value. */
+export function toPairs(headers: RawHeaders): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (let i = 0; i < headers.length; i += 2) pairs.push([headers[i] as string, headers[i + 1] as string]);
+  return pairs;
+}
+
+export function withoutHeader(headers: string[], key: string): string[] {
   if (headerOf(headers, key) === undefined) return headers;
   return headers.filter((_, i) => !isNamed(headers[i - (i % 2)] as string, key));
 }

@@ -45,7 +45,7 @@ export class InFlight {
     this.#mark(stream, 'stream');
   }
 
-  /** A request that is passed on while it comes in is not half sent when the gateway closes. */
+  /** An upload that is being streamed upstream counts as in flight when the gateway closes. */
   beginUpload(response: ServerResponse): void {
     this.#mark(response, 'upload');
   }

@@ -26,9 +26,9 @@ export function recordOutcome(
   const { status, usage, refused } = sent;
   const isTaken = status >= 200 && status < 300;
   if (isTaken) {
-    const answer = { now: context.now(), isOriginal: refused !== undefined };
     const promptTokens = usage && usage.cached + usage.written;
-    afterAnswer(context.tenants.memory(tenant, route.provider), decision, { ...answer, promptTokens });
+    const answer = { now: context.now(), isOriginal: refused !== undefined, promptTokens };
+    afterAnswer(context.tenants.memory(tenant, route.provider), decision, answer);
   }
   const counted = context.tenants.counted(tenant);
   const owner = context.tenants.opened(tenant)?.ownerOf(credential);
@@ -60,7 +60,7 @@ export function finishExchange(context: GatewayContext, { client, route, tenant 
   if (outcome.kind === 'unreachable') {
     const { origin } = context.upstreams[provider];
     const message = `Palimpsest could not reach ${origin} (${codeOf(outcome.error)}). Is --upstream ${provider}=… right, and is it up?`;
-    client.fail(502, { type: 'upstream_unreachable', message });
+    client.fail(502, outcome.failure ?? { type: 'upstream_unreachable', message });
   }
   if (outcome.kind === 'unreachable' || outcome.kind === 'broken')
     context.log({ level: 'warn', message: `upstream ${outcome.kind}`, provider, code: codeOf(outcome.error) });

@@ -7,7 +7,7 @@ import { wires } from '../wire/index.ts';
 import type { Outcome, UpstreamRequest, Watch } from './client.ts';
 import { recordEvents } from './decide-and-store.ts';
 import type { Incoming, Understood } from './exchange.ts';
-import { forwardedHeaders } from './headers.ts';
+import { forwardedHeaders, headerOf } from './headers.ts';
 import { decodeBody } from './read-body.ts';
 import { redactCredentials } from './redact.ts';
 import { UsageReader, type UsageReaderOptions } from './usage-reader.ts';
@@ -103,8 +103,7 @@ export function toUpstream(context: GatewayContext, { client, route }: Incoming,
 }
 
 async function textOf(body: Buffer, headers: readonly string[]): Promise<string> {
-  const at = headers.findIndex((name, i) => i % 2 === 0 && name.toLowerCase() === 'content-encoding');
-  const decoded =
-    at === -1 ? body : await decodeBody(body, headers[at + 1] as string, answerLimits.decodedRefusalBytes);
+  const encoding = headerOf(headers, 'content-encoding') ?? '';
+  const decoded = await decodeBody(body, encoding, answerLimits.decodedRefusalBytes);
   return decoded?.toString() ?? '';
 }

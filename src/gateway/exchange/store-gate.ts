@@ -39,7 +39,7 @@ export class StoreGate {
     void this.learnSecret();
   }
 
-  /** Not in time, since `stats` may look at every row. One at a time: a silent one keeps a connection of the store. */
+  /** No time limit: `stats` may read every row. Only one call at a time, because a hung one holds a connection. */
   #askKind(): Promise<void> {
     this.#askingKind ??= (async () => this.store.stats())()
       .then(

@@ -2,6 +2,7 @@ import { buildConnector, Pool } from 'undici';
 import { requestLimits } from '../../limits.ts';
 import { badOption, checkOptions, text } from '../../options.ts';
 import { type Provider, providerNames, providers } from '../wire/providers.ts';
+import { readAfterWriteError } from './read-after-write-error.ts';
 import { skipContinue } from './skip-continue.ts';
 
 /** A provider's address, and the connections to it. */
@@ -40,7 +41,9 @@ const PATIENCE: Pool.Options = { headersTimeout: 0, bodyTimeout: 0 };
 const connectPlainly = buildConnector({ timeout: requestLimits.connectMs });
 
 const connect: buildConnector.connector = (options, done) =>
-  connectPlainly(options, (error, socket) => (error ? done(error, null) : done(null, skipContinue(socket))));
+  connectPlainly(options, (error, socket) =>
+    error ? done(error, null) : done(null, readAfterWriteError(skipContinue(socket))),
+  );
 
 /** Splits the address of an upstream into its origin and a path of its own. */
 export function readAddress(provider: string, address: string): { readonly origin: string; readonly prefix: string } {

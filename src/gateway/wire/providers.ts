@@ -79,21 +79,35 @@ export function speaks(provider: Provider, api: Api): boolean {
 /** The provider of requests that nothing else tells apart. */
 const DEFAULT: Provider = 'openai';
 
+/** The providers that have this sign. Made once: each request looks at all of them. */
+function withSign<K extends keyof ProviderSigns>(
+  key: K,
+): readonly (readonly [Provider, NonNullable<ProviderSigns[K]>])[] {
+  return providerNames.flatMap((name) => {
+    const sign = providers[name].signs?.[key];
+    return sign ? [[name, sign] as const] : [];
+  });
+}
+
+const owners = withSign('isOwn');
+const headerSigns = withSign('headers');
+const pathSigns = withSign('path');
+const querySigns = withSign('query');
+
 /**
  * The provider of a request without a prefix. A key that goes to the wrong company is a key given away: headers decide before
  * paths, and any sign before the home of the API that has this path.
  */
 export function guessProvider({ url, headers }: RequestLine, path: string, home: Provider = DEFAULT): Provider {
-  const isNamed = (name: Provider): boolean | undefined =>
-    signsOf(name).headers?.some((header) => headers[header] !== undefined);
-  const isSigned = (name: Provider): boolean =>
-    signsOf(name).path?.test(path) === true || signsOf(name).query?.test(url) === true;
-  return providerNames.find(isNamed) ?? providerNames.find(isSigned) ?? home;
+  const [found] =
+    headerSigns.find(([, names]) => names.some((name) => headers[name] !== undefined)) ??
+    pathSigns.find(([, sign]) => sign.test(path)) ??
+    querySigns.find(([, sign]) => sign.test(url)) ??
+    [];
+  return found ?? home;
 }
 
 /** The provider whose own a request is, whatever prefix it begins with. */
 export function ownerOf(request: RequestLine): Provider | undefined {
-  return providerNames.find((name) => signsOf(name).isOwn?.(request) === true);
+  return owners.find(([, isOwn]) => isOwn(request))?.[0];
 }
-
-const signsOf = (name: Provider): ProviderSigns => providers[name].signs ?? {};

@@ -230,7 +230,7 @@ export const configSchema = z
           ),
           search_processes: about(
             positive,
-            'So many searches by a pattern run at the same time; others wait.',
+            'Searches by pattern that run at the same time; others wait.',
             searchLimits.processes,
           ),
         }),

@@ -1,4 +1,4 @@
-/** The number of an event, and whether a checksum vouches for it. */
+/** An event's number, and whether its line has a checksum. */
 export interface LineNumber {
   readonly seq: number;
   readonly isSealed: boolean;
@@ -12,7 +12,8 @@ export interface Placed<T> {
 
 /**
  * Finds lines whose number is damaged. Only lines of the first format, without a checksum, can be read with a wrong number.
- * A number fits if it is the next one, or greater than the one before and not contradicted by the one behind it.
+ * A number fits if it is the next one, or greater than the last and less than the following one. A following number that
+ * is not greater than the last is ignored.
  * `numberOf` answers undefined for a line that is no event.
  */
 export function* inOrder<T>(
@@ -22,7 +23,7 @@ export function* inOrder<T>(
   let before = 0;
   /** The number of the next line if no line is missing. */
   let next = 1;
-  /** A line whose number is not the next one, and the lines behind it up to the next event. */
+  /** An event with an unexpected number and the lines behind it, kept until the next event shows whether it fits. */
   let held: { readonly seq: number; readonly lines: T[] } | undefined;
   function* place(line: T, number: LineNumber | undefined, fits: boolean): Generator<Placed<T>> {
     if (number && fits) before = Math.max(before, number.seq);

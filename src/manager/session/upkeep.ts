@@ -152,7 +152,7 @@ export class Upkeep<M> {
   }
 }
 
-/** The lines that hold the messages in memory, each once and as they stand in the log: a result may stand behind its place. */
+/** The log lines of the messages in memory, each once, in log order. */
 function keptLines<M>(conversation: Conversation<M>): Place[] {
   const lines = new Map(conversation.places().map(([, place]) => [place.offset, place]));
   return [...lines.values()].sort((a, b) => a.offset - b.offset);

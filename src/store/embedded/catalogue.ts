@@ -66,7 +66,7 @@ export interface Counts {
   newestUse: number;
 }
 
-/** A text to store, when it was stored first where it is a copy. */
+/** A text to store. `time`: when a copied text was first stored. */
 export interface NewText {
   readonly text: string;
   readonly about: Reference;
@@ -802,7 +802,10 @@ export class Catalogue {
   }
 
   /** Counts the records that the removal of a session, or of texts without one, frees if all of `gone` is gone. */
-  freedBy({ session = NO_SESSION, before = Number.POSITIVE_INFINITY }: What, { gone, passed }: Freeing): Removed {
+  freedBy(
+    { session = NO_SESSION, before = Number.POSITIVE_INFINITY }: RemovalTarget,
+    { gone, checkedUpTo }: DryRun,
+  ): Removed {
     const positions = this.positionsOf(session).filter((position) => position < before);
     const digests = new Set<Digest>();
     let [turns, bytes] = [0, session === NO_SESSION ? 0 : (this.#findUse(session)?.bytes ?? 0)];
@@ -822,7 +825,7 @@ export class Catalogue {
     let texts = 0;
     for (const digest of digests) {
       const text = this.textOf(digest);
-      if (!text || isLeft(text) || this.#isAnyLeft(digest, isLeft, passed)) continue;
+      if (!text || isLeft(text) || this.#isAnyLeft(digest, isLeft, checkedUpTo)) continue;
       texts += 1;
       bytes += text.recordBytes;
     }
@@ -830,10 +833,14 @@ export class Catalogue {
     return positions.length === 0 ? NOTHING_REMOVED : { sessions: isThere ? 1 : 0, texts, turns, bytes };
   }
 
-  #isAnyLeft(digest: Digest, isLeft: (reference: FoundReference) => boolean, passed: Freeing['passed']): boolean {
-    const from = passed.get(digest) ?? this.#referenceHead(digest);
+  #isAnyLeft(
+    digest: Digest,
+    isLeft: (reference: FoundReference) => boolean,
+    checkedUpTo: DryRun['checkedUpTo'],
+  ): boolean {
+    const from = checkedUpTo.get(digest) ?? this.#referenceHead(digest);
     const left = firstOf(this.#referencesFrom(from, digest), isLeft);
-    if (from > 0) passed.set(digest, left?.position ?? 0);
+    if (from > 0) checkedUpTo.set(digest, left?.position ?? 0);
     return left !== undefined;
   }
 
@@ -928,10 +935,10 @@ interface CatalogueOptions {
 }
 
 /** Records that `freedBy` counts as removed already. */
-export interface Freeing {
+export interface DryRun {
   readonly gone: Gone;
-  /** By text: all references that are newer than the one at this position are gone. Kept from one call to the next. */
-  readonly passed: Map<Digest, number>;
+  /** For each text: references newer than this position are already counted as removed. */
+  readonly checkedUpTo: Map<Digest, number>;
 }
 
 /** A reference to a text, and its record. */
@@ -944,8 +951,8 @@ function firstOf<T>(items: Iterable<T>, isIt: (item: T) => boolean): T | undefin
   return undefined;
 }
 
-/** A session, or what has none and came before a position. */
-interface What {
+/** A session, or the records without one before a position. */
+interface RemovalTarget {
   readonly session?: string;
   readonly before?: number;
 }

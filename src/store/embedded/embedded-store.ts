@@ -25,7 +25,7 @@ import {
   type StoreStats,
   type TurnRecord,
 } from '../store.ts';
-import type { Catalogue, Freeing, SessionTimes } from './catalogue.ts';
+import type { Catalogue, DryRun, SessionTimes } from './catalogue.ts';
 import { AliveCopy } from './copy-alive.ts';
 import { nextNumber, prepareCurrent, removeOthers, switchCurrent } from './current.ts';
 import type { Disk } from './disk.ts';
@@ -218,7 +218,7 @@ export class EmbeddedStore implements Store {
   #prunable(): Prunable {
     const chosenIn = this.#generation;
     // By generation: positions are those of one log.
-    const passedIn = new WeakMap<Generation, Freeing['passed']>();
+    const checked = new WeakMap<Generation, DryRun['checkedUpTo']>();
     return {
       removables: (now) => this.#removables(now),
       usedBytes: async () => this.#read(usedBytesOf),
@@ -227,9 +227,9 @@ export class EmbeddedStore implements Store {
         this.#check();
         if (!dryRun) return this.#remove(what, chosenIn);
         return this.#read((generation) => {
-          const passed = passedIn.get(generation) ?? new Map();
-          passedIn.set(generation, passed);
-          return generation.catalogue.freedBy(what, { gone, passed });
+          const checkedUpTo = checked.get(generation) ?? new Map();
+          checked.set(generation, checkedUpTo);
+          return generation.catalogue.freedBy(what, { gone, checkedUpTo });
         });
       },
     };
@@ -400,7 +400,7 @@ export class EmbeddedStore implements Store {
       this.#checkGeneration(old);
       const copy = new AliveCopy({ to: next, look: (use) => this.#read(use) });
       const { copyStepBytes: step = COPY_STEP_BYTES } = limits ?? {};
-      // Writers that are faster than the copy must wait in the end.
+      // If writers outpace the copy, stop here. The rest is copied while they wait.
       const most = 2 * old.end;
       while (copy.left > step && copy.position < most && copy.step(step)) {
         if (next.isDue) await next.checkpoint();
@@ -819,7 +819,7 @@ interface Copying {
   readonly old: Generation;
 }
 
-const nothingGone = (): Freeing => ({ gone: { sessions: new Set(), before: 0 }, passed: new Map() });
+const nothingGone = (): DryRun => ({ gone: { sessions: new Set(), before: 0 }, checkedUpTo: new Map() });
 
 const usedBytesOf = ({ end, catalogue }: Generation): number => Math.max(0, end - START - catalogue.counts.deadBytes);
 

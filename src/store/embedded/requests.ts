@@ -32,8 +32,8 @@ const { requestBytes, requestWaitMs, requestSilentMs, writerSilentMs, answerMs }
  */
 export async function askWriter(folder: string, request: UpkeepRequest): Promise<unknown> {
   const lock = readText(join(folder, 'lock'));
+  makeFolder(join(folder, FOLDER));
   const path = join(folder, FOLDER, randomUUID());
-  fs.mkdirSync(join(folder, FOLDER), { recursive: true, mode: 0o700 });
   const sent: SentRequest = { ...request, to: nonceIn(lock) };
   writeWhole(`${path}.request`, sent);
   try {
@@ -43,6 +43,16 @@ export async function askWriter(folder: string, request: UpkeepRequest): Promise
   } finally {
     for (const kind of KINDS) fs.rmSync(`${path}.${kind}`, { force: true });
   }
+}
+
+function makeFolder(place: string): void {
+  const found = fs.lstatSync(place, { throwIfNoEntry: false });
+  if (!found) fs.mkdirSync(place, { recursive: true, mode: 0o700 });
+  else if (!found.isDirectory())
+    throw new PalimpsestError(
+      'STORE_FAILED',
+      `Expected ${place} to be a folder but found ${found.isSymbolicLink() ? 'a symbolic link' : 'a file'}; remove it and run the command again`,
+    );
 }
 
 /** The files of a request, in the order in which they appear. */
@@ -122,7 +132,7 @@ const unanswered = (what: string, outcome: string): PalimpsestError =>
 
 /**
  * Carries out what other processes ask of the one that writes. `nonce` answers that of its lock: requests to another
- * process, and those whose process is gone, are removed. Answers how to stop.
+ * process, and those whose process is gone, are refused. Answers how to stop.
  */
 export function serveRequests(folder: string, store: Store, nonce: () => string): () => void {
   let isBusy = false;
@@ -174,12 +184,14 @@ async function serve(path: string, store: Store, nonce: string): Promise<void> {
   try {
     fs.renameSync(`${path}.request`, `${path}.taken`);
   } catch {
-    // It was withdrawn.
+    // The sender withdrew the request.
     return;
   }
   const request = readRequest(readText(`${path}.taken`));
-  const isRefused = ageOf(`${path}.taken`) > requestSilentMs || (request !== undefined && request.to !== nonce);
-  if (isRefused) {
+  const refusal = refusalOf(request, { nonce, silentMs: ageOf(`${path}.taken`) });
+  if (refusal !== undefined) {
+    // The sender may only be stopped, and asks what became of its request when it goes on.
+    writeWhole(`${path}.answer`, { error: { code: 'STORE_LOCKED', message: unanswered(refusal, NOT_DONE).message } });
     fs.rmSync(`${path}.taken`, { force: true });
     return;
   }
@@ -187,6 +199,15 @@ async function serve(path: string, store: Store, nonce: string): Promise<void> {
   // The asking process has given up.
   if (!fs.existsSync(`${path}.taken`)) return;
   writeWhole(`${path}.answer`, answer);
+}
+
+function refusalOf(
+  request: SentRequest | undefined,
+  { nonce, silentMs }: { readonly nonce: string; readonly silentMs: number },
+): string | undefined {
+  if (silentMs > requestSilentMs)
+    return `refused, because the request was not renewed for more than ${requestSilentMs / 1000} s`;
+  return request && request.to !== nonce ? 'ended before it took the request' : undefined;
 }
 
 /** Undefined for what is no request. */

@@ -1,0 +1,18 @@
+import { setImmediate } from 'node:timers/promises';
+
+/**
+ * The same items. After each 10 ms of work other events are handled, however many items that is. Throws the signal's reason once
+ * it is aborted.
+ */
+export async function* paced<T>(items: AsyncIterable<T>, signal?: AbortSignal): AsyncGenerator<T> {
+  let startMs = performance.now();
+  for await (const item of items) {
+    signal?.throwIfAborted();
+    yield item;
+    if (performance.now() - startMs < STEP_MS) continue;
+    await setImmediate();
+    startMs = performance.now();
+  }
+}
+
+const STEP_MS = 10;
