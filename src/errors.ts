@@ -15,6 +15,7 @@ export type ErrorCode =
   | 'STORE_CLOSED'
   | 'STORE_DAMAGED'
   | 'STORE_FAILED'
+  | 'STORE_FULL'
   | 'STORE_LOCKED';
 
 /** The one error of this package: `code` is for programs, the text says what was expected, found, and what to do. */

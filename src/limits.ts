@@ -87,7 +87,7 @@ export const recordLimits = {
 export const memoryLimits = {
   /** The requests unused for longest are forgotten; they are read again when they come back. */
   requestBytes: 256 * 1024 * 1024,
-  /** For each tenant without a store: the texts of the conversations unused for longest are deleted, and stored again with their next request. Set with `limits.memoryStoreBytes` of `createGateway`. */
+  /** For each tenant without a store: the texts of the conversations unused for longest are deleted, and stored again with their next request. A conversation that outgrows it alone gets no new masks. Set with `limits.memoryStoreBytes` of `createGateway`. */
   storeBytes: 256 * 1024 * 1024,
   /** The conversations unused for longest are forgotten. */
   conversations: 10_000,

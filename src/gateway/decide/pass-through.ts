@@ -5,8 +5,8 @@ import { defaultLimits, type GatewayLimits } from '../gateway-limits.ts';
 import type { Decision, Outgoing } from './decision.ts';
 import type { ReadRequest } from './read-request.ts';
 
-/** Why the store cannot be asked. */
-export type StoreTrouble = 'store-slow' | 'store-failed';
+/** Why the store cannot be asked, or does not take a text. */
+export type StoreTrouble = 'store-slow' | 'store-failed' | 'store-full';
 
 /** Why new masks wait. */
 export type HoldReason = StoreTrouble | 'too-many-events';
@@ -81,6 +81,8 @@ export const REASONS: Readonly<Record<Exclude<Reason, 'too-large' | 'too-many-va
   failed: 'the gateway failed to decide',
   'store-slow': 'the store did not answer in time, so new masks wait',
   'store-failed': 'the store failed, so new masks wait',
+  'store-full':
+    'the store in memory has no room for more of this conversation (limits.memoryStoreBytes), so new masks wait',
   'too-many-events': `the conversation has ${showCount(memoryLimits.eventsPerConversation)} recorded events, so nothing new is masked`,
 };
 

@@ -46,8 +46,11 @@ export const storedKey = ({ handle, turn }: Hidden): string => `${handle} ${turn
 
 /** The masks that go out while new ones wait. */
 function heldEdits(planned: PlannedRequest, hold: HoldReason): readonly ReplaceEdit[] {
-  if (hold !== 'too-many-events') return storedEdits(planned);
-  return planned.edits.filter(({ segment }) => planned.history.answered.last.texts.has(segment));
+  const stored = hold === 'too-many-events' ? [] : storedEdits(planned);
+  if (hold === 'store-slow' || hold === 'store-failed') return stored;
+  // A full store takes texts again that it had: the masks that were sent stay.
+  const { texts } = planned.history.answered.last;
+  return planned.edits.filter((edit) => texts.has(edit.segment) || stored.includes(edit));
 }
 
 /** The masks that go out while the store does not answer: it has their texts, and they were sent before or are recorded. */

@@ -22,6 +22,45 @@ describe('createBoundedStore', () => {
     expect((await store.stats()).sessions).toBeGreaterThan(15);
   });
 
+  it('deletes other sessions for a put, not the one it writes to, even if that was unused for longest', async () => {
+    const store = createBoundedStore(10_000);
+    const first = await store.put('a'.repeat(3000), { session: 'own' });
+    const other = await store.put('b'.repeat(4000), { session: 'other' });
+    const second = await store.put('c'.repeat(3000), { session: 'own' });
+    expect((await store.getMany([first, other, second])).map(Boolean)).toEqual([true, false, true]);
+  });
+
+  it('refuses a put that does not fit beside its own session, and deletes nothing for it', async () => {
+    const store = createBoundedStore(10_000);
+    const own = await store.put('a'.repeat(6000), { session: 'own' });
+    const other = await store.put('b'.repeat(1000), { session: 'other' });
+    await expect(store.put('c'.repeat(6000), { session: 'own' })).rejects.toMatchObject({ code: 'STORE_FULL' });
+    expect((await store.getMany([own, other])).map(Boolean)).toEqual([true, true]);
+    expect(await store.put('a'.repeat(6000), { session: 'own' })).toBe(own);
+    expect(await store.deletions()).toBe(0);
+  });
+
+  it('deletes neither the events of a conversation for its texts nor its texts for its events', async () => {
+    const store = createBoundedStore(10_000);
+    const texts = await store.put('a'.repeat(4000), { session: 'g-aa-owner' });
+    const events = await store.put('b'.repeat(3000), { session: 'ge-aa' });
+    for (const session of ['g-aa-owner', 'ge-aa'])
+      await expect(store.put('c'.repeat(3000), { session })).rejects.toMatchObject({ code: 'STORE_FULL' });
+    const elsewhere = await store.put('d'.repeat(3000), { session: 'g-aa-another' });
+    expect((await store.getMany([texts, events, elsewhere])).map(Boolean)).toEqual([false, true, true]);
+  });
+
+  it('keeps most of the other sessions when one needs most of the room', async () => {
+    const store = createBoundedStore(100_000);
+    await store.put('a'.repeat(70_000), { session: 'own' });
+    const others = Array.from({ length: 14 }, (_, i) => `${i}`.padEnd(1488, 'x'));
+    const handles = await Promise.all(others.map((text, i) => store.put(text, { session: `s${i}` })));
+    await store.put('b'.repeat(1000), { session: 'own' });
+    const kept = (await store.getMany(handles)).map(Boolean);
+    expect(kept.slice(0, 3)).toEqual([false, false, false]);
+    expect(kept.filter(Boolean)).toHaveLength(10);
+  });
+
   it('deletes last what was touched last', async () => {
     const store = createBoundedStore(10_000);
     const kept = await store.put('kept', { session: 'kept' });

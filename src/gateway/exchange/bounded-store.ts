@@ -1,39 +1,56 @@
 import { PalimpsestError } from '../../errors.ts';
+import { sessionOf } from '../../store/access.ts';
 import { checkItem } from '../../store/check-input.ts';
+import { handleOf } from '../../store/handle.ts';
 import { createMemoryStore } from '../../store/memory-store.ts';
 import type { Store } from '../../store/store.ts';
+import { eventSessionOf, isEventSession } from '../conversation/events.ts';
+
+/** A store in memory that holds at most a number of bytes. */
+export interface BoundedStore extends Store {
+  /** Counts a session as used. It costs almost nothing: call it for each request. */
+  use(session: string): void;
+}
 
 /**
- * A store in memory that holds at most `maxBytes`. To make room it deletes the sessions that were unused for longest. The
- * next request of a conversation carries the originals, and stores again what was deleted.
+ * A store in memory that holds at most `maxBytes`. To make room, a put deletes the sessions that were unused for longest, and
+ * never its own: a put that does not fit beside the other texts of its conversation is refused. The next request of a
+ * conversation carries the originals, and stores again what was deleted.
  */
-export function createBoundedStore(maxBytes: number): Store {
+export function createBoundedStore(maxBytes: number): BoundedStore {
   const store = createMemoryStore();
   const putMany = store.putMany.bind(store);
   const touch = store.touch.bind(store);
   const sizes = new SessionSizes();
+  const makeRoom = async (items: Items): Promise<void> => {
+    const most = items.reduce((sum, { text }) => sum + sizeOf(text), 0);
+    if (sizes.total + most <= maxBytes) return;
+    const wanted = sizes.missing(items);
+    if (sizes.total + wanted <= maxBytes) return;
+    const isKept = keptBy(items);
+    const kept = sizes.bytesOf(isKept);
+    if (kept + wanted > maxBytes) throw fullError(kept + wanted, maxBytes);
+    // After a deletion, conversations store their texts again. Free room for many puts at once.
+    const target = kept + (maxBytes - wanted - kept) * KEPT_SHARE;
+    for (const session of sizes.forget(target, isKept)) await store.delete(session);
+  };
   const put: Store['putMany'] = async (items) => {
     for (const item of items) checkItem(item);
-    const wanted = items.reduce((sum, { text }) => sum + sizeOf(text), 0);
-    if (wanted > maxBytes) throw tooLarge(wanted, maxBytes);
-    if (sizes.total + wanted > maxBytes) {
-      // Each deletion has all conversations stored again, so it makes room for many puts.
-      const target = Math.min(maxBytes * KEPT_SHARE, maxBytes - wanted);
-      for (const session of sizes.forget(target)) await store.delete(session);
-    }
+    for (const { about } of items) sizes.use(about.session);
+    await makeRoom(items);
     const handles = await putMany(items);
-    for (const [i, { text, about }] of items.entries())
-      sizes.add(about.session, { key: `${handles[i]} ${about.turn} ${about.tool}`, bytes: sizeOf(text) });
+    sizes.add(items, handles);
     return handles;
   };
   let last: Promise<unknown> = Promise.resolve();
   return Object.assign(store, {
     // One after the other: each may have to make room.
-    putMany: (items: Parameters<Store['putMany']>[0]) => {
+    putMany: (items: Items) => {
       const putting = last.then(() => put(items));
       last = putting.catch(() => {});
       return putting;
     },
+    use: (session: string) => sizes.use(session),
     touch: async (session: string) => {
       sizes.use(session);
       await touch(session);
@@ -41,55 +58,92 @@ export function createBoundedStore(maxBytes: number): Store {
   });
 }
 
-/** The share that is kept when room is made. */
+type Items = Parameters<Store['putMany']>[0];
+
+/** The share of the other sessions that is kept when room is made. */
 const KEPT_SHARE = 0.75;
 
-/** A reference takes about so many bytes beside its text. */
+/** Estimated bytes of a reference, added to its text. */
 const REFERENCE_BYTES = 512;
 
 const sizeOf = (text: string): number => Buffer.byteLength(text) + REFERENCE_BYTES;
 
-function tooLarge(wanted: number, maxBytes: number): PalimpsestError {
+function fullError(wanted: number, maxBytes: number): PalimpsestError {
   return new PalimpsestError(
-    'STORE_FAILED',
-    `Expected at most ${maxBytes} bytes for the store in memory but found ${wanted} in one request; ` +
+    'STORE_FULL',
+    `Expected at most ${maxBytes} bytes of one conversation in the store in memory but found ${wanted}; ` +
       'give createGateway a store, or a larger limits.memoryStoreBytes',
   );
 }
 
+/** The sessions that a put must not delete: with its texts the events of the conversation, with its events the texts. */
+function keptBy(items: Items): (session: string) => boolean {
+  const written = [...new Set(items.flatMap(({ about }) => about.session ?? []))];
+  const kept = new Set([...written, ...written.map((session) => eventSessionOf(prefixIn(session)))]);
+  const texts = written.filter(isEventSession).map((session) => sessionOf(prefixIn(session)));
+  return (session) => kept.has(session) || texts.some((start) => session.startsWith(start));
+}
+
+/** The hash in the name of a session, which may end with an owner. */
+const prefixIn = (session: string): string => session.split('-')[1] ?? '';
+
+interface Size {
+  bytes: number;
+  readonly keys: Set<string>;
+}
+
 /** How much each session holds, the least recently used first. A text counts in each session that refers to it. */
 class SessionSizes {
-  readonly #sessions = new Map<string, { bytes: number; readonly keys: Set<string> }>();
+  readonly #sessions = new Map<string, Size>();
   #total = 0;
 
   get total(): number {
     return this.#total;
   }
 
-  /** A text without a session cannot be deleted with one. The gateway stores none. */
-  add(session: string | undefined, { key, bytes }: { readonly key: string; readonly bytes: number }): void {
-    if (session === undefined) return;
-    const known = this.use(session) ?? { bytes: 0, keys: new Set() };
-    this.#sessions.set(session, known);
-    if (known.keys.has(key)) return;
-    known.keys.add(key);
-    known.bytes += bytes;
-    this.#total += bytes;
+  bytesOf(isMeant: (session: string) => boolean): number {
+    let sum = 0;
+    for (const [session, { bytes }] of this.#sessions) if (isMeant(session)) sum += bytes;
+    return sum;
   }
 
-  use(session: string): { bytes: number; readonly keys: Set<string> } | undefined {
+  /** The bytes of the items that their sessions do not hold yet. */
+  missing(items: Items): number {
+    const fresh = new Map<string, number>();
+    for (const { text, about } of items) {
+      const key = keyOf(about, handleOf(text));
+      if (!this.#sessions.get(about.session ?? '')?.keys.has(key)) fresh.set(`${about.session} ${key}`, sizeOf(text));
+    }
+    return [...fresh.values()].reduce((sum, bytes) => sum + bytes, 0);
+  }
+
+  /** A text without a session cannot be deleted with one. The gateway stores none. */
+  add(items: Items, handles: readonly string[]): void {
+    for (const [i, { text, about }] of items.entries()) {
+      if (about.session === undefined) continue;
+      const known = this.#sessions.get(about.session) ?? { bytes: 0, keys: new Set() };
+      this.#sessions.set(about.session, known);
+      const key = keyOf(about, handles[i]);
+      if (known.keys.has(key)) continue;
+      known.keys.add(key);
+      known.bytes += sizeOf(text);
+      this.#total += sizeOf(text);
+    }
+  }
+
+  use(session = ''): void {
     const known = this.#sessions.get(session);
-    if (!known) return undefined;
+    if (!known) return;
     this.#sessions.delete(session);
     this.#sessions.set(session, known);
-    return known;
   }
 
-  /** Forgets sessions until the others hold no more than `target` bytes, and returns them. */
-  forget(target: number): string[] {
+  /** Forgets sessions until no more than `target` bytes are left, and returns them. */
+  forget(target: number, isKept: (session: string) => boolean): string[] {
     const forgotten: string[] = [];
     for (const [session, { bytes }] of this.#sessions) {
       if (this.#total <= target) break;
+      if (isKept(session)) continue;
       this.#sessions.delete(session);
       this.#total -= bytes;
       forgotten.push(session);
@@ -97,3 +151,6 @@ class SessionSizes {
     return forgotten;
   }
 }
+
+const keyOf = ({ turn, tool }: Items[number]['about'], handle: string | undefined): string =>
+  `${handle} ${turn} ${tool}`;

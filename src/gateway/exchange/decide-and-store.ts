@@ -45,12 +45,27 @@ async function decideWithStore(
   // A count is planned like a request, but nothing is stored.
   if (isCountTokens || (decision.fresh.length === 0 && decision.events.length === 0)) return decision;
   const kept = typeof gate === 'string' ? gate : await gate.keep(decision, owner);
-  if (kept !== 'stored') {
-    warnOf(context, kept);
-    return withoutStore(decision, kept);
+  if (kept === 'stored') {
+    afterStored(decision);
+    return decision;
   }
-  afterStored(decision);
-  return decision;
+  warnOf(context, kept);
+  const held = withoutStore(decision, kept);
+  if (held.fresh.length === 0 || typeof gate === 'string' || kept !== 'store-full') return held;
+  return keepSent(gate, held);
+}
+
+/**
+ * Stores again the texts of masks that were sent, if the store has deleted them since. One by one, in the order in which they
+ * were masked: a gateway that forgot the last request takes masks that waited for sent ones, and those do not fit.
+ */
+async function keepSent(gate: StoreGate, held: Decision): Promise<Decision> {
+  for (const text of held.fresh) {
+    const one = { ...held, fresh: [text] };
+    if ((await gate.keep(one, held.basis?.owner)) !== 'stored') return withoutStore(held, 'store-failed');
+    afterStored(one);
+  }
+  return held;
 }
 
 /** A store that cannot be opened is no reason to let a request fail. */
@@ -86,6 +101,7 @@ async function keepInUse(
   { now }: GatewayContext,
   { gate, memory, conversation, owner }: Asked & { readonly gate: StoreGate; readonly owner: string | undefined },
 ): Promise<void> {
+  gate.use(conversation, owner);
   const known = memory.conversation(conversation);
   const deletions = await gate.deletions();
   if (typeof deletions === 'number' && known.forgetStoredIfDeleted(deletions))
@@ -102,7 +118,8 @@ async function learnSecret(
 }
 
 function warnOf(context: GatewayContext, code: StoreTrouble): void {
-  context.log({ level: 'warn', message: 'the store does not answer: nothing new is masked', code });
+  const problem = code === 'store-full' ? 'the store is full' : 'the store does not answer';
+  context.log({ level: 'warn', message: `${problem}: nothing new is masked`, code });
 }
 
 /** Records events without waiting for the store. */

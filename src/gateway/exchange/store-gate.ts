@@ -15,12 +15,15 @@ export const TOO_SLOW = `it took more than ${requestLimits.storeWaitMs} ms`;
 interface StoreGateOptions {
   /** Milliseconds; only differences count. */
   readonly now?: () => number;
+  /** Called with the sessions of each request, where the store wants to know of each. */
+  readonly use?: (session: string) => void;
 }
 
 /** The store as requests see it: it answers in time, or the request goes on without it. */
 export class StoreGate {
   readonly store: Store;
   readonly #now: () => number;
+  readonly #use: (session: string) => void;
   #kind = 'unknown';
   #askingKind: Promise<void> | undefined;
   /** Questions that were not answered in time and may still be. While there are any, no other is asked. */
@@ -28,9 +31,10 @@ export class StoreGate {
   #trouble: string | undefined;
   #secret: string | undefined;
 
-  constructor(store: Store, { now = () => performance.now() }: StoreGateOptions = {}) {
+  constructor(store: Store, { now = () => performance.now(), use = () => {} }: StoreGateOptions = {}) {
     this.store = store;
     this.#now = now;
+    this.#use = use;
     void this.#askKind();
     void this.learnSecret();
   }
@@ -93,6 +97,12 @@ export class StoreGate {
     return 'store-slow';
   }
 
+  /** Counts a request of a conversation as use. */
+  use(conversation: string, owner: string | undefined): void {
+    this.#use(sessionOf(conversationId(conversation, owner)));
+    this.#use(eventSessionOf(conversation));
+  }
+
   /** Tells the store that a conversation is in use, also where nothing new of it is stored. Does not wait. */
   touch(conversation: string, owner: string | undefined): void {
     void this.#inTime(async () => {
@@ -122,11 +132,11 @@ export class StoreGate {
       },
       (error: unknown) => {
         this.#trouble = wordsOf(error);
-        return 'store-failed' as const;
+        return isFull(error) ? ('store-full' as const) : ('store-failed' as const);
       },
     );
     const done = await inTime(working);
-    if (done === 'store-failed') return done;
+    if (done === 'store-failed' || done === 'store-full') return done;
     if (done !== 'late') return done.value;
     this.#trouble ??= TOO_SLOW;
     this.#setLate(working);
@@ -163,6 +173,8 @@ export async function inTime<T>(asked: Promise<T>): Promise<T | 'late'> {
     clearTimeout(timer);
   }
 }
+
+const isFull = (error: unknown): boolean => error instanceof PalimpsestError && error.code === 'STORE_FULL';
 
 /** The text of our own errors says what to do; that of other errors may say anything. */
 export function wordsOf(error: unknown): string {

@@ -1,5 +1,4 @@
 import { memoryLimits, recordLimits } from '../../limits.ts';
-import type { Store } from '../../store/store.ts';
 import { ConversationMemory } from '../conversation/conversation-memory.ts';
 import { LruMap } from '../conversation/lru-map.ts';
 import type { GatewayOptions } from '../gateway-options.ts';
@@ -11,16 +10,18 @@ import { inTime, StoreGate, TOO_SLOW, wordsOf } from './store-gate.ts';
 
 /** The stores of the tenants, and their conversations at each provider. */
 export class Tenants {
-  readonly #open: (tenant: string) => Store | Promise<Store>;
+  readonly #open: (tenant: string) => StoreGate | Promise<StoreGate>;
   readonly #gates = new Map<string, Promise<StoreGate>>();
   readonly #opened = new Map<string, StoreGate>();
   readonly #memories = new Map<string, ConversationMemory>();
   readonly #counted = new Map<string, LruMap<string, Counted>>();
 
   constructor(store: GatewayOptions['store'], memoryStoreBytes: number = memoryLimits.storeBytes) {
-    if (typeof store === 'function') this.#open = store;
+    if (typeof store === 'function') this.#open = async (tenant) => new StoreGate(await store(tenant));
     // A store belongs to one tenant: texts of another one must not be put into it.
-    else this.#open = (tenant) => (tenant === DEFAULT_TENANT && store ? store : createBoundedStore(memoryStoreBytes));
+    else
+      this.#open = (tenant) =>
+        tenant === DEFAULT_TENANT && store ? new StoreGate(store) : boundedGate(memoryStoreBytes);
   }
 
   /** The store if it is open already. */
@@ -37,7 +38,7 @@ export class Tenants {
 
   async #openGate(tenant: string): Promise<StoreGate> {
     try {
-      const gate = new StoreGate(await Promise.resolve(tenant).then(this.#open));
+      const gate = await Promise.resolve(tenant).then(this.#open);
       this.#opened.set(tenant, gate);
       return gate;
     } catch (error) {
@@ -66,6 +67,11 @@ export class Tenants {
     if (typeof gate !== 'string') return gate.health();
     return { kind: 'unknown', ok: false, because: gate === 'late' ? TOO_SLOW : gate };
   }
+}
+
+function boundedGate(maxBytes: number): StoreGate {
+  const store = createBoundedStore(maxBytes);
+  return new StoreGate(store, { use: store.use });
 }
 
 export const DEFAULT_TENANT = 'default';
