@@ -27,7 +27,7 @@ export function routeOf(request: RequestLine): Route | undefined {
   const path = pathOf(target);
   const known = request.method === 'POST' ? routesOf(path) : [];
   const [first] = known;
-  const provider = own ?? prefix ?? guessProvider(request, path, first && wires[first.api].home.name);
+  const provider = own ?? prefix ?? (first ? wires[first.api].home.name : guessProvider(request, path));
   // A path below a prefix is read only if that provider speaks its API; else it passes through.
   const route = known.find(({ api }) => speaks(provider, api));
   return { provider, target, path, api: route?.api, isCountTokens: route?.isCountTokens === true };

@@ -10,7 +10,10 @@ export const anthropic = {
   home: {
     name: 'anthropic',
     address: 'https://api.anthropic.com',
-    signs: { headers: ['anthropic-version', 'anthropic-beta', 'x-api-key'], path: /^\/v1\/messages/ },
+    signs: {
+      headers: ['anthropic-version', 'anthropic-beta', 'x-api-key'],
+      path: /^\/v1\/messages/,
+    },
   },
   routes: [{ path: /\/v1\/messages$/ }, { path: /\/v1\/messages\/count_tokens$/, isCountTokens: true }],
   format: anyMessage(format),

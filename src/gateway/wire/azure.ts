@@ -11,8 +11,7 @@ const home = {
     // Its paths begin with `/openai`, the prefix of OpenAI, which has no deployments, no api-version and no header api-key.
     isOwn: ({ url, headers }) =>
       /^\/openai\/(?:deployments\/|[^?]*\?(?:.*&)?api-version=)/.test(url) ||
-      (url.startsWith('/openai/') && headers['api-key'] !== undefined),
-    headers: ['api-key'],
+      (headers['api-key'] !== undefined && /^\/(?:openai|v1)\//.test(url)),
   },
 } as const satisfies Home;
 

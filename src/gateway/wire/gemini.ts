@@ -8,7 +8,13 @@ export const gemini = {
   home: {
     name: 'gemini',
     address: 'https://generativelanguage.googleapis.com',
-    signs: { headers: ['x-goog-api-key'], path: /^\/v1(?:alpha|beta)/, query: /[?&]key=/ },
+    signs: {
+      // Its endpoint for OpenAI's clients.
+      isOwn: ({ url }) => /^\/v1(?:alpha|beta)\/openai\//.test(url),
+      headers: ['x-goog-api-key'],
+      path: /^\/v1(?:alpha|beta)/,
+      query: /[?&]key=/,
+    },
   },
   routes: [{ path: /\/models\/[^/]+:(?:stream)?[gG]enerateContent$/ }],
   format: anyMessage(format),

@@ -94,17 +94,14 @@ const headerSigns = withSign('headers');
 const pathSigns = withSign('path');
 const querySigns = withSign('query');
 
-/**
- * The provider of a request without a prefix. A key that goes to the wrong company is a key given away: headers decide before
- * paths, and any sign before the home of the API that has this path.
- */
-export function guessProvider({ url, headers }: RequestLine, path: string, home: Provider = DEFAULT): Provider {
+/** The provider of a path that no API has. A key that goes to the wrong company is a key given away: headers decide first. */
+export function guessProvider({ url, headers }: RequestLine, path: string): Provider {
   const [found] =
     headerSigns.find(([, names]) => names.some((name) => headers[name] !== undefined)) ??
     pathSigns.find(([, sign]) => sign.test(path)) ??
     querySigns.find(([, sign]) => sign.test(url)) ??
     [];
-  return found ?? home;
+  return found ?? DEFAULT;
 }
 
 /** The provider whose own a request is, whatever prefix it begins with. */

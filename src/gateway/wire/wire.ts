@@ -57,6 +57,7 @@ export interface ProviderRow {
 export interface ProviderSigns {
   /** Requests that are its own, whatever prefix or header of another provider they have. */
   isOwn?(request: Pick<RequestLine, 'url' | 'headers'>): boolean;
+  /** These decide only where no API has the path. */
   readonly headers?: readonly string[];
   readonly path?: RegExp;
   readonly query?: RegExp;

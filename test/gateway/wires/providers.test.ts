@@ -82,6 +82,9 @@ describe('a request without a prefix', () => {
     ['/api/event_logging/batch', { 'anthropic-beta': 'oauth' }, 'anthropic'],
     ['/api/v1/chat/completions', { authorization: 'Bearer sk' }, 'openai'],
     ['/v1/chat/completions', { authorization: 'Bearer sk' }, 'openai'],
+    ['/v1/chat/completions', { 'x-api-key': 'of a proxy' }, 'openai'],
+    ['/v1/models', { 'x-api-key': 'sk-ant' }, 'anthropic'],
+    ['/v1/chat/completions?key=of-a-proxy', {}, 'openai'],
     ['/groq/openai/v1/chat/completions', { 'api-key': 'gsk' }, 'groq'],
   ])('%s %o takes its key to %s', (url, headers, provider) => {
     expect(routeOf({ method: 'POST', url, headers })?.provider).toBe(provider);
