@@ -3,7 +3,7 @@ import { recallLimits, searchLimits } from '../limits.ts';
 import { badOption, checkOptions, count, flag, positive, rule } from '../options.ts';
 import { createLineMatcher } from './line-matcher.ts';
 import { Lines } from './lines.ts';
-import type { Store } from './store.ts';
+import type { Signal, Store } from './store.ts';
 
 /** Options of `recall`: without any, the whole text. */
 export interface RecallOptions {
@@ -19,7 +19,7 @@ export interface RecallOptions {
   readonly context?: number;
   readonly ignoreCase?: boolean;
   /** Once aborted, `grep` stops and throws the signal's reason. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: Signal | undefined;
 }
 
 /** A text, or the part of it that was asked for. */

@@ -1,6 +1,11 @@
 import { PalimpsestError } from '../errors.ts';
 import { storeLimits } from '../limits.ts';
 
+/** Programs that are compiled without the types of Node and of browsers have no `AbortSignal`. */
+export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer S } }
+  ? S
+  : { readonly aborted: boolean };
+
 /** The name of a text: `p_` and 26 letters and digits. */
 export type Handle = string;
 
@@ -58,7 +63,7 @@ export interface SearchOptions {
   /** At most so many matches. */
   readonly limit?: number;
   /** Once aborted, the search stops and throws the signal's reason. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: Signal | undefined;
 }
 
 /** A line that matches a search. */

@@ -1,9 +1,7 @@
 import { storeLimits } from '../limits.ts';
 import type { Failed, Summarize, SummaryRequest } from '../plan/summary.ts';
 import { checkSummary, failedBy } from '../plan/summary.ts';
-
-/** Programs that are compiled without the types of Node and of browsers have no `AbortSignal`. */
-type Signal = typeof globalThis extends { AbortSignal: { prototype: infer S } } ? S : { readonly aborted: boolean };
+import type { Signal } from './store.ts';
 
 /** A caller's own function that writes a summary, now or later. */
 export type AsyncSummaryWriter<M> = (
