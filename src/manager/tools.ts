@@ -173,7 +173,7 @@ const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 const ABORTED = 'the run was aborted before this call had finished';
 
-/** What does not listen to a signal is not waited for. */
+/** Rejects as soon as the signal is aborted, also where the work itself ignores the signal. */
 export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let abort = (): void => {};
   const aborted = new Promise<never>((_resolve, reject) => {

@@ -226,7 +226,7 @@ export class Planner<M> {
     });
   }
 
-  /** What was worked out for the callers is no longer true. */
+  /** Forgets the plan and the report that callers got: a message or a decision has changed them. */
   #forget(): void {
     this.#isLawful = false;
     this.#decision = undefined;

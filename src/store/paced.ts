@@ -15,4 +15,5 @@ export async function* paced<T>(items: AsyncIterable<T>, signal?: AbortSignal): 
   }
 }
 
-const STEP_MS = 10;
+/** Work goes on for this long before other events are handled. */
+export const STEP_MS = 10;

@@ -132,14 +132,14 @@ export interface BlockPlace {
   readonly canCarry: boolean;
   /** Those on parts inside it, then the one on it. */
   readonly markers: readonly MarkerPlace[];
-  /** What says that it has none, such as `null`: one of ours takes its place. */
+  /** A value that means no marker, such as `null`: a marker of ours replaces it. */
   readonly vacant: Range | undefined;
 }
 
 /** A cache marker. */
 export interface MarkerPlace extends Range {
   readonly ttl: string | undefined;
-  /** It stands on a part inside the block, and goes or stays with that. */
+  /** It is on a part inside the block, and is removed with that part only. */
   readonly isInner: boolean;
 }
 
@@ -189,7 +189,7 @@ function ttlOf(scan: JsonScan, { value }: Member): string | undefined {
   return asString((JSON.parse(scan.text(value)) as Fields).ttl);
 }
 
-/** Where a key stands twice, readers take the last. */
+/** Where a key occurs twice, readers take the last. */
 function lastMember(scan: JsonScan, object: number, name: string): Member | undefined {
   return scan.members(object).findLast((member) => member.name === name);
 }

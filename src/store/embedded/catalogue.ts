@@ -632,27 +632,31 @@ export class Catalogue {
     return found;
   }
 
-  /** The numbers of the turns of a session, in order. */
-  turnsOf(session: string): number[] {
-    const turns = new Set<number>();
-    for (const position of this.positionsOf(session)) {
-      const record = this.#log.read(position, SMALL);
-      if (record?.type === TURN) turns.add(readTurn(record.body).record.turn);
-    }
-    return [...turns].sort((a, b) => a - b);
-  }
-
   /** The records of a session that were not deleted, oldest first. */
   positionsOf(session: string): number[] {
     const positions: number[] = [];
+    const end = this.walk(session, undefined, ({ position }) => positions.push(position) > 0);
+    return end === BROKEN_CHAIN ? this.#readPositions(session, this.#deletionOf(session)) : positions.reverse();
+  }
+
+  /**
+   * Visits the records of a session that were not deleted, newest first, until `visit` answers false. Answers where to go on;
+   * undefined at the end. Positions are those of this generation.
+   */
+  walk(session: string, from: number | undefined, visit: (record: LogRecord) => boolean): number | undefined {
     const deleted = this.#deletionOf(session);
-    for (let at = this.#headOf(session).position; at > deleted; ) {
+    for (let at = from ?? this.#headOf(session).position; at > deleted; ) {
       const record = this.#log.read(at, SMALL);
-      if (!record) return this.#readPositions(session, deleted);
-      positions.push(at);
+      if (!record) return BROKEN_CHAIN;
       at = record.type === TURN ? beforeTurn(record.body) : beforeOf(record.body);
+      if (!visit(record)) return at > deleted ? at : undefined;
     }
-    return positions.reverse();
+    return undefined;
+  }
+
+  /** The head of a record: all but the end of a long text. */
+  recordAt(position: number): LogRecord | undefined {
+    return this.#log.read(position, SMALL);
   }
 
   /** The same where the chain is broken. */
@@ -662,12 +666,6 @@ export class Catalogue {
       if (record.type !== DELETION && record.type !== EXPIRY && chainOf(record) === session)
         positions.push(record.position);
     return positions;
-  }
-
-  /** The digest of the text that a record stores or refers to. */
-  digestAt(position: number): Digest | undefined {
-    const record = this.#log.read(position, SMALL);
-    return record && (record.type === TEXT || record.type === REFERENCE) ? digestIn(record.body) : undefined;
   }
 
   #headOf(session: string): Head {
@@ -916,6 +914,9 @@ export class Catalogue {
 
 /** Most records are smaller; of the others a first look tells how large they are. */
 const SMALL = 512;
+
+/** A record that leads from one record of a session to the one before it is damaged. */
+export const BROKEN_CHAIN = -1;
 
 const noCounts = (): Counts => ({
   texts: 0,

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { STEP_MS } from '../paced.ts';
 import type { Problem } from '../store.ts';
 import { type Generation, gapProblem } from './generation.ts';
 import { aligned, DELETION, isGap, type LogRecord, NOTE, REFERENCE, START, TEXT, TURN, USE } from './log.ts';
@@ -9,9 +10,6 @@ export interface CopyOptions {
   /** Looks at the generation that is copied. */
   readonly look: <T>(use: (from: Generation) => T) => T;
 }
-
-/** A step gives the event loop a turn after this time, however little it has copied. */
-const STEP_MS = 10;
 
 /**
  * Copies the records that are alive into a new generation, in their order and in steps. Others may write to the old

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { PalimpsestError } from '../../errors.ts';
 import { checkItem, checkNote, checkNoteName, checkRecord, checkTurn, closedError } from '../check-input.ts';
 import { handleOfDigest } from '../handle.ts';
+import { STEP_MS } from '../paced.ts';
 import { NOTHING_REMOVED, type Prunable, prune, type Removable, slicesOf, USE_EVERY_MS, WEEK_MS } from '../prune.ts';
 import { searchTexts } from '../search-texts.ts';
 import {
@@ -25,12 +26,12 @@ import {
   type StoreStats,
   type TurnRecord,
 } from '../store.ts';
-import type { Catalogue, DryRun, SessionTimes } from './catalogue.ts';
+import { BROKEN_CHAIN, type Catalogue, type DryRun, type SessionTimes } from './catalogue.ts';
 import { AliveCopy } from './copy-alive.ts';
 import { nextNumber, prepareCurrent, removeOthers, switchCurrent } from './current.ts';
 import type { Disk } from './disk.ts';
 import { Generation, type Limits } from './generation.ts';
-import { isGap, type LogRecord, NOTE, START, TEXT, TURN } from './log.ts';
+import { isGap, type LogRecord, NOTE, REFERENCE, START, TEXT, TURN } from './log.ts';
 import { openToRead, openToWrite, PATIENCE, rebuilding } from './open-generation.ts';
 import { DamagedPage } from './pages.ts';
 import { problemsOf } from './problems-of.ts';
@@ -316,7 +317,8 @@ export class EmbeddedStore implements Store {
   async *turns(session: string): AsyncGenerator<TurnRecord> {
     this.#check();
     checkSession(session);
-    for (const turn of this.#read(({ catalogue }) => catalogue.turnsOf(session))) {
+    const numbers = await this.#collect(session, turnIn);
+    for (const turn of [...new Set(numbers)].sort((a, b) => a - b)) {
       this.#check();
       const record = this.#read(({ catalogue }) => soundOf(() => catalogue.findTurn(session, turn)));
       if (record) yield record;
@@ -333,10 +335,34 @@ export class EmbeddedStore implements Store {
   async *list(session: string): AsyncGenerator<Stored> {
     this.#check();
     checkSession(session);
-    for (const handle of this.#read(({ catalogue }) => handlesOf(catalogue, session))) {
+    for (const handle of new Set(await this.#collect(session, handleIn))) {
       this.#check();
       const stored = this.#read(({ catalogue }) => soundOf(() => catalogue.find(handle)));
       if (stored) yield stored;
+    }
+  }
+
+  /** The results of `pick` for the records of a session, oldest first. Other events are handled every 10 ms. */
+  async #collect<T>(session: string, pick: (record: LogRecord) => T | undefined): Promise<T[]> {
+    const found: T[] = [];
+    let at: number | undefined;
+    let generation: number | undefined;
+    for (;;) {
+      const endMs = performance.now() + STEP_MS;
+      const next = this.#read(({ catalogue, number }) => {
+        // Positions of another generation mean nothing here: a compaction has moved the records.
+        if (number !== generation) [found.length, at, generation] = [0, undefined, number];
+        return catalogue.walk(session, at, (record) => {
+          const picked = pick(record);
+          if (picked !== undefined) found.push(picked);
+          return performance.now() < endMs;
+        });
+      });
+      if (next === BROKEN_CHAIN) return this.#read(({ catalogue }) => pickAll(catalogue, session, pick));
+      if (next === undefined) return found.reverse();
+      at = next;
+      await setImmediate();
+      this.#check();
     }
   }
 
@@ -927,14 +953,20 @@ function soundOf<T>(find: () => T | undefined): T | undefined {
   }
 }
 
-/** The handles of a session, oldest first, each once. */
-function handlesOf(catalogue: Catalogue, session: string): Set<string> {
-  const handles = new Set<string>();
-  for (const position of catalogue.positionsOf(session)) {
-    const digest = catalogue.digestAt(position);
-    if (digest) handles.add(handleOfDigest(digest));
-  }
-  return handles;
+const turnIn = ({ type, body }: LogRecord): number | undefined =>
+  type === TURN ? readTurn(body).record.turn : undefined;
+
+/** The handle of the text that a record stores or refers to. */
+const handleIn = ({ type, body }: LogRecord): string | undefined =>
+  type === TEXT || type === REFERENCE ? handleOfDigest(digestIn(body)) : undefined;
+
+/** The same as `#collect` in one go, where the records of a session do not lead to each other any more. */
+function pickAll<T>(catalogue: Catalogue, session: string, pick: (record: LogRecord) => T | undefined): T[] {
+  return catalogue.positionsOf(session).flatMap((position) => {
+    const record = catalogue.recordAt(position);
+    const picked = record && pick(record);
+    return picked === undefined ? [] : [picked];
+  });
 }
 
 function exportOf({ catalogue }: Generation, record: LogRecord): object | undefined {
