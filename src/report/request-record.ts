@@ -1,0 +1,57 @@
+/**
+ * The arm of a session in a comparison: `treated` requests are masked, `held-out` ones pass untouched, and for `shadow` ones
+ * the gateway decides but sends the original.
+ */
+export type Arm = 'treated' | 'held-out' | 'shadow';
+
+/** Prompt tokens, and how the provider's cache split them. */
+export interface PromptTokens {
+  readonly cached: number;
+  /** Not read from the cache. */
+  readonly written: number;
+}
+
+/** One request in numbers and names, without any text of it: the report is made of these. */
+export interface RequestRecord {
+  readonly id: string;
+  /** Start, in milliseconds since the epoch. */
+  readonly at: number;
+  /** The agent's session, with its sub-agents, forks and resumes. */
+  readonly session: string;
+  /** The part of it that begins with one message. */
+  readonly conversation: string;
+  readonly arm: Arm;
+  readonly api: string;
+  readonly model?: string;
+  /** Price list by name, and its multiples of the base price for input. */
+  readonly prices: { readonly name: string; readonly read: number; readonly write: number };
+  /** 0 where there was no answer. */
+  readonly status: number;
+  readonly act: string;
+  /** Masks in the request, and how many of them are new. */
+  readonly masked: number;
+  readonly newMasks: number;
+  /** Usage as the provider counted it. Not there where it gave none: then the request is counted as estimated. */
+  readonly billed?: PromptTokens & { readonly output: number };
+  /** The gateway's estimate before the answer, made alike in all arms: with the masks it decided, and without any. */
+  readonly expected: { readonly sent: PromptTokens; readonly without: PromptTokens };
+  /** The receipt's own figure for the request without masks, made from the bill where there is one. */
+  readonly without: PromptTokens;
+  /** Status of the provider's refusal of the edited request. */
+  readonly refused?: number;
+  readonly signs: HarmSigns;
+}
+
+/** Signs of harm in one request and its answer. */
+export interface HarmSigns {
+  /** Tool results that are new since the last request of the conversation. */
+  readonly results: number;
+  /** Of those, results that the agent or the tool marked as failed. */
+  readonly failed: number;
+  /** Of the calls answered by them, those made before in the conversation with the same tool and arguments. */
+  readonly repeated: number;
+  /** Of the calls answered by them, calls of the recall tool. */
+  readonly recalls: number;
+  /** Whether the answer ended with the model's last word, without a tool call. Not there where the answer was not read. */
+  readonly isFinal?: boolean;
+}
