@@ -79,6 +79,10 @@ export const recordLimits = {
   masksPerConversation: 2000,
   /** A longer tool name is cut in the store and in the list of masks. */
   toolChars: 128,
+  /** For each tenant: if more records of requests wait to be written to the store, further ones are dropped. The log tells, and `/metrics` counts them. */
+  unwritten: 10_000,
+  /** Records that the store has not taken by then are lost when a gateway stops. */
+  closeMs: 5000,
   /** The connection of a page that reads its events more slowly is closed. */
   unreadEventBytes: 4 * 1024 * 1024,
 } as const;

@@ -39,6 +39,8 @@ export class UsageReader {
   #leftMs: number = answerLimits.readMs;
   #usage: Fields | undefined;
   #droppedThinking = 0;
+  #isComplete: boolean | undefined;
+  #hasCall = false;
 
   constructor(headers: RawHeaders, { wire, mostBytes = answerLimits.bytes }: UsageReaderOptions) {
     this.#wire = wire;
@@ -46,7 +48,7 @@ export class UsageReader {
     const type = headerOf(headers, 'content-type') ?? '';
     this.#isJsonLines = type.includes('ndjson');
     this.isEvents = this.#isJsonLines || type.includes('event-stream');
-    this.#signs = wire.usageSigns.map((sign) => Buffer.from(sign));
+    this.#signs = [...wire.usageSigns, ...wire.endSigns].map((sign) => Buffer.from(sign));
     const encoding = headerOf(headers, 'content-encoding')?.trim().toLowerCase() ?? 'identity';
     this.#decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding]?.() : undefined;
     this.#isReading = encoding === 'identity' || this.#decoder !== undefined;
@@ -68,6 +70,11 @@ export class UsageReader {
     if (this.#decoder && this.#isReading) await ended(this.#decoder);
     if (this.#isReading && this.#pendingBytes > 0) this.#read(this.#takePending());
     return toUsage(this.#usage, this.#droppedThinking);
+  }
+
+  /** Whether the answer is the model's last word, without a call; undefined where it does not tell. Known after `end`. */
+  get isFinal(): boolean | undefined {
+    return this.#isComplete && !this.#hasCall;
   }
 
   #take(chunk: Buffer): void {
@@ -157,6 +164,9 @@ export class UsageReader {
     const told = this.#wire.usageIn(event);
     const usage = asFields(told.usage);
     if (usage) this.#usage = this.#usage ? { ...this.#usage, ...withoutNull(usage) } : usage;
+    const { isComplete, hasCall } = this.#wire.endIn(event);
+    this.#isComplete = isComplete ?? this.#isComplete;
+    this.#hasCall ||= hasCall === true;
     if (Array.isArray(told.droppedThinking)) this.#droppedThinking = told.droppedThinking.length;
   }
 }

@@ -33,4 +33,10 @@ export const anthropic = {
       droppedThinking: inner.input_transformations ?? input_transformations,
     };
   },
+  // The event with the reason has usage.
+  endSigns: [],
+  endIn: ({ stop_reason, delta }) => {
+    const reason = (delta as { readonly stop_reason?: unknown } | null | undefined)?.stop_reason ?? stop_reason;
+    return typeof reason === 'string' ? { isComplete: reason === 'end_turn' || reason === 'stop_sequence' } : {};
+  },
 } as const satisfies Wire;

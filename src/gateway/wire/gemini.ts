@@ -1,5 +1,5 @@
 import { gemini as format } from '../../formats/gemini.ts';
-import { asString, isRecord } from '../../formats/lens.ts';
+import { asString, type Fields, isRecord } from '../../formats/lens.ts';
 import { priceLists } from '../../plan/prices.ts';
 import { anyMessage, partAt, type Wire } from './wire.ts';
 
@@ -33,4 +33,17 @@ export const gemini = {
   usageIn: ({ usageMetadata, response }) => ({
     usage: usageMetadata ?? (response as { readonly usageMetadata?: unknown } | null)?.usageMetadata,
   }),
+  endSigns: ['finishReason', 'unctionCall'],
+  endIn: (event) => {
+    const { finishReason: reason, content } = partAt(
+      isRecord(event.response) ? event.response : event,
+      'candidates',
+      0,
+    );
+    const { parts } = (content ?? {}) as Fields;
+    return {
+      isComplete: typeof reason === 'string' ? reason === 'STOP' : undefined,
+      hasCall: Array.isArray(parts) && parts.some((part) => isRecord(part) && isRecord(part.functionCall)),
+    };
+  },
 } as const satisfies Wire;

@@ -1,8 +1,8 @@
-import { asString } from '../../formats/lens.ts';
+import { asString, type Fields, isRecord } from '../../formats/lens.ts';
 import { openaiChat as format } from '../../formats/openai-chat.ts';
 import { priceLists } from '../../plan/prices.ts';
 import { readBlocks } from './cache-markers.ts';
-import { anyMessage, type Home, type Wire } from './wire.ts';
+import { anyMessage, type Home, isFilled, partAt, type Wire } from './wire.ts';
 
 /** The home of both of OpenAI's APIs. */
 export const openai = { name: 'openai', address: 'https://api.openai.com' } as const satisfies Home;
@@ -20,4 +20,14 @@ export const openaiChat = {
   readBlocks,
   usageSigns: ['usage'],
   usageIn: ({ usage }) => ({ usage }),
+  // Of every event only the last has a reason; in all others it is null.
+  endSigns: ['"finish_reason":"', '"finish_reason": "', '"tool_calls":[{', '"tool_calls": [{'],
+  endIn: (event) => {
+    const { finish_reason: reason, message, delta } = partAt(event, 'choices', 0);
+    const { tool_calls, function_call } = (delta ?? message ?? {}) as Fields;
+    return {
+      isComplete: typeof reason === 'string' ? reason === 'stop' : undefined,
+      hasCall: isFilled(tool_calls) || isRecord(function_call),
+    };
+  },
 } as const satisfies Wire;

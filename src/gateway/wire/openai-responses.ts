@@ -1,8 +1,10 @@
-import { asString } from '../../formats/lens.ts';
+import { asString, type Fields, isRecord } from '../../formats/lens.ts';
 import { openaiResponses as format } from '../../formats/openai-responses.ts';
 import { priceLists } from '../../plan/prices.ts';
 import { openai } from './openai-chat.ts';
 import { anyMessage, type Wire } from './wire.ts';
+
+const UNDER_WAY = new Set(['queued', 'in_progress']);
 
 /** OpenAI's Responses. */
 export const openaiResponses = {
@@ -17,4 +19,14 @@ export const openaiResponses = {
   asksToCompact: ({ type }) => type === 'compaction_trigger',
   usageSigns: ['usage'],
   usageIn: ({ usage, response }) => ({ usage: (response as { readonly usage?: unknown } | null)?.usage ?? usage }),
+  endSigns: ['output_item.done'],
+  endIn: ({ response, item, ...document }) => {
+    const { status, output } = (isRecord(response) ? response : document) as Fields;
+    const items: readonly unknown[] = [item, ...(Array.isArray(output) ? output : [])];
+    return {
+      isComplete: typeof status !== 'string' || UNDER_WAY.has(status) ? undefined : status === 'completed',
+      // Calls that the provider runs itself have none.
+      hasCall: items.some((one) => isRecord(one) && typeof one.call_id === 'string'),
+    };
+  },
 } as const satisfies Wire;

@@ -40,6 +40,10 @@ export interface Wire {
   readonly cutsPrompts?: true;
   /** The usage in an answer, or in an event of a stream. */
   usageIn(event: Fields): UsageFields;
+  /** A line of a stream that has none of these, and no sign of usage, does not tell how the answer ends. */
+  readonly endSigns: readonly string[];
+  /** How an answer ends, as the answer or an event of a stream tells. */
+  endIn(event: Fields): AnswerEnd;
 }
 
 /** A server that speaks APIs. */
@@ -90,6 +94,14 @@ export interface UsageFields {
   readonly droppedThinking?: unknown;
 }
 
+/** How an answer ends. */
+export interface AnswerEnd {
+  /** The model stopped by itself. False where it was cut off or waits for a tool; undefined where this event does not tell. */
+  readonly isComplete?: boolean | undefined;
+  /** There is a call of a tool that the client runs. */
+  readonly hasCall?: boolean;
+}
+
 /** A format whose messages may be any object: they come from clients. */
 export const anyMessage = <M>(format: Format<M>): Format<object> => format as unknown as Format<object>;
 
@@ -111,6 +123,9 @@ function decoded(name: string): string {
     return name;
   }
 }
+
+/** Whether a list has anything in it. */
+export const isFilled = (value: unknown): boolean => Array.isArray(value) && value.length > 0;
 
 /** A part of a list in a message; an empty one where there is none. */
 export function partAt(message: Fields, list: string, index: unknown): Fields {
