@@ -55,28 +55,31 @@ describe('a request passes through', () => {
     ['unknown-format', { model: 'm', messages: [] }, {}],
     ['unknown-format', { prompt: 'Once upon a time' }, {}],
     ['thread', { ...body, thread: { type: 'continue', id: 't' } }, {}],
-    ['compaction', { ...body, compaction: { type: 'summarize' } }, {}],
-    ['context-management', { ...body, context_management: { edits: [{ type: 'clear_tool_uses_20250919' }] } }, {}],
-    [
-      'context-management',
-      {
-        ...body,
-        context_management: {
-          edits: [{ type: 'clear_thinking_20251015', keep: { type: 'thinking_turns', value: 1 } }],
-        },
-      },
-      {},
-    ],
     ['previous-response', { ...responses, previous_response_id: 'resp_1' }, { api: 'openai-responses' }],
     ['conversation', { ...responses, conversation: 'conv_1' }, { api: 'openai-responses' }],
+  ])('with the reason %s (%#)', (reason, request, more) => {
+    expect(reasonOf(request, more)).toBe(reason);
+  });
+});
+
+describe('a request is planned, and nothing new is masked,', () => {
+  const thinking = { type: 'clear_thinking_20251015', keep: { type: 'thinking_turns', value: 1 } };
+  it.each<[Reason, unknown, object]>([
+    ['compaction', { ...body, compaction: { type: 'summarize' } }, {}],
+    ['context-management', { ...body, context_management: { edits: [{ type: 'clear_tool_uses_20250919' }] } }, {}],
+    ['context-management', { ...body, context_management: { edits: [thinking] } }, {}],
     ['context-management', { ...responses, context_management: [{ type: 'compaction' }] }, { api: 'openai-responses' }],
     [
       'compaction',
       { ...responses, input: [...responses.input, { type: 'compaction_trigger' }] },
       { api: 'openai-responses' },
     ],
+    ['compaction', responses, { api: 'openai-responses', path: '/v1/responses/compact' }],
   ])('with the reason %s (%#)', (reason, request, more) => {
-    expect(reasonOf(request, more)).toBe(reason);
+    const asked = new Desk({ policy }).ask(request, more);
+    expect(asked.body).toBeUndefined();
+    expect(asked.explanation).toMatchObject({ reason, act: 'wait', masked: 0 });
+    expect(asked.events).toEqual([]);
   });
 });
 
