@@ -18,6 +18,7 @@ export const openaiChat = {
   prices: priceLists['gpt-5'],
   answers: (message) => asString(message.tool_call_id) ?? asString(message.name) ?? '',
   readBlocks,
+  asksForJson: (valueOf) => String((valueOf('response_format') as Fields | undefined)?.type).startsWith('json'),
   usageSigns: ['usage'],
   usageIn: ({ usage }) => ({ usage }),
   // Of every event only the last has a reason; in all others it is null.
