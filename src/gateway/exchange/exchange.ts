@@ -7,6 +7,7 @@ import { codeOf } from '../receipts/log.ts';
 import type { Api } from '../wire/index.ts';
 import { providers } from '../wire/providers.ts';
 import type { Admitted } from './admit.ts';
+import { withKnownArm } from './arms.ts';
 import type { Client } from './client.ts';
 import { decideAndStore } from './decide-and-store.ts';
 import { decodeBody } from './read-body.ts';
@@ -70,10 +71,16 @@ async function decideOn(context: GatewayContext, incoming: Understood, encoded: 
 }
 
 /** Most requests of a chat are done with here, without store and memory. */
-function smallTalk({ facts }: GatewayContext, { route }: Understood, request: GatewayRequest): Decision | undefined {
+function smallTalk(
+  context: GatewayContext,
+  { route, tenant }: Understood,
+  request: GatewayRequest,
+): Decision | undefined {
   if (route.isCountTokens) return undefined;
+  const { prices } = context.facts;
   try {
-    return decideSmallTalk(request, { prices: facts.prices, providerPrices: providers[route.provider].prices });
+    const decision = decideSmallTalk(request, { prices, providerPrices: providers[route.provider].prices });
+    return decision && withKnownArm(context, tenant, decision);
   } catch {
     // The full reading finds what is odd about the request, and names it.
     return undefined;

@@ -32,11 +32,15 @@ export function recordOutcome(
   }
   const counted = context.tenants.counted(tenant);
   const owner = context.tenants.opened(tenant)?.ownerOf(credential);
-  const conversation = decision.conversation && conversationId(decision.conversation, owner);
+  const conversation = decision.part && conversationId(decision.part, owner);
+  const session = decision.session && conversationId(decision.session, owner);
   // Each model counts its own way.
   const key = `${conversation} ${decision.explanation.model ?? ''}`;
   const previous = counted.get(key);
-  const entry = writeReceipt({ id: nextId(), conversation, api, path: route.path, decision, previous, sent, times });
+  const entry = writeReceipt({
+    ...{ id: nextId(), conversation, session, api, path: route.path },
+    ...{ decision, previous, sent, times },
+  });
   if (isTaken) counted.set(key, countedOf(entry, { decision, previous }));
   return entry;
 }

@@ -16,6 +16,7 @@ function settled(explanation: Partial<Explanation>, { decision, previous, ...sen
   const usage = { cached: 900, written: 100, completionTokens: 5 };
   return {
     id: 'r',
+    session: 's',
     conversation: decision ? decision.conversation : 'c',
     api: 'anthropic',
     path: '/v1/messages',

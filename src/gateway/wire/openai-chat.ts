@@ -1,4 +1,4 @@
-import { asString } from '../../formats/lens.ts';
+import { asString, type Fields } from '../../formats/lens.ts';
 import { openaiChat as format } from '../../formats/openai-chat.ts';
 import { priceLists } from '../../plan/prices.ts';
 import { readBlocks } from './cache-markers.ts';
@@ -17,6 +17,8 @@ export const openaiChat = {
   resultSigns: ['"tool"', '"function"'],
   prices: priceLists['gpt-5'],
   answers: (message) => asString(message.tool_call_id) ?? asString(message.name) ?? '',
+  // Qwen Code, with DashScope.
+  sessionIn: (field) => ((field('metadata') ?? {}) as Fields).sessionId,
   readBlocks,
   usageSigns: ['usage'],
   usageIn: ({ usage }) => ({ usage }),

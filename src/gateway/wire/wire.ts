@@ -24,6 +24,8 @@ export interface Wire {
   readonly modelInPath?: RegExp;
   /** The id of the call that a result answers, as the result itself tells it. */
   answers(message: Fields, path: readonly (string | number)[]): string;
+  /** The id of the agent's session, where agents put one into the body. `field` gives the fields beside messages, system prompt and tools. */
+  sessionIn?(field: (name: string) => unknown): unknown;
   /** Whether this last message asks the provider to compact the conversation. */
   asksToCompact?(last: Fields): boolean;
   /** Of a result that is an object, the member that a mask replaces, and the one that goes with it. */
