@@ -54,8 +54,8 @@ export function openRequest(
   return reason ? { request, read: reason, conversation: '', session } : { request, read, conversation, session };
 }
 
-/** Of a request that cannot be read. */
-const headerSession = ({ api, headers }: GatewayRequest): string =>
+/** The session of a request that cannot be read: its headers may tell. Empty where they do not. */
+export const headerSession = ({ api, headers }: Pick<GatewayRequest, 'api' | 'headers'>): string =>
   sessionNames(
     sessionIdOf(wires[api], headers, () => undefined),
     '',
@@ -75,7 +75,7 @@ export function decide(request: GatewayRequest | Opened, memory: ConversationMem
   }
 }
 
-const toArm = ({ arm, share }: Assignment = TREATED): Pick<Decision, 'arm' | 'holdoutShare'> =>
+export const toArm = ({ arm, share }: Assignment = TREATED): Pick<Decision, 'arm' | 'holdoutShare'> =>
   share === undefined ? { arm } : { arm, holdoutShare: share };
 
 function decideRead(request: ReadRequest, memory: ConversationMemory, facts: Facts): Decision {

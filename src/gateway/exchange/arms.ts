@@ -4,8 +4,8 @@ import { USE_EVERY_MS } from '../../store/prune.ts';
 import { type ArmFacts, type Assignment, TREATED } from '../conversation/arm.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import { LruMap } from '../conversation/lru-map.ts';
-import { armEventOf } from '../decide/decide.ts';
-import type { Decision } from '../decide/decision.ts';
+import { armEventOf, headerSession, toArm } from '../decide/decide.ts';
+import type { Decision, GatewayRequest } from '../decide/decision.ts';
 import type { StoreTrouble } from '../decide/pass-through.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import type { StoreGate } from './store-gate.ts';
@@ -39,9 +39,23 @@ export function withKnownArm(context: GatewayContext, tenant: string, decision: 
   const known = context.tenants.arms(tenant).get(decision.session);
   const hasId = decision.session !== decision.part;
   if (!known) return isOn(context.armOptions) || hasId ? undefined : decision;
-  const { arm, share } = known.assignment;
-  return share === undefined ? { ...decision, arm } : { ...decision, arm, holdoutShare: share };
+  return { ...decision, ...toArm(known.assignment) };
 }
+
+/** The decision to let a request pass unread, with the session that its headers name and the arm as far as it is known here. */
+export function unread(context: GatewayContext, tenant: string, { request, decision }: Unread): Decision {
+  const session = headerSession(request);
+  const known = context.tenants.arms(tenant).get(session)?.assignment ?? unknownArm(context.armOptions);
+  return { ...decision, session, ...toArm(known) };
+}
+
+interface Unread {
+  readonly request: Pick<GatewayRequest, 'api' | 'headers'>;
+  readonly decision: Decision;
+}
+
+/** Of a session that is not drawn. */
+const unknownArm = ({ isShadow }: ArmOptions): Assignment => (isShadow ? { arm: 'shadow' } : TREATED);
 
 interface Asked {
   readonly gate: StoreGate | StoreTrouble;
@@ -53,10 +67,10 @@ interface Asked {
 /** What is known of the arm of a session, and its arm if nothing is. */
 export async function learnArm(context: GatewayContext, asked: Asked): Promise<ArmFacts> {
   const { gate, tenant, session } = asked;
-  const { holdout, isShadow } = context.armOptions;
+  const { holdout } = context.armOptions;
   const arms = context.tenants.arms(tenant);
   const known = arms.get(session);
-  const unknown: Assignment = isShadow ? { arm: 'shadow' } : TREATED;
+  const unknown = unknownArm(context.armOptions);
   const facts = { recorded: known?.assignment, starting: unknown, started: unknown };
   if (known?.isConfirmed || typeof gate === 'string') return facts;
   const found = await gate.arm(session);

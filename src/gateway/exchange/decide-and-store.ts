@@ -8,7 +8,7 @@ import { passThrough } from '../decide/pass-through.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import { codeOf } from '../receipts/log.ts';
 import { providers } from '../wire/providers.ts';
-import { keepArm, learnArm } from './arms.ts';
+import { keepArm, learnArm, unread } from './arms.ts';
 import type { Understood } from './exchange.ts';
 import { inTime, type StoreGate } from './store-gate.ts';
 
@@ -22,7 +22,7 @@ export async function decideAndStore(
     return await decideWithStore(context, incoming, request);
   } catch (error) {
     context.log({ level: 'error', message: 'could not decide', code: codeOf(error), api: request.api });
-    return passThrough('failed');
+    return unread(context, incoming.tenant, { request, decision: passThrough('failed') });
   }
 }
 
@@ -36,7 +36,8 @@ async function decideWithStore(
   const memory = context.tenants.memory(tenant, route.provider);
   const opened = openRequest(request, memory, context.facts.limits);
   const { conversation, session } = opened;
-  if (!session) return decide(opened, memory, { ...facts, now: context.now() });
+  if (!session)
+    return unread(context, tenant, { request, decision: decide(opened, memory, { ...facts, now: context.now() }) });
   const gate = context.tenants.opened(tenant) ?? (await gateOf(context, tenant));
   const asked = { gate, memory, conversation, session };
   const [trouble, arms] = await Promise.all([

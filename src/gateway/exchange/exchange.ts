@@ -7,7 +7,7 @@ import { codeOf } from '../receipts/log.ts';
 import type { Api } from '../wire/index.ts';
 import { providers } from '../wire/providers.ts';
 import type { Admitted } from './admit.ts';
-import { withKnownArm } from './arms.ts';
+import { unread, withKnownArm } from './arms.ts';
 import type { Client } from './client.ts';
 import { decideAndStore } from './decide-and-store.ts';
 import { decodeBody } from './read-body.ts';
@@ -60,12 +60,13 @@ async function exchangeUnderstood(context: GatewayContext, incoming: Understood)
 }
 
 async function decideOn(context: GatewayContext, incoming: Understood, encoded: Buffer | undefined): Promise<Decision> {
-  if (!encoded) return passThrough('too-large', context.limits);
-  const { api, route } = incoming;
+  const { api, route, tenant } = incoming;
   const headers = incoming.client.headers as GatewayRequest['headers'];
+  const pass = (decision: Decision): Decision => unread(context, tenant, { request: { api, headers }, decision });
+  if (!encoded) return pass(passThrough('too-large', context.limits));
   const encoding = headers['content-encoding'];
   const body = encoding === undefined ? encoded : await decodeBody(encoded, encoding, context.limits.bodyBytes);
-  if (!body) return passThrough('content-encoding');
+  if (!body) return pass(passThrough('content-encoding'));
   const request = { api, path: route.path, headers, body, isCountTokens: route.isCountTokens };
   return smallTalk(context, incoming, request) ?? (await decideAndStore(context, incoming, request));
 }
