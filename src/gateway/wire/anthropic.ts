@@ -31,6 +31,8 @@ export const anthropic = {
     return isRecord(parsed) ? parsed.session_id : /_session_([\w-]+)$/.exec(text)?.[1];
   },
   readBlocks,
+  asksForJson: (valueOf) =>
+    isRecord(valueOf('output_format')) || isRecord((valueOf('output_config') as Fields | undefined)?.format),
   placesMarkers: true,
   boundThinking,
   usageSigns: ['usage', 'input_transformations'],

@@ -20,6 +20,7 @@ export const openaiChat = {
   // Qwen Code, with DashScope.
   sessionIn: (field) => ((field('metadata') ?? {}) as Fields).sessionId,
   readBlocks,
+  asksForJson: (valueOf) => String((valueOf('response_format') as Fields | undefined)?.type).startsWith('json'),
   usageSigns: ['usage'],
   usageIn: ({ usage }) => ({ usage }),
 } as const satisfies Wire;

@@ -7,7 +7,7 @@ import { anyMessage, type Wire } from './wire.ts';
 /** OpenAI's Responses. */
 export const openaiResponses = {
   home: openai,
-  routes: [{ path: /^(?:\/[^/]+)*\/v1\/responses$|^\/responses$/ }],
+  routes: [{ path: /^(?:(?:\/[^/]+)*\/v1)?\/responses(?:\/compact)?$/ }],
   format: anyMessage(format),
   messages: 'input',
   overhead: ['instructions', 'tools'],
@@ -16,7 +16,11 @@ export const openaiResponses = {
   answers: (item) => asString(item.call_id) ?? asString(item.id) ?? '',
   // Codex. Not `prompt_cache_key`, which other clients share between conversations.
   sessionIn: (field) => ((field('client_metadata') ?? {}) as Fields).session_id,
-  asksToCompact: ({ type }) => type === 'compaction_trigger',
+  asksToCompact: ({ path, last }) => path.endsWith('/compact') || last?.type === 'compaction_trigger',
+  asksForJson: (valueOf) => {
+    const { format } = (valueOf('text') ?? {}) as Fields;
+    return String((format as Fields | undefined)?.type).startsWith('json');
+  },
   usageSigns: ['usage'],
   usageIn: ({ usage, response }) => ({ usage: (response as { readonly usage?: unknown } | null)?.usage ?? usage }),
 } as const satisfies Wire;
