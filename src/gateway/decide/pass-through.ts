@@ -136,6 +136,9 @@ export function passThrough(reason: Reason, limits = defaultLimits): Decision {
   return {
     ...UNCHANGED,
     conversation: '',
+    session: '',
+    part: '',
+    arm: 'treated',
     task: '',
     hidden: [],
     fresh: [],
