@@ -4,6 +4,7 @@ export {
   addMoney,
   addSums,
   type DollarSums,
+  MoneySums,
   type MoneyTotals,
   NO_MONEY,
   type RequestMoney,

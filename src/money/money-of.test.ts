@@ -10,10 +10,10 @@ describe('moneyOf', () => {
   it('bills a cached token, one that is written and one of the answer at their own rates', () => {
     const money = (cached: number, written: number, output: number) =>
       moneyOf('claude-opus-5', { cached, written, output }, { prices });
-    expect(money(M, 0, 0)).toEqual({ dollars: 0.5, input: 0.5 });
-    expect(money(0, M, 0)).toEqual({ dollars: 6.25, input: 6.25 });
-    expect(money(0, 0, M)).toEqual({ dollars: 25, input: 0 });
-    expect(money(M, M, M)).toEqual({ dollars: 31.75, input: 6.75 });
+    expect(money(M, 0, 0)).toEqual({ dollars: 0.5, input: 0.5, output: 0 });
+    expect(money(0, M, 0)).toEqual({ dollars: 6.25, input: 6.25, output: 0 });
+    expect(money(0, 0, M)).toEqual({ dollars: 25, input: 0, output: 25 });
+    expect(money(M, M, M)).toEqual({ dollars: 31.75, input: 6.75, output: 25 });
   });
 
   it('takes the multiples of the request, where the model has no rates of its own', () => {

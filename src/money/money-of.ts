@@ -13,8 +13,9 @@ export interface UsedTokens {
 /** The price of one request. */
 export interface Money {
   readonly dollars: number;
-  /** Of those, for the prompt. */
+  /** Of those, for the prompt and for the answer. */
   readonly input: number;
+  readonly output: number;
 }
 
 export interface MoneyOptions {
@@ -32,7 +33,8 @@ export function moneyOf(model: string | undefined, tokens: UsedTokens, options: 
   const rates = ratesFor(price, tokens.cached + tokens.written);
   const { cacheRead = rates.input * prices.read, cacheWrite = rates.input * prices.write } = rates;
   const input = tokens.cached * cacheRead + tokens.written * cacheWrite;
-  return { dollars: (input + (tokens.output ?? 0) * rates.output) / MILLION, input: input / MILLION };
+  const output = (tokens.output ?? 0) * rates.output;
+  return { dollars: (input + output) / MILLION, input: input / MILLION, output: output / MILLION };
 }
 
 const MILLION = 1_000_000;

@@ -1,3 +1,5 @@
+import type { Subscription } from './price-book.ts';
+
 /** The dollars of a request: as it was sent, and as it would have cost without masks. */
 export interface RequestMoney {
   /** For the prompt. */
@@ -20,6 +22,36 @@ export interface MoneyTotals {
   readonly subscription: number;
   /** Requests of models without a known price. */
   readonly unpriced: number;
+}
+
+/** Adds up in place: every request adds, and few read. */
+export class MoneySums {
+  readonly #billed = { requests: 0, sent: 0, without: 0, output: 0 };
+  readonly #estimated = { requests: 0, sent: 0, without: 0, output: 0 };
+  #subscription = 0;
+  #unpriced = 0;
+
+  /** Undefined: the price is not known. */
+  add(money: RequestMoney | Subscription | undefined, { isEstimated }: { readonly isEstimated: boolean }): void {
+    if (!money) this.#unpriced++;
+    else if ('subscription' in money) this.#subscription++;
+    else {
+      const sums = isEstimated ? this.#estimated : this.#billed;
+      sums.requests++;
+      sums.sent += money.sent;
+      sums.without += money.without;
+      sums.output += money.output;
+    }
+  }
+
+  totals(): MoneyTotals {
+    return {
+      billed: { ...this.#billed },
+      estimated: { ...this.#estimated },
+      subscription: this.#subscription,
+      unpriced: this.#unpriced,
+    };
+  }
 }
 
 const NOTHING: DollarSums = { requests: 0, sent: 0, without: 0, output: 0 };

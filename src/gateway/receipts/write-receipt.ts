@@ -90,7 +90,8 @@ export function writeReceipt(settled: Settled): Entry {
     totalMs: round(times.totalMs),
     ...optionalFields(explanation, answer),
   };
-  return { receipt, title: settled.previous ? '' : ownCopy(titleOf(decision)) };
+  const { read, write } = explanation.prices;
+  return { receipt, title: settled.previous ? '' : ownCopy(titleOf(decision)), multiples: { read, write } };
 }
 
 type OptionalFields = Pick<Receipt, 'model' | 'rent' | 'price' | 'droppedThinking' | 'refused'>;

@@ -22,6 +22,8 @@ export interface Wire {
   readonly prices: Prices;
   /** The model, where it is in the path and not in the body. */
   readonly modelInPath?: RegExp;
+  /** Before the name of every model, where operators name models as they like: such a name tells no price. */
+  readonly modelPrefix?: string;
   /** The id of the call that a result answers, as the result itself tells it. */
   answers(message: Fields, path: readonly (string | number)[]): string;
   /** Whether this last message asks the provider to compact the conversation. */
@@ -95,12 +97,12 @@ export const anyMessage = <M>(format: Format<M>): Format<object> => format as un
 
 /** The model of a request, where body or path tells. */
 export function modelOf(
-  { modelInPath }: Wire,
+  { modelInPath, modelPrefix = '' }: Wire,
   { model, path }: { readonly model: unknown; readonly path: string },
 ): string | undefined {
-  if (typeof model === 'string' && model !== '') return model;
+  if (typeof model === 'string' && model !== '') return modelPrefix + model;
   const name = modelInPath?.exec(path)?.[1];
-  return name && decoded(name);
+  return name && modelPrefix + decoded(name);
 }
 
 /** A name in a path may be escaped: `claude-opus-4-5%4020251101`. */
