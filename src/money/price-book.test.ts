@@ -141,7 +141,7 @@ describe('own prices', () => {
     [{ mine: { input: 1, output: 1, above: [{ tokens: 5, input: 1 }] } }, 'above option output'],
     [{ mine: { subscription: false } }, 'option subscription to be true'],
     [{ mine: { subscription: true, input: 3 } }, 'input'],
-    [[], 'the options of model prices to be an object'],
+    [[], 'model prices to be an object with a price for each model but found a list of 0'],
   ])('that cannot be read are refused: %j', (prices, text) => {
     const make = (): unknown => createPriceBook(prices as unknown as OwnModelPrices);
     expect(make).toThrow(expect.objectContaining({ code: 'BAD_OPTION', message: expect.stringContaining(text) }));

@@ -1,5 +1,5 @@
 import { memoryLimits } from '../limits.ts';
-import { amount, anything, badOption, checkOptions, flag, given, positive } from '../options.ts';
+import { amount, anything, badOption, checkOptions, flag, positive } from '../options.ts';
 import { modelNames } from './model-names.ts';
 import { type LongRates, type ModelPrice, modelPrices, type Rates } from './model-prices.ts';
 
@@ -23,7 +23,9 @@ export interface PriceBook {
 
 /** The list prices, and own ones before them. Throws BAD_OPTION for an own price that no model could have. */
 export function createPriceBook(own: OwnModelPrices = {}): PriceBook {
-  const entries = Object.entries(given('model prices', own)).map(([name, price]) => toEntry(name, price));
+  if (typeof own !== 'object' || own === null || Array.isArray(own))
+    throw badOption('model prices', 'an object with a price for each model', own);
+  const entries = Object.entries(own).map(([name, price]) => toEntry(name, price));
   const exact = new Map(entries.map(({ name, price }) => [name, price]));
   const patterns = entries.filter(({ name }) => name.includes('*')).sort((a, b) => literals(b.name) - literals(a.name));
   const known = new Map<string, Entry['price'] | undefined>();

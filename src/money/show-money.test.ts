@@ -24,10 +24,10 @@ describe('whatIsPriced', () => {
 
   it('says for how many of the requests the sum is', () => {
     const money = { ...NO_MONEY, billed: sums(40, 1), unpriced: 12 };
-    expect(whatIsPriced(money)).toBe('$1.20 for 40 of 52 requests; 12 requests have no known price');
-    expect(whatIsPriced({ ...money, unpriced: 0 })).toBe('$1.20 for 40 requests');
+    expect(whatIsPriced(money)).toBe('$1.20 billed for 40 of 52 requests; 12 requests have no known price');
+    expect(whatIsPriced({ ...money, unpriced: 0 })).toBe('$1.20 billed for 40 requests');
     expect(whatIsPriced({ ...money, subscription: 1 })).toBe(
-      '$1.20 for 40 of 53 requests; 12 requests have no known price; 1 request is paid by subscription',
+      '$1.20 billed for 40 of 53 requests; 12 requests have no known price; 1 request is paid by subscription',
     );
     expect(whatIsPriced({ ...NO_MONEY, unpriced: 1 })).toBe('1 request has no known price');
     expect(whatIsPriced(NO_MONEY)).toBe('');
@@ -36,6 +36,8 @@ describe('whatIsPriced', () => {
   it('adds billed and estimated money without mixing them', () => {
     const both = addMoney({ ...NO_MONEY, billed: sums(1, 1) }, { ...NO_MONEY, estimated: sums(2, 3), unpriced: 4 });
     expect(both).toEqual({ billed: sums(1, 1), estimated: sums(2, 3), subscription: 0, unpriced: 4 });
-    expect(whatIsPriced(both)).toBe('$4.40 for 3 of 7 requests; 4 requests have no known price');
+    expect(whatIsPriced(both)).toBe(
+      '$1.20 billed and $3.20 estimated for 3 of 7 requests; 4 requests have no known price',
+    );
   });
 });

@@ -1,4 +1,4 @@
-import { addSums, type DollarSums, type MoneyTotals } from './money-totals.ts';
+import type { DollarSums, MoneyTotals } from './money-totals.ts';
 
 const MINUS = '\u2212';
 
@@ -15,21 +15,26 @@ export function formatDollars(dollars: number): string {
 /** Prompt and answer together. */
 export const spentOf = ({ sent, output }: Pick<DollarSums, 'sent' | 'output'>): number => sent + output;
 
-/** `$1.20 for 40 of 52 requests; 12 requests have no known price`. Empty where there was no request. */
+/**
+ * `$1.20 billed for 40 of 52 requests; 12 requests have no known price`. Empty where there was no request. Billed are tokens
+ * that the provider counted; where it counted none, they are estimated.
+ */
 export function whatIsPriced(money: MoneyTotals): string {
   const { billed, estimated, subscription, unpriced } = money;
-  const both = addSums(billed, estimated);
-  const all = both.requests + subscription + unpriced;
-  if (all === 0) return '';
-  const of = both.requests === all ? requests(all) : `${both.requests} of ${requests(all)}`;
-  const parts = [
-    ...(both.requests > 0 ? [`${formatDollars(spentOf(both))} for ${of}`] : []),
+  const kinds = [...kindOf(billed, 'billed'), ...kindOf(estimated, 'estimated')];
+  const priced = billed.requests + estimated.requests;
+  const all = priced + subscription + unpriced;
+  const of = priced === all ? requests(all) : `${priced} of ${requests(all)}`;
+  return [
+    ...(priced > 0 ? [`${kinds.join(' and ')} for ${of}`] : []),
     ...(unpriced > 0 ? [`${requests(unpriced)} ${unpriced === 1 ? 'has' : 'have'} no known price`] : []),
     ...(subscription > 0
       ? [`${requests(subscription)} ${subscription === 1 ? 'is' : 'are'} paid by subscription`]
       : []),
-  ];
-  return parts.join('; ');
+  ].join('; ');
 }
+
+const kindOf = (sums: DollarSums, kind: string): string[] =>
+  sums.requests > 0 ? [`${formatDollars(spentOf(sums))} ${kind}`] : [];
 
 const requests = (count: number): string => `${count} request${count === 1 ? '' : 's'}`;

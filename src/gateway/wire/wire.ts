@@ -22,7 +22,7 @@ export interface Wire {
   readonly prices: Prices;
   /** The model, where it is in the path and not in the body. */
   readonly modelInPath?: RegExp;
-  /** Before the name of every model, where operators name models as they like: such a name tells no price. */
+  /** Put before the names of models in receipts, where customers name models as they like: such a name tells no price. */
   readonly modelPrefix?: string;
   /** The id of the call that a result answers, as the result itself tells it. */
   answers(message: Fields, path: readonly (string | number)[]): string;
@@ -97,12 +97,12 @@ export const anyMessage = <M>(format: Format<M>): Format<object> => format as un
 
 /** The model of a request, where body or path tells. */
 export function modelOf(
-  { modelInPath, modelPrefix = '' }: Wire,
+  { modelInPath }: Wire,
   { model, path }: { readonly model: unknown; readonly path: string },
 ): string | undefined {
-  if (typeof model === 'string' && model !== '') return modelPrefix + model;
+  if (typeof model === 'string' && model !== '') return model;
   const name = modelInPath?.exec(path)?.[1];
-  return name && modelPrefix + decoded(name);
+  return name && decoded(name);
 }
 
 /** A name in a path may be escaped: `claude-opus-4-5%4020251101`. */
