@@ -77,7 +77,7 @@ interface SummaryProps {
 
 function Summary({ conversation, last }: SummaryProps) {
   const { model, api, prices, requests, epochs, masked, tokensIn, tokensSent, money, firstAt } = conversation;
-  const { change, words } = inputCostOf(conversation);
+  const { change, words, isInDollars } = inputCostOf(conversation);
   const window = last && windowWords(last);
   return (
     <div class="summary">
@@ -85,7 +85,8 @@ function Summary({ conversation, last }: SummaryProps) {
         <strong>
           <Change share={change} />
         </strong>{' '}
-        input cost: {words}, {atPrices(prices)}
+        input cost: {words}
+        {!isInDollars && `, ${atPrices(prices)}`}
       </p>
       <p class="summary-money">
         {window ?? `${whatIsPriced(money)}${dollarsOf(money).sums.requests > 0 ? ', answers included' : ''}.`}

@@ -18,16 +18,23 @@ export function dollarsOf({ billed, estimated, subscription, unpriced }: MoneyTo
   return { sums, isAll: sums.requests > 0 && subscription + unpriced === 0 };
 }
 
-/** The input cost, with and without the gateway: in dollars where all of it has a price, else in tokens at the base price. */
-export function inputCostOf({ cost, money }: { readonly cost: Cost; readonly money: MoneyTotals }): {
+interface InputCost {
   readonly change: number | undefined;
   readonly words: string;
-} {
+  readonly isInDollars: boolean;
+}
+
+/** The input cost, with and without the gateway: in dollars where all of it has a price, else in tokens at the base price. */
+export function inputCostOf({ cost, money }: { readonly cost: Cost; readonly money: MoneyTotals }): InputCost {
   const { sums, isAll } = dollarsOf(money);
   if (isAll)
-    return { change: changeOf(sums), words: `${formatDollars(sums.sent)} instead of ${formatDollars(sums.without)}` };
+    return {
+      change: changeOf(sums),
+      words: `${formatDollars(sums.sent)} instead of ${formatDollars(sums.without)} (an estimate)`,
+      isInDollars: true,
+    };
   const words = `${formatTokens(cost.sent)} instead of ${formatTokens(cost.without)}, in tokens at the base price`;
-  return { change: changeOf(cost), words };
+  return { change: changeOf(cost), words, isInDollars: false };
 }
 
 /** What the gateway did, in a word or two. */
