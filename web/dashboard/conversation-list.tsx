@@ -72,12 +72,14 @@ function Item({ conversation, now, isChosen, isReached }: ItemProps) {
         {model ?? api} · {formatPlural(requests, 'request')}
       </span>
       <span class={idleMs < ACTIVE_MS ? 'item-time is-active' : 'item-time'}>{formatAgo(idleMs)}</span>
-      <ActName act={act} />
-      {sums.requests > 0 && (
-        <span class="item-money">
-          {formatDollars(spentOf(sums))}, saved {formatDollars(sums.without - sums.sent)}
-        </span>
-      )}
+      <span class="item-foot">
+        <ActName act={act} />
+        {sums.requests > 0 && (
+          <span class="item-money">
+            {formatDollars(spentOf(sums))}, saved {formatDollars(sums.without - sums.sent)}
+          </span>
+        )}
+      </span>
     </a>
   );
 }

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { ConversationSummary, Receipt } from '../../src/gateway/receipts/receipt.ts';
-import { whatIsPriced } from '../../src/money/show-money.ts';
+import { formatDollars, whatIsPriced } from '../../src/money/show-money.ts';
 import { Change } from '../components/change.tsx';
 import { MaskedLine } from '../components/masked-line.tsx';
 import { MaskedResults } from '../components/masked-results.tsx';
@@ -108,6 +108,7 @@ function Plots({ receipts }: { readonly receipts: readonly Receipt[] }) {
   return useMemo(() => {
     const isPart = (receipts[0]?.request ?? 1) > 1;
     const since = isPart ? `, from request ${receipts[0]?.request} on` : '';
+    const { points, isInDollars } = costPoints(receipts);
     const isEstimated = receipts.some(({ estimated }) => estimated);
     return (
       <div class="columns">
@@ -120,10 +121,15 @@ function Plots({ receipts }: { readonly receipts: readonly Receipt[] }) {
         </Panel>
         <Panel
           title="Cost so far"
-          note={`In tokens at the base price, added up${since}.`}
+          note={`Of prompts, ${isInDollars ? 'in dollars' : 'in tokens at the base price'}, added up${since}.`}
           empty={receipts.length === 0 && 'No request yet.'}
         >
-          <SentPlot label="Cost of all requests up to each" names={COST} points={costPoints(receipts)} />
+          <SentPlot
+            label="Cost of all requests up to each"
+            names={COST}
+            points={points}
+            {...(isInDollars ? { format: formatDollars } : {})}
+          />
         </Panel>
       </div>
     );

@@ -150,10 +150,24 @@ describe('the lines of the plots', () => {
       [7, 900, 1000],
       [8, 900, 1000],
     ]);
-    expect(costPoints(receipts).map(({ sent, without }) => [sent, without])).toEqual([
+    expect(costPoints(receipts).points.map(({ sent, without }) => [sent, without])).toEqual([
       [10, 10],
       [15, 30],
     ]);
+  });
+
+  it('add up in dollars where every request has a price', () => {
+    const money = { sent: 1, without: 3, output: 9 };
+    const priced = receipts.map((one) => ({ ...one, money }));
+    expect(costPoints(priced)).toMatchObject({
+      isInDollars: true,
+      points: [
+        { sent: 1, without: 3 },
+        { sent: 2, without: 6 },
+      ],
+    });
+    expect(costPoints([...priced, ...receipts]).isInDollars).toBe(false);
+    expect(costPoints([...priced, receipt({ money: { subscription: true } })]).isInDollars).toBe(false);
   });
 
   it('know their epochs', () => {

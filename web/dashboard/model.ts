@@ -180,14 +180,21 @@ export function sizePoints(receipts: readonly Receipt[]): readonly SentPoint[] {
   }));
 }
 
-/** What all requests up to each cost. */
-export function costPoints(receipts: readonly Receipt[]): readonly SentPoint[] {
+/** What the prompts of all requests up to each cost: in dollars where each has a price, else in tokens at the base price. */
+export function costPoints(receipts: readonly Receipt[]): {
+  readonly points: readonly SentPoint[];
+  readonly isInDollars: boolean;
+} {
+  const dollars = receipts.flatMap(({ money }) => (money && !('subscription' in money) ? [money] : []));
+  const isInDollars = dollars.length === receipts.length;
+  const costs: readonly Cost[] = isInDollars ? dollars : receipts.map(({ cost }) => cost);
   let [sent, without] = [0, 0];
-  return receipts.map((receipt) => {
-    sent += receipt.cost.sent;
-    without += receipt.cost.without;
+  const points = receipts.map((receipt, i) => {
+    sent += costs[i]?.sent ?? 0;
+    without += costs[i]?.without ?? 0;
     return { ...pointOf(receipt), sent, without };
   });
+  return { points, isInDollars };
 }
 
 function pointOf({ request, newMasks, epoch, because }: Receipt): Omit<SentPoint, 'sent' | 'without'> {
