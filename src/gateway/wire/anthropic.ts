@@ -1,5 +1,5 @@
 import { anthropic as format } from '../../formats/anthropic.ts';
-import { asString } from '../../formats/lens.ts';
+import { asString, isRecord } from '../../formats/lens.ts';
 import { priceLists } from '../../plan/prices.ts';
 import { boundThinking } from './bound-thinking.ts';
 import { readBlocks } from './cache-markers.ts';
@@ -26,10 +26,11 @@ export const anthropic = {
   placesMarkers: true,
   boundThinking,
   usageSigns: ['usage', 'input_transformations'],
-  usageIn: ({ usage, message, input_transformations }) => {
-    const inner = (message ?? {}) as { readonly usage?: unknown; readonly input_transformations?: unknown };
+  usageIn: ({ usage, model, message, input_transformations }) => {
+    const inner = isRecord(message) ? message : {};
     return {
       usage: inner.usage ?? usage,
+      model: inner.model ?? model,
       droppedThinking: inner.input_transformations ?? input_transformations,
     };
   },

@@ -30,7 +30,8 @@ export const gemini = {
   // Name and id of a response stay as they were written; the files beside it go with it.
   resultMembers: { content: 'response', attachments: 'parts' },
   usageSigns: ['usage'],
-  usageIn: ({ usageMetadata, response }) => ({
-    usage: usageMetadata ?? (response as { readonly usageMetadata?: unknown } | null)?.usageMetadata,
-  }),
+  usageIn: (event) => {
+    const { usageMetadata, modelVersion } = isRecord(event.response) ? event.response : event;
+    return { usage: usageMetadata, model: modelVersion };
+  },
 } as const satisfies Wire;

@@ -19,5 +19,5 @@ export const openaiChat = {
   answers: (message) => asString(message.tool_call_id) ?? asString(message.name) ?? '',
   readBlocks,
   usageSigns: ['usage'],
-  usageIn: ({ usage }) => ({ usage }),
+  usageIn: ({ usage, model }) => ({ usage, model }),
 } as const satisfies Wire;

@@ -1,4 +1,4 @@
-import { asString } from '../../formats/lens.ts';
+import { asString, isRecord } from '../../formats/lens.ts';
 import { openaiResponses as format } from '../../formats/openai-responses.ts';
 import { priceLists } from '../../plan/prices.ts';
 import { openai } from './openai-chat.ts';
@@ -16,5 +16,8 @@ export const openaiResponses = {
   answers: (item) => asString(item.call_id) ?? asString(item.id) ?? '',
   asksToCompact: ({ path, last }) => path.endsWith('/compact') || last?.type === 'compaction_trigger',
   usageSigns: ['usage'],
-  usageIn: ({ usage, response }) => ({ usage: (response as { readonly usage?: unknown } | null)?.usage ?? usage }),
+  usageIn: ({ usage, model, response }) => {
+    const inner = isRecord(response) ? response : {};
+    return { usage: inner.usage ?? usage, model: inner.model ?? model };
+  },
 } as const satisfies Wire;
