@@ -9,6 +9,8 @@ export const requestLimits = {
   bodyBytes: 64 * 1024 * 1024,
   /** A compressed body that grows to more than so many times its size passes through unread. */
   bodyRatio: 100,
+  /** A body or answer in zstd that asks for a larger window is not decompressed. It is the most that RFC 9659 allows. */
+  zstdWindowBytes: 8 * 1024 * 1024,
   /** A request with more JSON values passes through unread. Set with `gateway.limits.json_values`. */
   jsonValues: 100_000,
   /** A request that takes longer to read passes through unread. Set with `gateway.limits.scan_ms`. */

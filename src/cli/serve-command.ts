@@ -11,8 +11,9 @@ money, everything can be recalled, and a page shows it happen.
 Options:
   --upstream <p>=<url>  where requests for a provider go (default: its official
                         address); repeatable. Providers: anthropic, openai,
-                        gemini, ollama, vertex, azure, openrouter, groq, together,
-                        deepseek, mistral, xai, moonshot, vllm, lmstudio
+                        gemini, ollama, vertex, azure, chatgpt, codeassist,
+                        openrouter, groq, together, deepseek, mistral, xai,
+                        moonshot, vllm, lmstudio
   --port <n>            where to listen (default: 8787; 0 picks a free one)
   --host <address>      default: 127.0.0.1; elsewhere every request needs a token
   --allow-host <name>   a name by which it may be called; repeatable

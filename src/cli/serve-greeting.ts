@@ -22,8 +22,9 @@ export function greet({ url, token, isPublic, store, tenant }: Greeting): string
 
 Point your agent here, in its own terminal:
   export ANTHROPIC_BASE_URL=${base}        # Claude Code, Anthropic's SDKs
-  export OPENAI_BASE_URL=${base}/v1        # Codex, OpenAI's SDKs
+  export OPENAI_BASE_URL=${base}/v1        # OpenAI's SDKs, Qwen Code
   export GOOGLE_GEMINI_BASE_URL=${base}    # Gemini CLI, Google's SDKs
+  codex -c openai_base_url=${base}/v1      # Codex
 ${isPublic ? '  (TOKEN is the one in the link below, or that of a tenant)\n' : ''}
 Watch what it does:
   ${url}/_palimpsest/#token=${token ?? ''}

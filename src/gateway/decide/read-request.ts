@@ -139,12 +139,19 @@ class Reader {
   }
 
   #readFields(): Reason | undefined {
+    const start = skipSpace(this.#body, 0);
+    if (this.#body[start] !== OPEN_OBJECT) return 'not-json';
+    const end = this.#readObject(start, 1);
+    if (typeof end === 'string') return end;
+    return skipSpace(this.#body, end) === this.#body.length ? undefined : 'not-json';
+  }
+
+  /** Reads the fields of the object that begins here. Returns its end. */
+  #readObject(start: number, depth: number): number | Reason {
     const body = this.#body;
     const names = new Set<string>();
-    let at = skipSpace(body, 0);
-    if (body[at] !== OPEN_OBJECT) return 'not-json';
-    at = skipSpace(body, at + 1);
-    if (body[at] === CLOSE_OBJECT) return this.#isEnd(at + 1) ? undefined : 'not-json';
+    let at = skipSpace(body, start + 1);
+    if (body[at] === CLOSE_OBJECT) return at + 1;
     for (;;) {
       const keyEnd = body[at] === QUOTE ? stringEnd(body, at) : NOT_JSON;
       const colon = keyEnd < 0 ? NOT_JSON : skipSpace(body, keyEnd);
@@ -153,24 +160,23 @@ class Reader {
       if (typeof name !== 'string') return 'not-json';
       if (names.has(name)) return 'duplicate-keys';
       names.add(name);
-      const end = this.#readField(name, skipSpace(body, colon + 1));
+      const end = this.#readField(name, skipSpace(body, colon + 1), depth);
       if (typeof end === 'string') return end;
       at = skipSpace(body, end);
-      if (body[at] === CLOSE_OBJECT) return this.#isEnd(at + 1) ? undefined : 'not-json';
+      if (body[at] === CLOSE_OBJECT) return at + 1;
       if (body[at] !== COMMA) return 'not-json';
       at = skipSpace(body, at + 1);
     }
   }
 
-  #isEnd(at: number): boolean {
-    return skipSpace(this.#body, at) === this.#body.length;
-  }
-
-  #readField(name: string, start: number): number | Reason {
-    if (name === this.#wire.messages && this.#body[start] === OPEN_LIST) return this.#readList(start + 1);
-    const isOverhead = this.#wire.overhead.includes(name);
+  #readField(name: string, start: number, depth: number): number | Reason {
+    const { envelope, messages, overhead } = this.#wire;
+    const isInside = envelope === undefined || depth === 2;
+    if (depth === 1 && name === envelope && this.#body[start] === OPEN_OBJECT) return this.#readObject(start, 2);
+    if (isInside && name === messages && this.#body[start] === OPEN_LIST) return this.#readList(start + 1, depth + 1);
+    const isOverhead = isInside && overhead.includes(name);
     const known = isOverhead ? this.#memory.overhead.find(this.#body, start) : undefined;
-    const end = known?.end ?? scan.scan(this.#body, start, 1);
+    const end = known?.end ?? scan.scan(this.#body, start, depth);
     if (end < 0) return problemOf(end);
     const bytes = this.#body.subarray(start, end);
     if (isOverhead) {
@@ -186,7 +192,7 @@ class Reader {
     return end;
   }
 
-  #readList(start: number): number | Reason {
+  #readList(start: number, depth: number): number | Reason {
     const body = this.#body;
     const seed = firstPrefix(this.#request.api);
     let prefix = seed;
@@ -197,7 +203,7 @@ class Reader {
       const index = this.#listed.length;
       const known = knownFrom(body, at, index, candidates ?? []);
       if (known) this.#viewed = undefined;
-      const listed = known ?? this.#readOne(at, prefix);
+      const listed = known ?? this.#readOne(at, prefix, depth);
       if (typeof listed === 'string') return listed;
       for (const one of listed) {
         this.#listed.push(one);
@@ -219,9 +225,9 @@ class Reader {
     return at + 1;
   }
 
-  #readOne(at: number, prefix: string): readonly Listed[] | Reason {
+  #readOne(at: number, prefix: string, depth: number): readonly Listed[] | Reason {
     const { left } = scan;
-    const end = scan.scan(this.#body, at, 2);
+    const end = scan.scan(this.#body, at, depth);
     if (end < 0) return problemOf(end);
     const values = left - scan.left;
     const viewer = this.#viewed ? this.#viewer : this.#wire.format.viewer();

@@ -1,3 +1,4 @@
+import { isRecord } from '../../formats/lens.ts';
 import { requestLimits } from '../../limits.ts';
 import type { Segment } from '../../message.ts';
 import { type Prices, priceLists } from '../../plan/prices.ts';
@@ -28,11 +29,12 @@ export function decideSmallTalk(
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
   const wire: Wire = wires[api];
   if (wire.resultSigns.some((sign) => text.includes(sign))) return undefined;
-  const body = parseJson(text) as Readonly<Record<string, unknown>> | undefined;
-  if (typeof body !== 'object' || body === null || OTHERS.some((name) => name in body)) return undefined;
+  const body = parseJson(text);
+  const inner = wire.envelope !== undefined && isRecord(body) ? body[wire.envelope] : body;
+  if (!isRecord(body) || !isRecord(inner) || OTHERS.some((name) => name in inner)) return undefined;
   const model = modelOf(wire, { model: body.model, path });
   if ((model?.length ?? 0) > requestLimits.modelChars) return undefined;
-  const first = firstSaid(wire, body[wire.messages]);
+  const first = firstSaid(wire, inner[wire.messages]);
   if (!first) return undefined;
   // A rough size will do: the provider counts.
   const tokens = Math.ceil(bytes.length / 4);

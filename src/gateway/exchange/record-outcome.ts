@@ -2,10 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { conversationId } from '../../store/access.ts';
 import { afterAnswer } from '../decide/decide.ts';
 import type { Decision } from '../decide/decision.ts';
+import { pricedByAnswer } from '../decide/pass-through.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import { codeOf } from '../receipts/log.ts';
 import type { Entry } from '../receipts/receipt-log.ts';
 import { countedOf, type Sent, type Times, writeReceipt } from '../receipts/write-receipt.ts';
+import { wires } from '../wire/index.ts';
+import { providers } from '../wire/providers.ts';
 import type { Outcome } from './client.ts';
 import type { Incoming, Understood } from './exchange.ts';
 
@@ -20,10 +23,15 @@ interface Over {
 export function recordOutcome(
   context: GatewayContext,
   { tenant, credential, route, api }: Understood,
-  { decision, sent, times }: Over,
+  { decision: decided, sent, times }: Over,
 ): Entry | undefined {
   if (route.isCountTokens) return undefined;
   const { status, usage, refused } = sent;
+  const facts = { prices: context.facts.prices, providerPrices: providers[route.provider].prices };
+  const decision =
+    decided.explanation.act === 'pass-through'
+      ? pricedByAnswer(decided, { ...facts, wire: wires[api], path: route.path, usage })
+      : decided;
   const isTaken = status >= 200 && status < 300;
   if (isTaken) {
     const promptTokens = usage && usage.cached + usage.written;

@@ -28,10 +28,11 @@ export const anthropic = {
   placesMarkers: true,
   boundThinking,
   usageSigns: ['usage', 'input_transformations'],
-  usageIn: ({ usage, message, input_transformations }) => {
-    const inner = (message ?? {}) as { readonly usage?: unknown; readonly input_transformations?: unknown };
+  usageIn: ({ usage, model, message, input_transformations }) => {
+    const inner = isRecord(message) ? message : {};
     return {
       usage: inner.usage ?? usage,
+      model: inner.model ?? model,
       droppedThinking: inner.input_transformations ?? input_transformations,
     };
   },

@@ -34,7 +34,8 @@ export const gemini = {
     return (config.responseMimeType ?? config.response_mime_type) === 'application/json';
   },
   usageSigns: ['usage'],
-  usageIn: ({ usageMetadata, response }) => ({
-    usage: usageMetadata ?? (response as { readonly usageMetadata?: unknown } | null)?.usageMetadata,
-  }),
+  usageIn: (event) => {
+    const { usageMetadata, modelVersion } = isRecord(event.response) ? event.response : event;
+    return { usage: usageMetadata, model: modelVersion };
+  },
 } as const satisfies Wire;

@@ -36,6 +36,6 @@ export const ollama = {
   usageSigns: ['eval_count'],
   cutsPrompts: true,
   // The counts are members of the answer itself, in a stream of its last line. Some versions leave out that of a cached prompt.
-  usageIn: ({ prompt_eval_count, eval_count }) =>
-    prompt_eval_count === undefined ? {} : { usage: { prompt_eval_count, eval_count } },
+  usageIn: ({ prompt_eval_count, eval_count, model }) =>
+    prompt_eval_count === undefined ? {} : { usage: { prompt_eval_count, eval_count }, model },
 } as const satisfies Wire;

@@ -20,5 +20,5 @@ export const openaiChat = {
   readBlocks,
   asksForJson: (valueOf) => String((valueOf('response_format') as Fields | undefined)?.type).startsWith('json'),
   usageSigns: ['usage'],
-  usageIn: ({ usage }) => ({ usage }),
+  usageIn: ({ usage, model }) => ({ usage, model }),
 } as const satisfies Wire;

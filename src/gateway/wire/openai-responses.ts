@@ -1,4 +1,4 @@
-import { asString, type Fields } from '../../formats/lens.ts';
+import { asString, type Fields, isRecord } from '../../formats/lens.ts';
 import { openaiResponses as format } from '../../formats/openai-responses.ts';
 import { priceLists } from '../../plan/prices.ts';
 import { openai } from './openai-chat.ts';
@@ -20,5 +20,8 @@ export const openaiResponses = {
     return String((format as Fields | undefined)?.type).startsWith('json');
   },
   usageSigns: ['usage'],
-  usageIn: ({ usage, response }) => ({ usage: (response as { readonly usage?: unknown } | null)?.usage ?? usage }),
+  usageIn: ({ usage, model, response }) => {
+    const inner = isRecord(response) ? response : {};
+    return { usage: inner.usage ?? usage, model: inner.model ?? model };
+  },
 } as const satisfies Wire;

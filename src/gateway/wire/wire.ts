@@ -14,6 +14,8 @@ export interface Wire {
   readonly format: Format<object>;
   /** The field with the messages. */
   readonly messages: string;
+  /** The field whose object has the messages and the overhead, where those are not at the top. */
+  readonly envelope?: string;
   /** The fields with system prompt and tools, which count towards the size of a request. */
   readonly overhead: readonly string[];
   /** A request whose text has none of these holds no tool result and no cache marker. */
@@ -90,6 +92,8 @@ export interface WireRoute {
 /** The usage that an answer or event tells, as it is written there. */
 export interface UsageFields {
   readonly usage?: unknown;
+  /** The model that answered. */
+  readonly model?: unknown;
   /** The list of thinking blocks that the provider left out. */
   readonly droppedThinking?: unknown;
 }
@@ -102,7 +106,8 @@ export function modelOf(
   { modelInPath }: Wire,
   { model, path }: { readonly model: unknown; readonly path: string },
 ): string | undefined {
-  if (typeof model === 'string' && model !== '') return model;
+  // Google's clients may write the path of a model for its name.
+  if (typeof model === 'string' && model !== '') return model.replace(/^models\//, '');
   const name = modelInPath?.exec(path)?.[1];
   return name && decoded(name);
 }

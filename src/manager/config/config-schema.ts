@@ -39,8 +39,8 @@ const about = <T extends z.ZodType>(type: T, description: string, byDefault?: un
 
 /** The providers of the gateway; a test compares them with its own. */
 const PROVIDERS = [
-  ...['anthropic', 'openai', 'gemini', 'ollama', 'vertex', 'azure', 'openrouter', 'groq', 'together', 'deepseek'],
-  ...['mistral', 'xai', 'moonshot', 'vllm', 'lmstudio'],
+  ...['anthropic', 'openai', 'gemini', 'ollama', 'vertex', 'azure', 'chatgpt', 'codeassist', 'openrouter', 'groq'],
+  ...['together', 'deepseek', 'mistral', 'xai', 'moonshot', 'vllm', 'lmstudio'],
 ];
 const upstreams = Object.fromEntries(
   PROVIDERS.map((name) => [name, about(address, 'In place of its official address.')]),
