@@ -81,6 +81,10 @@ export const recordLimits = {
   masksPerConversation: 2000,
   /** A longer tool name is cut in the store and in the list of masks. */
   toolChars: 128,
+  /** For each tenant: if more records of requests wait to be written to the store, further ones are dropped. The log tells, and `/metrics` counts them. */
+  unwritten: 10_000,
+  /** Records that the store has not taken by then are lost when a gateway stops. */
+  closeMs: 5000,
   /** The connection of a page that reads its events more slowly is closed. */
   unreadEventBytes: 4 * 1024 * 1024,
 } as const;
@@ -155,6 +159,8 @@ export const storeLimits = {
   nameChars: 128,
   /** A longer note is refused. */
   noteBytes: 64 * 1024,
+  /** A store in memory forgets the oldest records of requests. */
+  memoryRecords: 20_000,
   /** A longer batch is refused by PostgreSQL. Part of its format: the order of texts depends on it. */
   batchTexts: 2 ** 20,
   /** A reference is compared with the newest ones to its text. One that is the same as an older one is stored again. */

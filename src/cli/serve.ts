@@ -7,6 +7,7 @@ import { checkGatewayOptions } from '../gateway/gateway-options.ts';
 import { createGateway, createLog, type GatewayOptions, type Log, listen } from '../gateway/index.ts';
 import { keepToken } from '../gateway/page/token.ts';
 import { toLogEntry } from '../gateway/receipts/log.ts';
+import { createRecordStores } from '../gateway/receipts/record-stores.ts';
 import { createRecords, type Records } from '../gateway/receipts/records.ts';
 import { checkPort, urlOf } from '../gateway/server.ts';
 import { providerNames } from '../gateway/wire/providers.ts';
@@ -87,6 +88,7 @@ async function serveWithWorkers(serving: Serving): Promise<void> {
       startedAt: Date.now(),
       priceBook: createPriceBook(settings.gateway.modelPrices),
       onReceipt: (receipt) => log(toLogEntry(receipt)),
+      keep: { open: createRecordStores(stores.open), log },
     });
     const workers = await startWorkers({ workers: settings.workers, log, records, openStore: stores.open });
     const stopPruning = startPruning({ stores, retention: settings.retention, log });
@@ -94,6 +96,7 @@ async function serveWithWorkers(serving: Serving): Promise<void> {
     await interrupted(io);
     stopPruning();
     await workers.close({ graceMs: settings.graceMs + MOST_EXIT_MS });
+    await records.close?.();
   } finally {
     await stores.close();
   }

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { createPriceBook } from '../money/price-book.ts';
 import type { Policy } from '../plan/policy.ts';
 import { toPrices } from '../plan/prices.ts';
+import type { Store } from '../store/store.ts';
 import type { Facts } from './decide/decision.ts';
 import { createHops, type Hops } from './exchange/hops.ts';
 import { InFlight } from './exchange/in-flight.ts';
@@ -14,6 +15,7 @@ import type { OwnRoutesOptions } from './page/own-routes.ts';
 import type { Log } from './receipts/log.ts';
 import { toLogEntry } from './receipts/log.ts';
 import type { Status } from './receipts/receipt.ts';
+import { createRecordStores, type RecordStore } from './receipts/record-stores.ts';
 import { createRecords } from './receipts/records.ts';
 import { officialAddresses } from './wire/providers.ts';
 
@@ -35,6 +37,10 @@ export interface GatewayContext extends OwnRoutesOptions {
   now(): number;
   /** Undefined where a token is needed and none of ours came. */
   callerOf(request: Pick<IncomingMessage, 'url' | 'headers'>): Caller | undefined;
+  /** Where the records of a tenant's requests are: a report reads them there. */
+  recordStoreOf(tenant: string): Promise<RecordStore>;
+  /** Writes the records that wait. */
+  closeRecords(): Promise<void>;
   /** The part of `Facts` that is the same for all requests. */
   readonly facts: Omit<Facts, 'now'>;
 }
@@ -53,11 +59,14 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
   // Without a token, a request would be served as the tenant `default`, beside those that are named.
   const needsToken = options.isPublic === true || Object.keys(options.tenants ?? {}).length > 0;
   const tenants = new Tenants(options.store, facts.limits.memoryStoreBytes);
+  const storeOf = async (tenant: string): Promise<Store> => (await tenants.gate(tenant)).store;
+  const recordStoreOf = createRecordStores(storeOf);
   const records =
     options.records ??
     createRecords({
       startedAt,
       priceBook: createPriceBook(options.modelPrices),
+      keep: { open: recordStoreOf, log },
       ...(options.log ? { onReceipt: (receipt) => log(toLogEntry(receipt)) } : {}),
     });
   const settings = settingsOf(options);
@@ -76,7 +85,12 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     mounts: options.mounts ?? {},
     facts,
     callerOf: (request) => callerOf(request, guard, needsToken),
-    storeOf: async (tenant) => (await tenants.gate(tenant)).store,
+    storeOf,
+    recordStoreOf,
+    closeRecords: async () => {
+      // Those of the user's are not ours to close.
+      if (!options.records) await records.close?.();
+    },
     statusOf: async (tenant) => ({
       version: options.version ?? '',
       startedAt: new Date(startedAt).toISOString(),

@@ -37,8 +37,11 @@ function isRecall(tool: unknown): boolean {
   const inner = tool.functionDeclarations ?? tool.function_declarations;
   if (Array.isArray(inner)) return inner.some(isRecall);
   const name = asString(tool.name) ?? asString((tool.function as Fields | undefined)?.name);
-  return name !== undefined && RECALL.test(name);
+  return name !== undefined && isRecallTool(name);
 }
+
+/** Whether a tool of this name is our `recall`. */
+export const isRecallTool = (name: string): boolean => RECALL.test(name);
 
 /** A field that was read before, and where it ends. */
 interface KnownOverhead {

@@ -54,6 +54,8 @@ export interface ReadRequest {
   readonly cached: CachedHistory | undefined;
   /** The number of its messages that were sent before, to any model. */
   readonly knownMessages: number;
+  /** The same, where a longer request was sent before too. */
+  readonly seenMessages: number;
   /** The next prefix of each cached history that is longer than this request, sent to the same model. */
   readonly laterPrefixes: readonly string[];
 }
@@ -134,6 +136,7 @@ class Reader {
       title: this.#title,
       cached: longest(histories.filter((history) => history.model === model)),
       knownMessages: longest(histories)?.listed.length ?? 0,
+      seenMessages: Math.min(messages, longest(this.#histories)?.listed.length ?? 0),
       laterPrefixes: [...new Set(longer.flatMap((history) => prefixBehind(history, messages)))],
     };
   }

@@ -73,7 +73,8 @@ class Answering implements Watch {
 
   async sent(outcome: Outcome, refused?: Sent['refused']): Promise<Sent> {
     const status = outcome.kind === 'unreachable' ? 502 : (outcome.status ?? 0);
-    return { status, usage: await this.#reader?.end(), streamed: this.#reader?.isEvents === true, refused };
+    const usage = await this.#reader?.end();
+    return { status, usage, streamed: this.#reader?.isEvents === true, refused, isFinal: this.#reader?.isFinal };
   }
 }
 

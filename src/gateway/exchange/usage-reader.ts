@@ -45,6 +45,8 @@ export class UsageReader {
   #usage: Fields | undefined;
   #model: string | undefined;
   #droppedThinking = 0;
+  #isComplete: boolean | undefined;
+  #hasCall = false;
 
   constructor(headers: RawHeaders, { wire, mostBytes = answerLimits.bytes }: UsageReaderOptions) {
     this.#wire = wire;
@@ -52,7 +54,7 @@ export class UsageReader {
     const type = headerOf(headers, 'content-type') ?? '';
     this.#isJsonLines = type.includes('ndjson');
     this.isEvents = this.#isJsonLines || type.includes('event-stream');
-    this.#signs = wire.usageSigns.map((sign) => Buffer.from(sign));
+    this.#signs = [...wire.usageSigns, ...wire.endSigns].map((sign) => Buffer.from(sign));
     const encoding = headerOf(headers, 'content-encoding')?.trim().toLowerCase() ?? 'identity';
     this.#decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding]?.() : undefined;
     this.#isReading = encoding === 'identity' || this.#decoder !== undefined;
@@ -74,6 +76,11 @@ export class UsageReader {
     if (this.#decoder && this.#isReading) await ended(this.#decoder);
     if (this.#isReading && this.#pendingBytes > 0) this.#read(this.#takePending());
     return toUsage(this.#usage, { model: this.#model, droppedThinking: this.#droppedThinking });
+  }
+
+  /** Whether the answer is the model's last word, without a call; undefined where it does not tell. Known after `end`. */
+  get isFinal(): boolean | undefined {
+    return this.#isComplete && !this.#hasCall;
   }
 
   #take(chunk: Buffer): void {
@@ -164,6 +171,9 @@ export class UsageReader {
     const usage = asFields(told.usage);
     if (usage) this.#usage = this.#usage ? { ...this.#usage, ...withoutNull(usage) } : usage;
     if (isModelName(told.model)) this.#model = told.model;
+    const { isComplete, hasCall } = this.#wire.endIn(event);
+    this.#isComplete = isComplete ?? this.#isComplete;
+    this.#hasCall ||= hasCall === true;
     if (Array.isArray(told.droppedThinking)) this.#droppedThinking = told.droppedThinking.length;
   }
 }

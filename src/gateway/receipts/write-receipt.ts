@@ -18,6 +18,8 @@ export interface Sent {
   readonly usage: Usage | undefined;
   readonly streamed: boolean;
   readonly refused: { readonly status: number; readonly text: string } | undefined;
+  /** Whether the answer is the model's last word, without a call. Undefined where that was not read. */
+  readonly isFinal?: boolean | undefined;
 }
 
 /** The start and the duration of a request. */

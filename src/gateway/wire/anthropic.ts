@@ -23,8 +23,8 @@ export const anthropic = {
   prices: priceLists['anthropic-5m'],
   answers: (message, [, index]) => asString(partAt(message, 'content', index).tool_use_id) ?? '',
   readBlocks,
-  asksForJson: (valueOf) =>
-    isRecord(valueOf('output_format')) || isRecord((valueOf('output_config') as Fields | undefined)?.format),
+  asksForJson: (field) =>
+    isRecord(field('output_format')) || isRecord((field('output_config') as Fields | undefined)?.format),
   placesMarkers: true,
   boundThinking,
   usageSigns: ['usage', 'input_transformations'],
@@ -35,5 +35,11 @@ export const anthropic = {
       model: inner.model ?? model,
       droppedThinking: inner.input_transformations ?? input_transformations,
     };
+  },
+  // The event with the reason has usage.
+  endSigns: [],
+  endIn: ({ stop_reason, delta }) => {
+    const reason = (delta as { readonly stop_reason?: unknown } | null | undefined)?.stop_reason ?? stop_reason;
+    return typeof reason === 'string' ? { isComplete: reason === 'end_turn' || reason === 'stop_sequence' } : {};
   },
 } as const satisfies Wire;

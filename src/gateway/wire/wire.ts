@@ -31,7 +31,7 @@ export interface Wire {
   /** Whether a request asks the provider to compact the conversation, as its path or its last message tells. */
   asksToCompact?(request: { readonly path: string; readonly last: Fields | undefined }): boolean;
   /** Whether a request asks for an answer in JSON, as its fields beside messages, system prompt and tools tell. */
-  asksForJson?(valueOf: (field: string) => unknown): boolean;
+  asksForJson?(field: (name: string) => unknown): boolean;
   /** Of a result that is an object, the member that a mask replaces, and the one that goes with it. */
   readonly resultMembers?: { readonly content: string; readonly attachments: string };
   /** The blocks of the message that was scanned last, on which cache markers may be. */
@@ -46,6 +46,10 @@ export interface Wire {
   readonly cutsPrompts?: true;
   /** The usage in an answer, or in an event of a stream. */
   usageIn(event: Fields): UsageFields;
+  /** A line of a stream that has none of these, and no sign of usage, does not tell how the answer ends. */
+  readonly endSigns: readonly string[];
+  /** How an answer ends, as the answer or an event of a stream tells. */
+  endIn(event: Fields): AnswerEnd;
 }
 
 /** A server that speaks APIs. */
@@ -98,6 +102,14 @@ export interface UsageFields {
   readonly droppedThinking?: unknown;
 }
 
+/** How an answer ends. */
+export interface AnswerEnd {
+  /** The model stopped by itself. False where it was cut off or waits for a tool; undefined where this event does not tell. */
+  readonly isComplete?: boolean | undefined;
+  /** There is a call of a tool that the client runs. */
+  readonly hasCall?: boolean;
+}
+
 /** A format whose messages may be any object: they come from clients. */
 export const anyMessage = <M>(format: Format<M>): Format<object> => format as unknown as Format<object>;
 
@@ -120,6 +132,9 @@ function decoded(name: string): string {
     return name;
   }
 }
+
+/** Whether a list has anything in it. */
+export const isFilled = (value: unknown): boolean => Array.isArray(value) && value.length > 0;
 
 /** A part of a list in a message; an empty one where there is none. */
 export function partAt(message: Fields, list: string, index: unknown): Fields {
