@@ -177,6 +177,7 @@ interface Parts {
 }
 
 function optionsOf({ settings, token, log }: Serving, { open, isStoreShared, records }: Parts): GatewayOptions {
+  const mcp = createMcpMount(open, settings);
   return {
     ...settings.gateway,
     store: open,
@@ -187,7 +188,9 @@ function optionsOf({ settings, token, log }: Serving, { open, isStoreShared, rec
     isPublic: settings.isPublic,
     log,
     version,
-    mounts: { '/_palimpsest/mcp': createMcpMount(open, settings) },
+    mounts: { '/_palimpsest/mcp': mcp.answer },
+    // Agents that defer tools show none of them. One that has connected can find them.
+    hasRecall: mcp.hasClient,
   };
 }
 

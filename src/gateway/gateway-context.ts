@@ -34,6 +34,8 @@ export interface GatewayContext extends OwnRoutesOptions {
   now(): number;
   /** Undefined where a token is needed and none of ours came. */
   callerOf(request: Pick<IncomingMessage, 'url' | 'headers'>): Caller | undefined;
+  /** Whether agents of a tenant are known to have our tool `recall`. */
+  hasRecall(tenant: string): boolean;
   /** The part of `Facts` that is the same for all requests. */
   readonly facts: Omit<Facts, 'now'>;
 }
@@ -70,6 +72,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     inFlight: new InFlight(),
     mounts: options.mounts ?? {},
     facts,
+    hasRecall: options.hasRecall ?? (() => false),
     callerOf: (request) => callerOf(request, guard, needsToken),
     storeOf: async (tenant) => (await tenants.gate(tenant)).store,
     statusOf: async (tenant) => ({
