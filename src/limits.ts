@@ -115,6 +115,8 @@ export const memoryLimits = {
 export const recallLimits = {
   /** A longer answer is cut and says how to get the rest. */
   answerChars: 20_000,
+  /** More base64 in the images of an answer is left out, and the answer says so. */
+  imageChars: 20_000_000,
   /** A request with a larger body is refused with 413. */
   bodyBytes: 1024 * 1024,
   /** A batch with more messages is refused with 400. */

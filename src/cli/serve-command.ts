@@ -9,6 +9,8 @@ Point an agent's base URL at it: old tool results are masked where that saves
 money, everything can be recalled, and a page shows it happen.
 
 Options:
+  --for <agent>         print the lines that set up this agent: claude-code, codex,
+                        gemini-cli, qwen-code, opencode or pi
   --upstream <p>=<url>  where requests for a provider go (default: its official
                         address); repeatable. Providers: anthropic, openai,
                         gemini, ollama, vertex, azure, chatgpt, codeassist,
@@ -44,6 +46,7 @@ Example: palimpsest serve --upstream azure=https://NAME.openai.azure.com
 `;
 
 const OPTIONS = {
+  for: { type: 'string' },
   upstream: { type: 'string', multiple: true },
   port: { type: 'string' },
   host: { type: 'string' },

@@ -21,6 +21,7 @@ import { storePath } from './with-store.ts';
 
 /** The flags of `palimpsest serve`. */
 export interface ServeFlags {
+  readonly for?: string | undefined;
   readonly upstream?: string[] | undefined;
   readonly port?: string | undefined;
   readonly host?: string | undefined;

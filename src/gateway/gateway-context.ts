@@ -41,6 +41,8 @@ export interface GatewayContext extends OwnRoutesOptions {
   recordStoreOf(tenant: string): Promise<RecordStore>;
   /** Writes the records that wait. */
   closeRecords(): Promise<void>;
+  /** Whether agents of a tenant are known to have our tool `recall`. */
+  hasRecall(tenant: string): boolean;
   /** The part of `Facts` that is the same for all requests. */
   readonly facts: Omit<Facts, 'now'>;
 }
@@ -84,6 +86,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     inFlight: new InFlight(),
     mounts: options.mounts ?? {},
     facts,
+    hasRecall: options.hasRecall ?? (() => false),
     callerOf: (request) => callerOf(request, guard, needsToken),
     storeOf,
     recordStoreOf,

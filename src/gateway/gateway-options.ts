@@ -48,6 +48,8 @@ export interface GatewayOptions {
   readonly log?: Log;
   /** More routes under the rules of the API, by path. */
   readonly mounts?: Readonly<Record<string, Mount>>;
+  /** Whether agents of a tenant are known to have the tool `recall`, also where their requests do not show it. */
+  readonly hasRecall?: (tenant: string) => boolean;
   /** Where receipts go: in memory if not given. */
   readonly records?: Records;
   /** Shown with the settings in force. */
@@ -104,6 +106,7 @@ const RULES = {
   limits: record,
   log: func,
   mounts: record,
+  hasRecall: func,
   records: anything,
   version: text,
   now: func,

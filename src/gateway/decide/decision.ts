@@ -41,6 +41,8 @@ export interface Facts {
   /** The store could not tell the recorded events of the conversation: then nothing new is masked. */
   readonly storeTrouble?: StoreTrouble | undefined;
   readonly limits?: GatewayLimits | undefined;
+  /** Agents of the tenant have our tool `recall`, whether the request shows it or not. */
+  readonly hasRecall?: boolean | undefined;
 }
 
 /** A body and headers for the upstream. */

@@ -7,6 +7,7 @@ import { memberRange, type Range, valueRange } from '../bytes/member-range.ts';
 import type { Hashed } from '../conversation/prefix-hash.ts';
 import type { BlockPlace } from '../wire/cache-markers.ts';
 import type { Wire } from '../wire/wire.ts';
+import { isRecall, namesRecall } from './overhead.ts';
 import type { Reason } from './pass-through.ts';
 
 /** A message, and the places in its bytes that may be edited. Places count from the start of the message. */
@@ -24,6 +25,8 @@ export interface ReadMessage {
   /** The blocks that may carry a cache marker. Undefined where no marker was found in the message. */
   readonly blocks: readonly BlockPlace[] | undefined;
   readonly isReply: boolean;
+  /** It names our tool `recall`, or brings it. */
+  readonly hasRecall: boolean;
 }
 
 /** Names one result of a message: its part, or its field where there is only one. */
@@ -76,8 +79,14 @@ export function readMessage(wire: Wire, scan: JsonScan, { viewer, needsTitle }: 
     originals: results.originals,
     blocks: hasMarkers ? wire.readBlocks?.(scan, parsed) : undefined,
     isReply: viewer.isReply,
+    hasRecall: !viewer.isReply && results === NO_RESULTS && scan.includes('recall') && bringsRecall(parsed, scan),
   };
   return { read, segments, hashed };
+}
+
+/** Agents list deferred tools in a system prompt or beside the user's words, and bring tools in items of their own. */
+function bringsRecall({ tools }: Fields, scan: JsonScan): boolean {
+  return namesRecall(scan.text(0)) || (Array.isArray(tools) && tools.some(isRecall));
 }
 
 const MARKERS = ['cache_control', 'prompt_cache_breakpoint'];

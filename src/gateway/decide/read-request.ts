@@ -42,6 +42,8 @@ export interface ReadRequest {
   readonly model: string | undefined;
   readonly fields: ReadonlyMap<string, Field>;
   readonly overhead: Overhead;
+  /** It shows that the agent has our tool `recall`. */
+  readonly hasRecall: boolean;
   readonly listed: readonly Listed[];
   readonly markers: Markers;
   /** The view of all messages. Undefined where some of them were known before. */
@@ -103,6 +105,7 @@ class Reader {
   #overhead = NO_OVERHEAD;
   #conversation = '';
   #title = '';
+  #hasRecall = false;
   /** Those that this request begins with, and those that begin with it. */
   #histories: readonly CachedHistory[] = [];
 
@@ -129,6 +132,7 @@ class Reader {
       body: this.#body,
       fields: this.#fields,
       overhead: this.#overhead,
+      hasRecall: this.#hasRecall || this.#overhead.hasRecall,
       markers: findMarkers({ fields: this.#fields, overhead: this.#overhead, listed: this.#listed }),
       viewed: this.#viewed && { viewer: this.#viewer, messages: this.#viewed },
       listed: this.#listed,
@@ -211,6 +215,7 @@ class Reader {
       for (const one of listed) {
         this.#listed.push(one);
         this.#title ||= one.read.title;
+        this.#hasRecall ||= one.read.hasRecall;
       }
       const last = listed[listed.length - 1] as Listed;
       ({ prefix } = last);
