@@ -19,6 +19,8 @@ export const requestLimits = {
   jsonDepth: 256,
   /** A request with a longer model name passes through unread. */
   modelChars: 256,
+  /** A longer id of a session is not used: the session is then known by its first messages. */
+  sessionIdChars: 512,
   /** A longer path is cut in receipts. */
   pathChars: 512,
   /** A connection to an upstream that takes longer to open fails. */
@@ -99,11 +101,13 @@ export const memoryLimits = {
   conversations: 10_000,
   /** The oldest branch of a conversation is forgotten. */
   branchesPerConversation: 16,
+  /** The use of the provider's cache that is oldest is forgotten: that history then counts as neither warm nor cold. */
+  cacheUsesPerConversation: 256,
   /** No new event of a conversation is recorded, so nothing is masked that would need one; masks that were sent stay. */
   eventsPerConversation: 10_000,
   /** The handles that a conversation is known to have stored are forgotten, and stored again with its next request. */
   storedPerConversation: 10_000,
-  /** The credentials of a conversation unused for longest are forgotten; their texts are stored again with the next request. */
+  /** The sessions and credentials of a conversation unused for longest are forgotten; their texts are stored again with the next request. */
   ownersPerConversation: 16,
   /** The system prompts and tool lists unused for longest are forgotten. */
   prompts: 64,

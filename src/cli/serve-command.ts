@@ -29,6 +29,8 @@ Options:
                         YAML (default: list prices; docs/money.md)
   --max-tokens <n>      above it results are masked whatever it costs
   --bound-thinking <w>  opt-in or keep: what may stand before signed thinking
+  --holdout <share>     10%: so many new sessions pass untouched, to compare with
+  --shadow              decides and measures, but sends every request as it came
   --workers <n>         processes that share the port; auto: one for each core
   --whole-store         each store has one user: agents may list and search all of
                         it at /_palimpsest/mcp (default: what their key sent)
@@ -58,6 +60,8 @@ const OPTIONS = {
   'price-file': { type: 'string' },
   'max-tokens': { type: 'string' },
   'bound-thinking': { type: 'string' },
+  holdout: { type: 'string' },
+  shadow: { type: 'boolean' },
   workers: { type: 'string' },
   'whole-store': { type: 'boolean' },
   'grace-ms': { type: 'string' },

@@ -4,6 +4,7 @@ import type { Policy } from '../plan/policy.ts';
 import { toPrices } from '../plan/prices.ts';
 import type { Store } from '../store/store.ts';
 import type { Facts } from './decide/decision.ts';
+import type { ArmOptions } from './exchange/arms.ts';
 import { createHops, type Hops } from './exchange/hops.ts';
 import { InFlight } from './exchange/in-flight.ts';
 import { DEFAULT_TENANT, Tenants } from './exchange/tenants.ts';
@@ -32,6 +33,7 @@ export interface GatewayContext extends OwnRoutesOptions {
   readonly tenants: Tenants;
   readonly hops: Hops;
   readonly isStoreShared: boolean;
+  readonly armOptions: ArmOptions;
   readonly limits: GatewayLimits;
   readonly log: Log;
   now(): number;
@@ -82,6 +84,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     hops: createHops(),
     areMetricsGuarded: needsToken,
     isStoreShared: options.isStoreShared === true,
+    armOptions: { holdout: options.holdout ?? 0, isShadow: options.shadow === true },
     limits: facts.limits,
     inFlight: new InFlight(),
     mounts: options.mounts ?? {},
@@ -124,6 +127,8 @@ function settingsOf(options: GatewayOptions): Status['settings'] {
     modelPrices: own === 0 ? 'list prices' : `${own} own, then list prices`,
     ...(maxTokens === undefined ? {} : { maxTokens }),
     boundThinking,
+    ...(options.holdout ? { holdout: options.holdout } : {}),
+    ...(options.shadow ? { shadow: true } : {}),
     ...officialAddresses,
     ...upstreams,
   };

@@ -29,6 +29,21 @@ export function nextPrefixes(prefix: string, pieces: readonly Hashed[]): readonl
   return prefixes;
 }
 
+/** The names that receipts and stored texts go by. They decide no byte that is sent. */
+export interface SessionNames {
+  /** An agent's run with its sub-agents. */
+  readonly session: string;
+  /** The conversation within it. */
+  readonly part: string;
+}
+
+/** Named by the id that the agent sends, of which only a hash is kept; else by the prefix of the task. */
+export function sessionNames(id: string | undefined, task: string): SessionNames {
+  if (id === undefined) return { session: task, part: task };
+  const session = digest(`palimpsest session\n${id}`);
+  return { session, part: task && digest(`palimpsest part\n${session}\n${task}`) };
+}
+
 /** Short enough to be a part of a session's name, long enough never to clash. */
 const digest = (text: string): string => hash('sha256', wellFormed(text), 'hex').slice(0, 32);
 

@@ -141,6 +141,9 @@ export function passThrough(reason: Reason, limits = defaultLimits): Decision {
   return {
     ...UNCHANGED,
     conversation: '',
+    session: '',
+    part: '',
+    arm: 'treated',
     task: '',
     hidden: [],
     fresh: [],

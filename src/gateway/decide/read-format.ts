@@ -22,6 +22,7 @@ const toRead = (message: object): ReadMessage => ({ ...NOTHING_READ, message });
 
 const NOTHING_READ = {
   title: '',
+  said: 'nothing' as const,
   results: new Map(),
   fixed: new Set<never>(),
   originals: new Map(),

@@ -1,6 +1,5 @@
 import { asString, type Fields, isRecord } from '../../formats/lens.ts';
 import type { Segment, Viewer } from '../../message.ts';
-import { quote } from '../../text.ts';
 import type { JsonScan } from '../bytes/json-scan.ts';
 import { parseJson } from '../bytes/json-scan.ts';
 import { memberRange, type Range, valueRange } from '../bytes/member-range.ts';
@@ -9,13 +8,15 @@ import type { BlockPlace } from '../wire/cache-markers.ts';
 import type { Wire } from '../wire/wire.ts';
 import { isRecall, namesRecall } from './overhead.ts';
 import type { Reason } from './pass-through.ts';
+import { readSaid, type Said, toTitle } from './task.ts';
 
 /** A message, and the places in its bytes that may be edited. Places count from the start of the message. */
 export interface ReadMessage {
   /** Without the cache markers in its results, which move from request to request. */
   readonly message: object;
-  /** The first line of what the user says in it, at most 80 characters. Empty where a message before has one. */
+  /** The first line of what the user says in it, at most 80 characters. Empty where a message before has the task. */
   readonly title: string;
+  readonly said: Said['kind'];
   /** The content of each result that can be replaced. */
   readonly results: ReadonlyMap<PlaceKey, ResultPlace>;
   /** Results that cannot be replaced, such as those with invalid UTF-8. */
@@ -54,7 +55,7 @@ export interface Reading {
 
 export interface ReadOptions {
   readonly viewer: Viewer<object>;
-  /** No message before it has a title. */
+  /** No message before it has the task. */
   readonly needsTitle: boolean;
 }
 
@@ -71,9 +72,11 @@ export function readMessage(wire: Wire, scan: JsonScan, { viewer, needsTitle }: 
   if (typeof results === 'string') return results;
   const hashed = segments.map((segment) => toHashed(wire, message, segment, results.originals));
   bindFixed(segments, results.fixed);
+  const said = needsTitle ? readSaid(segments) : NOT_ASKED;
   const read = {
     message,
-    title: needsTitle ? toTitle(taskIn(segments)) : '',
+    title: toTitle(said.text),
+    said: said.kind,
     results: results.results,
     fixed: results.fixed,
     originals: results.originals,
@@ -88,6 +91,7 @@ export function readMessage(wire: Wire, scan: JsonScan, { viewer, needsTitle }: 
 function bringsRecall({ tools }: Fields, scan: JsonScan): boolean {
   return namesRecall(scan.text(0)) || (Array.isArray(tools) && tools.some(isRecall));
 }
+const NOT_ASKED: Said = { text: '', kind: 'nothing' };
 
 const MARKERS = ['cache_control', 'prompt_cache_breakpoint'];
 /** In the names of all of them. */
@@ -113,16 +117,6 @@ function withoutMarker(part: unknown): unknown {
   if (!isRecord(part) || !MARKERS.some((name) => name in part)) return part;
   return Object.fromEntries(Object.entries(part).filter(([name]) => !MARKERS.includes(name)));
 }
-
-/** The user's words in a message. A client may put tags of its own before them. */
-export function taskIn(segments: readonly Segment[]): string {
-  const said = segments.filter(({ kind, text }) => kind === 'user' && /\S/.test(text));
-  const own = said.find(({ text }) => !/^\s*</.test(text)) ?? said[0];
-  return own?.text ?? '';
-}
-
-/** The first line of a text, at most 80 characters. */
-export const toTitle = (text: string): string => quote(text.trimStart().split('\n', 1)[0] ?? '', 80);
 
 interface Context {
   readonly wire: Wire;

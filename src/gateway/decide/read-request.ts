@@ -15,14 +15,16 @@ import {
 import type { Range } from '../bytes/member-range.ts';
 import type { CachedHistory, Listed } from '../conversation/cached-history.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
-import { firstPrefix, nextPrefixes } from '../conversation/prefix-hash.ts';
+import { firstPrefix, nextPrefixes, sessionNames } from '../conversation/prefix-hash.ts';
 import { findMarkers, type Markers } from '../wire/cache-markers.ts';
 import { type Api, wires } from '../wire/index.ts';
+import { sessionIdOf } from '../wire/session-id.ts';
 import { modelOf, type Wire } from '../wire/wire.ts';
 import type { GatewayRequest } from './decision.ts';
 import { NO_OVERHEAD, type Overhead } from './overhead.ts';
 import type { Reason } from './pass-through.ts';
 import { readMessage } from './read-message.ts';
+import { TaskFinder } from './task.ts';
 
 /** A field of the request beside its messages. */
 export interface Field extends Range {
@@ -52,6 +54,10 @@ export interface ReadRequest {
   readonly title: string;
   /** The prefix of its first message that is no system prompt; empty where it has none. */
   readonly conversation: string;
+  /** The name of its session: by the id that the agent sent, else the prefix of the first message that says something. */
+  readonly session: string;
+  /** The part of the session that it belongs to. */
+  readonly part: string;
   /** The longest cached history that this request begins with, sent to the same model. */
   readonly cached: CachedHistory | undefined;
   /** The number of its messages that were sent before, to any model. */
@@ -104,7 +110,7 @@ class Reader {
   #viewed: ViewedMessage[] | undefined = [];
   #overhead = NO_OVERHEAD;
   #conversation = '';
-  #title = '';
+  readonly #task = new TaskFinder();
   #hasRecall = false;
   /** Those that this request begins with, and those that begin with it. */
   #histories: readonly CachedHistory[] = [];
@@ -137,12 +143,17 @@ class Reader {
       viewed: this.#viewed && { viewer: this.#viewer, messages: this.#viewed },
       listed: this.#listed,
       conversation: this.#conversation,
-      title: this.#title,
+      ...sessionNames(this.#sessionId(), this.#task.prefix || this.#conversation),
+      title: this.#task.title,
       cached: longest(histories.filter((history) => history.model === model)),
       knownMessages: longest(histories)?.listed.length ?? 0,
       seenMessages: Math.min(messages, longest(this.#histories)?.listed.length ?? 0),
       laterPrefixes: [...new Set(longer.flatMap((history) => prefixBehind(history, messages)))],
     };
+  }
+
+  #sessionId(): string | undefined {
+    return sessionIdOf(this.#wire, this.#request.headers, (name) => this.#fields.get(name)?.value);
   }
 
   #readFields(): Reason | undefined {
@@ -214,7 +225,7 @@ class Reader {
       if (typeof listed === 'string') return listed;
       for (const one of listed) {
         this.#listed.push(one);
-        this.#title ||= one.read.title;
+        this.#task.add(one.read, one.prefix);
         this.#hasRecall ||= one.read.hasRecall;
       }
       const last = listed[listed.length - 1] as Listed;
@@ -239,7 +250,7 @@ class Reader {
     if (end < 0) return problemOf(end);
     const values = left - scan.left;
     const viewer = this.#viewed ? this.#viewer : this.#wire.format.viewer();
-    const reading = readMessage(this.#wire, scan, { viewer, needsTitle: this.#title === '' });
+    const reading = readMessage(this.#wire, scan, { viewer, needsTitle: this.#task.isLooking });
     if (typeof reading === 'string') return reading;
     this.#viewed?.push({ segments: reading.segments, turn: viewer.turn });
     const prefixes = nextPrefixes(prefix, reading.hashed);

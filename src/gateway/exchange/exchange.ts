@@ -7,6 +7,7 @@ import { codeOf } from '../receipts/log.ts';
 import type { Api } from '../wire/index.ts';
 import { providers } from '../wire/providers.ts';
 import type { Admitted } from './admit.ts';
+import { unread, withKnownArm } from './arms.ts';
 import type { Client } from './client.ts';
 import { decideAndStore } from './decide-and-store.ts';
 import { decodeBody } from './read-body.ts';
@@ -72,21 +73,28 @@ async function exchangeRead(context: GatewayContext, incoming: Understood, reque
 }
 
 async function decideOn(context: GatewayContext, incoming: Understood, encoded: Buffer | undefined): Promise<Decision> {
-  if (!encoded) return passThrough('too-large', context.limits);
-  const { api, route } = incoming;
+  const { api, route, tenant } = incoming;
   const headers = incoming.client.headers as GatewayRequest['headers'];
+  const pass = (decision: Decision): Decision => unread(context, tenant, { request: { api, headers }, decision });
+  if (!encoded) return pass(passThrough('too-large', context.limits));
   const encoding = headers['content-encoding'];
   const body = encoding === undefined ? encoded : await decodeBody(encoded, encoding, context.limits.bodyBytes);
-  if (!body) return passThrough(isUnknownZstd(encoding ?? '') ? 'no-zstd' : 'content-encoding');
+  if (!body) return pass(passThrough(isUnknownZstd(encoding ?? '') ? 'no-zstd' : 'content-encoding'));
   const request = { api, path: route.path, headers, body, isCountTokens: route.isCountTokens };
   return smallTalk(context, incoming, request) ?? (await decideAndStore(context, incoming, request));
 }
 
 /** Most requests of a chat are done with here, without store and memory. */
-function smallTalk({ facts }: GatewayContext, { route }: Understood, request: GatewayRequest): Decision | undefined {
+function smallTalk(
+  context: GatewayContext,
+  { route, tenant }: Understood,
+  request: GatewayRequest,
+): Decision | undefined {
   if (route.isCountTokens) return undefined;
+  const { prices } = context.facts;
   try {
-    return decideSmallTalk(request, { prices: facts.prices, providerPrices: providers[route.provider].prices });
+    const decision = decideSmallTalk(request, { prices, providerPrices: providers[route.provider].prices });
+    return decision && withKnownArm(context, tenant, decision);
   } catch {
     // The full reading finds what is odd about the request, and names it.
     return undefined;

@@ -43,11 +43,15 @@ export function recordOutcome(
   }
   const counted = context.tenants.counted(tenant);
   const owner = context.tenants.opened(tenant)?.ownerOf(credential);
-  const conversation = decision.conversation && conversationId(decision.conversation, owner);
+  const conversation = decision.part && conversationId(decision.part, owner);
+  const session = decision.session && conversationId(decision.session, owner);
   // Each model counts its own way.
   const key = `${conversation} ${decision.explanation.model ?? ''}`;
   const previous = counted.get(key);
-  const settled = { id: nextId(), conversation, api, path: route.path, decision, previous, sent, times };
+  const settled = {
+    ...{ id: nextId(), conversation, session, api, path: route.path },
+    ...{ decision, previous, sent, times },
+  };
   const entry = writeReceipt(settled);
   if (isTaken) counted.set(key, countedOf(entry, { decision, previous }));
   return { entry, record: toRequestRecord(entry, settled, signsOf(decision, context)) };

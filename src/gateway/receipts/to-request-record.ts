@@ -8,15 +8,12 @@ import type { Settled } from './write-receipt.ts';
 export function toRequestRecord({ receipt }: Entry, settled: Settled, signs: RequestSigns): RequestRecord {
   const { decision, sent, times } = settled;
   const { prices, without, sent: expected } = decision.explanation;
-  const { id, conversation, api, model, status, act, masked, newMasks } = receipt;
+  const { id, session, conversation, arm, api, model, status, act, masked, newMasks } = receipt;
   const { usage, refused, isFinal } = sent;
   return {
     id,
     at: Math.round(times.startedAt),
-    session: conversation,
-    conversation,
-    arm: 'treated',
-    api,
+    ...{ session, conversation, arm, api },
     ...(model === undefined ? {} : { model }),
     prices: { name: prices.name, read: prices.read, write: prices.write },
     ...{ status, act, masked, newMasks: newMasks.length },

@@ -1,6 +1,7 @@
 import { anthropic as format } from '../../formats/anthropic.ts';
 import { asString, type Fields, isRecord } from '../../formats/lens.ts';
 import { priceLists } from '../../plan/prices.ts';
+import { parseJson } from '../bytes/json-scan.ts';
 import { boundThinking } from './bound-thinking.ts';
 import { readBlocks } from './cache-markers.ts';
 import { anyMessage, partAt, type Wire } from './wire.ts';
@@ -22,6 +23,13 @@ export const anthropic = {
   resultSigns: ['tool_result', 'cache_control'],
   prices: priceLists['anthropic-5m'],
   answers: (message, [, index]) => asString(partAt(message, 'content', index).tool_use_id) ?? '',
+  // Claude Code: a JSON text with the session in it; in earlier versions `user_…_account_…_session_…`.
+  sessionIn: (field) => {
+    const { user_id: user } = (field('metadata') ?? {}) as Fields;
+    const text = asString(user) ?? '';
+    const parsed = text.startsWith('{') ? parseJson(text) : undefined;
+    return isRecord(parsed) ? parsed.session_id : /_session_([\w-]+)$/.exec(text)?.[1];
+  },
   readBlocks,
   asksForJson: (field) =>
     isRecord(field('output_format')) || isRecord((field('output_config') as Fields | undefined)?.format),

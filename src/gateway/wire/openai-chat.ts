@@ -17,6 +17,8 @@ export const openaiChat = {
   resultSigns: ['"tool"', '"function"'],
   prices: priceLists['gpt-5'],
   answers: (message) => asString(message.tool_call_id) ?? asString(message.name) ?? '',
+  // Qwen Code, with DashScope.
+  sessionIn: (field) => ((field('metadata') ?? {}) as Fields).sessionId,
   readBlocks,
   asksForJson: (field) => String((field('response_format') as Fields | undefined)?.type).startsWith('json'),
   usageSigns: ['usage'],

@@ -16,6 +16,8 @@ export const openaiResponses = {
   resultSigns: ['_output', 'mcp_call', 'compaction'],
   prices: priceLists['gpt-5'],
   answers: (item) => asString(item.call_id) ?? asString(item.id) ?? '',
+  // Codex. Not `prompt_cache_key`, which other clients share between conversations.
+  sessionIn: (field) => ((field('client_metadata') ?? {}) as Fields).session_id,
   asksToCompact: ({ path, last }) => path.endsWith('/compact') || last?.type === 'compaction_trigger',
   asksForJson: (field) => {
     const { format } = (field('text') ?? {}) as Fields;

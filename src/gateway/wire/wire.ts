@@ -32,6 +32,8 @@ export interface Wire {
   asksToCompact?(request: { readonly path: string; readonly last: Fields | undefined }): boolean;
   /** Whether a request asks for an answer in JSON, as its fields beside messages, system prompt and tools tell. */
   asksForJson?(field: (name: string) => unknown): boolean;
+  /** The id of the agent's session, where agents put one into such a field. */
+  sessionIn?(field: (name: string) => unknown): unknown;
   /** Of a result that is an object, the member that a mask replaces, and the one that goes with it. */
   readonly resultMembers?: { readonly content: string; readonly attachments: string };
   /** The blocks of the message that was scanned last, on which cache markers may be. */
