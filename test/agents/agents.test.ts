@@ -24,8 +24,9 @@ describe.concurrent.each(agents)('$name does a job of 80 tool calls', (agent) =>
 
 function expectDone(agent: Agent, run: AgentRun): void {
   const { code, output, provider } = run;
-  const posts = provider.requests.filter(({ method }) => method === 'POST');
-  expect(posts.filter(({ status }) => status !== 200).map(({ refused }) => refused)).toEqual([]);
+  // Gemini CLI asks whether it is in a loop with a history that begins with a call: Gemini refuses that from anyone.
+  const refused = requestsOfJob(agent, provider.requests).filter(({ status }) => status !== 200);
+  expect(refused.map((request) => request.refused)).toEqual([]);
   expect(output).toContain(LAST_TEXT);
   expect(code, output).toBe(0);
   expectReceiptsToEqualBill(run);
@@ -35,12 +36,15 @@ function expectDone(agent: Agent, run: AgentRun): void {
 
 /** To the token, request by request. A request that was cut off has no receipt. */
 function expectReceiptsToEqualBill({ provider, records }: AgentRun): void {
-  const receipts = records.flatMap((record) => record.receipts);
+  const receipts = records.flatMap((record) => record.receipts).filter(({ status }) => status === 200);
   const paid = provider.requests.flatMap(({ charge, aborted }) => (charge && !aborted ? [charge] : []));
   const billed = paid.map(({ prompt, split, completion }) => [prompt, split.read, prompt - split.read, completion]);
-  const received = receipts
-    .filter(({ sent, completionTokens }) => sent.tokens + completionTokens > 0)
-    .map(({ sent, completionTokens }) => [sent.tokens, sent.cached, sent.written, completionTokens]);
+  const received = receipts.map(({ sent, completionTokens }) => [
+    sent.tokens,
+    sent.cached,
+    sent.written,
+    completionTokens,
+  ]);
   expect(sorted(received)).toEqual(sorted(billed));
   expect(receipts.filter(({ estimated }) => estimated)).toEqual([]);
 }
