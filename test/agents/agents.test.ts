@@ -13,7 +13,6 @@ describe.concurrent.each(agents)('$name does a job of 80 tool calls', (agent) =>
   it('under a sliding window, though its gateway is killed in the middle', async () => {
     const run = await runAgent(agent, { policy: 'sliding-window:turns=5', isKilled: true });
     expectDone(agent, run);
-    expect(run.records).toHaveLength(2);
     expectNoChangeByKill(run);
   });
 
@@ -74,8 +73,8 @@ function expectRecalled({ provider, recalled }: AgentRun): void {
 
 /** The request that was cut off is sent again, with the same masks. */
 function expectNoChangeByKill({ provider }: AgentRun): void {
-  const { requests } = provider;
-  const cut = requests.findIndex(({ aborted }) => aborted);
-  const again = requests.slice(cut + 1).find(({ charge }) => charge?.prompt === requests[cut]?.charge?.prompt);
-  expect(again?.bytes.toString()).toBe(requests[cut]?.bytes.toString());
+  const texts = provider.requests.map(({ bytes }) => bytes.toString());
+  const cut = provider.requests.findIndex(({ aborted }) => aborted);
+  expect(texts[cut]).toContain(' masked · ');
+  expect(texts.slice(cut + 1)).toContain(texts[cut]);
 }

@@ -84,7 +84,7 @@ async function start(agent: Agent, { home, work, place }: Start): Promise<{ code
     writeFileSync(join(home, path), text);
   }
   const [program = '', ...args] = agent.command(place);
-  const env = { HOME: home, PATH: `${BIN}:/usr/local/bin:/usr/bin:/bin`, LANG: 'C.UTF-8', TERM: 'dumb' };
+  const env = { HOME: home, PATH: `${BIN}:/usr/local/bin:/usr/bin:/bin`, LANG: 'C.UTF-8', TERM: 'dumb', TMPDIR: home };
   const started = startGuarded([join(BIN, program), ...args], { cwd: work, env: { ...env, ...agent.env?.(place) } });
   const timer = setTimeout(() => void started.kill(), RUN_MS);
   const code = await started.ended;
