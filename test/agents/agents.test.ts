@@ -62,13 +62,11 @@ const requestsOfJob = (agent: Agent, requests: readonly SeenRequest[]): SeenRequ
 
 const bodyOf = ({ bytes }: SeenRequest): Fields => JSON.parse(bytes.toString()) as Fields;
 
-/** Each line of the masked text is in what the agent sends after the call. */
-function expectRecalled({ provider, recalled }: AgentRun): void {
-  const lines = recalled?.trimEnd().split('\n') ?? [];
-  expect(lines.length).toBeGreaterThan(50);
+/** The whole of the masked text is in what the agent sends after the call. */
+function expectRecalled({ provider, recalled = '' }: AgentRun): void {
+  expect(recalled.length).toBeGreaterThan(2000);
   const request = provider.requests.map(({ bytes }) => bytes.toString()).find((text) => text.includes(RECALL_TEXT));
-  const result = request?.slice(request.lastIndexOf(RECALL_TEXT));
-  expect(lines.filter((line) => !result?.includes(JSON.stringify(line).slice(1, -1)))).toEqual([]);
+  expect(request?.slice(request.lastIndexOf(RECALL_TEXT))).toContain(JSON.stringify(recalled).slice(1, -1));
 }
 
 /** The request that was cut off is sent again, with the same masks. */

@@ -22,8 +22,8 @@ export interface Agent {
   shell(command: string): Call;
   /** Undefined: it reads with its shell. */
   read?(path: string): Call;
-  /** Where it takes MCP servers: the name of `recall`, and calls that must come first. */
-  readonly mcp?: { readonly recall: string; readonly lookUp?: readonly Call[] };
+  /** Where it takes MCP servers: how the model recalls, and the call that finds `recall` where tools are deferred. */
+  readonly mcp?: { recall(handle: string): Call; readonly lookUp?: Call };
 }
 
 const claudeCode: Agent = {
@@ -52,18 +52,17 @@ const claudeCode: Agent = {
   shell: (command) => ({ name: 'Bash', input: { command, description: 'Print a log' } }),
   read: (path) => ({ name: 'Read', input: { file_path: path } }),
   mcp: {
-    recall: 'mcp__palimpsest__recall',
-    lookUp: [{ name: 'ToolSearch', input: { query: 'select:mcp__palimpsest__recall' } }],
+    recall: (handle) => ({ name: 'mcp__palimpsest__recall', input: { handle } }),
+    lookUp: { name: 'ToolSearch', input: { query: 'select:mcp__palimpsest__recall' } },
   },
 };
 
 const codex: Agent = {
   name: 'Codex',
-  command: () => ['codex', 'exec', '--skip-git-repo-check', TASK],
+  command: () => ['codex', 'exec', '--skip-git-repo-check', '--model', 'gpt-5.5', TASK],
   env: () => ({ CODEX_API_KEY: 'sk-fake' }),
   files: ({ url, mcp: [command, ...args] }) => ({
     '.codex/config.toml': [
-      'model = "gpt-5.5"',
       `openai_base_url = "${url}/v1"`,
       'approval_policy = "never"',
       'sandbox_mode = "danger-full-access"',
@@ -76,8 +75,24 @@ const codex: Agent = {
     ].join('\n'),
   }),
   shell: (command) => ({ name: 'exec_command', input: { cmd: command } }),
-  mcp: { recall: 'recall', lookUp: [{ name: 'tool_search', input: { query: 'recall masked result' } }] },
+  mcp: {
+    recall: (handle) => ({ name: 'recall', input: { handle } }),
+    lookUp: { name: 'tool_search', input: { query: 'recall masked result' } },
+  },
 };
+
+/** Its newest models have one tool that runs JavaScript, in which all other tools are functions. */
+const codexCodeMode: Agent = {
+  ...codex,
+  name: 'Codex in code mode',
+  command: () => ['codex', 'exec', '--skip-git-repo-check', '--model', 'gpt-6.1-sol', TASK],
+  shell: (command) => runs(`text((await tools.exec_command(${JSON.stringify({ cmd: command })})).output)`),
+  mcp: {
+    recall: (handle) => runs(`text((await tools.mcp__palimpsest__recall({ handle: '${handle}' })).content[0].text)`),
+  },
+};
+
+const runs = (code: string): Call => ({ name: 'exec', input: { input: code } });
 
 const geminiCli: Agent = {
   name: 'Gemini CLI',
@@ -94,7 +109,7 @@ const geminiCli: Agent = {
   }),
   shell: (command) => ({ name: 'run_shell_command', input: { command } }),
   read: (path) => ({ name: 'read_file', input: { file_path: path } }),
-  mcp: { recall: 'mcp_palimpsest_recall' },
+  mcp: { recall: (handle) => ({ name: 'mcp_palimpsest_recall', input: { handle } }) },
 };
 
 const qwenCode: Agent = {
@@ -111,7 +126,10 @@ const qwenCode: Agent = {
   }),
   shell: (command) => ({ name: 'run_shell_command', input: { command, is_background: false } }),
   read: (path) => ({ name: 'read_file', input: { file_path: path } }),
-  mcp: { recall: 'mcp__palimpsest__recall', lookUp: [{ name: 'tool_search', input: { query: 'recall' } }] },
+  mcp: {
+    recall: (handle) => ({ name: 'mcp__palimpsest__recall', input: { handle } }),
+    lookUp: { name: 'tool_search', input: { query: 'recall' } },
+  },
 };
 
 const pi: Agent = {
@@ -167,10 +185,10 @@ const openCode: Agent = {
   }),
   shell: (command) => ({ name: 'bash', input: { command, description: 'Print a log' } }),
   read: (path) => ({ name: 'read', input: { filePath: path } }),
-  mcp: { recall: 'palimpsest_recall' },
+  mcp: { recall: (handle) => ({ name: 'palimpsest_recall', input: { handle } }) },
 };
 
-export const agents: readonly Agent[] = [claudeCode, codex, geminiCli, qwenCode, pi, openCode];
+export const agents: readonly Agent[] = [claudeCode, codex, codexCodeMode, geminiCli, qwenCode, pi, openCode];
 
 /** `palimpsest mcp` on a store. */
 export const mcpCommand = (store: string): Place['mcp'] => [

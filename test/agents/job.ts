@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Fields } from '../gateway/provider/json.ts';
+import { type Fields, fieldsOf } from '../gateway/provider/json.ts';
 import type { Ask, Call, Reply, Script } from '../gateway/provider/script.ts';
 import type { Agent } from './agents.ts';
 
@@ -54,24 +54,20 @@ export function jobScript(agent: Agent, options: JobOptions): Script {
 
 /** An agent also asks for titles and the like, without its tools. */
 export const isOfJob = ({ shell }: Agent, { body }: Pick<Ask, 'body'>): boolean =>
-  JSON.stringify(body.tools ?? []).includes(`"${shell('').name}"`);
+  JSON.stringify([body.tools, fieldsOf(body.input).map(({ tools }) => tools)]).includes(`"${shell('').name}"`);
 
 type Step = (ask: Ask) => Reply | Promise<Reply>;
 
-function stepsOf(agent: Agent, { recalls, work }: JobOptions): Step[] {
+function stepsOf({ mcp, ...agent }: Agent, { recalls, work }: JobOptions): Step[] {
   const steps: Step[] = Array.from({ length: JOB_CALLS }, (_, part) => () => said(part, workOn(agent, work, part)));
-  const lookUps = (agent.mcp?.lookUp ?? []).map(
-    (call): Step =>
-      () =>
-        said('look-up', call),
-  );
-  const recall: Step = async (ask) => {
-    const handle = handleIn(ask.body);
+  if (!mcp) return steps;
+  const { lookUp } = mcp;
+  const recall: Step = async ({ body }) => {
+    const handle = handleIn(body);
     if (handle) await recalls?.(handle);
-    return said('recall', { name: agent.mcp?.recall ?? '', input: { handle } });
+    return said('recall', mcp.recall(handle));
   };
-  if (agent.mcp) steps.splice(RECALL_AFTER, 0, ...lookUps, recall);
-  return steps;
+  return steps.toSpliced(RECALL_AFTER, 0, ...(lookUp ? [() => said('look-up', lookUp)] : []), recall);
 }
 
 const said = (step: number | string, call: Call): Reply => ({
