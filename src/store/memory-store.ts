@@ -200,13 +200,14 @@ class MemoryStore implements Store {
     if (known) known.lastAt = this.#now();
   }
 
-  async delete(session: string, { dryRun = false }: DeleteOptions = {}): Promise<Removed> {
+  async delete(session: string, { dryRun = false, keepRecords = false }: DeleteOptions = {}): Promise<Removed> {
     this.#checkOpen();
     checkSession(session);
     const removed = this.#remove(
       { session, usedAt: Number.POSITIVE_INFINITY },
       { dryRun, gone: { sessions: new Set(), before: 0 } },
     );
+    if (keepRecords) return removed;
     return withRecords(
       removed,
       this.#records.remove((record) => isOfSession(record, session), { dryRun }),

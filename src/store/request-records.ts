@@ -18,6 +18,8 @@ export interface RemovedRecords {
   readonly bytes: number;
 }
 
+export const NO_RECORDS: RemovedRecords = { records: 0, bytes: 0 };
+
 /** Records are pruned by whole days. A day that has not ended was used just now. */
 export const removableDays = (days: Iterable<number>, now: number): Removable[] =>
   [...days].map((day) => ({ day, usedAt: Math.min(startOf(day + 1), now) }));

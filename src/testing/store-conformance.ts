@@ -123,6 +123,7 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
       const planned = await store.delete('run-1', { dryRun: true });
       expect([planned.records, planned.bytes > 100, (await read(store)).length]).toEqual([1, true, 3]);
       expect(await store.delete('run-1')).toEqual(planned);
+      expect((await store.delete('g-c2', { keepRecords: true })).records).toBe(undefined);
       expect((await store.delete('g-c2')).records).toBe(1);
       expect((await store.delete('g-c2')).records).toBe(undefined);
       expect(await idsOf(await again())).toEqual(['stays']);
