@@ -1,12 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
-import { createRecords } from '../gateway/receipts/records.ts';
+import { PalimpsestError } from '../errors.ts';
+import { createRecords, type Records } from '../gateway/receipts/records.ts';
 import { type Agent, type AgentSettings, addressesOf, agents, allVariables, type Setup } from './agents.ts';
 import { findAgent } from './find-agent.ts';
 import type { Io } from './io.ts';
 import { runChild } from './run-child.ts';
-import { readServing, startGateway } from './serve.ts';
+import { type RunningGateway, readServing, type Serving, startGateway } from './serve.ts';
 import { addressFor, showSteps } from './serve-greeting.ts';
 import type { ServeFlags } from './serve-settings.ts';
 import { showReceipt } from './show-receipt.ts';
@@ -25,9 +26,8 @@ export async function runAgent({ flags, command, args }: Run, io: Io): Promise<n
   const agent = flags.for === undefined ? agentOf(command) : findAgent(flags.for);
   const upstream = [...upstreamsFrom(agent?.variables ?? allVariables, env), ...(flags.upstream ?? [])];
   const own = { ...flags, upstream, port: flags.port ?? '0', host: '127.0.0.1', 'whole-store': true, quiet: true };
-  const serving = await readServing(own, io);
   const records = createRecords({ startedAt: Date.now() });
-  const gateway = await startGateway(serving, records);
+  const { gateway, serving } = await startBeside(await readServing(own, io), records);
   const folder = mkdtempSync(join(tmpdir(), 'palimpsest-run-'));
   try {
     const address = addressFor({ url: gateway.url, isPublic: serving.settings.isPublic, token: serving.token });
@@ -47,6 +47,27 @@ export async function runAgent({ flags, command, args }: Run, io: Io): Promise<n
     if (!flags.quiet) io.stderr(showReceipt(totals, { store: showPlace(store), tenant }));
   }
 }
+
+interface Started {
+  readonly gateway: RunningGateway;
+  readonly serving: Serving;
+}
+
+/** A store in a folder has one writer. A run beside another one keeps its texts in the same place, as a tenant of its own. */
+async function startBeside(serving: Serving, records: Records, number = 1): Promise<Started> {
+  const { settings } = serving;
+  const tenant = number === 1 ? settings.tenant : `run-${number}`;
+  const own = { ...serving, settings: { ...settings, tenant } };
+  try {
+    return { gateway: await startGateway(own, records), serving: own };
+  } catch (error) {
+    const isTaken = error instanceof PalimpsestError && error.code === 'STORE_LOCKED';
+    if (!isTaken || number >= MOST_RUNS) throw error;
+    return startBeside(serving, records, number + 1);
+  }
+}
+
+const MOST_RUNS = 64;
 
 /** Requests of a command that has ended have no reader any more. */
 const LAST_GRACE_MS = 500;

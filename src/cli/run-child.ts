@@ -20,6 +20,7 @@ export async function runChild({ command, args, env }: Child, io: Io): Promise<n
     // A terminal sends these to every process of the group: the command has it already. Twice would end some agents.
     if (!(hasTerminal() && KEYS.includes(signal))) child.kill(signal);
   };
+  // They stay until this process ends: a second Ctrl-C must not cost the receipt.
   for (const signal of SIGNALS) process.on(signal, forward);
   try {
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
@@ -30,8 +31,6 @@ export async function runChild({ command, args, env }: Child, io: Io): Promise<n
       `palimpsest run: could not start '${command}': ${code === 'ENOENT' ? 'there is no such command' : message}\n`,
     );
     return code === 'ENOENT' ? 127 : 126;
-  } finally {
-    for (const signal of SIGNALS) process.off(signal, forward);
   }
 }
 

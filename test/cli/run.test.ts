@@ -185,6 +185,17 @@ describe('palimpsest run', () => {
     expect([missing.code, missing.stderr]).toEqual([127, expect.stringContaining('there is no such command')]);
   });
 
+  it('runs beside another one on the same store, and says whose texts it keeps', async () => {
+    const place = prepare();
+    const to = await upstream();
+    const args = ['--upstream', `anthropic=${to}`, '--policy', 'sliding-window:turns=2', '--'];
+    const nested = [process.execPath, main, 'run', ...args, 'claude'];
+    const ran = await run([...args, ...nested], place, { TURNS: '6' });
+    expect(ran.code).toBe(0);
+    expect(ran.stderr).toContain('look again: palimpsest recall <handle> --tenant run-2');
+    expect(readdirSync(join(place.home, '.palimpsest/store')).sort()).toEqual(['default', 'run-2']);
+  });
+
   it('does not start the command where the gateway cannot start', async () => {
     const place = prepare();
     const taken = await upstream();
