@@ -28,8 +28,15 @@ export interface Wire {
   answers(message: Fields, path: readonly (string | number)[]): string;
   /** Whether a request asks the provider to compact the conversation, as its path or its last message tells. */
   asksToCompact?(request: { readonly path: string; readonly last: Fields | undefined }): boolean;
-  /** Of a result that is an object, the member that a mask replaces, and the one that goes with it. */
-  readonly resultMembers?: { readonly content: string; readonly attachments: string };
+  /**
+   * Of a result that is an object, the member that a mask replaces, and the one that goes with it. An object with one of the
+   * members of `whole` is replaced itself.
+   */
+  readonly resultMembers?: {
+    readonly content: string;
+    readonly attachments: string;
+    readonly whole: readonly string[];
+  };
   /** The blocks of the message that was scanned last, on which cache markers may be. */
   readBlocks?(scan: JsonScan, message: Fields): BlockPlace[];
   /** The gateway may place a cache marker of its own. */
