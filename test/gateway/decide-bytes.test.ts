@@ -72,10 +72,10 @@ describe.each(apis)('an edited %s request', (api) => {
   });
 });
 
-/** The files beside a response of Gemini's go with it, which a test of its own looks at. */
+/** The files in and behind a response of Gemini's are looked at by a test of their own. */
 function withoutFiles(messages: readonly object[]): unknown {
   return JSON.parse(JSON.stringify(messages), (key, value) => {
     if (key === 'functionResponse') delete value.parts;
-    return value;
+    return key === 'parts' ? value.filter((part: Json) => part.inlineData === undefined) : value;
   });
 }

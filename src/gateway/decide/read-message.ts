@@ -182,10 +182,12 @@ function placeOf({ wire, scan, hasMarkers }: Context, value: number): ResultPlac
   if (!scan.isObject(value))
     return { ...valueRange(scan, value), markers: hasMarkers && scan.isList(value) ? markersIn(scan, value) : '' };
   const members = scan.members(value);
-  const { content, attachments } = wire.resultMembers ?? {};
+  const { content, attachments, whole = [] } = wire.resultMembers ?? {};
   const replaced = members.find(({ name }) => name === content);
-  if (!replaced)
-    return members.some(({ name }) => name === 'type') ? { ...valueRange(scan, value), markers: '' } : undefined;
+  if (!replaced) {
+    const isWhole = members.some(({ name }) => name === 'type' || whole.includes(name));
+    return isWhole ? { ...valueRange(scan, value), markers: '' } : undefined;
+  }
   if (memberValue(scan, value, replaced.name) === DUPLICATE) return DUPLICATE;
   const gone = members.find(({ name }) => name === attachments);
   return {

@@ -28,7 +28,7 @@ export const gemini = {
     return isRecord(answer) ? (asString(answer.id) ?? asString(answer.name) ?? '') : '';
   },
   // Name and id of a response stay as they were written; the files beside it go with it.
-  resultMembers: { content: 'response', attachments: 'parts' },
+  resultMembers: { content: 'response', attachments: 'parts', whole: ['inlineData', 'fileData'] },
   asksForJson: (field) => {
     const config = (field('generationConfig') ?? field('generation_config') ?? {}) as Fields;
     return (config.responseMimeType ?? config.response_mime_type) === 'application/json';

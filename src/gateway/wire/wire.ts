@@ -34,8 +34,15 @@ export interface Wire {
   asksForJson?(field: (name: string) => unknown): boolean;
   /** The id of the agent's session, where agents put one into such a field. */
   sessionIn?(field: (name: string) => unknown): unknown;
-  /** Of a result that is an object, the member that a mask replaces, and the one that goes with it. */
-  readonly resultMembers?: { readonly content: string; readonly attachments: string };
+  /**
+   * Of a result that is an object, the member that a mask replaces, and the one that goes with it. An object with one of the
+   * members of `whole` is replaced itself.
+   */
+  readonly resultMembers?: {
+    readonly content: string;
+    readonly attachments: string;
+    readonly whole: readonly string[];
+  };
   /** The blocks of the message that was scanned last, on which cache markers may be. */
   readBlocks?(scan: JsonScan, message: Fields): BlockPlace[];
   /** The gateway may place a cache marker of its own. */
