@@ -37,6 +37,21 @@ describe('a prefix', () => {
     expect(nextPrefix(seed, [said('\ud800')])).not.toBe(nextPrefix(seed, [said('\ud801')]));
   });
 
+  it('stays the same from version to version, so that conversations in a store are found again', () => {
+    const texts = ['It is noon.', 'déjà vu', 'all\n'.repeat(30_000), '\udc00'];
+    expect(
+      nextPrefixes(
+        seed,
+        texts.map((text) => said(text, 'call 1')),
+      ),
+    ).toEqual([
+      'c041f8ee504a565f448953cf8162bc63',
+      'c78c72610e23bc179f6e58d0da71b4c3',
+      '9ee0b687f7f3df6b5ce64f3f87c0dfa2',
+      '998126aef48f1612d7b171cce7e6c0e2',
+    ]);
+  });
+
   it('may be a part of the name of a session', () => {
     expect(nextPrefix(seed, [said('a')])).toMatch(/^[0-9a-f]{32}$/);
   });

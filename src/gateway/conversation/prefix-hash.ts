@@ -23,14 +23,28 @@ export function nextPrefixes(prefix: string, pieces: readonly Hashed[]): readonl
   let last = prefix;
   for (const { kind, text, callId = '' } of pieces) {
     if (kind === 'system') continue;
-    last = digest(`${last}\n${kind} ${callId.length} ${text.length} ${callId}${text}`);
+    last = digest(`${last}\n${kind} ${callId.length} ${text.length} ${callId}`, text);
     prefixes.push(last);
   }
   return prefixes;
 }
 
+/** For one piece after the other. Most are shorter. */
+const ascii = Buffer.allocUnsafeSlow(1 << 16);
+
 /** Short enough to be a part of a session's name, long enough never to clash. */
-const digest = (text: string): string => hash('sha256', wellFormed(text), 'hex').slice(0, 32);
+function digest(head: string, text = ''): string {
+  return hash('sha256', toAscii(head, text) ?? wellFormed(head + text), 'hex').slice(0, 32);
+}
+
+/** Both texts as bytes, where they are short and ASCII: to join them as a string would copy them once more. */
+function toAscii(head: string, text: string): Buffer | undefined {
+  const length = head.length + text.length;
+  if (length > ascii.length || Buffer.byteLength(head) + Buffer.byteLength(text) > length) return undefined;
+  ascii.write(head, 'latin1');
+  ascii.write(text, head.length, 'latin1');
+  return ascii.subarray(0, length);
+}
 
 /** All halves of characters would be hashed as one and the same. */
 const wellFormed = (text: string): string => (text.isWellFormed() ? text : JSON.stringify(text));
