@@ -2,7 +2,6 @@ import { asString, type Fields, isRecord } from '../../formats/lens.ts';
 import type { Segment, Viewer } from '../../message.ts';
 import { quote } from '../../text.ts';
 import type { JsonScan } from '../bytes/json-scan.ts';
-import { parseJson } from '../bytes/json-scan.ts';
 import { memberRange, type Range, valueRange } from '../bytes/member-range.ts';
 import type { Hashed } from '../conversation/prefix-hash.ts';
 import type { BlockPlace } from '../wire/cache-markers.ts';
@@ -57,7 +56,7 @@ export interface ReadOptions {
 
 /** Reads the message that was scanned last. Returns the reason where its request must pass through. */
 export function readMessage(wire: Wire, scan: JsonScan, { viewer, needsTitle }: ReadOptions): Reading | Reason {
-  const parsed = parseJson(scan.text(0));
+  const parsed = scan.parse(0);
   if (parsed === undefined) return 'not-json';
   if (!isRecord(parsed)) return 'unknown-format';
   const hasMarkers = scan.includes(MARKER_SIGN);
