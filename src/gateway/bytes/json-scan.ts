@@ -176,7 +176,7 @@ export class JsonScan {
   }
 
   #name(key: number): string {
-    const text = this.text(key);
+    const text = copied.slice(this.bytes, this.start(key), this.end(key));
     return text.includes('\\') ? JSON.parse(text) : text.slice(1, -1);
   }
 

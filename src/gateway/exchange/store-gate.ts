@@ -71,8 +71,9 @@ export class StoreGate {
   /** Stores what a decision hides, under the conversation of its owner, and its events, in one batch. */
   keep({ conversation, fresh, events }: Decision, owner: string | undefined): Promise<'stored' | StoreTrouble> {
     const session = sessionOf(conversationId(conversation, owner));
-    const texts = fresh.map(({ text, turn, tool }) => ({
-      text,
+    const texts = fresh.map(({ handle, text, turn, tool }) => ({
+      // Only the store in memory takes the handle as it is.
+      ...{ handle, text },
       about: { session, turn, ...(tool === undefined ? {} : { tool: clipText(tool, recordLimits.toolChars) }) },
     }));
     return this.#inTime(async () => {
