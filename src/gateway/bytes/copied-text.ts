@@ -13,12 +13,14 @@ export class CopiedText {
   #end = 0;
   #isAscii = false;
 
-  /** The next place of an ASCII character, or -1. */
-  indexOf(bytes: Buffer, character: string, from: number): number {
+  /** The next quote that is not escaped, or -1. */
+  closingQuote(bytes: Buffer, from: number): number {
     for (let at = from; at < bytes.length; at = this.#end) {
       if (bytes !== this.#bytes || at < this.#start || at >= this.#end) this.#copy(bytes, at);
-      const found = this.#text.indexOf(character, at - this.#start);
-      if (found >= 0) return this.#start + found;
+      const [text, start] = [this.#text, this.#start];
+      let quote = text.indexOf('"', at - start);
+      while (quote >= 0 && isEscaped(bytes, start + quote, from)) quote = text.indexOf('"', quote + 1);
+      if (quote >= 0) return start + quote;
     }
     return -1;
   }
@@ -38,4 +40,13 @@ export class CopiedText {
     this.#end = from + part.length;
     this.#isAscii = isAscii(part);
   }
+}
+
+const BACKSLASH = 0x5c;
+
+/** Whether an odd number of backslashes comes before a quote; those before `from` do not count. */
+export function isEscaped(bytes: Uint8Array, quote: number, from: number): boolean {
+  let first = quote;
+  while (first > from && bytes[first - 1] === BACKSLASH) first -= 1;
+  return (quote - first) % 2 === 1;
 }

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { requestLimits } from '../../limits.ts';
-import { CopiedText } from './copied-text.ts';
+import { CopiedText, isEscaped } from './copied-text.ts';
 
 /** The codes that `JsonScan.scan` returns in place of an end. */
 export const NOT_JSON = -1;
@@ -276,16 +276,9 @@ export function stringEnd(bytes: Buffer, at: number): number {
     if (byte === QUOTE) return i + 1;
     if (byte === BACKSLASH) i += 1;
   }
-  let quote = bytes.indexOf(QUOTE, i);
-  while (quote >= 0 && isEscaped(bytes, quote, i)) quote = copied.indexOf(bytes, '"', quote + 1);
+  const first = bytes.indexOf(QUOTE, i);
+  const quote = first >= 0 && isEscaped(bytes, first, i) ? copied.closingQuote(bytes, i) : first;
   return quote < 0 ? NOT_JSON : quote + 1;
-}
-
-/** Whether an odd number of backslashes comes before a quote; those before `from` do not count. */
-function isEscaped(bytes: Uint8Array, quote: number, from: number): boolean {
-  let first = quote;
-  while (first > from && bytes[first - 1] === BACKSLASH) first -= 1;
-  return (quote - first) % 2 === 1;
 }
 
 function scalarEnd(bytes: Buffer, at: number): number {

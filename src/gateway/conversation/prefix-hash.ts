@@ -29,21 +29,23 @@ export function nextPrefixes(prefix: string, pieces: readonly Hashed[]): readonl
   return prefixes;
 }
 
-/** For one piece after the other. Most are shorter. */
-const ascii = Buffer.allocUnsafeSlow(1 << 16);
-
 /** Short enough to be a part of a session's name, long enough never to clash. */
 function digest(head: string, text = ''): string {
-  return hash('sha256', toAscii(head, text) ?? wellFormed(head + text), 'hex').slice(0, 32);
+  return hash('sha256', toBytes(head, text) ?? wellFormed(head + text), 'hex').slice(0, 32);
 }
 
-/** Both texts as bytes, where they are short and ASCII: to join them as a string would copy them once more. */
-function toAscii(head: string, text: string): Buffer | undefined {
-  const length = head.length + text.length;
-  if (length > ascii.length || Buffer.byteLength(head) + Buffer.byteLength(text) > length) return undefined;
-  ascii.write(head, 'latin1');
-  ascii.write(text, head.length, 'latin1');
-  return ascii.subarray(0, length);
+/** Only a copy of a longer text costs more than its bytes. */
+const LONG_CHARS = 1000;
+/** For one text after the other. Most are shorter. */
+const bytes = Buffer.allocUnsafeSlow(1 << 18);
+
+/** A long text behind its head as UTF-8, without a copy of both as a string. Undefined for other texts. */
+function toBytes(head: string, text: string): Buffer | undefined {
+  const mostBytes = 3 * (head.length + text.length);
+  if (text.length < LONG_CHARS || mostBytes > bytes.length || !head.isWellFormed() || !text.isWellFormed())
+    return undefined;
+  const headBytes = bytes.write(head);
+  return bytes.subarray(0, headBytes + bytes.write(text, headBytes));
 }
 
 /** All halves of characters would be hashed as one and the same. */

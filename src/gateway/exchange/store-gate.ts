@@ -72,8 +72,9 @@ export class StoreGate {
   keep({ conversation, fresh, events }: Decision, owner: string | undefined): Promise<'stored' | StoreTrouble> {
     const session = sessionOf(conversationId(conversation, owner));
     const texts = fresh.map(({ handle, text, turn, tool }) => ({
-      // Only the store in memory takes the handle as it is.
-      ...{ handle, text },
+      text,
+      // Only the store in memory takes it as it is.
+      handle,
       about: { session, turn, ...(tool === undefined ? {} : { tool: clipText(tool, recordLimits.toolChars) }) },
     }));
     return this.#inTime(async () => {
