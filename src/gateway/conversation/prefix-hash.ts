@@ -19,14 +19,12 @@ export function firstPrefix(api: string): string {
  * at will. Piece by piece, so that a message that grew before it was answered still begins with what it was.
  */
 export function nextPrefixes(prefix: string, pieces: readonly Hashed[]): readonly string[] {
-  const prefixes: string[] = [];
+  const said = pieces.some(({ kind }) => kind === 'system') ? pieces.filter(({ kind }) => kind !== 'system') : pieces;
   let last = prefix;
-  for (const { kind, text, callId = '' } of pieces) {
-    if (kind === 'system') continue;
+  return said.map(({ kind, text, callId = '' }) => {
     last = digest(`${last}\n${kind} ${callId.length} ${text.length} ${callId}`, text);
-    prefixes.push(last);
-  }
-  return prefixes;
+    return last;
+  });
 }
 
 /** Short enough to be a part of a session's name, long enough never to clash. */

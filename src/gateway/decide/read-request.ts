@@ -1,5 +1,5 @@
 import { requestLimits } from '../../limits.ts';
-import type { Viewer } from '../../message.ts';
+import type { Segment, Viewer } from '../../message.ts';
 import type { ViewedMessage } from '../../plan/ledger/history.ts';
 import {
   JsonScan,
@@ -98,6 +98,7 @@ class Reader {
   /** Views all messages, as long as none of them is known from an earlier request. */
   readonly #viewer: Viewer<object>;
   #viewed: ViewedMessage[] | undefined = [];
+  readonly #segments: Segment[] = [];
   #overhead = NO_OVERHEAD;
   #conversation = '';
   #title = '';
@@ -225,7 +226,7 @@ class Reader {
     if (end < 0) return problemOf(end);
     const values = left - scan.left;
     const viewer = this.#viewed ? this.#viewer : this.#wire.format.viewer();
-    const reading = readMessage(this.#wire, scan, { viewer, needsTitle: this.#title === '' });
+    const reading = readMessage(this.#wire, scan, { viewer, into: this.#segments, needsTitle: this.#title === '' });
     if (typeof reading === 'string') return reading;
     this.#viewed?.push({ segments: reading.segments, turn: viewer.turn });
     const prefixes = nextPrefixes(prefix, reading.hashed);
