@@ -1,5 +1,5 @@
 import { requestLimits } from '../../limits.ts';
-import type { Viewer } from '../../message.ts';
+import type { Segment, Viewer } from '../../message.ts';
 import type { ViewedMessage } from '../../plan/ledger/history.ts';
 import {
   JsonScan,
@@ -108,6 +108,7 @@ class Reader {
   /** Views all messages, as long as none of them is known from an earlier request. */
   readonly #viewer: Viewer<object>;
   #viewed: ViewedMessage[] | undefined = [];
+  readonly #segments: Segment[] = [];
   #overhead = NO_OVERHEAD;
   #conversation = '';
   readonly #task = new TaskFinder();
@@ -250,7 +251,7 @@ class Reader {
     if (end < 0) return problemOf(end);
     const values = left - scan.left;
     const viewer = this.#viewed ? this.#viewer : this.#wire.format.viewer();
-    const reading = readMessage(this.#wire, scan, { viewer, needsTitle: this.#task.isLooking });
+    const reading = readMessage(this.#wire, scan, { viewer, into: this.#segments, needsTitle: this.#task.isLooking });
     if (typeof reading === 'string') return reading;
     this.#viewed?.push({ segments: reading.segments, turn: viewer.turn });
     const prefixes = nextPrefixes(prefix, reading.hashed);
