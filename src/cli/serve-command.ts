@@ -22,6 +22,8 @@ Options:
   --policy <policy>     what to mask: break-even (default), never, …
   --prices <list>       anthropic-5m, anthropic-1h, gpt-5, … (default: by request);
                         your own: mine:read=0.1,write=1.25,look-back-blocks=20
+  --price-file <file>   own prices of models in dollars, and subscriptions: JSON or
+                        YAML (default: list prices; docs/money.md)
   --max-tokens <n>      above it results are masked whatever it costs
   --bound-thinking <w>  opt-in or keep: what may stand before signed thinking
   --workers <n>         processes that share the port; auto: one for each core
@@ -49,6 +51,7 @@ const OPTIONS = {
   store: { type: 'string' },
   policy: { type: 'string' },
   prices: { type: 'string' },
+  'price-file': { type: 'string' },
   'max-tokens': { type: 'string' },
   'bound-thinking': { type: 'string' },
   workers: { type: 'string' },

@@ -13,6 +13,7 @@ import type { Policy } from '../plan/policy.ts';
 import { type Prices, toPrices } from '../plan/prices.ts';
 import { type Io, UsageError } from './io.ts';
 import { readCount } from './parse-options.ts';
+import { readPriceFile } from './price-file.ts';
 import { type Retention, retentionOf } from './retention.ts';
 import { readServeConfig } from './serve-config.ts';
 import { DEFAULT_TENANT } from './stores.ts';
@@ -28,6 +29,7 @@ export interface ServeFlags {
   readonly store?: string | undefined;
   readonly policy?: string | undefined;
   readonly prices?: string | undefined;
+  readonly 'price-file'?: string | undefined;
   readonly 'max-tokens'?: string | undefined;
   readonly 'bound-thinking'?: string | undefined;
   readonly workers?: string | undefined;
@@ -59,7 +61,7 @@ export interface ServeSettings {
   readonly tenants: Readonly<Record<string, string>>;
   readonly gateway: Pick<
     GatewayOptions,
-    'upstreams' | 'policy' | 'prices' | 'maxTokens' | 'boundThinking' | 'hosts' | 'origins' | 'limits'
+    'upstreams' | 'policy' | 'prices' | 'modelPrices' | 'maxTokens' | 'boundThinking' | 'hosts' | 'origins' | 'limits'
   >;
   /** The default if not given. */
   readonly searchProcesses: number | undefined;
@@ -75,6 +77,7 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
   const prices = readOwnPrices(flags.prices, config);
   const boundThinking = flags['bound-thinking'] ?? gateway.bound_thinking;
   const policy = readPolicy(flags.policy, config);
+  const priceFile = flags['price-file'] ?? gateway.price_file;
   return {
     port: flags.port === undefined ? (gateway.port ?? 8787) : readPort(flags.port),
     host,
@@ -95,6 +98,7 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
       origins: [...(gateway.allowed_origins ?? []), ...(flags['allow-origin'] ?? [])],
       ...(policy === undefined ? {} : { policy }),
       ...(prices === undefined ? {} : { prices }),
+      ...(priceFile === undefined ? {} : { modelPrices: await readPriceFile(priceFile, io) }),
       ...(maxTokens === undefined ? {} : { maxTokens }),
       ...(boundThinking === undefined ? {} : { boundThinking: boundThinking as 'keep' }),
     },

@@ -10,6 +10,7 @@ import { toLogEntry } from '../gateway/receipts/log.ts';
 import { createRecords, type Records } from '../gateway/receipts/records.ts';
 import { checkPort, urlOf } from '../gateway/server.ts';
 import { providerNames } from '../gateway/wire/providers.ts';
+import { createPriceBook } from '../money/index.ts';
 import { limitSearchProcesses } from '../store/line-matcher.ts';
 import { createMemoryStore } from '../store/memory-store.ts';
 import type { Store } from '../store/store.ts';
@@ -82,7 +83,11 @@ async function serveWithWorkers(serving: Serving): Promise<void> {
   await checkPort(settings);
   const stores = await openStores(serving);
   try {
-    const records = createRecords({ startedAt: Date.now(), onReceipt: (receipt) => log(toLogEntry(receipt)) });
+    const records = createRecords({
+      startedAt: Date.now(),
+      priceBook: createPriceBook(settings.gateway.modelPrices),
+      onReceipt: (receipt) => log(toLogEntry(receipt)),
+    });
     const workers = await startWorkers({ workers: settings.workers, log, records, openStore: stores.open });
     const stopPruning = startPruning({ stores, retention: settings.retention, log });
     await announce(serving, urlOf(settings.host, workers.port));

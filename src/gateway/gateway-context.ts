@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { createPriceBook } from '../money/price-book.ts';
 import type { Policy } from '../plan/policy.ts';
 import { toPrices } from '../plan/prices.ts';
 import type { Facts } from './decide/decision.ts';
@@ -54,7 +55,11 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
   const tenants = new Tenants(options.store, facts.limits.memoryStoreBytes);
   const records =
     options.records ??
-    createRecords({ startedAt, ...(options.log ? { onReceipt: (receipt) => log(toLogEntry(receipt)) } : {}) });
+    createRecords({
+      startedAt,
+      priceBook: createPriceBook(options.modelPrices),
+      ...(options.log ? { onReceipt: (receipt) => log(toLogEntry(receipt)) } : {}),
+    });
   const settings = settingsOf(options);
   return {
     guard,
@@ -94,10 +99,12 @@ function factsOf(options: GatewayOptions): GatewayContext['facts'] & { readonly 
 
 /** The settings in force, for people. Without any secret. */
 function settingsOf(options: GatewayOptions): Status['settings'] {
-  const { policy, prices, maxTokens, boundThinking = 'opt-in', upstreams } = options;
+  const { policy, prices, modelPrices = {}, maxTokens, boundThinking = 'opt-in', upstreams } = options;
+  const own = Object.keys(modelPrices).length;
   return {
     policy: typeof policy === 'object' ? (policy.name ?? 'own') : policy ? 'own' : 'break-even',
     prices: prices === undefined ? 'by request' : toPrices('createGateway', prices).name,
+    modelPrices: own === 0 ? 'list prices' : `${own} own, then list prices`,
     ...(maxTokens === undefined ? {} : { maxTokens }),
     boundThinking,
     ...officialAddresses,

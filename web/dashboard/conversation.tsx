@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { ConversationSummary, Receipt } from '../../src/gateway/receipts/receipt.ts';
+import { whatIsPriced } from '../../src/money/show-money.ts';
 import { Change } from '../components/change.tsx';
 import { MaskedLine } from '../components/masked-line.tsx';
 import { MaskedResults } from '../components/masked-results.tsx';
@@ -10,7 +11,7 @@ import { atPrices, formatPlural, formatTokens } from '../format.ts';
 import { Decision } from './decision.tsx';
 import type { GatewayApi, Part } from './gateway-api.ts';
 import { keyOfMask, type Opened } from './live-state.ts';
-import { changeOf, costPoints, firstRequests, sizePoints, titleOf } from './model.ts';
+import { costPoints, dollarsOf, firstRequests, inputCostOf, sizePoints, titleOf, windowWords } from './model.ts';
 import { Recalled } from './recalled.tsx';
 import { Requests } from './requests.tsx';
 import { HOME } from './route.ts';
@@ -59,7 +60,7 @@ function Whole({ api, opened, conversation }: WholeProps) {
   const { receipts } = opened;
   return (
     <>
-      <Summary conversation={conversation} />
+      <Summary conversation={conversation} last={receipts.at(-1)} />
       <Decision receipt={receipts.at(-1)} />
       <Plots receipts={receipts} />
       <Turnings receipts={receipts} />
@@ -69,16 +70,25 @@ function Whole({ api, opened, conversation }: WholeProps) {
   );
 }
 
-function Summary({ conversation }: { readonly conversation: ConversationSummary }) {
-  const { model, api, prices, requests, epochs, masked, tokensIn, tokensSent, cost, firstAt } = conversation;
+interface SummaryProps {
+  readonly conversation: ConversationSummary;
+  readonly last: Receipt | undefined;
+}
+
+function Summary({ conversation, last }: SummaryProps) {
+  const { model, api, prices, requests, epochs, masked, tokensIn, tokensSent, money, firstAt } = conversation;
+  const { change, words } = inputCostOf(conversation);
+  const window = last && windowWords(last);
   return (
     <div class="summary">
       <p class="summary-cost">
         <strong>
-          <Change share={changeOf(cost)} />
+          <Change share={change} />
         </strong>{' '}
-        input cost: {formatTokens(cost.sent)} instead of {formatTokens(cost.without)} tokens at the base price,{' '}
-        {atPrices(prices)}
+        input cost: {words}, {atPrices(prices)}
+      </p>
+      <p class="summary-money">
+        {window ?? `${whatIsPriced(money)}${dollarsOf(money).sums.requests > 0 ? ', answers included' : ''}.`}
       </p>
       <p class="note">
         {formatPlural(requests, 'request')} sent {formatTokens(tokensSent)} of {formatTokens(tokensIn)} tokens ·{' '}

@@ -90,9 +90,11 @@ export function Overview({ token, onRefused }: OverviewProps) {
       </main>
       <footer>
         <p class="note">
-          Cost is that of input, in tokens at the base price: what the provider read from its cache counts at its price
-          for reading, the rest at its price for writing. What was sent is what the provider counted, or an estimate
-          where it counted nothing; what would have been sent without the gateway is always an estimate.
+          Dollars are tokens at the list price of the model, or at your own (<code>--price-file</code>): discounts and
+          taxes are not in them. “Billed” is made of tokens that the provider counted, “estimated” of tokens that the
+          gateway estimated because the provider counted none. What would have been sent without the gateway is always
+          an estimate, and so is what is saved. A model without a known price has its cost in tokens at the base price:
+          what the provider read from its cache counts at its price for reading, the rest at its price for writing.
         </p>
       </footer>
     </>

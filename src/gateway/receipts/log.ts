@@ -1,3 +1,4 @@
+import { spentOf } from '../../money/show-money.ts';
 import type { Receipt } from './receipt.ts';
 
 /** One line of the log: flat, and never with a header, a key, a query or anything out of a body. */
@@ -34,8 +35,15 @@ export function toLogEntry(receipt: Receipt): LogEntry {
     tokensSent: receipt.sent.tokens,
     cached: receipt.sent.cached,
     estimated: receipt.estimated,
+    ...moneyIn(receipt),
     ...(refused ? { refused: refused.status } : {}),
     overheadMs: receipt.overheadMs,
     totalMs: receipt.totalMs,
   };
+}
+
+function moneyIn({ money, sent }: Receipt): Pick<LogEntry, string> {
+  if (!money) return {};
+  if (!('subscription' in money)) return { dollars: spentOf(money), dollarsSaved: money.without - money.sent };
+  return money.window === undefined ? {} : { windowShare: sent.tokens / money.window };
 }

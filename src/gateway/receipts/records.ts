@@ -1,6 +1,9 @@
+import { addMoney } from '../../money/money-totals.ts';
+import { listPrices, type PriceBook } from '../../money/price-book.ts';
 import type { Outcome } from '../exchange/client.ts';
 import type { Provider } from '../exchange/route.ts';
 import { Counters, toPrometheus } from './metrics.ts';
+import { priced } from './priced.ts';
 import { Quantiles } from './quantiles.ts';
 import type { Receipt, Totals } from './receipt.ts';
 import { type Entry, ReceiptLog, type ReceiptLogReader } from './receipt-log.ts';
@@ -24,11 +27,13 @@ export interface Records {
   metrics(): Promise<string>;
 }
 
-/** Records of this process, in memory. `onReceipt` is for the log. */
+/** Records of this process, in memory. `onReceipt` is for the log. Money is at list prices if no `priceBook` is given. */
 export function createRecords(options: {
   readonly startedAt: number;
+  readonly priceBook?: PriceBook;
   readonly onReceipt?: (receipt: Receipt) => void;
 }): Records {
+  const { priceBook = listPrices } = options;
   const logs = new Map<string, ReceiptLog>();
   const counters = new Counters();
   const overhead = new Quantiles();
@@ -42,8 +47,8 @@ export function createRecords(options: {
     finish: ({ tenant, provider, status, ended, entry }) => {
       counters.add(`palimpsest_responses_total{provider="${provider}",status="${classOf(status, ended)}"}`);
       if (!entry) return;
-      const { receipt } = entry;
-      const request = receipts(tenant).add(entry);
+      const receipt = priced(entry, priceBook);
+      const request = receipts(tenant).add({ receipt, title: entry.title });
       counters.add(`palimpsest_requests_total{api="${receipt.api}",act="${receipt.act}"}`);
       overhead.add(receipt.overheadMs);
       options.onReceipt?.({ ...receipt, request });
@@ -68,6 +73,7 @@ function sum(a: Totals, b: Totals): Totals {
     cached: a.cached + b.cached,
     written: a.written + b.written,
     cost: { without: a.cost.without + b.cost.without, sent: a.cost.sent + b.cost.sent },
+    money: addMoney(a.money, b.money),
     masked: a.masked + b.masked,
     refused: a.refused + b.refused,
     overheadMs: b.overheadMs,

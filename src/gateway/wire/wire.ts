@@ -22,6 +22,8 @@ export interface Wire {
   readonly prices: Prices;
   /** The model, where it is in the path and not in the body. */
   readonly modelInPath?: RegExp;
+  /** Put before the names of models in receipts, where customers name models as they like: such a name tells no price. */
+  readonly modelPrefix?: string;
   /** The id of the call that a result answers, as the result itself tells it. */
   answers(message: Fields, path: readonly (string | number)[]): string;
   /** Whether this last message asks the provider to compact the conversation. */

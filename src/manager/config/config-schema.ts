@@ -214,6 +214,7 @@ export const configSchema = z
         ),
         max_tokens: about(positive, 'The budget of a request. The window of its model if not given.'),
         prices: about(prices, 'The prices in place of those the request tells.'),
+        price_file: about(text, 'A JSON or YAML file with own prices of models in dollars: docs/money.md.'),
         bound_thinking: about(oneOf(['opt-in', 'keep']), 'What may stand before signed thinking.', 'opt-in'),
         limits: section({
           body_bytes: about(positive, 'A larger body streams through unread.', requestLimits.bodyBytes),
