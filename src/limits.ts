@@ -153,6 +153,8 @@ export const storeLimits = {
   nameChars: 128,
   /** A longer note is refused. */
   noteBytes: 64 * 1024,
+  /** A store in memory forgets the oldest records of requests. */
+  memoryRecords: 20_000,
   /** A longer batch is refused by PostgreSQL. Part of its format: the order of texts depends on it. */
   batchTexts: 2 ** 20,
   /** A reference is compared with the newest ones to its text. One that is the same as an older one is stored again. */

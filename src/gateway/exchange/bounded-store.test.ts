@@ -4,7 +4,7 @@ import { createBoundedStore } from './bounded-store.ts';
 
 storeConformance(
   { describe, it, expect },
-  { name: 'memory, bounded', open: async () => createBoundedStore(256 * 1024 * 1024) },
+  { name: 'memory, bounded', keepsRecords: true, open: async () => createBoundedStore(256 * 1024 * 1024) },
 );
 
 describe('createBoundedStore', () => {
