@@ -74,7 +74,7 @@ describe('the intervals of the report', () => {
     const tables = { single: singleTable(), daily: dailyTable() };
     const written = Object.entries(tables).reduce(
       (all, [table, rows]) =>
-        all.replace(new RegExp(`(<!-- ${table} -->\n)[^]*?(<!-- /${table} -->)`), `$1\n${rows}\n\n$2`),
+        all.replace(new RegExp(`(<!-- ${table} -->\n)[\\s\\S]*?(<!-- /${table} -->)`), `$1\n${rows}\n\n$2`),
       text,
     );
     writeFileSync(DOC, written);

@@ -28,7 +28,7 @@ describe('buildReport', () => {
     );
     expect(harm).toMatchObject({ verdict: 'none-seen', compared: 7 });
     expect(savings?.perSession.interval).toBeUndefined();
-    expect(headline.details[0]).toMatch(/^That is about \$[\d.]+ in this time \(\$[\d.]+ to [\d.]+\)\.$/);
+    expect(headline.details[0]).toMatch(/^That is about \$[\d.]+ in this time \(\$[\d.]+ to \$[\d.]+\)\.$/);
   });
 
   it('says how many more sessions it takes where there are too few', async () => {
@@ -64,7 +64,10 @@ describe('buildReport', () => {
     expect(savings?.sameWork.interval?.low).toBeGreaterThan(0.1);
     expect(headline.verdict).not.toBe('saves');
     expect(headline.sentence).toMatch(
-      /^Sessions became larger \(requests in a typical session \+48 %\); .* more per session/,
+      /^Harm seen in 3,000 sessions: requests in a typical session \+48 % .* so far it costs 28 % more per session \(−12 to 88 %\)\.$/,
+    );
+    expect(headline.details).toContain(
+      'Sessions became larger, so their whole cost counts. Cost for the same work: 21 % less (13 to 27 %).',
     );
     expect(harm.measures.filter(({ isHarm }) => isHarm).map(({ name }) => name)).toContain('requests');
   });
@@ -73,7 +76,7 @@ describe('buildReport', () => {
     const { headline, harm } = await report(traffic({ sessions: 3000, effect: { ...SAVES, harms: 0.1 } }));
     expect(harm.verdict).toBe('seen');
     expect(headline.sentence).toMatch(
-      /signs of harm in 3,000 sessions: failed tool results \+9\.4 points \(6\.7 to 12\)/,
+      /^Harm seen in 3,000 sessions: failed tool results \+9\.4 points \(6\.7 to 12\) and 1 other sign; saves 19 %/,
     );
   });
 

@@ -28,14 +28,18 @@ export async function buildReport(
 ): Promise<Report> {
   const reader = createSessionReader(range, dollarsOf);
   for await (const record of records) reader.add(record);
-  const { sessions, leftOut, unit, unpricedRequests } = reader.read();
+  const { sessions, covers, ...read } = reader.read();
   const [treated = [], heldOut = []] = ARMS.map((arm) => sessions.filter((session) => session.arm === arm));
   const arms = ARMS.flatMap((arm) => armFigures(arm, sessions));
   const savings = treated.length > 0 && heldOut.length > 0 ? savingsOf(treated, heldOut, ALPHA) : undefined;
   const harm = harmOf(treated, heldOut, ALPHA);
   const estimate = estimateErrorOf(heldOut, ALPHA);
-  const found = { range, alpha: ALPHA, unit, unpricedRequests, arms, harm, leftOut };
-  const figures = { ...found, ...(savings ? { savings } : {}), ...(estimate ? { estimate } : {}) };
+  const figures = {
+    ...{ range, alpha: ALPHA, arms, harm, ...read },
+    ...(covers ? { covers } : {}),
+    ...(savings ? { savings } : {}),
+    ...(estimate ? { estimate } : {}),
+  };
   return { ...figures, headline: headlineOf(figures) };
 }
 

@@ -87,7 +87,7 @@ function compare(
   if (Math.min(a.length, b.length) < leastSessions)
     return { ...shown, note: `needs ${leastSessions} sessions in each arm` };
   const change = CHANGES[kind](a, b);
-  if (!change) return { ...shown, note: 'none in one of the arms' };
+  if (!change) return { ...shown, note: 'none so far' };
   const interval = intervalOf(change, alpha);
   const reach = halfWidth(change, alpha) + POWER * Math.sqrt(change.variance);
   return {

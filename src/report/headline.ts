@@ -1,5 +1,5 @@
 import type { Interval } from './interval.ts';
-import type { ArmFigures, HarmMeasure, Headline, Report, Saving, Savings } from './report.ts';
+import type { ArmFigures, Headline, Report, Saving, Savings } from './report.ts';
 import type { Arm } from './request-record.ts';
 import { LEAST_SESSIONS, sessionsUntil } from './savings.ts';
 import { cost, costRange, count, grouped, percent, percentRange, pointRange, points, signedPercent } from './words.ts';
@@ -45,21 +45,18 @@ function measured(figures: Figures, { sameWork, perSession }: Savings): Headline
   const counts = countsOf(figures);
   const harm = harmWords(figures, counts);
   if (!sameWork.interval) return tooFew(sameWork, counts, harm);
-  const grown = figures.harm.measures.find(({ name, isHarm }) => isHarm && (name === 'requests' || name === 'size'));
+  const isLarger = figures.harm.measures.some(({ name, isHarm }) => isHarm && (name === 'requests' || name === 'size'));
   // Larger sessions have more to save on. Then only their whole cost tells whether anything was saved.
-  const isPerSession = perSession.interval !== undefined && (grown !== undefined || perSession.interval.high < 0);
+  const isPerSession = perSession.interval !== undefined && (isLarger || perSession.interval.high < 0);
   const [shown, of] = isPerSession ? [perSession, 'per session'] : [sameWork, 'for the same work'];
-  const told = savingWords(shown, of);
-  const parts = [
-    grown && grownWords(grown),
-    `${told.words}${isPerSession ? '' : doubtWords(sameWork, perSession)}`,
-    harm,
-  ];
+  const { verdict, words } = savingWords(shown, of);
+  const saving = `${words}${isPerSession ? '' : doubtWords(sameWork, perSession)}`;
+  const other = isPerSession ? sameWorkWords(sameWork, isLarger) : perSessionWords(perSession);
   return {
-    verdict: told.verdict,
-    sentence: toSentence(parts.filter((part) => part !== undefined).join('; ')),
-    details: detailsOf(figures, isPerSession ? sameWorkWords(sameWork) : perSessionWords(perSession), shown),
-    ...(told.verdict === 'too-few' ? { moreSessions: shown.moreSessions ?? 0 } : {}),
+    verdict,
+    sentence: toSentence(figures.harm.verdict === 'seen' ? `${harm}; ${saving}` : `${saving}; ${harm}`),
+    details: detailsOf(figures, other, shown),
+    ...(verdict === 'too-few' ? { moreSessions: shown.moreSessions ?? 0 } : {}),
   };
 }
 
@@ -77,19 +74,26 @@ function savingWords(
   { interval, moreSessions }: Saving,
   of: string,
 ): { readonly verdict: Headline['verdict']; readonly words: string } {
-  const { value, low, high } = interval ?? NO_INTERVAL;
-  const range = `(${percentRange({ value, low, high })})`;
-  if (low > 0) return { verdict: 'saves', words: `saves ${percent(value)} of input cost ${of} ${range}` };
+  const saving = interval ?? NO_INTERVAL;
+  const { value, low, high } = saving;
+  const range = percentRange(saving);
+  if (low > 0) return { verdict: 'saves', words: `saves ${percent(value)} of input cost ${of} (${range})` };
   if (high < 0) {
-    const more = percentRange({ value: -value, low: -high, high: -low });
-    return { verdict: 'costs-more', words: `costs ${percent(-value)} more input ${of} (${more})` };
+    const words = `costs ${percent(-value)} more input ${of} (${percentRange(turned(saving))})`;
+    return { verdict: 'costs-more', words };
   }
   if (moreSessions === undefined)
-    return { verdict: 'no-difference', words: `no difference in input cost seen ${of} ${range}` };
-  const soFar = value >= 0 ? `saves ${percent(value)}` : `costs ${percent(-value)} more`;
-  const words = `too few sessions to tell: about ${grouped(moreSessions)} more; so far it ${soFar} ${of} ${range}`;
+    return { verdict: 'no-difference', words: `no difference in input cost seen ${of} (${range})` };
+  const soFar =
+    value >= 0
+      ? `saves ${percent(value)} ${of} (${range})`
+      : `costs ${percent(-value)} more ${of} (${percentRange(turned(saving))})`;
+  const words = `too few sessions to tell: about ${grouped(moreSessions)} more; so far it ${soFar}`;
   return { verdict: 'too-few', words };
 }
+
+/** A saving as a cost. */
+const turned = ({ value, low, high }: Interval): Interval => ({ value: -value, low: -high, high: -low });
 
 const NO_INTERVAL: Interval = { value: 0, low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY };
 
@@ -99,9 +103,6 @@ function doubtWords({ interval: same }: Saving, { interval }: Saving): string {
   const { value } = interval;
   return `, but per session ${value >= 0 ? `only ${percent(value)}` : `it costs ${percent(-value)} more`} so far`;
 }
-
-const grownWords = ({ title, change }: HarmMeasure): string =>
-  `sessions became larger (${title} ${signedPercent(change?.value ?? 0)})`;
 
 function tooFew({ leastSessions }: Saving, counts: Counts, harm: string): Headline {
   const moreSessions = sessionsUntil(leastSessions, counts);
@@ -128,7 +129,8 @@ function harmWords({ harm }: Figures, counts: Counts): string {
     const amount = kind === 'share' ? `+${points(change.value)} points` : signedPercent(change.value);
     return [`${title} ${amount} (${kind === 'share' ? pointRange(change) : percentRange(change)})`];
   });
-  return `signs of harm in ${sessions}: ${signs.join(', ')}`;
+  const others = signs.length > 1 ? ` and ${count(signs.length - 1, 'other sign')}` : '';
+  return `harm seen in ${sessions}: ${signs[0]}${others}`;
 }
 
 /** That nothing was seen says little where little could be seen. */
@@ -157,16 +159,19 @@ function moneyWords(billed: number, { value, low, high }: Interval, unit: Report
 
 function perSessionWords({ interval, leastSessions }: Saving): string {
   if (!interval) return `Cost per session varies more and needs ${leastSessions} sessions in each arm.`;
-  return `Cost per session, longer or shorter: ${changeWords(interval)}.`;
+  return `Cost per session, whatever its length: ${changeWords(interval)}.`;
 }
 
-const sameWorkWords = ({ interval }: Saving): string =>
-  interval ? `Cost for the same work: ${changeWords(interval)}.` : '';
+function sameWorkWords({ interval }: Saving, isLarger: boolean): string {
+  const why = isLarger ? 'Sessions became larger, so their whole cost counts. ' : '';
+  return interval ? `${why}Cost for the same work: ${changeWords(interval)}.` : why;
+}
 
 /** `24 % less (−4 to 40 %)` */
-function changeWords({ value, low, high }: Interval): string {
-  if (value >= 0) return `${percent(value)} less (${percentRange({ value, low, high })})`;
-  return `${percent(-value)} more (${percentRange({ value: -value, low: -high, high: -low })})`;
+function changeWords(saving: Interval): string {
+  const { value } = saving;
+  if (value >= 0) return `${percent(value)} less (${percentRange(saving)})`;
+  return `${percent(-value)} more (${percentRange(turned(saving))})`;
 }
 
 const toSentence = (words: string): string => `${words.charAt(0).toUpperCase()}${words.slice(1)}.`;

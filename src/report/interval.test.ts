@@ -11,7 +11,7 @@ const sampled = (more: Partial<Sampled> = {}): Sampled => ({
 
 describe('intervalOf', () => {
   it('is the confidence sequence of Waudby-Smith and others where there are many degrees of freedom', () => {
-    // Equation 8 with rho² = (−2 log α + log(1 − 2 log α)) / 60, computed apart.
+    // Their formula with rho² = (−2 log α + log(1 − 2 log α)) / 60, computed apart.
     expect(halfWidth(sampled(), 0.05) / 0.1).toBeCloseTo(3.035, 2);
     expect(intervalOf(sampled({ value: 1 }), 0.05)).toEqual({
       value: 1,

@@ -44,7 +44,7 @@ const TUNED_TO_SESSIONS = 60;
 
 /**
  * Standard errors to both sides: the mixture boundary of Robbins, as an asymptotic confidence sequence
- * (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, 2024, equation 8).
+ * (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas, 2024).
  */
 function boundary(sessions: number, alpha: number): number {
   const log = -2 * Math.log(alpha);

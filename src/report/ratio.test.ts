@@ -41,6 +41,10 @@ describe('logTypical', () => {
 });
 
 describe('sharesOf', () => {
+  it('says nothing of an event that never happened', () => {
+    expect(sharesOf(parts([0, 5], [0, 5]), parts([0, 5], [0, 5]))).toBeUndefined();
+  });
+
   it('takes no arm for certain because the event has not happened in it yet', () => {
     const failing = parts(...Array.from({ length: 300 }, (_, i) => [i % 10 === 0 ? 1 : 0, 10] as const));
     const spared = parts(...Array.from({ length: 20 }, () => [0, 10] as const));

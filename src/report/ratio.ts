@@ -54,7 +54,8 @@ function fromJackknife(value: number, values: readonly number[]): Sampled {
  */
 export function sharesOf(a: readonly Part[], b: readonly Part[]): readonly [Sampled, Sampled] | undefined {
   const [first, second, both] = [share(a), share(b), share([...a, ...b])];
-  if (!first || !second || !both) return undefined;
+  // An event that never happened says nothing about its spread.
+  if (!first || !second || !both || both.variance === 0) return undefined;
   const atLeast = (one: Sampled): Sampled => {
     const variance = (both.variance * both.sessions) / one.sessions;
     if (one.variance >= variance) return one;

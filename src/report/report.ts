@@ -1,10 +1,12 @@
 import type { Interval } from './interval.ts';
 import type { Arm } from './request-record.ts';
-import type { CostUnit, LeftOut, Range } from './sessions.ts';
+import type { CostUnit, Covers, LeftOut, Range } from './sessions.ts';
 
 /** The comparison of the arms, in numbers and in words, without any text of a conversation. */
 export interface Report {
   readonly range: Range;
+  /** From the first request of the sessions to their last; not there where there are none. */
+  readonly covers?: Covers;
   /** The chance with which the intervals miss the truth at any look. */
   readonly alpha: number;
   readonly headline: Headline;

@@ -69,6 +69,14 @@ export interface ReadSessions {
   readonly unit: CostUnit;
   /** Billed requests of models without a price. Where there is one, all costs are in tokens. */
   readonly unpricedRequests: number;
+  /** From the first request of the sessions to their last; not there where there are none. */
+  readonly covers?: Covers;
+}
+
+/** In milliseconds since the epoch. */
+export interface Covers {
+  readonly from: number;
+  readonly to: number;
 }
 
 export interface SessionReader {
@@ -219,8 +227,14 @@ function readSums(sums: readonly SessionSum[], range: Range): ReadSessions {
     leftOut: { ...leftOut, unbilledRequests, failedRequests },
     unit,
     unpricedRequests,
+    ...(kept.length === 0 ? {} : { covers: coversOf(kept) }),
   };
 }
+
+const coversOf = (kept: readonly SessionSum[]): Covers => ({
+  from: kept.reduce((least, { firstAt }) => Math.min(least, firstAt), Number.POSITIVE_INFINITY),
+  to: kept.reduce((most, { lastAt }) => Math.max(most, lastAt), 0),
+});
 
 type Reason = 'beganBefore' | 'justBegan' | 'severalArms' | 'neverBilled';
 

@@ -1,5 +1,6 @@
+import { listPrices } from '../money/price-book.ts';
+import { dollarsAt } from './dollars.ts';
 import type { Arm, RequestRecord } from './request-record.ts';
-import type { DollarsOf } from './sessions.ts';
 
 /** What masking does in a simulated world. */
 export interface Effect {
@@ -33,16 +34,12 @@ export interface SessionSpec {
 
 /** Two agents: one on a dear model whose tokens the gateway counts too low, one on a cheap model it counts too high. */
 const AGENTS = [
-  { model: 'dear-1', base: 18_000, counted: 0.9 },
-  { model: 'cheap-1', base: 7000, counted: 1.08 },
+  { model: 'claude-opus-5', base: 18_000, counted: 0.9 },
+  { model: 'claude-haiku-4-5', base: 7000, counted: 1.08 },
 ] as const;
 
-const DOLLARS: Readonly<Record<string, number>> = { 'dear-1': 5e-6, 'cheap-1': 1e-6 };
-
-export const dollarsOf: DollarsOf = ({ model = '', prices }, { cached, written }) => {
-  const dollars = DOLLARS[model];
-  return dollars === undefined ? undefined : dollars * (cached * prices.read + written * prices.write);
-};
+/** List prices know both models. */
+export const dollarsOf = dollarsAt(listPrices);
 
 const PRICES = { name: 'anthropic-5m', read: 0.1, write: 1.25 };
 /** The agent shortens its history by itself at this size. */

@@ -1,5 +1,8 @@
+import { formatDollars } from '../money/show-money.ts';
 import type { Interval } from './interval.ts';
-import type { CostUnit } from './sessions.ts';
+import type { EstimateError, HarmMeasure, Level, Saving } from './report.ts';
+import type { Arm } from './request-record.ts';
+import type { CostUnit, LeftOut } from './sessions.ts';
 
 /** `24 %`; below one per cent with a digit more. */
 export function percent(share: number): string {
@@ -29,21 +32,12 @@ export const points = (share: number): string =>
 export const pointRange = ({ low, high }: Interval): string => `${points(low)} to ${points(high)}`;
 
 /** `$12.30`, `$0.0042`, `5.2k tokens` */
-export function cost(amount: number, unit: CostUnit): string {
-  return unit === 'dollars' ? `$${dollarDigits(amount)}` : `${tokenDigits(amount)} tokens`;
-}
+export const cost = (amount: number, unit: CostUnit): string =>
+  unit === 'dollars' ? formatDollars(amount) : `${tokenDigits(amount)} tokens`;
 
-/** `$0.42 to 0.55` */
-export function costRange({ low, high }: Interval, unit: CostUnit): string {
-  return unit === 'dollars'
-    ? `$${dollarDigits(low)} to ${dollarDigits(high)}`
-    : `${tokenDigits(low)} to ${tokenDigits(high)} tokens`;
-}
-
-function dollarDigits(amount: number): string {
-  if (amount !== 0 && Math.abs(amount) < 0.995) return minus(Number(amount.toPrecision(2)).toString());
-  return minus(grouped(amount.toFixed(2)));
-}
+/** `$0.42 to $0.55`, `4.1k to 5.2k tokens` */
+export const costRange = ({ low, high }: Interval, unit: CostUnit): string =>
+  `${unit === 'dollars' ? formatDollars(low) : tokenDigits(low)} to ${cost(high, unit)}`;
 
 function tokenDigits(amount: number): string {
   const size = Math.abs(amount);
@@ -60,3 +54,66 @@ export const count = (n: number, noun: string): string => `${grouped(n)} ${noun}
 export const grouped = (n: number | string): string => `${n}`.replace(/\B(?<!\.\d*)(?=(?:\d{3})+(?!\d))/g, ',');
 
 const minus = (digits: string): string => digits.replace('-', '−');
+
+export const ARM_TITLES: Readonly<Record<Arm, string>> = {
+  treated: 'with masking',
+  'held-out': 'held out, untouched',
+  shadow: 'shadow, untouched',
+};
+
+/** `$0.22 ($0.19 to $0.26)` */
+export const levelWords = ({ value, interval }: Level, unit: CostUnit): string =>
+  cost(value, unit) + (interval ? ` (${costRange(interval, unit)})` : '');
+
+/** The ways to look at the saving, the most telling first. */
+export const SAVING_TITLES = {
+  sameWork: 'for the same work',
+  perSession: 'per session, whatever its length',
+  perRequest: 'per request',
+} as const;
+
+/** `22 % (6.0 to 35 %)`. A guess of too few sessions is not shown: it would be remembered. */
+export function savingWords({ value, interval, leastSessions }: Saving): string {
+  if (value === undefined) return 'nothing to compare';
+  if (!interval) return `too few: needs ${leastSessions} sessions in each arm`;
+  return `${percent(value)} (${percentRange(interval)})`;
+}
+
+/** A measure in one of the arms: `11.9`, `3.4 %`. */
+export function measureWords({ name, kind }: HarmMeasure, value: number | undefined, unit: CostUnit): string {
+  if (value === undefined || !Number.isFinite(value)) return '–';
+  if (kind === 'share') return percent(value);
+  if (name === 'size') return cost(value, unit);
+  return value < 99.95 ? value.toFixed(1) : grouped(value.toFixed(0));
+}
+
+/** `+17 % (−30 to 96 %)`, `+0.2 points (−1.1 to 1.5)`, or why there is none. */
+export function measureChangeWords({ kind, change, note }: HarmMeasure): string {
+  if (!change) return note ?? '';
+  if (kind !== 'share') return `${signedPercent(change.value)} (${percentRange(change)})`;
+  return `${change.value > 0 ? '+' : ''}${points(change.value)} points (${pointRange(change)})`;
+}
+
+export function wouldShow({ kind, wouldShow: least }: HarmMeasure): string {
+  if (least === undefined) return '';
+  return kind === 'share' ? `+${points(least)} points` : signedPercent(least);
+}
+
+/** `8.7 % too low (−25 to 11 %)` */
+export function offWords({ offBy, interval }: EstimateError): string {
+  const side = offBy < 0 ? 'too low' : 'too high';
+  return `${percent(Math.abs(offBy))} ${side}${interval ? ` (off by ${percentRange(interval)})` : ''}`;
+}
+
+/** The sessions and requests that are not compared, each with its reason. */
+export function leftOutWords(leftOut: LeftOut): string[] {
+  const words: readonly (readonly [number, string, string])[] = [
+    [leftOut.justBegan, 'session', 'began in the last hour and may still run'],
+    [leftOut.beganBefore, 'session', 'began before this time'],
+    [leftOut.severalArms, 'session', 'had requests in more than one arm'],
+    [leftOut.neverBilled, 'session', 'got no usage from the provider'],
+    [leftOut.unbilledRequests, 'request', 'without usage from the provider: no cost is counted for them'],
+    [leftOut.failedRequests, 'request', 'failed and cost nothing'],
+  ];
+  return words.flatMap(([n, noun, reason]) => (n > 0 ? [`${count(n, noun)} ${reason}`] : []));
+}

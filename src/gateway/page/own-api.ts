@@ -9,10 +9,12 @@ import { answerError, answerJson } from '../exchange/answer.ts';
 import type { InFlight } from '../exchange/in-flight.ts';
 import type { Status } from '../receipts/receipt.ts';
 import type { Records } from '../receipts/records.ts';
+import type { Reports } from './reports.ts';
 
 export interface ApiOptions {
   readonly records: Records;
   readonly inFlight: InFlight;
+  readonly reports: Reports;
   /** The tenant of the request's token. */
   readonly tenant: string;
   storeOf(tenant: string): Promise<Store>;
@@ -71,6 +73,7 @@ const answers: Readonly<Record<string, Answer>> = {
     return { handle: id, ...recalled, refs };
   },
   search: async ({ tenant, storeOf, query }) => search(await storeOf(tenant), query),
+  report: async ({ tenant, storeOf, reports, query }) => reports.reportOf(tenant, await storeOf(tenant), query),
   events: async ({ tenant, records, inFlight, request, response }) => {
     const log = records.receipts(tenant);
     streamEvents((watcher) => log.watch(watcher), request, response);
