@@ -30,7 +30,10 @@ const read = (records: readonly RequestRecord[], dollarsOf?: DollarsOf) => {
   return reader.read();
 };
 
-const NONE = { beganBefore: 0, justBegan: 0, severalArms: 0, neverBilled: 0, unbilledRequests: 0, failedRequests: 0 };
+const NONE = {
+  ...{ beganBefore: 0, justBegan: 0, severalArms: 0, noControl: 0, neverBilled: 0 },
+  ...{ unbilledRequests: 0, failedRequests: 0 },
+};
 
 describe('readSessions', () => {
   it('adds up the requests of a session at the multiples of their price list', () => {
@@ -84,6 +87,17 @@ describe('readSessions', () => {
     const { sessions, leftOut } = read([record(), record({ arm: 'held-out' })]);
     expect(sessions).toEqual([]);
     expect(leftOut.severalArms).toBe(1);
+  });
+
+  it('leaves out treated sessions of a time when nothing was held out, but for a day', () => {
+    const day = 24 * SETTLE_MS;
+    const began = (session: string, at: number, arm: RequestRecord['arm'] = 'treated') => record({ session, at, arm });
+    const treated = [began('a', 10 * day - 1), began('b', 10 * day), began('c', 12 * day), began('d', 12 * day + 1)];
+    const reader = createSessionReader({ since: 0, until: 100 * day });
+    for (const one of [...treated, began('e', 5 * day, 'shadow')]) reader.add(one);
+    expect(reader.read()).toMatchObject({ sessions: { length: 5 }, leftOut: { noControl: 0 } });
+    reader.add(began('f', 11 * day, 'held-out'));
+    expect(reader.read()).toMatchObject({ sessions: { length: 4 }, leftOut: { noControl: 2 } });
   });
 
   it('counts no cost for requests without usage, and leaves out a session that has only such', () => {

@@ -46,6 +46,8 @@ export interface LeftOut {
   readonly justBegan: number;
   /** Sessions with requests in more than one arm. */
   readonly severalArms: number;
+  /** Treated sessions that began more than a day before the first held-out session, or after the last. */
+  readonly noControl: number;
   /** Sessions that were answered, always without usage. */
   readonly neverBilled: number;
   /** Answered requests without usage, in sessions that are compared. */
@@ -62,6 +64,9 @@ export interface Range {
 
 /** A session that began, or was used, less than this before the end of the range counts as still running. */
 export const SETTLE_MS = 3_600_000;
+
+/** Treated sessions are compared where others were held out, give or take this much: traffic changes over the weeks. */
+const CONTROL_MS = 86_400_000;
 
 export interface ReadSessions {
   readonly sessions: readonly SessionFigures[];
@@ -208,13 +213,15 @@ function addEnd(ends: SessionSum['conversations'], { conversation, at }: Request
 }
 
 function readSums(sums: readonly SessionSum[], range: Range): ReadSessions {
-  const leftOut = { beganBefore: 0, justBegan: 0, severalArms: 0, neverBilled: 0 };
-  const kept: SessionSum[] = [];
+  const leftOut = { beganBefore: 0, justBegan: 0, severalArms: 0, neverBilled: 0, noControl: 0 };
+  const fit: SessionSum[] = [];
   for (const sum of sums.filter(({ lastAt }) => lastAt >= range.since)) {
     const reason = reasonToLeaveOut(sum, range);
     if (reason) leftOut[reason]++;
-    else kept.push(sum);
+    else fit.push(sum);
   }
+  const kept = withControl(fit);
+  leftOut.noControl = fit.length - kept.length;
   const total = (pick: (sum: SessionSum) => number): number => kept.reduce((all, sum) => all + pick(sum), 0);
   const unpricedRequests = total((sum) => sum.unpricedRequests);
   const billedRequests = total((sum) => sum.billedRequests);
@@ -243,6 +250,17 @@ function reasonToLeaveOut(sum: SessionSum, { since, until }: Range): Reason | un
   if (sum.arms.size > 1) return 'severalArms';
   if (sum.firstAt >= until - SETTLE_MS) return 'justBegan';
   return sum.requests > 0 && sum.billedRequests === 0 ? 'neverBilled' : undefined;
+}
+
+/** All of them where nothing was held out: then nothing is compared. */
+function withControl(sums: readonly SessionSum[]): readonly SessionSum[] {
+  const controls = sums.filter(({ arms }) => arms.has('held-out'));
+  if (controls.length === 0) return sums;
+  const first = controls.reduce((least, { firstAt }) => Math.min(least, firstAt), Number.POSITIVE_INFINITY);
+  const last = controls.reduce((most, { firstAt }) => Math.max(most, firstAt), 0);
+  return sums.filter(
+    ({ arms, firstAt }) => !arms.has('treated') || (firstAt >= first - CONTROL_MS && firstAt <= last + CONTROL_MS),
+  );
 }
 
 function figuresOf(sum: SessionSum, unit: CostUnit, { until }: Range): SessionFigures {
