@@ -137,6 +137,16 @@ describe('palimpsest report', () => {
     expect(stderr).toContain(message);
   });
 
+  it('reads beside a gateway that writes to the store', async () => {
+    const path = join(folder, 'beside');
+    const store = await openStore({ path, mode: 'write' });
+    await store.putRecords?.(traffic(0));
+    const { code, stdout } = await report(path, ...UNTIL);
+    await store.close();
+    expect(code).toBe(0);
+    expect(stdout).toContain('in 412 sessions');
+  });
+
   it('says where it looked for a store', async () => {
     const { code, stderr } = await report(join(folder, 'nowhere'));
     expect(code).toBe(1);
