@@ -72,6 +72,16 @@ describe('buildReport', () => {
     expect(harm.measures.filter(({ isHarm }) => isHarm).map(({ name }) => name)).toContain('requests');
   });
 
+  it('does not call it a saving either while the cost per session cannot be told', async () => {
+    const effect = { ...SAVES, lengthens: 4 };
+    const { headline, savings, harm } = await report(traffic({ sessions: 412, effect }));
+    expect(savings?.sameWork.interval?.low).toBeGreaterThan(0);
+    expect(savings?.perSession.interval).toBeUndefined();
+    expect(harm.verdict).toBe('seen');
+    expect(headline).toMatchObject({ verdict: 'too-few', moreSessions: 200 });
+    expect(headline.sentence).toMatch(/; too few sessions to tell what a session costs: about 200 more\.$/);
+  });
+
   it('names the signs of harm', async () => {
     const { headline, harm } = await report(traffic({ sessions: 3000, effect: { ...SAVES, harms: 0.1 } }));
     expect(harm.verdict).toBe('seen');
@@ -110,6 +120,11 @@ describe('buildReport', () => {
     expect(headline.sentence).toMatch(/by estimate, masking would save \d+ %\. Nothing was masked \(shadow\)\.$/);
     expect(arms).toMatchObject([{ arm: 'shadow', sessions: 20 }]);
     expect(savings).toBeUndefined();
+    const heldOut = traffic({ sessions: 5, seed: 4, holdout: 1 });
+    expect((await report([...shadow, ...heldOut])).headline.sentence).toBe(headline.sentence);
+    expect((await report(heldOut)).headline.sentence).toMatch(
+      /in 5 sessions, all of them held out, so there is nothing/,
+    );
     const both = await report([
       ...shadow.map((one) => ({ ...one, session: `x${one.session}` })),
       ...traffic({ sessions: 412 }),

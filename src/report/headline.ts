@@ -2,7 +2,7 @@ import type { Interval } from './interval.ts';
 import type { ArmFigures, Headline, Report, Saving, Savings } from './report.ts';
 import type { Arm } from './request-record.ts';
 import { LEAST_SESSIONS, sessionsUntil } from './savings.ts';
-import { cost, costRange, count, grouped, percent, percentRange, pointRange, points, signedPercent } from './words.ts';
+import { cost, costRange, count, grouped, measureChangeWords, percent, percentRange } from './words.ts';
 
 type Figures = Omit<Report, 'headline'>;
 
@@ -24,7 +24,7 @@ function nothing({ leftOut: { justBegan, neverBilled, beganBefore, severalArms }
 }
 
 function notMeasured({ arms, unit }: Figures): Headline {
-  const [first] = arms as readonly [ArmFigures];
+  const first = arms.find(({ arm }) => arm !== 'held-out') ?? (arms[0] as ArmFigures);
   const spent = `Spent ${cost(first.cost, unit)} of input in ${count(first.sessions, 'session')}`;
   const saving = percent(first.estimatedSaving ?? 0);
   const sentences: Readonly<Record<Arm, string>> = {
@@ -47,17 +47,25 @@ function measured(figures: Figures, { sameWork, perSession }: Savings): Headline
   if (!sameWork.interval) return tooFew(sameWork, counts, harm);
   const isLarger = figures.harm.measures.some(({ name, isHarm }) => isHarm && (name === 'requests' || name === 'size'));
   // Larger sessions have more to save on. Then only their whole cost tells whether anything was saved.
-  const isPerSession = perSession.interval !== undefined && (isLarger || perSession.interval.high < 0);
-  const [shown, of] = isPerSession ? [perSession, 'per session'] : [sameWork, 'for the same work'];
-  const { verdict, words } = savingWords(shown, of);
-  const saving = `${words}${isPerSession ? '' : doubtWords(sameWork, perSession)}`;
+  const isPerSession = isLarger || (perSession.interval !== undefined && perSession.interval.high < 0);
+  const told = isPerSession ? perSessionTold(perSession, counts) : savingTold(sameWork, 'for the same work');
+  const saving = `${told.words}${isPerSession ? '' : doubtWords(sameWork, perSession)}`;
   const other = isPerSession ? sameWorkWords(sameWork, isLarger) : perSessionWords(perSession);
   return {
-    verdict,
+    verdict: told.verdict,
     sentence: toSentence(figures.harm.verdict === 'seen' ? `${harm}; ${saving}` : `${saving}; ${harm}`),
-    details: detailsOf(figures, other, shown),
-    ...(verdict === 'too-few' ? { moreSessions: shown.moreSessions ?? 0 } : {}),
+    details: detailsOf(figures, other, isPerSession ? perSession : sameWork),
+    ...(told.moreSessions === undefined ? {} : { moreSessions: told.moreSessions }),
   };
+}
+
+type Told = Pick<Headline, 'verdict' | 'moreSessions'> & { readonly words: string };
+
+function perSessionTold(saving: Saving, counts: Counts): Told {
+  if (saving.interval) return savingTold(saving, 'per session');
+  const moreSessions = sessionsUntil(saving.leastSessions, counts);
+  const words = `too few sessions to tell what a session costs: about ${grouped(moreSessions)} more`;
+  return { verdict: 'too-few', words, moreSessions };
 }
 
 interface Counts {
@@ -70,10 +78,7 @@ function countsOf({ arms }: Figures): Counts {
   return { treated: sessionsOf('treated'), heldOut: sessionsOf('held-out') };
 }
 
-function savingWords(
-  { interval, moreSessions }: Saving,
-  of: string,
-): { readonly verdict: Headline['verdict']; readonly words: string } {
+function savingTold({ interval, moreSessions }: Saving, of: string): Told {
   const saving = interval ?? NO_INTERVAL;
   const { value, low, high } = saving;
   const range = percentRange(saving);
@@ -89,7 +94,7 @@ function savingWords(
       ? `saves ${percent(value)} ${of} (${range})`
       : `costs ${percent(-value)} more ${of} (${percentRange(turned(saving))})`;
   const words = `too few sessions to tell: about ${grouped(moreSessions)} more; so far it ${soFar}`;
-  return { verdict: 'too-few', words };
+  return { verdict: 'too-few', words, moreSessions };
 }
 
 /** A saving as a cost. */
@@ -124,11 +129,9 @@ function harmWords({ harm }: Figures, counts: Counts): string {
   if (harm.verdict === 'none-seen') return `no sign of harm in ${sessions}${wouldShowWords(harm)}`;
   if (harm.verdict === 'not-judged')
     return `too early to judge harm: about ${count(sessionsUntil(LEAST_SESSIONS.harm, counts), 'more session')}`;
-  const signs = harm.measures.flatMap(({ title, kind, change, isHarm }) => {
-    if (!isHarm || !change) return [];
-    const amount = kind === 'share' ? `+${points(change.value)} points` : signedPercent(change.value);
-    return [`${title} ${amount} (${kind === 'share' ? pointRange(change) : percentRange(change)})`];
-  });
+  const signs = harm.measures
+    .filter(({ isHarm }) => isHarm)
+    .map((measure) => `${measure.title} ${measureChangeWords(measure)}`);
   const others = signs.length > 1 ? ` and ${count(signs.length - 1, 'other sign')}` : '';
   return `harm seen in ${sessions}: ${signs[0]}${others}`;
 }
