@@ -39,7 +39,7 @@ export function createGateway(options: GatewayOptions = {}): Gateway {
 function answerOther(context: GatewayContext, request: IncomingMessage, response: ServerResponse): void {
   const client = new NodeClient(request, response, context.inFlight);
   const admitted = admit(context, client);
-  if ('failure' in admitted) client.fail(admitted.status, admitted.failure);
+  if ('status' in admitted) client.answerSelf(admitted);
   // It answers its own failures. Only a log or records of the user's that throw are left.
   else exchange(context, { client, ...admitted }).catch(() => response.destroy());
 }

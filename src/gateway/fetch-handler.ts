@@ -17,7 +17,7 @@ export function createFetchHandler(options: GatewayOptions = {}): FetchHandler {
   return (request) => {
     const client = new FetchClient(request);
     const admitted = admit(context, client);
-    if ('failure' in admitted) client.fail(admitted.status, admitted.failure);
+    if ('status' in admitted) client.answerSelf(admitted);
     else exchange(context, { client, ...admitted }).then(client.close, client.close);
     return client.answer;
   };

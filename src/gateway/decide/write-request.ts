@@ -5,7 +5,7 @@ import type { OptIn } from '../wire/bound-thinking.ts';
 import { type PlacedMarker, placeMarker } from '../wire/cache-markers.ts';
 import type { Outgoing } from './decision.ts';
 import { byteEdits, changedSince } from './edits.ts';
-import type { HoldReason } from './pass-through.ts';
+import { type HoldReason, reasonToAddNone } from './pass-through.ts';
 import type { PlannedRequest } from './plan.ts';
 
 /** A request as it goes out. */
@@ -23,12 +23,16 @@ export interface WrittenRequest extends Outgoing {
 /** Writes a plan into the bytes of its request, or the part of it that may go out. */
 export function writeRequest(planned: PlannedRequest, hold: HoldReason | undefined): WrittenRequest {
   const { request, broken, history } = planned;
-  const wanted = broken === undefined ? (hold ? heldEdits(planned, hold) : planned.edits) : [];
+  const sent = history.answered.last.texts;
+  const addsNone = reasonToAddNone(request);
+  const allowed = hold ? heldEdits(planned, hold) : planned.edits;
+  const kept = addsNone ? allowed.filter(({ segment }) => sent.has(segment)) : allowed;
+  const wanted = broken === undefined ? kept : [];
   const mustAsk = mustOptIn(planned, wanted[0]?.segment);
   const optIn = mustAsk ? request.wire.boundThinking?.optIn(request) : undefined;
   // The provider would refuse new masks here. The masks that it has seen before stay.
-  const edits = mustAsk && !optIn ? wanted.filter(({ segment }) => history.answered.last.texts.has(segment)) : wanted;
-  const changed = changedSince(history.answered.last.texts, edits);
+  const edits = mustAsk && !optIn ? wanted.filter(({ segment }) => sent.has(segment)) : wanted;
+  const changed = changedSince(sent, edits);
   const marker = markerBefore(planned, changed[0]);
   const changes = [...edits.flatMap((edit) => byteEdits(request, history, edit)), ...(marker?.edits ?? [])];
   changes.push(...(optIn?.edits ?? []));
@@ -37,7 +41,7 @@ export function writeRequest(planned: PlannedRequest, hold: HoldReason | undefin
     body: changes.length > 0 ? splice(request.body, changes) : undefined,
     headers: optIn?.headers ?? {},
     ...{ edits, changed, optIn, marker },
-    heldBack: broken !== undefined ? 'law' : isBound ? 'bound-thinking' : hold,
+    heldBack: broken !== undefined ? 'law' : isBound ? 'bound-thinking' : (hold ?? addsNone),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { GatewayContext } from '../gateway-context.ts';
-import type { Client, Failure } from './client.ts';
+import type { Client, OwnAnswer } from './client.ts';
 import { loopMessage } from './hops.ts';
-import { type Route, routeOf } from './route.ts';
+import { isProbe, type Route, routeOf } from './route.ts';
 
 /** A request that may be forwarded. */
 export interface Admitted {
@@ -9,22 +9,19 @@ export interface Admitted {
   readonly route: Route;
 }
 
-/** A request that is refused before it reaches an upstream. */
-interface Denied {
-  readonly status: number;
-  readonly failure: Failure;
-}
-
-/** Checks the token, Host and Origin, the path, and that the request is not our own. */
+/** Checks the token, Host and Origin, the path, and that the request is not our own. Else: the gateway's own answer. */
 export function admit(
   context: GatewayContext,
   { method, url, headers }: Pick<Client, 'method' | 'url' | 'headers'>,
-): Admitted | Denied {
+): Admitted | OwnAnswer {
   const caller = context.callerOf({ url, headers });
   if (!caller) return denied(401, 'authentication_error', NO_TOKEN);
   const foreign = context.guard.refusalToForward(headers, caller);
   if (foreign !== undefined) return denied(403, 'permission_error', foreign);
-  const route = routeOf({ method, url: caller.url, headers });
+  if (isWebSocket(headers)) return { ...denied(426, 'upgrade_required', NO_WEBSOCKET), headers: PLAIN_HTTP };
+  const line = { method, url: caller.url, headers };
+  if (isProbe(line)) return { status: 204 };
+  const route = routeOf(line);
   if (!route) return denied(400, 'invalid_request_error', BAD_PATH);
   if (context.hops.isLoop(headers)) return denied(508, 'loop_detected', loopMessage(context.upstreams[route.provider]));
   return { tenant: caller.tenant, route };
@@ -33,4 +30,12 @@ export function admit(
 const NO_TOKEN = 'Palimpsest expected its token in the header x-palimpsest-token, or in the address: http://…/as/TOKEN';
 const BAD_PATH = 'Palimpsest expected a path that begins with exactly one / and has no dot segments';
 
-const denied = (status: number, type: string, message: string): Denied => ({ status, failure: { type, message } });
+const NO_WEBSOCKET = 'Palimpsest speaks plain HTTP and has no WebSocket: send the request with POST';
+
+const denied = (status: number, type: string, message: string): OwnAnswer => ({ status, failure: { type, message } });
+
+/** Other protocols that a client offers, such as h2c, may be ignored (RFC 9110, 7.8): then it goes on with plain HTTP. */
+const isWebSocket = ({ upgrade }: Client['headers']): boolean => /\bwebsocket\b/i.test(String(upgrade ?? ''));
+
+/** A 426 names the protocol to use (RFC 9110, 15.5.22). */
+const PLAIN_HTTP = { upgrade: 'HTTP/1.1', connection: 'upgrade, close' };

@@ -15,6 +15,15 @@ export interface Client {
   send(request: UpstreamRequest, watch?: Watch): Promise<Outcome>;
   /** Answers in place of the upstream. Once an answer has begun, it ends the connection instead. */
   fail(status: number, failure: Failure): void;
+  /** Answers a request that goes to no upstream. */
+  answerSelf(answer: OwnAnswer): void;
+}
+
+/** An answer of the gateway itself: an error, or nothing but a status. */
+export interface OwnAnswer {
+  readonly status: number;
+  readonly failure?: Failure;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** An error in the shape in which the clients of all providers look for a message. */

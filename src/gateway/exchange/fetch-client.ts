@@ -1,5 +1,5 @@
 import { answerLimits } from '../../limits.ts';
-import type { Client, Failure, Outcome, UpstreamRequest, Watch } from './client.ts';
+import type { Client, Failure, Outcome, OwnAnswer, UpstreamRequest, Watch } from './client.ts';
 import { type AnswerHead, headerOf, toAnswerHead, toPairs, withoutHeader } from './headers.ts';
 
 /** A client of a runtime that speaks `Request` and `Response`. */
@@ -100,8 +100,14 @@ export class FetchClient implements Client {
   /** Settles the answer at the end of an exchange, for a client that left before it began. */
   readonly close = (): void => this.fail(499, GONE);
 
-  fail(status: number, { type, message }: Failure): void {
-    this.#resolve(Response.json({ type: 'error', error: { type, message, code: type } }, { status }));
+  fail(status: number, failure: Failure): void {
+    this.answerSelf({ status, failure });
+  }
+
+  answerSelf({ status, failure, headers = {} }: OwnAnswer): void {
+    const init = { status, headers };
+    const body = failure && { type: 'error', error: { ...failure, code: failure.type } };
+    this.#resolve(body ? Response.json(body, init) : new Response(null, init));
   }
 }
 

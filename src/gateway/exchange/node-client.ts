@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { PassThrough } from 'node:stream';
 import { answerFailure } from './answer.ts';
-import type { Client, Failure, Outcome, UpstreamRequest, Watch } from './client.ts';
+import type { Client, Failure, Outcome, OwnAnswer, UpstreamRequest, Watch } from './client.ts';
 import { forward } from './forward.ts';
 import type { InFlight } from './in-flight.ts';
 import { readBody } from './read-body.ts';
@@ -55,5 +55,11 @@ export class NodeClient implements Client {
 
   fail(status: number, failure: Failure): void {
     if (!this.#response.destroyed) answerFailure(this.#response, status, failure);
+  }
+
+  answerSelf({ status, failure, headers = {} }: OwnAnswer): void {
+    for (const name in headers) this.#response.setHeader(name, headers[name] as string);
+    if (failure) this.fail(status, failure);
+    else this.#response.writeHead(status).end();
   }
 }

@@ -12,6 +12,7 @@ describe('routeOf', () => {
     ['/v1/chat/completions', 'openai', 'openai-chat'],
     ['/chat/completions', 'openai', 'openai-chat'],
     ['/v1/responses', 'openai', 'openai-responses'],
+    ['/v1/responses/compact', 'openai', 'openai-responses'],
     ['/v1beta/models/gemini-3:generateContent', 'gemini', 'gemini'],
     ['/v1/models/gemini-3:streamGenerateContent?alt=sse', 'gemini', 'gemini'],
     ['/openai/v1/chat/completions', 'openai', 'openai-chat'],
@@ -23,7 +24,7 @@ describe('routeOf', () => {
   it.each([
     ['/v1/threads/x/messages', 'openai'],
     ['/v1/responses/resp_1/cancel', 'openai'],
-    ['/v1/responses/compact', 'openai'],
+    ['/v1/responses/compact/x', 'openai'],
     ['/v1/messages/batches', 'anthropic'],
     ['/v1beta/models/gemini-3:countTokens', 'gemini'],
     ['/openai/v1/messages', 'openai'],

@@ -1,5 +1,5 @@
 import { type Api, routesOf, wires } from '../wire/index.ts';
-import { guessProvider, ownerOf, type Provider, providerNames, speaks } from '../wire/providers.ts';
+import { DEFAULT_PROVIDER, guessProvider, ownerOf, type Provider, providerNames, speaks } from '../wire/providers.ts';
 import type { RequestLine } from '../wire/wire.ts';
 
 export type { Provider };
@@ -27,10 +27,19 @@ export function routeOf(request: RequestLine): Route | undefined {
   const path = pathOf(target);
   const known = request.method === 'POST' ? routesOf(path) : [];
   const [first] = known;
-  const provider = own ?? prefix ?? (first ? wires[first.api].home.name : guessProvider(request, path));
+  const home = first ? wires[first.api].home.name : guessProvider(request, path);
+  const provider = own ?? prefix ?? home ?? DEFAULT_PROVIDER;
   // A path below a prefix is read only if that provider speaks its API; else it passes through.
   const route = known.find(({ api }) => speaks(provider, api));
   return { provider, target, path, api: route?.api, isCountTokens: route?.isCountTokens === true };
+}
+
+/**
+ * Whether a request only asks if anything answers at the root, as Claude Code does before its first one. Without a header
+ * that names a provider, the answer of none of them is meant.
+ */
+export function isProbe(request: RequestLine): boolean {
+  return request.method === 'HEAD' && pathOf(request.url) === '/' && guessProvider(request, '/') === undefined;
 }
 
 const PREFIX = new RegExp(`^/(${providerNames.join('|')})(?=[/?]|$)`);

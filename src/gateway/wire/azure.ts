@@ -29,7 +29,7 @@ export const azure = {
   'azure-responses': {
     ...openaiResponses,
     home,
-    routes: [{ path: /^\/openai\/(?:v1\/|deployments\/[^/]+\/)?responses$/ }],
+    routes: [{ path: /^\/openai\/(?:v1\/|deployments\/[^/]+\/)?responses(?:\/compact)?$/ }],
     modelInPath,
     modelPrefix: 'azure/',
   },

@@ -1,4 +1,4 @@
-import { asString } from '../../formats/lens.ts';
+import { asString, type Fields } from '../../formats/lens.ts';
 import { openaiResponses as format } from '../../formats/openai-responses.ts';
 import { priceLists } from '../../plan/prices.ts';
 import { openai } from './openai-chat.ts';
@@ -7,14 +7,18 @@ import { anyMessage, type Wire } from './wire.ts';
 /** OpenAI's Responses. */
 export const openaiResponses = {
   home: openai,
-  routes: [{ path: /^(?:\/[^/]+)*\/v1\/responses$|^\/responses$/ }],
+  routes: [{ path: /^(?:(?:\/[^/]+)*\/v1)?\/responses(?:\/compact)?$/ }],
   format: anyMessage(format),
   messages: 'input',
   overhead: ['instructions', 'tools'],
   resultSigns: ['_output', 'mcp_call', 'compaction'],
   prices: priceLists['gpt-5'],
   answers: (item) => asString(item.call_id) ?? asString(item.id) ?? '',
-  asksToCompact: ({ type }) => type === 'compaction_trigger',
+  asksToCompact: ({ path, last }) => path.endsWith('/compact') || last?.type === 'compaction_trigger',
+  asksForJson: (valueOf) => {
+    const { format } = (valueOf('text') ?? {}) as Fields;
+    return String((format as Fields | undefined)?.type).startsWith('json');
+  },
   usageSigns: ['usage'],
   usageIn: ({ usage, response }) => ({ usage: (response as { readonly usage?: unknown } | null)?.usage ?? usage }),
 } as const satisfies Wire;

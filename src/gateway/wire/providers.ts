@@ -76,8 +76,8 @@ export function speaks(provider: Provider, api: Api): boolean {
   return wires[api].home.name === provider || providers[provider].speaks?.includes(api) === true;
 }
 
-/** The provider of requests that nothing else tells apart. */
-const DEFAULT: Provider = 'openai';
+/** The provider of requests that nothing tells apart. */
+export const DEFAULT_PROVIDER: Provider = 'openai';
 
 /** The providers that have this sign. Made once: each request looks at all of them. */
 function withSign<K extends keyof ProviderSigns>(
@@ -94,14 +94,17 @@ const headerSigns = withSign('headers');
 const pathSigns = withSign('path');
 const querySigns = withSign('query');
 
-/** The provider of a path that no API has. A key that goes to the wrong company is a key given away: headers decide first. */
-export function guessProvider({ url, headers }: RequestLine, path: string): Provider {
+/**
+ * The provider of a path that no API has; undefined where nothing tells. A key that goes to the wrong company is a key
+ * given away: headers decide first.
+ */
+export function guessProvider({ url, headers }: RequestLine, path: string): Provider | undefined {
   const [found] =
     headerSigns.find(([, names]) => names.some((name) => headers[name] !== undefined)) ??
     pathSigns.find(([, sign]) => sign.test(path)) ??
     querySigns.find(([, sign]) => sign.test(url)) ??
     [];
-  return found ?? DEFAULT;
+  return found;
 }
 
 /** The provider whose own a request is, whatever prefix it begins with. */

@@ -26,8 +26,10 @@ export interface Wire {
   readonly modelPrefix?: string;
   /** The id of the call that a result answers, as the result itself tells it. */
   answers(message: Fields, path: readonly (string | number)[]): string;
-  /** Whether this last message asks the provider to compact the conversation. */
-  asksToCompact?(last: Fields): boolean;
+  /** Whether a request asks the provider to compact the conversation, as its path or its last message tells. */
+  asksToCompact?(request: { readonly path: string; readonly last: Fields | undefined }): boolean;
+  /** Whether a request asks for an answer in JSON, as its fields beside messages, system prompt and tools tell. */
+  asksForJson?(valueOf: (field: string) => unknown): boolean;
   /** Of a result that is an object, the member that a mask replaces, and the one that goes with it. */
   readonly resultMembers?: { readonly content: string; readonly attachments: string };
   /** The blocks of the message that was scanned last, on which cache markers may be. */
