@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { readPriceFile } from './price-file.ts';
 
@@ -17,6 +18,13 @@ describe('readPriceFile', () => {
       'claude-*: subscription',
     ];
     expect(await read(yaml.join('\n'))).toEqual(expected);
+  });
+
+  it('reads the examples of docs/money.md', async () => {
+    const page = readFileSync(new URL('../../docs/money.md', import.meta.url), 'utf8');
+    const examples = [...page.matchAll(/^```(?:yaml|json)\n(.*?)^```/gms)].map(([, text = '']) => text);
+    const models = await Promise.all(examples.map(async (text) => Object.keys(await read(text)).length));
+    expect(models).toEqual([4, 2]);
   });
 
   it('takes an empty file for no own prices', async () => {

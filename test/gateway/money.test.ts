@@ -1,6 +1,11 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ConversationSummary, GatewayOptions, Receipt, Totals } from '../../src/gateway/index.ts';
+import { ensureBuilt } from '../support/modules.ts';
 import { type Started, startGateway, TOKEN } from './gateway.ts';
+import { startProcess } from './processes.ts';
 import { anthropicBody, anthropicMessages, type Json } from './requests.test-data.ts';
 import { startUpstream } from './upstream.ts';
 
@@ -31,7 +36,12 @@ const answerOf = (url: string, cached: number): string =>
     ? JSON.stringify({ usage: { prompt_tokens: 24_000, completion_tokens: 500 } })
     : JSON.stringify({ type: 'message', usage: { ...USAGE, cache_read_input_tokens: cached, output_tokens: 500 } });
 
-async function send(gateway: Started, model: string, headers: Record<string, string> = {}, turns = 2): Promise<void> {
+async function send(
+  gateway: { readonly url: string },
+  model: string,
+  headers: Record<string, string> = {},
+  turns = 2,
+): Promise<void> {
   const body = anthropicBody(anthropicMessages(turns, { lines: 120 }), { model });
   const answer = await fetch(`${gateway.url}/v1/messages`, {
     method: 'POST',
@@ -150,6 +160,27 @@ describe('money in receipts', () => {
     expect(metrics).toContain(`palimpsest_cost_dollars_total{of="output",tokens="billed"} ${ANSWER}\n`);
     expect(metrics).toContain('palimpsest_cost_dollars_total{of="sent",tokens="estimated"} 0\n');
     expect(metrics).toContain('palimpsest_unpriced_requests_total 1\n');
+  });
+
+  it.each(['1', '2'])('is at the prices of --price-file, with %s worker(s)', async (workers) => {
+    await ensureBuilt();
+    const folder = mkdtempSync(join(tmpdir(), 'palimpsest-money-'));
+    writeFileSync(join(folder, 'prices.yaml'), 'my-*: { input: 10, output: 20, cache_read: 0 }');
+    const upstream = await startUpstream((request, response) => response.end(answerOf(request.url ?? '', 20_000)));
+    const args = ['--port', '0', '--upstream', `anthropic=${upstream.url}`, '--price-file', 'prices.yaml'];
+    const gateway = await startProcess([...args, '--workers', workers], folder);
+    closers.push(
+      async () => rmSync(folder, { recursive: true, force: true }),
+      upstream.close,
+      () => gateway.stop(),
+    );
+    await send(gateway, 'my-own-model');
+    const headers = { authorization: `Bearer ${TOKEN}` };
+    const status = await fetch(`${gateway.url}/_palimpsest/api/status`, { headers });
+    expect(await status.json()).toMatchObject({
+      totals: { money: { billed: { requests: 1, sent: 0.05, output: 0.01 } } },
+    });
+    await expect.poll(() => gateway.output()).toContain('"dollars":0.06,');
   });
 
   it('at a price that no model could have is refused at the start', async () => {

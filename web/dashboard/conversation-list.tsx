@@ -70,10 +70,16 @@ function Item({ conversation, now, isChosen, isReached }: ItemProps) {
       </span>
       <span class="item-note">
         {model ?? api} · {formatPlural(requests, 'request')}
-        {sums.requests > 0 && ` · ${formatDollars(spentOf(sums))}`}
       </span>
       <span class={idleMs < ACTIVE_MS ? 'item-time is-active' : 'item-time'}>{formatAgo(idleMs)}</span>
-      <ActName act={act} />
+      <span class="item-foot">
+        <ActName act={act} />
+        {sums.requests > 0 && (
+          <span class="item-money">
+            {formatDollars(spentOf(sums))}, saved {formatDollars(sums.without - sums.sent)}
+          </span>
+        )}
+      </span>
     </a>
   );
 }

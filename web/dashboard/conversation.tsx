@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { ConversationSummary, Receipt } from '../../src/gateway/receipts/receipt.ts';
-import { whatIsPriced } from '../../src/money/show-money.ts';
+import { formatDollars, whatIsPriced } from '../../src/money/show-money.ts';
 import { Change } from '../components/change.tsx';
 import { MaskedLine } from '../components/masked-line.tsx';
 import { MaskedResults } from '../components/masked-results.tsx';
@@ -77,7 +77,7 @@ interface SummaryProps {
 
 function Summary({ conversation, last }: SummaryProps) {
   const { model, api, prices, requests, epochs, masked, tokensIn, tokensSent, money, firstAt } = conversation;
-  const { change, words } = inputCostOf(conversation);
+  const { change, words, isInDollars } = inputCostOf(conversation);
   const window = last && windowWords(last);
   return (
     <div class="summary">
@@ -85,7 +85,8 @@ function Summary({ conversation, last }: SummaryProps) {
         <strong>
           <Change share={change} />
         </strong>{' '}
-        input cost: {words}, {atPrices(prices)}
+        input cost: {words}
+        {!isInDollars && `, ${atPrices(prices)}`}
       </p>
       <p class="summary-money">
         {window ?? `${whatIsPriced(money)}${dollarsOf(money).sums.requests > 0 ? ', answers included' : ''}.`}
@@ -107,6 +108,7 @@ function Plots({ receipts }: { readonly receipts: readonly Receipt[] }) {
   return useMemo(() => {
     const isPart = (receipts[0]?.request ?? 1) > 1;
     const since = isPart ? `, from request ${receipts[0]?.request} on` : '';
+    const { points, isInDollars } = costPoints(receipts);
     const isEstimated = receipts.some(({ estimated }) => estimated);
     return (
       <div class="columns">
@@ -119,10 +121,15 @@ function Plots({ receipts }: { readonly receipts: readonly Receipt[] }) {
         </Panel>
         <Panel
           title="Cost so far"
-          note={`In tokens at the base price, added up${since}.`}
+          note={`Of prompts, ${isInDollars ? 'in dollars' : 'in tokens at the base price'}, added up${since}.`}
           empty={receipts.length === 0 && 'No request yet.'}
         >
-          <SentPlot label="Cost of all requests up to each" names={COST} points={costPoints(receipts)} />
+          <SentPlot
+            label="Cost of all requests up to each"
+            names={COST}
+            points={points}
+            {...(isInDollars ? { format: formatDollars } : {})}
+          />
         </Panel>
       </div>
     );

@@ -64,7 +64,7 @@ describe('figuresOf', () => {
     expect(some[2]).toContain('in tokens at the base price');
     const all = shownOf({ ...NO_MONEY, billed, estimated: { requests: 12, sent: 1, without: 1, output: 0 } });
     expect(all[0]).toBe('Spent: $13.00 $12.00 billed and $1.00 estimated for 312 requests');
-    expect(all[2]).toMatch(/^Input cost: -0\.27\d* \$8\.00 instead of \$11\.00$/);
+    expect(all[2]).toMatch(/^Input cost: -0\.27\d* \$8\.00 instead of \$11\.00 \(an estimate\)$/);
   });
 
   it('shows tokens, and no dollars, where no price is known', () => {
@@ -150,10 +150,24 @@ describe('the lines of the plots', () => {
       [7, 900, 1000],
       [8, 900, 1000],
     ]);
-    expect(costPoints(receipts).map(({ sent, without }) => [sent, without])).toEqual([
+    expect(costPoints(receipts).points.map(({ sent, without }) => [sent, without])).toEqual([
       [10, 10],
       [15, 30],
     ]);
+  });
+
+  it('add up in dollars where every request has a price', () => {
+    const money = { sent: 1, without: 3, output: 9 };
+    const priced = receipts.map((one) => ({ ...one, money }));
+    expect(costPoints(priced)).toMatchObject({
+      isInDollars: true,
+      points: [
+        { sent: 1, without: 3 },
+        { sent: 2, without: 6 },
+      ],
+    });
+    expect(costPoints([...priced, ...receipts]).isInDollars).toBe(false);
+    expect(costPoints([...priced, receipt({ money: { subscription: true } })]).isInDollars).toBe(false);
   });
 
   it('know their epochs', () => {

@@ -18,16 +18,23 @@ export function dollarsOf({ billed, estimated, subscription, unpriced }: MoneyTo
   return { sums, isAll: sums.requests > 0 && subscription + unpriced === 0 };
 }
 
-/** The input cost, with and without the gateway: in dollars where all of it has a price, else in tokens at the base price. */
-export function inputCostOf({ cost, money }: { readonly cost: Cost; readonly money: MoneyTotals }): {
+interface InputCost {
   readonly change: number | undefined;
   readonly words: string;
-} {
+  readonly isInDollars: boolean;
+}
+
+/** The input cost, with and without the gateway: in dollars where all of it has a price, else in tokens at the base price. */
+export function inputCostOf({ cost, money }: { readonly cost: Cost; readonly money: MoneyTotals }): InputCost {
   const { sums, isAll } = dollarsOf(money);
   if (isAll)
-    return { change: changeOf(sums), words: `${formatDollars(sums.sent)} instead of ${formatDollars(sums.without)}` };
+    return {
+      change: changeOf(sums),
+      words: `${formatDollars(sums.sent)} instead of ${formatDollars(sums.without)} (an estimate)`,
+      isInDollars: true,
+    };
   const words = `${formatTokens(cost.sent)} instead of ${formatTokens(cost.without)}, in tokens at the base price`;
-  return { change: changeOf(cost), words };
+  return { change: changeOf(cost), words, isInDollars: false };
 }
 
 /** What the gateway did, in a word or two. */
@@ -173,14 +180,21 @@ export function sizePoints(receipts: readonly Receipt[]): readonly SentPoint[] {
   }));
 }
 
-/** What all requests up to each cost. */
-export function costPoints(receipts: readonly Receipt[]): readonly SentPoint[] {
+/** What the prompts of all requests up to each cost: in dollars where each has a price, else in tokens at the base price. */
+export function costPoints(receipts: readonly Receipt[]): {
+  readonly points: readonly SentPoint[];
+  readonly isInDollars: boolean;
+} {
+  const dollars = receipts.flatMap(({ money }) => (money && !('subscription' in money) ? [money] : []));
+  const isInDollars = dollars.length === receipts.length;
+  const costs: readonly Cost[] = isInDollars ? dollars : receipts.map(({ cost }) => cost);
   let [sent, without] = [0, 0];
-  return receipts.map((receipt) => {
-    sent += receipt.cost.sent;
-    without += receipt.cost.without;
+  const points = receipts.map((receipt, i) => {
+    sent += costs[i]?.sent ?? 0;
+    without += costs[i]?.without ?? 0;
     return { ...pointOf(receipt), sent, without };
   });
+  return { points, isInDollars };
 }
 
 function pointOf({ request, newMasks, epoch, because }: Receipt): Omit<SentPoint, 'sent' | 'without'> {

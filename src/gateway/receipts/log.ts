@@ -44,6 +44,10 @@ export function toLogEntry(receipt: Receipt): LogEntry {
 
 function moneyIn({ money, sent }: Receipt): Pick<LogEntry, string> {
   if (!money) return {};
-  if (!('subscription' in money)) return { dollars: spentOf(money), dollarsSaved: money.without - money.sent };
+  if (!('subscription' in money))
+    return { dollars: round(spentOf(money)), dollarsSaved: round(money.without - money.sent) };
   return money.window === undefined ? {} : { windowShare: sent.tokens / money.window };
 }
+
+/** A millionth of a cent is enough for a reader. */
+const round = (dollars: number): number => Math.round(dollars * 1e8) / 1e8;
