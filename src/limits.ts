@@ -89,6 +89,8 @@ export const recordLimits = {
   closeMs: 5000,
   /** The connection of a page that reads its events more slowly is closed. */
   unreadEventBytes: 4 * 1024 * 1024,
+  /** The reports that pages asked for in the last half minute are made again. */
+  reports: 20,
 } as const;
 
 /** Requests that the gateway keeps in memory, for each tenant and provider. */

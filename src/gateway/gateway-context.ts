@@ -13,6 +13,7 @@ import { defaultLimits, type GatewayLimits } from './gateway-limits.ts';
 import type { GatewayOptions } from './gateway-options.ts';
 import { createGuard, type Guard } from './page/guard.ts';
 import type { OwnRoutesOptions } from './page/own-routes.ts';
+import { createReports } from './page/reports.ts';
 import type { Log } from './receipts/log.ts';
 import { toLogEntry } from './receipts/log.ts';
 import type { Status } from './receipts/receipt.ts';
@@ -77,6 +78,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
   return {
     guard,
     records,
+    reports: createReports({ book: createPriceBook(options.modelPrices), now }),
     tenants,
     log,
     now,

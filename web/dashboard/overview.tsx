@@ -7,7 +7,8 @@ import { ConversationList } from './conversation-list.tsx';
 import { Figures } from './figures.tsx';
 import { createGatewayApi } from './gateway-api.ts';
 import { useIsWide, useWatch } from './hooks.ts';
-import { addressOf, HOME, useChosen } from './route.ts';
+import { ReportView } from './report-view.tsx';
+import { addressOf, HOME, REPORT, useChosen, useIsReport } from './route.ts';
 import { noSearch, SearchField } from './search-field.tsx';
 import { SearchResults } from './search-results.tsx';
 import { Settings } from './settings.tsx';
@@ -24,6 +25,7 @@ export function Overview({ token, onRefused }: OverviewProps) {
   const [search, setSearch] = useState(noSearch);
   const field = useRef<HTMLInputElement>(null);
   const chosen = useChosen();
+  const isReport = useIsReport();
   const isWide = useIsWide();
   const { connection, status, conversations, opened } = state;
   const first = conversations[0]?.id;
@@ -34,13 +36,13 @@ export function Overview({ token, onRefused }: OverviewProps) {
   }, [connection, onRefused]);
   useEffect(() => watch?.open(chosen), [watch, chosen]);
   useEffect(() => {
-    if (isWide && chosen === undefined && first !== undefined) location.replace(addressOf(first));
-  }, [isWide, chosen, first]);
+    if (isWide && !isReport && chosen === undefined && first !== undefined) location.replace(addressOf(first));
+  }, [isWide, isReport, chosen, first]);
   useKeys({
     onSearch: () => field.current?.focus(),
     onEscape: () => {
       if (isSearching) setSearch(noSearch);
-      if (!isSearching && !isWide && chosen !== undefined) location.hash = HOME;
+      if (!isSearching && (isReport || (!isWide && chosen !== undefined))) location.hash = HOME;
       focusList();
     },
   });
@@ -54,6 +56,9 @@ export function Overview({ token, onRefused }: OverviewProps) {
         </h1>
         <SearchField field={field} search={search} onSearch={setSearch} />
         <ConnectionState connection={connection} isKnown={status !== undefined} onRetry={() => watch?.retry()} />
+        <a class="action" href={isReport ? HOME : REPORT}>
+          {isReport ? 'Conversations' : 'Report'}
+        </a>
         <Settings status={status} />
       </header>
       <main class={chosen !== undefined || isSearching ? 'board is-inside' : 'board'}>
@@ -63,9 +68,10 @@ export function Overview({ token, onRefused }: OverviewProps) {
             it does.
           </p>
         )}
-        {status && !isEmpty && <Figures totals={status.totals} />}
-        {isEmpty && !isSearching && <ConnectAgent token={token} />}
-        {status && (!isEmpty || isSearching) && (
+        {isReport && !isSearching && <ReportView api={api} />}
+        {status && !isEmpty && !isReport && <Figures totals={status.totals} />}
+        {isEmpty && !isSearching && !isReport && <ConnectAgent token={token} />}
+        {status && (isSearching || !(isEmpty || isReport)) && (
           <div class="panes">
             <ConversationList
               conversations={conversations}
