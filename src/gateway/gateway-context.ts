@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { createPriceBook } from '../money/price-book.ts';
 import type { Policy } from '../plan/policy.ts';
 import { toPrices } from '../plan/prices.ts';
 import type { Store } from '../store/store.ts';
@@ -12,6 +13,7 @@ import { defaultLimits, type GatewayLimits } from './gateway-limits.ts';
 import type { GatewayOptions } from './gateway-options.ts';
 import { createGuard, type Guard } from './page/guard.ts';
 import type { OwnRoutesOptions } from './page/own-routes.ts';
+import { createReports } from './page/reports.ts';
 import type { Log } from './receipts/log.ts';
 import { toLogEntry } from './receipts/log.ts';
 import type { Status } from './receipts/receipt.ts';
@@ -42,6 +44,8 @@ export interface GatewayContext extends OwnRoutesOptions {
   recordStoreOf(tenant: string): Promise<RecordStore>;
   /** Writes the records that wait. */
   closeRecords(): Promise<void>;
+  /** Whether agents of a tenant are known to have our tool `recall`. */
+  hasRecall(tenant: string): boolean;
   /** The part of `Facts` that is the same for all requests. */
   readonly facts: Omit<Facts, 'now'>;
 }
@@ -66,6 +70,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     options.records ??
     createRecords({
       startedAt,
+      priceBook: createPriceBook(options.modelPrices),
       keep: { open: recordStoreOf, log },
       ...(options.log ? { onReceipt: (receipt) => log(toLogEntry(receipt)) } : {}),
     });
@@ -73,6 +78,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
   return {
     guard,
     records,
+    reports: createReports({ book: createPriceBook(options.modelPrices), now }),
     tenants,
     log,
     now,
@@ -85,6 +91,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     inFlight: new InFlight(),
     mounts: options.mounts ?? {},
     facts,
+    hasRecall: options.hasRecall ?? (() => false),
     callerOf: (request) => callerOf(request, guard, needsToken),
     storeOf,
     recordStoreOf,
@@ -114,10 +121,12 @@ function factsOf(options: GatewayOptions): GatewayContext['facts'] & { readonly 
 
 /** The settings in force, for people. Without any secret. */
 function settingsOf(options: GatewayOptions): Status['settings'] {
-  const { policy, prices, maxTokens, boundThinking = 'opt-in', upstreams } = options;
+  const { policy, prices, modelPrices = {}, maxTokens, boundThinking = 'opt-in', upstreams } = options;
+  const own = Object.keys(modelPrices).length;
   return {
     policy: typeof policy === 'object' ? (policy.name ?? 'own') : policy ? 'own' : 'break-even',
     prices: prices === undefined ? 'by request' : toPrices('createGateway', prices).name,
+    modelPrices: own === 0 ? 'list prices' : `${own} own, then list prices`,
     ...(maxTokens === undefined ? {} : { maxTokens }),
     boundThinking,
     ...(options.holdout ? { holdout: options.holdout } : {}),

@@ -1,9 +1,9 @@
 import type { Segment } from '../../message.ts';
+import { isRecallName } from '../../plan/handles.ts';
 import { failureOf } from '../../plan/placeholder.ts';
 import type { HarmSigns } from '../../report/request-record.ts';
 import type { Listed } from '../conversation/cached-history.ts';
 import type { Decision } from './decision.ts';
-import { isRecallTool } from './overhead.ts';
 
 /** The signs of harm that a request shows. Its answer shows one more. */
 export type RequestSigns = Omit<HarmSigns, 'isFinal'>;
@@ -30,7 +30,7 @@ export function signsOf({ basis }: Decision, options: SignsOptions): RequestSign
     if (result.kind !== 'observation' || !read || read.isReply) continue;
     const call = callOf(segments, i, taken);
     taken.add(call);
-    const isRecall = isRecallTool(result.tool ?? segments[call]?.tool ?? '');
+    const isRecall = isRecallName(result.tool ?? segments[call]?.tool ?? '');
     signs.results += 1;
     // A recalled text may tell of a failure that was counted when it happened.
     if (isRecall ? result.isError : failureOf({ isError: result.isError === true, text: result.text }))

@@ -13,6 +13,7 @@ import { decideAndStore } from './decide-and-store.ts';
 import { decodeBody } from './read-body.ts';
 import { finishExchange, recordOutcome } from './record-outcome.ts';
 import { sendDecision, toUpstream } from './send-decision.ts';
+import { isUnknownZstd } from './zstd.ts';
 
 /** A request of a client, and where it goes. */
 export interface Incoming extends Admitted {
@@ -78,7 +79,7 @@ async function decideOn(context: GatewayContext, incoming: Understood, encoded: 
   if (!encoded) return pass(passThrough('too-large', context.limits));
   const encoding = headers['content-encoding'];
   const body = encoding === undefined ? encoded : await decodeBody(encoded, encoding, context.limits.bodyBytes);
-  if (!body) return pass(passThrough('content-encoding'));
+  if (!body) return pass(passThrough(isUnknownZstd(encoding ?? '') ? 'no-zstd' : 'content-encoding'));
   const request = { api, path: route.path, headers, body, isCountTokens: route.isCountTokens };
   return smallTalk(context, incoming, request) ?? (await decideAndStore(context, incoming, request));
 }

@@ -3,12 +3,15 @@ import type { RequestRecord } from '../../report/request-record.ts';
 import { conversationId } from '../../store/access.ts';
 import { afterAnswer } from '../decide/decide.ts';
 import type { Decision } from '../decide/decision.ts';
+import { pricedByAnswer } from '../decide/pass-through.ts';
 import { signsOf } from '../decide/signs.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import { codeOf } from '../receipts/log.ts';
 import type { Entry } from '../receipts/receipt-log.ts';
 import { toRequestRecord } from '../receipts/to-request-record.ts';
 import { countedOf, type Sent, type Times, writeReceipt } from '../receipts/write-receipt.ts';
+import { wires } from '../wire/index.ts';
+import { providers } from '../wire/providers.ts';
 import type { Outcome } from './client.ts';
 import type { Incoming, Understood } from './exchange.ts';
 
@@ -23,10 +26,15 @@ interface Over {
 export function recordOutcome(
   context: GatewayContext,
   { tenant, credential, route, api }: Understood,
-  { decision, sent, times }: Over,
+  { decision: decided, sent, times }: Over,
 ): Recorded {
   if (route.isCountTokens) return {};
   const { status, usage, refused } = sent;
+  const facts = { prices: context.facts.prices, providerPrices: providers[route.provider].prices };
+  const decision =
+    decided.explanation.act === 'pass-through'
+      ? pricedByAnswer(decided, { ...facts, wire: wires[api], path: route.path, usage })
+      : decided;
   const isTaken = status >= 200 && status < 300;
   if (isTaken) {
     const promptTokens = usage && usage.cached + usage.written;

@@ -11,6 +11,7 @@ import { forwardedHeaders, headerOf } from './headers.ts';
 import { decodeBody } from './read-body.ts';
 import { redactCredentials } from './redact.ts';
 import { UsageReader, type UsageReaderOptions } from './usage-reader.ts';
+import { readableEncodings } from './zstd.ts';
 
 interface ToSend {
   /** As it came. Undefined: too large, it is not read yet. */
@@ -93,7 +94,11 @@ export function toUpstream(context: GatewayContext, { client, route }: Incoming,
   // A body that was decompressed to be edited is sent as it is.
   const isDecoded = edited !== undefined && client.headers['content-encoding'] !== undefined;
   const upstream = context.upstreams[route.provider];
-  const changes = { ...outgoing?.headers, ...context.hops.next(client.headers, upstream) };
+  const changes = {
+    ...outgoing?.headers,
+    ...context.hops.next(client.headers, upstream),
+    ...(body ? readableEncodings(client.headers['accept-encoding']) : {}),
+  };
   return {
     upstream,
     method: client.method,

@@ -1,8 +1,11 @@
+import { addMoney } from '../../money/money-totals.ts';
+import { listPrices, type PriceBook } from '../../money/price-book.ts';
 import type { RequestRecord } from '../../report/request-record.ts';
 import type { Outcome } from '../exchange/client.ts';
 import type { Provider } from '../exchange/route.ts';
 import type { Log } from './log.ts';
 import { Counters, toPrometheus } from './metrics.ts';
+import { priced } from './priced.ts';
 import { Quantiles } from './quantiles.ts';
 import type { Receipt, Totals } from './receipt.ts';
 import { type Entry, ReceiptLog, type ReceiptLogReader } from './receipt-log.ts';
@@ -35,6 +38,8 @@ export interface Records {
 /** Options of `createRecords`. */
 export interface RecordsOptions {
   readonly startedAt: number;
+  /** Money is at list prices if not given. */
+  readonly priceBook?: PriceBook;
   /** For the log. */
   readonly onReceipt?: (receipt: Receipt) => void;
   /** Where the records of requests are kept: nowhere if not given. */
@@ -43,6 +48,7 @@ export interface RecordsOptions {
 
 /** Receipts and metrics in the memory of this process, and records of requests in the store. */
 export function createRecords(options: RecordsOptions): Records {
+  const { priceBook = listPrices } = options;
   const logs = new Map<string, ReceiptLog>();
   const writers = new Map<string, RecordWriter>();
   const write = (tenant: string, record: RequestRecord, keep: NonNullable<RecordsOptions['keep']>): void => {
@@ -63,8 +69,8 @@ export function createRecords(options: RecordsOptions): Records {
       counters.add(`palimpsest_responses_total{provider="${provider}",status="${classOf(status, ended)}"}`);
       if (record && options.keep) write(tenant, record, options.keep);
       if (!entry) return;
-      const { receipt } = entry;
-      const request = receipts(tenant).add(entry);
+      const receipt = priced(entry, priceBook);
+      const request = receipts(tenant).add({ receipt, title: entry.title });
       counters.add(`palimpsest_requests_total{api="${receipt.api}",act="${receipt.act}"}`);
       overhead.add(receipt.overheadMs);
       options.onReceipt?.({ ...receipt, request });
@@ -93,6 +99,7 @@ function sum(a: Totals, b: Totals): Totals {
     cached: a.cached + b.cached,
     written: a.written + b.written,
     cost: { without: a.cost.without + b.cost.without, sent: a.cost.sent + b.cost.sent },
+    money: addMoney(a.money, b.money),
     masked: a.masked + b.masked,
     refused: a.refused + b.refused,
     overheadMs: b.overheadMs,

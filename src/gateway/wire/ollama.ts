@@ -32,12 +32,12 @@ export const ollama = {
   resultSigns: ['"tool"'],
   prices: localPrices,
   answers: (message) => asString(message.tool_call_id) ?? asString(message.tool_name) ?? '',
-  asksForJson: (valueOf) => Boolean(valueOf('format')),
+  asksForJson: (field) => Boolean(field('format')),
   usageSigns: ['eval_count'],
   cutsPrompts: true,
   // The counts are members of the answer itself, in a stream of its last line. Some versions leave out that of a cached prompt.
-  usageIn: ({ prompt_eval_count, eval_count }) =>
-    prompt_eval_count === undefined ? {} : { usage: { prompt_eval_count, eval_count } },
+  usageIn: ({ prompt_eval_count, eval_count, model }) =>
+    prompt_eval_count === undefined ? {} : { usage: { prompt_eval_count, eval_count }, model },
   endSigns: ['"done":true', '"done": true', '"tool_calls"'],
   endIn: ({ done, done_reason = 'stop', message }) => ({
     isComplete: done === true ? done_reason === 'stop' : undefined,

@@ -20,9 +20,9 @@ export const openaiChat = {
   // Qwen Code, with DashScope.
   sessionIn: (field) => ((field('metadata') ?? {}) as Fields).sessionId,
   readBlocks,
-  asksForJson: (valueOf) => String((valueOf('response_format') as Fields | undefined)?.type).startsWith('json'),
+  asksForJson: (field) => String((field('response_format') as Fields | undefined)?.type).startsWith('json'),
   usageSigns: ['usage'],
-  usageIn: ({ usage }) => ({ usage }),
+  usageIn: ({ usage, model }) => ({ usage, model }),
   // Of every event only the last has a reason; in all others it is null.
   endSigns: ['"finish_reason":"', '"finish_reason": "', '"tool_calls":[{', '"tool_calls": [{'],
   endIn: (event) => {

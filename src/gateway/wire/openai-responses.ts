@@ -19,12 +19,15 @@ export const openaiResponses = {
   // Codex. Not `prompt_cache_key`, which other clients share between conversations.
   sessionIn: (field) => ((field('client_metadata') ?? {}) as Fields).session_id,
   asksToCompact: ({ path, last }) => path.endsWith('/compact') || last?.type === 'compaction_trigger',
-  asksForJson: (valueOf) => {
-    const { format } = (valueOf('text') ?? {}) as Fields;
+  asksForJson: (field) => {
+    const { format } = (field('text') ?? {}) as Fields;
     return String((format as Fields | undefined)?.type).startsWith('json');
   },
   usageSigns: ['usage'],
-  usageIn: ({ usage, response }) => ({ usage: (response as { readonly usage?: unknown } | null)?.usage ?? usage }),
+  usageIn: ({ usage, model, response }) => {
+    const inner = isRecord(response) ? response : {};
+    return { usage: inner.usage ?? usage, model: inner.model ?? model };
+  },
   endSigns: ['output_item.done'],
   endIn: ({ response, item, ...document }) => {
     const { status, output } = (isRecord(response) ? response : document) as Fields;
