@@ -239,9 +239,9 @@ export function createPolicy<S>(make: Make<S>): Policy {
         : allEligible(request, expired),
     inside: (request) => allEligible(request, underPressure),
   };
-  const key = make.isNamed === false ? undefined : keyOf(make.name, options);
-  if (key !== undefined) keys.set(policy, key);
-  return policy;
+  return make.isNamed === false
+    ? policy
+    : withSpec(policy, { name: make.name, options: options as PolicySpec['options'] });
 }
 
 /** Masks what has one of these tags as well, whatever the policy decides. */
@@ -274,20 +274,30 @@ function toolUseOf(kinds: CommonOptions['toolKinds']): (tool: string | undefined
   };
 }
 
+/** A name and its options, as they are written on a command line: data from which the same policy can be made again. */
+export interface PolicySpec {
+  readonly name: string;
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
 /** Kept apart, so that a policy made by spreading another one has none. */
-const keys = new WeakMap<object, string>();
+const specs = new WeakMap<object, { readonly spec: PolicySpec; readonly key: string }>();
+
+/** Options that are data tell what a policy does; functions do not. */
+export function withSpec(policy: Policy, spec: PolicySpec): Policy {
+  const hasFunction = Object.values(spec.options).some((value) => typeof value === 'function');
+  if (!hasFunction) specs.set(policy, { spec, key: JSON.stringify(spec) });
+  return policy;
+}
+
+/** The name and options that a policy was made with; undefined where they do not tell what it does. */
+export const specOf = (policy: Policy): PolicySpec | undefined => specs.get(policy)?.spec;
 
 /** Whether two policies decide alike: the same one, or made by the same maker with the same options. */
 export function isSamePolicy(a: Policy | undefined, b: Policy | undefined): boolean {
   if (a === b || !a || !b) return a === b;
-  const key = keys.get(a);
-  return key !== undefined && key === keys.get(b);
-}
-
-/** Options that are data tell what a policy does; functions do not. */
-function keyOf(name: string, options: CommonOptions): string | undefined {
-  const hasFunction = Object.values(options).some((value) => typeof value === 'function');
-  return hasFunction ? undefined : `${name} ${JSON.stringify(options)}`;
+  const key = specs.get(a)?.key;
+  return key !== undefined && key === specs.get(b)?.key;
 }
 
 function styleOf(name: string, placeholder: Placeholder | undefined): PlaceholderStyle | undefined {

@@ -3,6 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { ConversationMemory } from '../../src/gateway/conversation/conversation-memory.ts';
 import type { GatewayEvent } from '../../src/gateway/conversation/events.ts';
 import { afterStored, withoutStore } from '../../src/gateway/decide/decide.ts';
+import type { Facts } from '../../src/gateway/decide/decision.ts';
+import { makePolicy, readSpec } from '../../src/plan/policies/index.ts';
 import {
   anthropicMessages,
   Desk,
@@ -21,6 +23,7 @@ const circumstances = fc.record({
   hasRecall: fc.boolean(),
   systemWords: fc.constantFrom(100, 100, 100, 110, 3000),
   maxTokens: fc.constantFrom(undefined, undefined, undefined, 9000, 14_000),
+  policy: fc.constantFrom(undefined, undefined, undefined, 'sliding-window:turns=5', 'break-even:window=3', 'never'),
   store: fc.constantFrom('fine', 'fine', 'fine', 'fine', 'down'),
   isAnswered: fc.constantFrom(true, true, true, false),
   isRestarted: fc.constantFrom(false, false, false, false, true),
@@ -39,6 +42,13 @@ function bodyOf(turns: number, { marker, hasRecall, systemWords }: Json): Json {
     tools: [{ name: hasRecall ? 'recall' : 'read' }],
     messages: marker === 'none' ? messages : marked(messages, control),
   };
+}
+
+/** As `serve --policy` makes it. */
+function policyFor(spec: string | undefined): Facts['policy'] {
+  if (spec === undefined) return undefined;
+  const { name, options } = readSpec(spec);
+  return (prices) => makePolicy({ name, options: name === 'break-even' ? { ...options, prices } : options });
 }
 
 const GO_ON = [
@@ -69,7 +79,7 @@ describe('a mask that was sent', () => {
             desk.now = clock;
           }
           desk.now += now.idleMinutes * 60_000;
-          Object.assign(desk.facts, { maxTokens: now.maxTokens });
+          Object.assign(desk.facts, { maxTokens: now.maxTokens, policy: policyFor(now.policy) });
           const isDown = now.store === 'down' && !now.isRestarted;
           const body = bodyOf(i + 1, now);
           const opened = desk.look(body);

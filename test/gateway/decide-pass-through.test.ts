@@ -62,6 +62,19 @@ describe('a request passes through', () => {
   });
 });
 
+/** The same conversation in other APIs. */
+const chat = {
+  model: 'gpt-5',
+  messages: messages.flatMap((_, turn): Json[] => [
+    {
+      role: 'assistant',
+      tool_calls: [{ id: `c${turn}`, type: 'function', function: { name: 'read', arguments: '{}' } }],
+    },
+    { role: 'tool', tool_call_id: `c${turn}`, content: output(turn) },
+  ]),
+};
+const contents = JSON.parse(gemini) as Json;
+
 describe('a request is planned, and nothing new is masked,', () => {
   const thinking = { type: 'clear_thinking_20251015', keep: { type: 'thinking_turns', value: 1 } };
   it.each<[Reason, unknown, object]>([
@@ -75,6 +88,12 @@ describe('a request is planned, and nothing new is masked,', () => {
       { api: 'openai-responses' },
     ],
     ['compaction', responses, { api: 'openai-responses', path: '/v1/responses/compact' }],
+    ['side-call', { ...body, output_config: { format: { type: 'json_schema' } } }, {}],
+    ['side-call', { ...body, tools: [], output_format: { type: 'json_schema' } }, {}],
+    ['side-call', { ...responses, text: { format: { type: 'json_schema' } } }, { api: 'openai-responses' }],
+    ['side-call', { ...chat, response_format: { type: 'json_object' } }, { api: 'openai-chat' }],
+    ['side-call', { ...chat, format: 'json' }, { api: 'ollama', path: '/api/chat' }],
+    ['side-call', { ...contents, generationConfig: { responseMimeType: 'application/json' } }, { api: 'gemini' }],
   ])('with the reason %s (%#)', (reason, request, more) => {
     const asked = new Desk({ policy }).ask(request, more);
     expect(asked.body).toBeUndefined();
@@ -96,6 +115,12 @@ describe('a request is read', () => {
     ['in UTF-8 that says so', json, { headers: { 'content-type': 'application/json; charset=UTF-8' } }],
     ['with white space around it', `\n ${json}\n`, {}],
     ['of the Responses API', responses, { api: 'openai-responses' }],
+    [
+      'with tools and a shape for the answer',
+      { ...body, tools: [{ name: 'x' }], output_format: { type: 'json_schema' } },
+      {},
+    ],
+    ['with an answer of plain text', { ...contents, generationConfig: { temperature: 0 } }, { api: 'gemini' }],
     ['without a previous response', { ...responses, previous_response_id: null }, { api: 'openai-responses' }],
   ])('%s', (_name, request, more) => {
     expect(reasonOf(request, more)).toBeUndefined();

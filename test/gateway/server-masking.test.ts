@@ -3,7 +3,7 @@ import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { GatewayOptions, Receipt } from '../../src/gateway/index.ts';
-import { breakEven, slidingWindow } from '../../src/index.ts';
+import { breakEven, never, slidingWindow } from '../../src/index.ts';
 import type { Prices } from '../../src/plan/prices.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
 import { changedStore, startGateway } from './gateway.ts';
@@ -54,6 +54,26 @@ async function send(
 
 const request = (turns: number): string => JSON.stringify(anthropicBody(anthropicMessages(turns)));
 const masksOf = ({ body }: Received): number => maskedIn(body).filter(Boolean).length;
+
+describe('a gateway that is started again with another policy', () => {
+  it.each([
+    ['at the prices of each request', (prices: Prices) => breakEven({ prices })],
+    ['at prices of its own', breakEven()],
+    ['with a longer window', slidingWindow({ turns: 9 })],
+    ['that never masks', never()],
+  ])('%s takes no mask back', async (_name, policy) => {
+    const store = createMemoryStore();
+    const before = await start(() => taken, { store });
+    for (let turns = 1; turns <= 12; turns++) await send(before.url, request(turns));
+    const sent = maskedIn((before.upstream.received.at(-1) as Received).body);
+    const after = await start(() => taken, { store, policy });
+    for (let turns = 13; turns <= 16; turns++) await send(after.url, request(turns));
+    expect(sent.filter(Boolean)).toHaveLength(10);
+    // The old policy still decides about the turn in which the new one came.
+    for (const { body } of after.upstream.received) expect(maskedIn(body).slice(0, 11)).toEqual(Array(11).fill(true));
+    expect(masksOf(after.upstream.received.at(-1) as Received)).toBe(11);
+  });
+});
 
 describe('a request with old results', () => {
   it('is sent with placeholders, after their texts were stored', async () => {

@@ -85,6 +85,8 @@ const RINGS: Readonly<Record<string, number>> = {
   'budget.ts': 1,
   'laws/': 1,
   'plan/': 2,
+  'money/': 2,
+  'report/': 2,
   'store/': 3,
   // The door: it may open on all up to the store, and only what stands outside may come through it.
   'index.ts': 3.5,

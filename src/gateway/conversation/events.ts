@@ -1,3 +1,4 @@
+import type { PolicySpec } from '../../plan/policy.ts';
 import type { CacheLookup } from '../../plan/prices.ts';
 import type { Store } from '../../store/store.ts';
 import type { Listed } from './cached-history.ts';
@@ -33,14 +34,22 @@ export interface OverLimitEvent extends OfModel {
   readonly kind: 'over-limit';
 }
 
-/** The settings at the time of the first mask, and again whenever prices change. */
+/** The settings at the time of the first mask, and again whenever prices or the policy change. */
 export interface SettingsEvent extends OfModel {
   readonly kind: 'settings';
   readonly prices: SettledPrices;
+  /** Not there where only code can make the policy. */
+  readonly policy?: RecordedPolicy;
   /** Whether placeholders name the tool `recall`. */
   readonly recall: boolean;
   /** The size of system prompt and tools. */
   readonly overheadTokens: number;
+}
+
+/** A policy as data. */
+export interface RecordedPolicy extends PolicySpec {
+  /** It is made for the prices of each request. */
+  readonly isPriced: boolean;
 }
 
 /** Prices as a policy needs them. */

@@ -11,11 +11,11 @@ import type { ReadRequest } from './read-request.ts';
 /** Why the store cannot be asked, or does not take a text. */
 export type StoreTrouble = 'store-slow' | 'store-failed' | 'store-full';
 
-/** The provider shortens the history itself: on request, or at a size that the request names. */
-type ManagedReason = 'compaction' | 'context-management';
+/** The provider shortens the history itself, on request or at a size that the request names; or no turn of the agent follows. */
+type AddNoneReason = 'compaction' | 'context-management' | 'side-call';
 
 /** Why new masks wait. */
-export type HoldReason = StoreTrouble | 'too-many-events' | ManagedReason;
+export type HoldReason = StoreTrouble | 'too-many-events' | AddNoneReason;
 
 /** Why nothing was edited, or less than was planned. */
 export type Reason =
@@ -54,11 +54,21 @@ export function reasonToPassThrough(request: ReadRequest): Reason | undefined {
 /**
  * The reason to keep the masks that were sent and to add none. Without them the request would be larger than all before it,
  * and may exceed the window that it is meant to fit. With a new one, the provider would shorten a history that it has not
- * cached, and that no later request begins with.
+ * cached, and that no later request begins with. A side call, such as the one that looks for loops, is a question about the
+ * history: it needs the results, and cannot recall them.
  */
-export function reasonToAddNone(request: ReadRequest): ManagedReason | undefined {
+export function reasonToAddNone(request: ReadRequest): AddNoneReason | undefined {
   if (isSet(request, 'compaction') || asksToCompact(request)) return 'compaction';
-  return isHarmless(request.fields.get('context_management')?.value) ? undefined : 'context-management';
+  if (!isHarmless(request.fields.get('context_management')?.value)) return 'context-management';
+  return isSideCall(request) ? 'side-call' : undefined;
+}
+
+const TOOLS = ['tools', 'functions'];
+
+/** Agents give their model tools in every turn, and leave the shape of its answer open. */
+function isSideCall({ wire, fields }: ReadRequest): boolean {
+  const hasTools = TOOLS.some((name) => (fields.get(name)?.end ?? 0) - (fields.get(name)?.start ?? 0) > '[]'.length);
+  return !hasTools && wire.asksForJson?.((name) => fields.get(name)?.value) === true;
 }
 
 /** In a few words, for the receipt. A limit that can be set is named. */
@@ -89,6 +99,7 @@ export const REASONS: Readonly<Record<Exclude<Reason, 'too-large' | 'too-many-va
   thread: 'the provider keeps the history (thread)',
   'context-management': 'the provider was asked to manage the context itself, so nothing new is masked',
   compaction: 'the provider was asked to compact the conversation, so nothing new is masked',
+  'side-call': 'the request asks for JSON and offers no tools, so it is no turn of an agent: nothing new is masked',
   'hands-off': 'the provider refused an edited request of this conversation',
   'bound-thinking': 'thinking is bound to the messages before it, and the request cannot opt into dropping it',
   law: 'the plan would have broken a law',

@@ -1,11 +1,11 @@
 import { breakEven } from '../../plan/policies/break-even.ts';
 import { never } from '../../plan/policies/never.ts';
 import type { EpochRecord, Policy } from '../../plan/policy.ts';
-import { type Prices, priceLists } from '../../plan/prices.ts';
-import type { Found, GatewayEvent, SettingsEvent, SettledPrices } from '../conversation/events.ts';
+import { priceLists } from '../../plan/prices.ts';
+import type { Found, GatewayEvent, RecordedPolicy, SettingsEvent, SettledPrices } from '../conversation/events.ts';
 import type { MaskingPrices } from '../wire/request-prices.ts';
 import type { Facts } from './decision.ts';
-import { type Period, policyWithPriceHistory } from './policy-with-price-history.ts';
+import { type MakePolicy, type Period, policyWithHistory, toRecorded } from './policy-with-history.ts';
 import type { ReadRequest } from './read-request.ts';
 
 /** The settings that a conversation is planned with. */
@@ -29,7 +29,7 @@ export interface Settings {
 
 /**
  * The settings of a conversation. They are recorded with its first mask and apply from then on, so that a tool that
- * connects later, another system prompt or another price changes no byte that was sent.
+ * connects later, another system prompt, another price or another policy changes no byte that was sent.
  */
 export function settingsOf(request: ReadRequest, facts: Facts, given: Given): Settings {
   const recorded = given.replayed.flatMap((found) =>
@@ -40,24 +40,33 @@ export function settingsOf(request: ReadRequest, facts: Facts, given: Given): Se
   const overheadTokens = first?.overheadTokens ?? nearly(request.overhead.tokens, request.cached?.overheadTokens);
   const last = recorded.at(-1)?.event;
   const { place } = given;
-  // A request that is sent again at another price keeps the settings that were recorded on it.
-  const isNew = !last || (last.prefix !== place.prefix && !isSame(last.prices, given.prices));
+  const make = facts.policy ?? breakEvenAt;
+  const policy = toRecorded(make, given.prices);
+  // A request that is sent again at another price or policy keeps the settings that were recorded on it.
+  const isNew = !last || (last.prefix !== place.prefix && isChanged(last, { prices: given.prices, policy }));
   const prices = isNew ? given.prices : (last.prices as MaskingPrices);
-  const periods = periodsOf(request, recorded, isNew ? given.prices : undefined);
+  const periods = periodsOf(request, recorded, { now: isNew ? prices : undefined, policy });
   const isOff = given.replayed.some(({ event }) => event.kind === 'hands-off');
   const keepSigned = facts.boundThinking === 'keep';
   return {
-    key: isOff ? 'off' : JSON.stringify([...periods.map(toKey), recall, overheadTokens, keepSigned]),
-    policy: () => (isOff ? never() : policyWithPriceHistory(facts.policy ?? breakEvenAt, periods, overheadTokens)),
+    key: isOff ? 'off' : JSON.stringify([policy, ...periods.map(toKey), recall, overheadTokens, keepSigned]),
+    policy: () => (isOff ? never() : policyWithHistory(make, periods, overheadTokens)),
     ...{ recall, overheadTokens, keepSigned, isOff, prices },
     wasMasked: first !== undefined,
     // A forced epoch masks whatever the policy says, so hands off must end its replay too: the original goes out.
     epochs: isOff ? [] : given.replayed.flatMap(({ event, messages }) => epochOf(event, messages)),
-    event: isNew ? { kind: 'settings', ...place, prices: toSettled(prices), recall, overheadTokens } : undefined,
+    event: isNew ? { kind: 'settings', ...place, ...toSettings(prices, policy), recall, overheadTokens } : undefined,
   };
 }
 
-const breakEvenAt = (prices: Prices): Policy => breakEven({ prices });
+const breakEvenAt: MakePolicy = (prices) => breakEven({ prices });
+
+function toSettings(
+  prices: MaskingPrices,
+  policy: RecordedPolicy | undefined,
+): Pick<SettingsEvent, 'prices' | 'policy'> {
+  return { prices: toSettled(prices), ...(policy ? { policy } : {}) };
+}
 
 interface Given {
   readonly replayed: readonly Found[];
@@ -87,7 +96,7 @@ function nearly(tokens: number, known: number | undefined): number {
 }
 
 /** Compares prices by the fields that are recorded. */
-const toKey = ({ fromTurn, prices }: Period): unknown => [fromTurn, toSettled(prices)];
+const toKey = ({ fromTurn, prices, policy }: Period): unknown => [fromTurn, toSettled(prices), policy];
 
 const toSettled = ({ name, read, write, lifeMs, leastTokens, lookup, canMark }: MaskingPrices): SettledPrices => ({
   name,
@@ -100,19 +109,35 @@ const toSettled = ({ name, read, write, lifeMs, leastTokens, lookup, canMark }: 
   canMark,
 });
 
-function isSame(a: SettledPrices, b: MaskingPrices): boolean {
-  return JSON.stringify(toSettled(a as MaskingPrices)) === JSON.stringify(toSettled(b));
+/** An event without a policy was recorded under one that only code can make, or before policies were recorded. */
+function isChanged(last: SettingsEvent, { prices, policy }: Pick<Period, 'prices' | 'policy'>): boolean {
+  const isSamePolicy = !last.policy || isSame(last.policy, policy);
+  return !isSamePolicy || !isSame(toSettled(last.prices as MaskingPrices), toSettled(prices));
 }
 
+const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
 /**
- * The first prices that were recorded hold from the start, each later one from the next turn on: the request may have
+ * The first settings that were recorded hold from the start, each later one from the next turn on: the request may have
  * been sent before, at the old price.
  */
-function periodsOf(request: ReadRequest, recorded: readonly FoundSettings[], now: MaskingPrices | undefined): Period[] {
-  const changes = recorded.map(({ event, messages }) => ({ messages, prices: event.prices as MaskingPrices }));
-  if (now) changes.push({ messages: request.listed.length, prices: now });
+function periodsOf(request: ReadRequest, recorded: readonly FoundSettings[], { now, policy }: Now): Period[] {
+  const changes = recorded.map(({ event, messages }) => ({
+    ...{ messages, prices: event.prices as MaskingPrices },
+    policy: isSame(event.policy, policy) ? undefined : event.policy,
+  }));
+  if (now) changes.push({ messages: request.listed.length, prices: now, policy: undefined });
   const turns = changes.length > 1 ? turnsOf(request) : [];
-  return changes.map(({ messages, prices }, i) => ({ fromTurn: i === 0 ? 0 : (turns[messages - 1] ?? 0) + 1, prices }));
+  return changes.map(({ messages, ...period }, i) => ({
+    fromTurn: i === 0 ? 0 : (turns[messages - 1] ?? 0) + 1,
+    ...period,
+  }));
+}
+
+interface Now {
+  /** The prices of this request, if they are to be recorded. */
+  readonly now: MaskingPrices | undefined;
+  readonly policy: RecordedPolicy | undefined;
 }
 
 /** The turn of each message. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { priceLists } from '../../plan/prices.ts';
-import type { Explanation } from '../decide/decision.ts';
+import type { Basis, Explanation } from '../decide/decision.ts';
 import { passThrough } from '../decide/pass-through.ts';
 import { type Counted, countedOf, type Sent, type Settled, writeReceipt as write } from './write-receipt.ts';
 
@@ -14,18 +14,21 @@ function settled(explanation: Partial<Explanation>, { decision, previous, ...sen
   const base = passThrough('failed');
   const all = { ...base.explanation, act: 'wait' as const, prices: priceLists['anthropic-5m'], ...explanation };
   const usage = { cached: 900, written: 100, completionTokens: 5 };
+  const estimate = { before: all.without.tokens, after: all.sent.tokens };
+  const basis = { estimate, written: { changed: [] } } as unknown as Basis;
   return {
     id: 'r',
     conversation: decision ? decision.conversation : 'c',
     api: 'anthropic',
     path: '/v1/messages',
-    decision: decision ?? { ...base, conversation: 'c', task: 'T', explanation: all },
+    decision: decision ?? { ...base, conversation: 'c', task: 'T', explanation: all, basis },
     previous,
     sent: { status: 200, usage, streamed: false, refused: undefined, ...sent },
     times: { startedAt: 0, overheadMs: 1, totalMs: 2 },
   };
 }
 
+const growth = { counted: 0, estimated: 0 };
 const MASKED = { masked: 1, epoch: 1, without: tokens(3000, 2800), sent: tokens(1000, 900) };
 
 describe('writeReceipt', () => {
@@ -42,14 +45,28 @@ describe('writeReceipt', () => {
   });
 
   it('knows to the token what would have been sent, between epochs', () => {
-    const previous = { sent: 950, without: 2500, expected: 2900, epoch: 1, masked: 1 };
+    const previous = { sent: 950, without: 2500, estimate: 2900, growth, epoch: 1, masked: 1 };
     expect(writeReceipt(settled(MASKED, { previous })).without.tokens).toBe(2550);
   });
 
   it('estimates only what is new in an epoch, and takes the rest for cached', () => {
-    const previous = { sent: 2400, without: 2500, expected: 2900, epoch: 0, masked: 0 };
+    const previous = { sent: 2400, without: 2500, estimate: 2900, growth, epoch: 0, masked: 0 };
     const { without } = writeReceipt(settled({ ...MASKED, act: 'mask', newMasks: 1 }, { previous }));
     expect(without).toEqual({ tokens: 2600, cached: 2500, written: 100 });
+  });
+
+  it('counts messages as the provider counted those that were added while no mask changed', () => {
+    const previous = {
+      ...{ sent: 2400, without: 2500, estimate: 2000, epoch: 0, masked: 0 },
+      growth: { counted: 19_700, estimated: 9800 },
+    };
+    const { without } = writeReceipt(settled({ ...MASKED, act: 'mask', newMasks: 1 }, { previous }));
+    expect(without.tokens).toBe(2500 + 1990);
+  });
+
+  it('estimates all masks where the agent has shortened its history', () => {
+    const previous = { sent: 5000, without: 9000, estimate: 9000, growth, epoch: 1, masked: 1 };
+    expect(writeReceipt(settled(MASKED, { previous })).without.tokens).toBe(3000);
   });
 
   it('claims no cache of a provider that never read from one', () => {

@@ -3,6 +3,7 @@ import type { Prices } from '../../plan/prices.ts';
 import { clipText, ownCopy } from '../../text.ts';
 import { newMasks } from '../decide/decide.ts';
 import type { Decision, Explanation } from '../decide/decision.ts';
+import type { Estimate } from '../decide/estimate.ts';
 import { toTitle } from '../decide/read-message.ts';
 import type { Usage } from '../exchange/usage-reader.ts';
 import type { Receipt, Tokens } from './receipt.ts';
@@ -42,8 +43,10 @@ export interface Settled {
 export interface Counted {
   readonly sent: number;
   readonly without: number;
-  /** The estimate of its size without the masks. */
-  readonly expected: number;
+  /** The gateway's own count of it without the masks. */
+  readonly estimate: number;
+  /** The messages that were added while no mask changed: as the provider counted them, and by the gateway's own count. */
+  readonly growth: { readonly counted: number; readonly estimated: number };
   readonly epoch: number;
   readonly masked: number;
   /** Whether the provider ever read from its cache; undefined after a first request, which finds nothing there. */
@@ -51,12 +54,29 @@ export interface Counted {
 }
 
 /** The figures for the next receipt of the conversation; undefined where the provider did not count. */
-export function countedOf({ receipt }: Entry, { decision: { explanation }, previous }: Before): Counted | undefined {
+export function countedOf({ receipt }: Entry, { decision, previous }: Before): Counted | undefined {
   if (receipt.estimated) return undefined;
   const { sent, without, epoch, masked } = receipt;
+  const estimate = decision.basis?.estimate.before ?? sent.tokens;
   const reads = sent.cached > 0 || (previous && previous.reads === true);
-  return { sent: sent.tokens, without: without.tokens, expected: explanation.without.tokens, epoch, masked, reads };
+  const growth = growthOf(previous, { sent: sent.tokens, estimate, epoch, masked });
+  return { sent: sent.tokens, without: without.tokens, estimate, growth, epoch, masked, reads };
 }
+
+function growthOf(previous: Counted | undefined, now: Pick<Counted, 'sent' | 'estimate' | 'epoch' | 'masked'>) {
+  const { growth = NO_GROWTH } = previous ?? {};
+  const hasOnlyGrown = previous && isSameEpoch(previous, now) && now.estimate > previous.estimate;
+  if (!hasOnlyGrown) return growth;
+  return {
+    counted: growth.counted + now.sent - previous.sent,
+    estimated: growth.estimated + now.estimate - previous.estimate,
+  };
+}
+
+const NO_GROWTH: Counted['growth'] = { counted: 0, estimated: 0 };
+
+const isSameEpoch = (a: Pick<Counted, 'epoch' | 'masked'>, b: Pick<Counted, 'epoch' | 'masked'>): boolean =>
+  a.epoch === b.epoch && a.masked === b.masked;
 
 type Before = Pick<Settled, 'decision' | 'previous'>;
 
@@ -123,29 +143,52 @@ interface Both {
   readonly without: Tokens;
 }
 
-function tokensOf({ decision: { explanation }, sent: { usage }, previous }: Settled, isOriginal: boolean): Both {
+function tokensOf({ decision, sent: { usage }, previous }: Settled, isOriginal: boolean): Both {
+  const { explanation, basis } = decision;
   if (!usage) return isOriginal ? { sent: explanation.without, without: explanation.without } : explanation;
   const sent = toTokens(usage.cached + usage.written, usage.cached);
-  return { sent, without: isOriginal || explanation.masked === 0 ? sent : withoutMasks(explanation, sent, previous) };
+  if (isOriginal || !basis || explanation.masked === 0) return { sent, without: sent };
+  return { sent, without: withoutMasks(explanation, { sent, previous, estimate: basis.estimate }) };
+}
+
+interface Bill {
+  readonly sent: Tokens;
+  readonly previous: Counted | undefined;
+  readonly estimate: Pick<Estimate, 'before' | 'after'>;
 }
 
 /**
- * The provider's count without the masks: everything that it counted before, and the new messages. Between epochs
- * that is known to the token, since masks stay as they are; in an epoch, what is new is estimated.
+ * The provider's count without the masks: everything that it counted before, and the new messages. Between epochs that is known
+ * to the token, since masks stay as they are; in an epoch, what is new is estimated. An agent may shorten its own history: then
+ * the masks are estimated from the start.
  */
-function withoutMasks(explanation: Explanation, sent: Tokens, previous: Counted | undefined): Tokens {
-  const { without, sent: expected, act } = explanation;
-  const ratio = expected.tokens > 0 ? sent.tokens / expected.tokens : 1;
-  const isSameEpoch = previous?.epoch === explanation.epoch && previous.masked === explanation.masked;
-  const saved = Math.max(0, Math.round((without.tokens - expected.tokens) * ratio));
-  const grown = previous && previous.without + Math.round((without.tokens - previous.expected) * ratio);
-  const known = previous && (isSameEpoch ? previous.without + sent.tokens - previous.sent : grown);
-  const tokens = Math.max(sent.tokens, known ?? sent.tokens + saved);
+function withoutMasks(explanation: Explanation, { sent, previous, estimate }: Bill): Tokens {
+  const { without, act } = explanation;
+  const ratio = messageRatio(sent.tokens, { previous, estimate });
+  const hasGrown = previous && estimate.before >= previous.estimate;
+  const isKnown = hasGrown && isSameEpoch(previous, explanation);
+  const saved = Math.round((estimate.before - estimate.after) * ratio);
+  const grown = hasGrown && previous.without + Math.round((estimate.before - previous.estimate) * ratio);
+  const all = isKnown ? previous.without + sent.tokens - previous.sent : grown || sent.tokens + saved;
+  const tokens = Math.max(sent.tokens, all);
   if (explanation.newMasks === 0) return toTokens(tokens, sent.cached > 0 ? tokens - sent.written : 0);
   // An epoch on a cold cache is free: without it, all would have been written again too.
   const wasCached = act !== 'cold-cache' && (previous?.reads ?? without.cached > 0);
-  return toTokens(tokens, wasCached ? Math.min(tokens, previous?.without ?? Math.round(without.cached * ratio)) : 0);
+  return toTokens(tokens, wasCached ? Math.min(tokens, previous?.without ?? without.cached) : 0);
 }
+
+/**
+ * The provider's tokens for one of ours, in messages. System prompt and tools are counted in another way: the ratio of whole
+ * requests is only the first guess, until enough messages were added between requests with the same masks.
+ */
+function messageRatio(sent: number, { previous, estimate }: Omit<Bill, 'sent'>): number {
+  const { counted, estimated } = previous?.growth ?? NO_GROWTH;
+  const guess = estimate.after > 0 ? sent / estimate.after : 1;
+  return (counted + GUESS_TOKENS * guess) / (estimated + GUESS_TOKENS);
+}
+
+/** The guess weighs as much as this many tokens of messages. */
+const GUESS_TOKENS = 200;
 
 const toTokens = (tokens: number, cached: number): Tokens => ({ tokens, cached, written: tokens - cached });
 

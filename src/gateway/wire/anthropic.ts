@@ -1,5 +1,5 @@
 import { anthropic as format } from '../../formats/anthropic.ts';
-import { asString, isRecord } from '../../formats/lens.ts';
+import { asString, type Fields, isRecord } from '../../formats/lens.ts';
 import { priceLists } from '../../plan/prices.ts';
 import { boundThinking } from './bound-thinking.ts';
 import { readBlocks } from './cache-markers.ts';
@@ -23,6 +23,8 @@ export const anthropic = {
   prices: priceLists['anthropic-5m'],
   answers: (message, [, index]) => asString(partAt(message, 'content', index).tool_use_id) ?? '',
   readBlocks,
+  asksForJson: (valueIn) =>
+    isRecord(valueIn('output_format')) || isRecord((valueIn('output_config') as Fields | undefined)?.format),
   placesMarkers: true,
   boundThinking,
   usageSigns: ['usage', 'input_transformations'],

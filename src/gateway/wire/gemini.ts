@@ -1,5 +1,5 @@
 import { gemini as format } from '../../formats/gemini.ts';
-import { asString, isRecord } from '../../formats/lens.ts';
+import { asString, type Fields, isRecord } from '../../formats/lens.ts';
 import { priceLists } from '../../plan/prices.ts';
 import { anyMessage, partAt, type Wire } from './wire.ts';
 
@@ -29,6 +29,10 @@ export const gemini = {
   },
   // Name and id of a response stay as they were written; the files beside it go with it.
   resultMembers: { content: 'response', attachments: 'parts', whole: ['inlineData', 'fileData'] },
+  asksForJson: (valueIn) => {
+    const config = (valueIn('generationConfig') ?? valueIn('generation_config') ?? {}) as Fields;
+    return (config.responseMimeType ?? config.response_mime_type) === 'application/json';
+  },
   usageSigns: ['usage'],
   usageIn: (event) => {
     const { usageMetadata, modelVersion } = isRecord(event.response) ? event.response : event;

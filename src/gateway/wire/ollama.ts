@@ -32,6 +32,7 @@ export const ollama = {
   resultSigns: ['"tool"'],
   prices: localPrices,
   answers: (message) => asString(message.tool_call_id) ?? asString(message.tool_name) ?? '',
+  asksForJson: (valueIn) => Boolean(valueIn('format')),
   usageSigns: ['eval_count'],
   cutsPrompts: true,
   // The counts are members of the answer itself, in a stream of its last line. Some versions leave out that of a cached prompt.

@@ -1,4 +1,4 @@
-import { asString } from '../../formats/lens.ts';
+import { asString, type Fields } from '../../formats/lens.ts';
 import { openaiChat as format } from '../../formats/openai-chat.ts';
 import { priceLists } from '../../plan/prices.ts';
 import { readBlocks } from './cache-markers.ts';
@@ -18,6 +18,7 @@ export const openaiChat = {
   prices: priceLists['gpt-5'],
   answers: (message) => asString(message.tool_call_id) ?? asString(message.name) ?? '',
   readBlocks,
+  asksForJson: (valueIn) => String((valueIn('response_format') as Fields | undefined)?.type).startsWith('json'),
   usageSigns: ['usage'],
   usageIn: ({ usage, model }) => ({ usage, model }),
 } as const satisfies Wire;

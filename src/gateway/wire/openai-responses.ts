@@ -1,4 +1,4 @@
-import { asString, isRecord } from '../../formats/lens.ts';
+import { asString, type Fields, isRecord } from '../../formats/lens.ts';
 import { openaiResponses as format } from '../../formats/openai-responses.ts';
 import { priceLists } from '../../plan/prices.ts';
 import { openai } from './openai-chat.ts';
@@ -15,6 +15,10 @@ export const openaiResponses = {
   prices: priceLists['gpt-5'],
   answers: (item) => asString(item.call_id) ?? asString(item.id) ?? '',
   asksToCompact: ({ path, last }) => path.endsWith('/compact') || last?.type === 'compaction_trigger',
+  asksForJson: (valueIn) => {
+    const { format } = (valueIn('text') ?? {}) as Fields;
+    return String((format as Fields | undefined)?.type).startsWith('json');
+  },
   usageSigns: ['usage'],
   usageIn: ({ usage, model, response }) => {
     const inner = isRecord(response) ? response : {};

@@ -28,6 +28,8 @@ export interface Wire {
   answers(message: Fields, path: readonly (string | number)[]): string;
   /** Whether a request asks the provider to compact the conversation, as its path or its last message tells. */
   asksToCompact?(request: { readonly path: string; readonly last: Fields | undefined }): boolean;
+  /** Whether a request asks for an answer in JSON, as its fields beside messages, system prompt and tools tell. */
+  asksForJson?(valueIn: (field: string) => unknown): boolean;
   /**
    * Of a result that is an object, the member that a mask replaces, and the one that goes with it. An object with one of the
    * members of `whole` is replaced itself.

@@ -1,6 +1,6 @@
 import { PalimpsestError } from '../../errors.ts';
 import { nearest } from '../../options.ts';
-import type { Policy } from '../policy.ts';
+import type { Policy, PolicySpec } from '../policy.ts';
 import { breakEven } from './break-even.ts';
 import { clearToolUses } from './clear-tool-uses.ts';
 import { firstAndLast } from './first-and-last.ts';
@@ -36,19 +36,13 @@ export function parsePolicy(text: string): Policy {
 }
 
 /** Makes a policy by its name. */
-export function makePolicy({ name, options }: Spec): Policy {
+export function makePolicy({ name, options }: PolicySpec): Policy {
   const maker = Object.hasOwn(policies, name) ? policies[name] : undefined;
   if (!maker) throw unknownPolicy(name, Object.keys(policies));
   return maker(options as never);
 }
 
-/** A name and its options, as they stand on a command line. */
-export interface Spec {
-  readonly name: string;
-  readonly options: Readonly<Record<string, unknown>>;
-}
-
-export function readSpec(text: string): Spec {
+export function readSpec(text: string): PolicySpec {
   const [name, rest] = split(text, ':');
   return { name, options: Object.fromEntries(rest === '' ? [] : rest.split(',').map(readOption)) };
 }

@@ -1,5 +1,5 @@
 import type { Ledger } from '../ledger/ledger.ts';
-import { DEFAULT_WINDOW, type Policy } from '../policy.ts';
+import { DEFAULT_WINDOW, type Policy, type RequestView } from '../policy.ts';
 import { type Budget, type MaskStage, sizeOf } from './stage.ts';
 
 /** Says which results may be masked when a budget or a threshold forces a cut. */
@@ -62,11 +62,11 @@ function paysAt<M>(
   };
 }
 
-export function outsideWindow<M>(ledger: Ledger<M>, candidates: MaskCandidates): readonly number[] {
-  const last = ledger.turns - (candidates.window ?? DEFAULT_WINDOW);
-  return candidates.outside?.(ledger) ?? segmentsOf(ledger.observations.filter(({ turn }) => turn <= last));
+export function outsideWindow(request: RequestView, candidates: MaskCandidates): readonly number[] {
+  const last = request.turns - (candidates.window ?? DEFAULT_WINDOW);
+  return candidates.outside?.(request) ?? segmentsOf(request.observations.filter(({ turn }) => turn <= last));
 }
 
-export function insideWindow<M>(ledger: Ledger<M>, candidates: MaskCandidates): readonly number[] {
-  return candidates.inside?.(ledger) ?? segmentsOf(ledger.observations);
+export function insideWindow(request: RequestView, candidates: MaskCandidates): readonly number[] {
+  return candidates.inside?.(request) ?? segmentsOf(request.observations);
 }

@@ -4,7 +4,7 @@ import { Planner } from '../../plan/planner.ts';
 import { breakEven } from '../../plan/policies/break-even.ts';
 import type { Policy } from '../../plan/policy.ts';
 import { type CacheLookup, type Prices, priceLists } from '../../plan/prices.ts';
-import { policyWithPriceHistory } from './policy-with-price-history.ts';
+import { policyWithHistory } from './policy-with-history.ts';
 
 const five = { ...priceLists['anthropic-5m'], leastTokens: 0, canMark: true };
 const none = { ...priceLists.none, canMark: true };
@@ -31,14 +31,14 @@ function masksOf(policy: ReturnType<typeof breakEven>, turns = 40, words?: strin
 
 describe('a settled policy', () => {
   it('decides as the policy itself where prices never change', () => {
-    expect(masksOf(policyWithPriceHistory(make, [{ fromTurn: 0, prices: five }]))).toEqual(masksOf(make(plain)));
+    expect(masksOf(policyWithHistory(make, [{ fromTurn: 0, prices: five }]))).toEqual(masksOf(make(plain)));
   });
 
   it('masks as soon as it can while nothing is cached yet, and waits from then on', () => {
-    const policy = policyWithPriceHistory(make, [{ fromTurn: 0, prices: { ...five, leastTokens: 1e9 } }]);
+    const policy = policyWithHistory(make, [{ fromTurn: 0, prices: { ...five, leastTokens: 1e9 } }]);
     expect(masksOf(policy)).toEqual(masksOf(make(priceLists.none)));
     const small = { ...five, leastTokens: 12_000 };
-    expect(masksOf(policyWithPriceHistory(make, [{ fromTurn: 0, prices: small }]), 12).length).toBeGreaterThan(0);
+    expect(masksOf(policyWithHistory(make, [{ fromTurn: 0, prices: small }]), 12).length).toBeGreaterThan(0);
     expect(masksOf(make(plain), 12)).toEqual([]);
   });
 
@@ -49,7 +49,7 @@ describe('a settled policy', () => {
     ];
     const early = masksOf(make(priceLists.none), 19);
     expect(early.length).toBeGreaterThan(0);
-    expect(masksOf(policyWithPriceHistory(make, periods), 24)).toEqual(early);
+    expect(masksOf(policyWithHistory(make, periods), 24)).toEqual(early);
   });
 
   it('goes on with what it had in mind, so that turn by turn and all at once are the same', () => {
@@ -57,10 +57,10 @@ describe('a settled policy', () => {
       { fromTurn: 0, prices: five },
       { fromTurn: 12, prices: { ...priceLists['gpt-4.1'], canMark: true } },
     ];
-    const planner = new Planner(anthropic, { policy: policyWithPriceHistory(make, periods) });
+    const planner = new Planner(anthropic, { policy: policyWithHistory(make, periods) });
     for (const message of history(40)) planner.take([message]);
     const masks = planner.ledger.edits().flatMap((edit) => (edit.kind === 'replace' ? [edit.segment] : []));
-    expect(masks).toEqual(masksOf(policyWithPriceHistory(make, periods)));
+    expect(masks).toEqual(masksOf(policyWithHistory(make, periods)));
   });
 
   it('waits longer where no marker can stand before an edit: more would be written again', () => {
@@ -70,8 +70,8 @@ describe('a settled policy', () => {
       while (masksOf(policy(), turns, 'A long task. '.repeat(4000)).length === 0) turns += 1;
       return turns;
     };
-    const marked = firstAt(() => policyWithPriceHistory(make, [{ fromTurn: 0, prices: five }]));
-    expect(firstAt(() => policyWithPriceHistory(make, [{ fromTurn: 0, prices }]))).toBeGreaterThan(marked);
+    const marked = firstAt(() => policyWithHistory(make, [{ fromTurn: 0, prices: five }]));
+    expect(firstAt(() => policyWithHistory(make, [{ fromTurn: 0, prices }]))).toBeGreaterThan(marked);
   });
 
   it('goes on with the state of any policy that decides by prices', () => {
@@ -85,7 +85,7 @@ describe('a settled policy', () => {
       },
     });
     masksOf(
-      policyWithPriceHistory(counting, [
+      policyWithHistory(counting, [
         { fromTurn: 0, prices: five },
         { fromTurn: 3, prices: none },
       ]),
@@ -95,10 +95,7 @@ describe('a settled policy', () => {
   });
 
   it('has the window and the words of the policy it is made of', () => {
-    const policy = policyWithPriceHistory(
-      (prices) => breakEven({ prices, window: 7 }),
-      [{ fromTurn: 0, prices: five }],
-    );
+    const policy = policyWithHistory((prices) => breakEven({ prices, window: 7 }), [{ fromTurn: 0, prices: five }]);
     expect(policy).toMatchObject({ name: 'break-even', window: 7, cacheLifeMs: five.lifeMs });
   });
 
@@ -109,7 +106,7 @@ describe('a settled policy', () => {
     };
     expect(
       masksOf(
-        policyWithPriceHistory(() => stubborn, [{ fromTurn: 0, prices: five }]),
+        policyWithHistory(() => stubborn, [{ fromTurn: 0, prices: five }]),
         4,
       ),
     ).toEqual([2]);
@@ -120,7 +117,7 @@ describe('a settled policy', () => {
 
   /** What an epoch would cost on each request after the first one. */
   function pricesAfterEpoch(lookup: CacheLookup, overheadTokens = 0): number[] {
-    const policy = policyWithPriceHistory(make, [{ fromTurn: 0, prices: { ...five, lookup } }], overheadTokens);
+    const policy = policyWithHistory(make, [{ fromTurn: 0, prices: { ...five, lookup } }], overheadTokens);
     const planner = new Planner(anthropic, { policy });
     const prices: number[] = [];
     for (const message of history(60)) {
