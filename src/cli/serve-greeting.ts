@@ -21,16 +21,16 @@ export function greet(greeting: Greeting): string {
   const whose = tenant === DEFAULT_TENANT ? '' : ` --tenant ${tenant}`;
   // Other machines may mean other users, who must not list each other's conversations.
   const caller = isPublic ? '--credential-env ANTHROPIC_API_KEY' : '--whole-store';
+  const shown = isPublic ? 'TOKEN' : (token ?? '');
   return `listening on ${url}
 
-${agent ? showSteps(agent.steps(addressFor({ url, isPublic, token: isPublic ? 'TOKEN' : (token ?? '') }))) : addresses(greeting)}
+${agent ? showSteps(agent.steps(addressFor({ url, isPublic, token: shown }))) : addresses(greeting)}
 ${isPublic ? '(TOKEN is the one in the link below, or that of a tenant)\n\n' : ''}Watch what it does:
   ${url}/_palimpsest/#token=${token ?? ''}
 
 What is masked is kept in ${store}
   ${`palimpsest recall <handle>${whose}`.padEnd(40)} # read it again
-  ${`palimpsest mcp ${caller}${whose}`.padEnd(40)} # let the agent do so
-Ctrl-C stops it when what is under way is done.
+${agent ? '' : `  ${`palimpsest mcp ${caller}${whose}`.padEnd(40)} # let the agent do so\n`}Ctrl-C stops it when what is under way is done.
 `;
 }
 

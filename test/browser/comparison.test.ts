@@ -99,6 +99,7 @@ describe.skipIf(isAbsent)(`the comparison of arms in Chromium${REASON}`, () => {
 
   const panel = (title: string): Locator => page.getByRole('region', { name: title, exact: true });
   const headline = (): Locator => page.locator('.verdict');
+  const words = async (): Promise<string> => `${await headline().textContent()}`.replaceAll('\u00a0', ' ');
 
   async function shoot(name: string): Promise<void> {
     const shots = process.env.PALIMPSEST_SCREENSHOTS;
@@ -110,7 +111,7 @@ describe.skipIf(isAbsent)(`the comparison of arms in Chromium${REASON}`, () => {
   it('the dashboard says what was saved, in money, with drawn intervals', async () => {
     await openDashboard(traffic({ sessions: 1500, holdout: 0.1 }));
     await expect
-      .poll(() => headline().textContent(), SLOW)
+      .poll(() => words(), SLOW)
       .toMatch(/^Saves \d+ % of input cost for the same work \([\d.]+ to \d+ %\); no sign of harm in 1,500 sessions/);
     expect(await panel('Input cost, as the provider billed it').textContent()).toMatch(/with masking1,3\d\d.*\$/);
     expect(await panel('Saved input cost').locator('svg.interval').count()).toBe(3);
@@ -120,23 +121,21 @@ describe.skipIf(isAbsent)(`the comparison of arms in Chromium${REASON}`, () => {
     await shoot('report-saves');
     await page.getByRole('combobox').selectOption({ label: 'last 7 days' });
     await expect.poll(() => page.locator('.comparison').textContent(), SLOW).toContain('hold for one look');
-    await expect.poll(() => headline().textContent(), SLOW).not.toContain('1,500');
+    await expect.poll(() => words(), SLOW).not.toContain('1,500');
     await page.getByRole('link', { name: 'Conversations' }).click();
     await expect.poll(() => page.getByText('No conversation yet').count(), SLOW).toBe(1);
   });
 
   it('the dashboard marks signs of harm', async () => {
     await openDashboard(traffic({ sessions: 2000, holdout: 0.1, effect: { lengthens: 1.6, harms: 0.1 } }));
-    await expect
-      .poll(() => headline().textContent(), SLOW)
-      .toMatch(/^Harm seen in 2,000 sessions: requests in a typical session \+/);
+    await expect.poll(() => words(), SLOW).toMatch(/^Harm seen in 2,000 sessions: requests in a typical session \+/);
     expect(await panel('Signs of harm').locator('svg.interval.bad').count()).toBeGreaterThan(1);
     await shoot('report-harm');
   });
 
   it('the dashboard says how to measure where nothing was held out', async () => {
     await openDashboard(traffic({ sessions: 60, holdout: 0 }));
-    await expect.poll(() => headline().textContent(), SLOW).toContain('This is not measured');
+    await expect.poll(() => words(), SLOW).toContain('This is not measured');
     expect(await page.locator('.comparison').textContent()).toContain('--holdout 10%');
     expect(await panel('Signs of harm').count()).toBe(0);
     await shoot('report-plain');
@@ -144,7 +143,7 @@ describe.skipIf(isAbsent)(`the comparison of arms in Chromium${REASON}`, () => {
 
   it('the dashboard has a report before the first session', async () => {
     await openDashboard([]);
-    await expect.poll(() => headline().textContent(), SLOW).toBe('No sessions to report on.');
+    await expect.poll(() => words(), SLOW).toBe('No sessions to report on.');
   });
 
   it('on a phone, nothing is wider than the screen', async () => {
@@ -157,7 +156,7 @@ describe.skipIf(isAbsent)(`the comparison of arms in Chromium${REASON}`, () => {
 
   it('the file of --html shows the same and loads nothing', async () => {
     await openFile(traffic({ sessions: 412, holdout: 0.1 }));
-    expect(await headline().textContent()).toMatch(/^Saves \d+ %/);
+    expect(await words()).toMatch(/^Saves \d+ %/);
     expect(await panel('Saved input cost').locator('svg.interval').count()).toBe(1);
     expect(await panel('Signs of harm').getByRole('row').count()).toBe(9);
     await shoot('report-file');

@@ -78,12 +78,14 @@ export function expectReceiptsToEqualBill({ receipts, bill, totals }: HeldThroug
 
 /** How often a request did not begin with the whole of the one before it. */
 export function breaksIn(requests: readonly SeenRequest[]): number {
-  const histories = requests.map(({ bytes }) => messagesOf(JSON.parse(bytes.toString()) as Fields));
+  const histories = requests.map(historyIn);
   return histories.filter((history, i) => (histories[i - 1] ?? []).some((message, at) => message !== history[at]))
     .length;
 }
 
-function messagesOf(body: Fields): string[] {
+/** The messages of a request, without what is no part of the prompt. */
+export function historyIn({ bytes }: SeenRequest): string[] {
+  const body = JSON.parse(bytes.toString()) as Fields;
   const list = body.messages ?? body.input ?? body.contents;
   return Array.isArray(list) ? list.map((message) => JSON.stringify(message, asPrompted)) : [];
 }

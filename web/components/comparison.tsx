@@ -34,15 +34,18 @@ export function Comparison({ report }: { readonly report: Report }) {
 export function Headline({ report: { headline }, as: Title }: { readonly report: Report; readonly as: 'h1' | 'h2' }) {
   return (
     <>
-      <Title class="verdict">{headline.sentence}</Title>
+      <Title class="verdict">{together(headline.sentence)}</Title>
       <ul class="lead">
         {headline.details.map((detail) => (
-          <li key={detail}>{detail}</li>
+          <li key={detail}>{together(detail)}</li>
         ))}
       </ul>
     </>
   );
 }
+
+/** A number and its sign stay on one line. */
+const together = (text: string): string => text.replaceAll(' %', '\u00a0%');
 
 function Arms({ report: { arms, unit, covers, unpricedRequests } }: { readonly report: Report }) {
   const dates = covers ? ` Sessions from ${dayOf(covers.from)} to ${dayOf(covers.to)} (UTC).` : '';
