@@ -109,7 +109,9 @@ describe('palimpsest run', () => {
     expect(ran.stderr).toMatch(
       /palimpsest: 6 requests in 1 conversation\n {2}sent {6}9,000 input tokens, 3,000 of them/,
     );
-    expect(ran.stderr).toMatch(/masked {4}3 tool results, kept in .*\.palimpsest\/store\n {2}saved/);
+    expect(ran.stderr).toMatch(
+      /spent {5}\$\S+ billed for 6 requests\n {2}masked {4}3 tool results, kept in .*\.palimpsest\/store\n {2}saved/,
+    );
     expect(ran.code).toBe(0);
     // Nothing is left behind but the store and the token.
     expect([existsSync(config), filesIn(place.home)]).toEqual([false, []]);
