@@ -34,6 +34,7 @@ export function toLogEntry(receipt: Receipt): LogEntry {
     tokensSent: receipt.sent.tokens,
     cached: receipt.sent.cached,
     estimated: receipt.estimated,
+    ...(receipt.holdoutShare === undefined ? {} : { holdoutShare: receipt.holdoutShare }),
     ...(receipt.unsent ? { unsent: true } : {}),
     ...(refused ? { refused: refused.status } : {}),
     overheadMs: receipt.overheadMs,
