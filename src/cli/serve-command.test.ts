@@ -136,6 +136,24 @@ describe('palimpsest serve', () => {
     await stop();
   });
 
+  it('reads own prices of models from --price-file, or from gateway.price_file', async () => {
+    const files = {
+      'prices.json': '{ "my-model": { "input": 3, "output": 15 } }',
+      'other.yaml': 'claude-*: subscription\nmy-model: { input: 1, output: 2, cache_read: 0.1 }',
+      'mine.yaml': 'gateway: { price_file: other.yaml }',
+    };
+    const ownPrices = async (...args: string[]): Promise<unknown> => {
+      const { url, stop } = await serve(args, files);
+      const { modelPrices } = await settingsOf(url);
+      await stop();
+      return modelPrices;
+    };
+    expect(await ownPrices()).toBe('list prices');
+    expect(await ownPrices('--price-file', 'prices.json')).toBe('1 own, then list prices');
+    expect(await ownPrices('--config', 'mine.yaml')).toBe('2 own, then list prices');
+    expect(await ownPrices('--config', 'mine.yaml', '--price-file', 'prices.json')).toBe('1 own, then list prices');
+  });
+
   it('keeps what requests without a tenant of their own hide in the store of store.tenant', async () => {
     const store = join(folder, 'of-acme');
     const files = { 'mine.yaml': 'store: { tenant: acme }\ngateway: { tokens: { bob: a-token-for-bob-only } }' };
@@ -161,6 +179,7 @@ gateway:
   tokens: { evil: a-token-that-is-known }
   allowed_hosts: [evil.example]
   allowed_origins: ['https://evil.example']
+  price_file: /etc/passwd
   max_tokens: 5000
 store: { path: /elsewhere }
 policy: { name: polling }
@@ -178,6 +197,7 @@ policy: { name: polling }
       'gateway.tokens',
       'gateway.allowed_hosts',
       'gateway.allowed_origins',
+      'gateway.price_file',
       'store',
     ])
       expect(stderr()).toContain(key);
@@ -250,6 +270,27 @@ describe('palimpsest serve, called wrongly', () => {
     expect(stderr).toContain(words);
     expect(stderr).not.toContain('secret');
     expect(code).toBe(2);
+  });
+
+  it.each([
+    ['gone.json', 1, 'cannot read the price file gone.json: ENOENT'],
+    ['broken.json', 1, 'broken.json: line 1: Expected JSON or YAML but found: '],
+    [
+      'wrong.json',
+      2,
+      "wrong.json: Expected the price of my-model option input to be a number of 0 or more but found '3'",
+    ],
+  ])('says what is wrong with the price file %s', async (file, exitCode, words) => {
+    const files: Record<string, string> = {
+      'broken.json': '{',
+      'wrong.json': '{"my-model":{"input":"3","output":15}}',
+    };
+    const readFile = async (path: string) => files[path] ?? Promise.reject(new Error('ENOENT: no such file'));
+    const env = { PALIMPSEST_TOKEN: TOKEN, XDG_CONFIG_HOME: '/users-own' };
+    const args = ['serve', '--store', join(folder, 'wrong'), '--price-file', file];
+    const { code, stderr } = await palimpsest(args, { env, readFile });
+    expect(stderr).toContain(words);
+    expect(code).toBe(exitCode);
   });
 
   it('says what to do where the port is taken', async () => {

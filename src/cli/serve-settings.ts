@@ -14,6 +14,7 @@ import type { Policy } from '../plan/policy.ts';
 import { type Prices, toPrices } from '../plan/prices.ts';
 import { type Io, UsageError } from './io.ts';
 import { readCount } from './parse-options.ts';
+import { readPriceFile } from './price-file.ts';
 import { type Retention, retentionOf } from './retention.ts';
 import { readServeConfig } from './serve-config.ts';
 import { DEFAULT_TENANT } from './stores.ts';
@@ -21,6 +22,7 @@ import { storePath } from './with-store.ts';
 
 /** The flags of `palimpsest serve`. */
 export interface ServeFlags {
+  readonly for?: string | undefined;
   readonly upstream?: string[] | undefined;
   readonly port?: string | undefined;
   readonly host?: string | undefined;
@@ -29,6 +31,7 @@ export interface ServeFlags {
   readonly store?: string | undefined;
   readonly policy?: string | undefined;
   readonly prices?: string | undefined;
+  readonly 'price-file'?: string | undefined;
   readonly 'max-tokens'?: string | undefined;
   readonly 'bound-thinking'?: string | undefined;
   readonly holdout?: string | undefined;
@@ -65,6 +68,7 @@ export interface ServeSettings {
     | 'upstreams'
     | 'policy'
     | 'prices'
+    | 'modelPrices'
     | 'maxTokens'
     | 'boundThinking'
     | 'holdout'
@@ -87,6 +91,7 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
   const prices = readOwnPrices(flags.prices, config);
   const boundThinking = flags['bound-thinking'] ?? gateway.bound_thinking;
   const policy = readPolicy(flags.policy, config);
+  const priceFile = flags['price-file'] ?? gateway.price_file;
   return {
     port: flags.port === undefined ? (gateway.port ?? 8787) : readPort(flags.port),
     host,
@@ -107,6 +112,7 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
       origins: [...(gateway.allowed_origins ?? []), ...(flags['allow-origin'] ?? [])],
       ...(policy === undefined ? {} : { policy }),
       ...(prices === undefined ? {} : { prices }),
+      ...(priceFile === undefined ? {} : { modelPrices: await readPriceFile(priceFile, io) }),
       ...(maxTokens === undefined ? {} : { maxTokens }),
       holdout: flags.holdout === undefined ? (readShare(gateway.holdout ?? 0) ?? 0) : readHoldout(flags.holdout),
       shadow: flags.shadow ?? gateway.shadow ?? false,

@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../errors.ts';
+import { createPriceBook, type OwnModelPrices } from '../money/price-book.ts';
 import { anything, checkOptions, flag, func, names, oneOf, positive, rule, text } from '../options.ts';
 import type { Policy } from '../plan/policy.ts';
 import { type OwnPrices, type PriceName, type Prices, priceLists, toPrices } from '../plan/prices.ts';
@@ -26,6 +27,8 @@ export interface GatewayOptions {
   readonly policy?: Policy | ((prices: Prices) => Policy);
   /** In the place of those that provider, model and request tell. */
   readonly prices?: PriceName | OwnPrices;
+  /** Prices of models in dollars, before the list prices. */
+  readonly modelPrices?: OwnModelPrices;
   /** The most that a request may have, in the provider's tokens: above it, old results are masked whatever it costs. */
   readonly maxTokens?: number;
   /** Signed thinking behind a mask: opt into dropping it (default), or mask nothing before it. */
@@ -49,6 +52,8 @@ export interface GatewayOptions {
   readonly log?: Log;
   /** More routes under the rules of the API, by path. */
   readonly mounts?: Readonly<Record<string, Mount>>;
+  /** Whether agents of a tenant are known to have the tool `recall`, also where their requests do not show it. */
+  readonly hasRecall?: (tenant: string) => boolean;
   /** Where receipts go: in memory if not given. */
   readonly records?: Records;
   /** Shown with the settings in force. */
@@ -62,6 +67,7 @@ export function checkGatewayOptions(options: GatewayOptions): void {
   checkTokens(options);
   if (options.limits) checkOptions('createGateway limits', options.limits, LIMIT_RULES);
   if (options.prices !== undefined) toPrices('createGateway', options.prices);
+  createPriceBook(options.modelPrices);
   checkPolicy(options.policy);
   checkArms(options);
 }
@@ -103,6 +109,7 @@ const RULES = {
   isStoreShared: flag,
   policy: rule('a policy, or a function that makes one', (value) => typeof value === 'function' || isPolicy(value)),
   prices: anything,
+  modelPrices: anything,
   maxTokens: positive,
   boundThinking: oneOf('opt-in', 'keep'),
   holdout: rule('a share of 0 to 1, such as 0.1', isShare),
@@ -115,6 +122,7 @@ const RULES = {
   limits: record,
   log: func,
   mounts: record,
+  hasRecall: func,
   records: anything,
   version: text,
   now: func,

@@ -83,13 +83,14 @@ export function breaksIn(requests: readonly SeenRequest[]): number {
     .length;
 }
 
-/** Cache markers move on with every request: they are no part of what was said. */
 function messagesOf(body: Fields): string[] {
   const list = body.messages ?? body.input ?? body.contents;
-  return Array.isArray(list) ? list.map((message) => JSON.stringify(message, withoutMarkers)) : [];
+  return Array.isArray(list) ? list.map((message) => JSON.stringify(message, asPrompted)) : [];
 }
 
-function withoutMarkers(_key: string, value: unknown): unknown {
+/** Cache markers move on with every request, and a text that gets one becomes a list of one block: both say the same. */
+function asPrompted(key: string, value: unknown): unknown {
+  if (key === 'content' && typeof value === 'string') return [{ type: 'text', text: value }];
   if (!isFields(value) || !('cache_control' in value)) return value;
   const { cache_control: _marker, ...rest } = value;
   return rest;

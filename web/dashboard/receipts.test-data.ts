@@ -1,4 +1,5 @@
 import type { ConversationSummary, Mask, Receipt, Totals } from '../../src/gateway/receipts/receipt.ts';
+import { NO_MONEY } from '../../src/money/money-totals.ts';
 
 /** A request that waits, but for what is said otherwise. */
 export function receipt(part: Partial<Receipt> = {}): Receipt {
@@ -56,6 +57,7 @@ export function summary(part: Partial<ConversationSummary> = {}): ConversationSu
     tokensIn: 1000,
     tokensSent: 900,
     cost: { without: 330, sent: 320 },
+    money: NO_MONEY,
     act: 'wait',
     because: 'nothing is old enough',
     ...part,
@@ -65,5 +67,13 @@ export function summary(part: Partial<ConversationSummary> = {}): ConversationSu
 export function totals(part: Partial<Totals> = {}): Totals {
   const sums = { tokensIn: 0, tokensSent: 0, cached: 0, written: 0, masked: 0, refused: 0 };
   const overheadMs = { median: 0, p99: 0 };
-  return { requests: 0, conversations: 0, ...sums, cost: { without: 0, sent: 0 }, overheadMs, ...part };
+  return {
+    requests: 0,
+    conversations: 0,
+    ...sums,
+    cost: { without: 0, sent: 0 },
+    money: NO_MONEY,
+    overheadMs,
+    ...part,
+  };
 }

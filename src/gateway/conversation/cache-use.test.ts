@@ -16,7 +16,7 @@ const listed = (...prefixes: readonly string[]): Listed[] =>
     } as const;
     return {
       ...{ start: 0, end: 0, prefix, prefixes: [prefix], values: 1 },
-      read: { ...read, blocks: undefined, isReply: false },
+      read: { ...read, blocks: undefined, isReply: false, hasRecall: false },
     };
   });
 

@@ -45,6 +45,8 @@ export interface Facts {
   /** The arm of its session in a comparison. Treated if not given. */
   readonly arms?: ArmFacts | undefined;
   readonly limits?: GatewayLimits | undefined;
+  /** Agents of the tenant have our tool `recall`, whether the request shows it or not. */
+  readonly hasRecall?: boolean | undefined;
 }
 
 /** A body and headers for the upstream. */

@@ -28,6 +28,7 @@ const NOTHING_READ = {
   originals: new Map(),
   blocks: undefined,
   isReply: false,
+  hasRecall: false,
 };
 
 /** A viewer of read messages, around one that has viewed the messages before. */

@@ -1,3 +1,4 @@
+import { isRecord } from '../../formats/lens.ts';
 import { requestLimits } from '../../limits.ts';
 import type { Segment } from '../../message.ts';
 import { type Prices, priceLists } from '../../plan/prices.ts';
@@ -29,11 +30,12 @@ export function decideSmallTalk(
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
   const wire: Wire = wires[api];
   if (wire.resultSigns.some((sign) => text.includes(sign))) return undefined;
-  const body = parseJson(text) as Readonly<Record<string, unknown>> | undefined;
-  if (typeof body !== 'object' || body === null || OTHERS.some((name) => name in body)) return undefined;
+  const body = parseJson(text);
+  const inner = wire.envelope !== undefined && isRecord(body) ? body[wire.envelope] : body;
+  if (!isRecord(body) || !isRecord(inner) || OTHERS.some((name) => name in inner)) return undefined;
   const model = modelOf(wire, { model: body.model, path });
   if ((model?.length ?? 0) > requestLimits.modelChars) return undefined;
-  const begun = beginningOf(wire, body[wire.messages], firstPrefix(api));
+  const begun = beginningOf(wire, inner[wire.messages], firstPrefix(api));
   if (!begun) return undefined;
   // A rough size will do: the provider counts.
   const tokens = Math.ceil(bytes.length / 4);
@@ -44,7 +46,7 @@ export function decideSmallTalk(
     headers: UNCHANGED.headers,
     conversation: begun.conversation,
     ...sessionNames(
-      sessionIdOf(wire, headers, (name) => body[name]),
+      sessionIdOf(wire, headers, (name) => inner[name]),
       begun.task.prefix || begun.conversation,
     ),
     arm: 'treated',

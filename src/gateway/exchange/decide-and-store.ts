@@ -32,7 +32,8 @@ async function decideWithStore(
   request: GatewayRequest,
 ): Promise<Decision> {
   const { isCountTokens } = route;
-  const facts = { ...context.facts, providerPrices: providers[route.provider].prices };
+  const providerPrices = providers[route.provider].prices;
+  const facts = { ...context.facts, providerPrices, hasRecall: context.hasRecall(tenant) };
   const memory = context.tenants.memory(tenant, route.provider);
   const opened = openRequest(request, memory, context.facts.limits);
   const { conversation, session } = opened;

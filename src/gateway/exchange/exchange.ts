@@ -13,6 +13,7 @@ import { decideAndStore } from './decide-and-store.ts';
 import { decodeBody } from './read-body.ts';
 import { finishExchange, recordOutcome } from './record-outcome.ts';
 import { sendDecision, toUpstream } from './send-decision.ts';
+import { isUnknownZstd } from './zstd.ts';
 
 /** A request of a client, and where it goes. */
 export interface Incoming extends Admitted {
@@ -50,13 +51,25 @@ async function exchangeUnderstood(context: GatewayContext, incoming: Understood)
   const began = performance.now();
   const encoded = await client.readBody(context.limits.bodyBytes).catch(() => null);
   if (encoded === null) return;
+  await context.inFlight.record(exchangeRead(context, incoming, { encoded, startedAt, began }));
+}
+
+interface Read {
+  /** As it came. Undefined: too large, it is not read yet. */
+  readonly encoded: Buffer | undefined;
+  readonly startedAt: number;
+  /** By the clock of `performance`. */
+  readonly began: number;
+}
+
+async function exchangeRead(context: GatewayContext, incoming: Understood, request: Read): Promise<void> {
+  const { encoded, startedAt, began } = request;
   const read = performance.now();
   const decision = await decideOn(context, incoming, encoded);
   const overheadMs = performance.now() - read;
   const { outcome, sent } = await sendDecision(context, incoming, { encoded, decision });
   const times = { startedAt, overheadMs, totalMs: performance.now() - began };
-  const entry = recordOutcome(context, incoming, { decision, sent, times });
-  finishExchange(context, incoming, { outcome, entry });
+  finishExchange(context, incoming, { outcome, ...recordOutcome(context, incoming, { decision, sent, times }) });
 }
 
 async function decideOn(context: GatewayContext, incoming: Understood, encoded: Buffer | undefined): Promise<Decision> {
@@ -66,7 +79,7 @@ async function decideOn(context: GatewayContext, incoming: Understood, encoded: 
   if (!encoded) return pass(passThrough('too-large', context.limits));
   const encoding = headers['content-encoding'];
   const body = encoding === undefined ? encoded : await decodeBody(encoded, encoding, context.limits.bodyBytes);
-  if (!body) return pass(passThrough('content-encoding'));
+  if (!body) return pass(passThrough(isUnknownZstd(encoding ?? '') ? 'no-zstd' : 'content-encoding'));
   const request = { api, path: route.path, headers, body, isCountTokens: route.isCountTokens };
   return smallTalk(context, incoming, request) ?? (await decideAndStore(context, incoming, request));
 }

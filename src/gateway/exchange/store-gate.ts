@@ -72,8 +72,10 @@ export class StoreGate {
   /** Stores what a decision hides, under the session of its owner, and its events, in one batch. */
   keep({ conversation, session: name, fresh, events }: Decision, owner: string | undefined): Promise<Kept> {
     const session = sessionOf(conversationId(name, owner));
-    const texts = fresh.map(({ text, turn, tool }) => ({
+    const texts = fresh.map(({ handle, text, turn, tool }) => ({
       text,
+      // Only the store in memory takes it as it is.
+      handle,
       about: { session, turn, ...(tool === undefined ? {} : { tool: clipText(tool, recordLimits.toolChars) }) },
     }));
     return this.#inTime(async () => {

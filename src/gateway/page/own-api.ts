@@ -9,10 +9,12 @@ import { answerError, answerJson } from '../exchange/answer.ts';
 import type { InFlight } from '../exchange/in-flight.ts';
 import type { Status } from '../receipts/receipt.ts';
 import type { Records } from '../receipts/records.ts';
+import type { Reports } from './reports.ts';
 
 export interface ApiOptions {
   readonly records: Records;
   readonly inFlight: InFlight;
+  readonly reports: Reports;
   /** The tenant of the request's token. */
   readonly tenant: string;
   storeOf(tenant: string): Promise<Store>;
@@ -75,6 +77,7 @@ const answers: Readonly<Record<string, Answer>> = {
     const found = id ? await records.receipts(tenant).conversation(id) : undefined;
     return search(await storeOf(tenant), query, found?.conversation.session ?? id);
   },
+  report: async ({ tenant, storeOf, reports, query }) => reports.reportOf(tenant, await storeOf(tenant), query),
   events: async ({ tenant, records, inFlight, request, response }) => {
     const log = records.receipts(tenant);
     streamEvents((watcher) => log.watch(watcher), request, response);

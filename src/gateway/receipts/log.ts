@@ -1,3 +1,4 @@
+import { spentOf } from '../../money/show-money.ts';
 import type { Receipt } from './receipt.ts';
 
 /** One line of the log: flat, and never with a header, a key, a query or anything out of a body. */
@@ -34,6 +35,7 @@ export function toLogEntry(receipt: Receipt): LogEntry {
     tokensSent: receipt.sent.tokens,
     cached: receipt.sent.cached,
     estimated: receipt.estimated,
+    ...moneyIn(receipt),
     ...(receipt.holdoutShare === undefined ? {} : { holdoutShare: receipt.holdoutShare }),
     ...(receipt.unsent ? { unsent: true } : {}),
     ...(refused ? { refused: refused.status } : {}),
@@ -41,3 +43,13 @@ export function toLogEntry(receipt: Receipt): LogEntry {
     totalMs: receipt.totalMs,
   };
 }
+
+function moneyIn({ money, sent }: Receipt): Pick<LogEntry, string> {
+  if (!money) return {};
+  if (!('subscription' in money))
+    return { dollars: round(spentOf(money)), dollarsSaved: round(money.without - money.sent) };
+  return money.window === undefined ? {} : { windowShare: sent.tokens / money.window };
+}
+
+/** A millionth of a cent is enough for a reader. */
+const round = (dollars: number): number => Math.round(dollars * 1e8) / 1e8;

@@ -1,3 +1,5 @@
+import type { MoneyTotals, RequestMoney } from '../../money/money-totals.ts';
+import type { Subscription } from '../../money/price-book.ts';
 import type { Arm } from '../../report/request-record.ts';
 
 /** The gateway's action on a request. */
@@ -53,6 +55,8 @@ export interface Receipt {
   readonly estimated: boolean;
   /** In base input tokens: read price times cached plus write price times written. */
   readonly cost: { readonly without: number; readonly sent: number };
+  /** Dollars at the price of the model. Not there where no price is known. */
+  readonly money?: RequestMoney | Subscription;
   readonly droppedThinking?: number;
   /** The provider's refusal of the edited request; the original was sent after it. */
   readonly refused?: { readonly status: number; readonly text: string };
@@ -90,6 +94,7 @@ export interface ConversationSummary {
   readonly tokensIn: number;
   readonly tokensSent: number;
   readonly cost: { readonly without: number; readonly sent: number };
+  readonly money: MoneyTotals;
   readonly act: Act;
   readonly because: string;
 }
@@ -103,6 +108,7 @@ export interface Totals {
   readonly cached: number;
   readonly written: number;
   readonly cost: { readonly without: number; readonly sent: number };
+  readonly money: MoneyTotals;
   readonly masked: number;
   readonly refused: number;
   readonly overheadMs: { readonly median: number; readonly p99: number };

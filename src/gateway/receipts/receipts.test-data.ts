@@ -31,5 +31,5 @@ export function entryOf({ title = 'Fix the test', ...changes }: Partial<Entry['r
     totalMs: 20,
     ...changes,
   };
-  return { receipt, title };
+  return { receipt, title, multiples: { read: 0.1, write: 1.25 } };
 }

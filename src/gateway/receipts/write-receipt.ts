@@ -6,6 +6,8 @@ import type { Decision, Explanation } from '../decide/decision.ts';
 import type { Estimate } from '../decide/estimate.ts';
 import { toTitle } from '../decide/task.ts';
 import type { Usage } from '../exchange/usage-reader.ts';
+import { type Api, wires } from '../wire/index.ts';
+import type { Wire } from '../wire/wire.ts';
 import type { Receipt, Tokens } from './receipt.ts';
 import type { Entry } from './receipt-log.ts';
 
@@ -16,6 +18,8 @@ export interface Sent {
   readonly usage: Usage | undefined;
   readonly streamed: boolean;
   readonly refused: { readonly status: number; readonly text: string } | undefined;
+  /** Whether the answer is the model's last word, without a call. Undefined where that was not read. */
+  readonly isFinal?: boolean | undefined;
 }
 
 /** The start and the duration of a request. */
@@ -32,7 +36,7 @@ export interface Settled {
   readonly conversation: string;
   /** With its owner in it; empty where it is not known. */
   readonly session: string;
-  readonly api: string;
+  readonly api: Api;
   readonly path: string;
   readonly decision: Decision;
   /** The request before it in its conversation, if this gateway saw it. */
@@ -115,9 +119,10 @@ export function writeReceipt(settled: Settled): Entry {
     overheadMs: round(times.overheadMs),
     totalMs: round(times.totalMs),
     ...armFields(decision),
-    ...optionalFields(explanation, answer),
+    ...optionalFields(explanation, answer, modelIn(settled)),
   };
-  return { receipt, title: settled.previous ? '' : ownCopy(titleOf(decision)) };
+  const { read, write } = explanation.prices;
+  return { receipt, title: settled.previous ? '' : ownCopy(titleOf(decision)), multiples: { read, write } };
 }
 
 function armFields({ holdoutShare, explanation }: Decision): Pick<Receipt, 'holdoutShare' | 'unsent'> {
@@ -133,7 +138,11 @@ const NO_FIELDS = {};
 
 type OptionalFields = Pick<Receipt, 'model' | 'rent' | 'price' | 'droppedThinking' | 'refused'>;
 
-function optionalFields({ model, rent, price }: Explanation, { usage, refused }: Sent): OptionalFields {
+function optionalFields(
+  { rent, price }: Explanation,
+  { usage, refused }: Sent,
+  model: string | undefined,
+): OptionalFields {
   // Most receipts have no other: each condition below costs as much as the rest of a receipt.
   if ((rent ?? price ?? usage?.droppedThinking ?? refused) === undefined) return model === undefined ? {} : { model };
   return {
@@ -145,6 +154,13 @@ function optionalFields({ model, rent, price }: Explanation, { usage, refused }:
       ? { refused: { status: refused.status, text: ownCopy(clipText(refused.text, answerLimits.refusalChars)) } }
       : {}),
   };
+}
+
+/** Some providers let their customers name models: that shows in the name. */
+function modelIn({ api, decision }: Settled): string | undefined {
+  const { model } = decision.explanation;
+  const { modelPrefix = '' }: Partial<Wire> = wires[api];
+  return model === undefined ? undefined : modelPrefix + model;
 }
 
 const titleOf = ({ conversation, task }: Decision): string =>

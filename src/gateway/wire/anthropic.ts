@@ -31,16 +31,23 @@ export const anthropic = {
     return isRecord(parsed) ? parsed.session_id : /_session_([\w-]+)$/.exec(text)?.[1];
   },
   readBlocks,
-  asksForJson: (valueOf) =>
-    isRecord(valueOf('output_format')) || isRecord((valueOf('output_config') as Fields | undefined)?.format),
+  asksForJson: (field) =>
+    isRecord(field('output_format')) || isRecord((field('output_config') as Fields | undefined)?.format),
   placesMarkers: true,
   boundThinking,
   usageSigns: ['usage', 'input_transformations'],
-  usageIn: ({ usage, message, input_transformations }) => {
-    const inner = (message ?? {}) as { readonly usage?: unknown; readonly input_transformations?: unknown };
+  usageIn: ({ usage, model, message, input_transformations }) => {
+    const inner = isRecord(message) ? message : {};
     return {
       usage: inner.usage ?? usage,
+      model: inner.model ?? model,
       droppedThinking: inner.input_transformations ?? input_transformations,
     };
+  },
+  // The event with the reason has usage.
+  endSigns: [],
+  endIn: ({ stop_reason, delta }) => {
+    const reason = (delta as { readonly stop_reason?: unknown } | null | undefined)?.stop_reason ?? stop_reason;
+    return typeof reason === 'string' ? { isComplete: reason === 'end_turn' || reason === 'stop_sequence' } : {};
   },
 } as const satisfies Wire;

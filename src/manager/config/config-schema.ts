@@ -46,8 +46,8 @@ const about = <T extends z.ZodType>(type: T, description: string, byDefault?: un
 
 /** The providers of the gateway; a test compares them with its own. */
 const PROVIDERS = [
-  ...['anthropic', 'openai', 'gemini', 'ollama', 'vertex', 'azure', 'openrouter', 'groq', 'together', 'deepseek'],
-  ...['mistral', 'xai', 'moonshot', 'vllm', 'lmstudio'],
+  ...['anthropic', 'openai', 'gemini', 'ollama', 'vertex', 'azure', 'chatgpt', 'codeassist', 'openrouter', 'groq'],
+  ...['together', 'deepseek', 'mistral', 'xai', 'moonshot', 'vllm', 'lmstudio'],
 ];
 const upstreams = Object.fromEntries(
   PROVIDERS.map((name) => [name, about(address, 'In place of its official address.')]),
@@ -221,6 +221,7 @@ export const configSchema = z
         ),
         max_tokens: about(positive, 'The budget of a request. The window of its model if not given.'),
         prices: about(prices, 'The prices in place of those the request tells.'),
+        price_file: about(text, 'A JSON or YAML file with own prices of models in dollars: docs/money.md.'),
         bound_thinking: about(oneOf(['opt-in', 'keep']), 'What may stand before signed thinking.', 'opt-in'),
         holdout: about(
           holdout,
