@@ -14,6 +14,7 @@ export function toRequestRecord({ receipt }: Entry, settled: Settled, signs: Req
     id,
     at: Math.round(times.startedAt),
     ...{ session, conversation, arm, api },
+    ...(receipt.holdoutShare === undefined ? {} : { holdoutShare: receipt.holdoutShare }),
     ...(model === undefined ? {} : { model }),
     prices: { name: prices.name, read: prices.read, write: prices.write },
     ...{ status, act, masked, newMasks: newMasks.length },
