@@ -107,12 +107,14 @@ describe('palimpsest run', () => {
     expect(given.slice(1)).toEqual(['-p', 'go on']);
     expect(servers.mcpServers.palimpsest).toMatchObject({ type: 'http', url: `${base}/_palimpsest/mcp` });
     expect(ran.stderr).toMatch(
-      /palimpsest: 6 requests in 1 conversation\n {2}sent {6}9,000 input tokens, 3,000 of them/,
+      /palimpsest: 6 requests in \d conversations?\n {2}sent {6}9,000 input tokens, 3,000 of them/,
     );
     expect(ran.stderr).toMatch(
-      /spent {5}\$\S+ billed for 6 requests\n {2}masked {4}3 tool results, kept in .*\.palimpsest\/store\n {2}saved/,
+      /spent {5}\$\S+ billed for 6 requests\n {2}masked {4}\d tool results?, kept in .*\.palimpsest\/store\n {2}saved/,
     );
     expect(ran.code).toBe(0);
+    const report = spawnSync(process.execPath, [main, 'report'], { env: place.env, encoding: 'utf8' });
+    expect(report.stdout).toContain('1 session began in the last hour');
     // Nothing is left behind but the store and the token.
     expect([existsSync(config), filesIn(place.home)]).toEqual([false, []]);
     await expect(fetch(`${base}/healthz`)).rejects.toThrow();
