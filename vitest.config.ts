@@ -1,8 +1,10 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
     include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'web/**/*.test.ts'],
+    // Real agents are large: `npm run agents` installs and runs them.
+    exclude: [...configDefaults.exclude, 'test/agents/**'],
     testTimeout: 120_000,
     // A build, a database or a browser is started in some.
     hookTimeout: 120_000,

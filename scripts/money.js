@@ -13,13 +13,19 @@ else if (page !== made) {
   process.exitCode = 1;
 }
 
+/** Aligned as a formatter aligns it. */
 function table() {
-  const rows = Object.entries(modelPrices).flatMap(([model, price]) => [
-    row([`\`${model}\``, ...ratesOf(price), `[${nameOf(price.source)}](${price.source})`, price.date]),
-    ...(price.above ?? []).map((long) => row([`above ${long.tokens / 1000}k`, ...ratesOf(long), '', ''])),
-  ]);
   const head = ['model', 'input', 'output', 'cached', 'source', 'read on'];
-  return [row(head), row(['---', '--:', '--:', '--:', '---', '---']), ...rows].join('\n');
+  const rows = Object.entries(modelPrices).flatMap(([model, price]) => [
+    [`\`${model}\``, ...ratesOf(price), `[${nameOf(price.source)}](${price.source})`, price.date],
+    ...(price.above ?? []).map((long) => [`above ${long.tokens / 1000}k`, ...ratesOf(long), '', '']),
+  ]);
+  const isNumber = (column) => column >= 1 && column <= 3;
+  const widths = head.map((_, column) => Math.max(...[head, ...rows].map((cells) => String(cells[column]).length)));
+  const align = (cells) =>
+    cells.map((cell, i) => (isNumber(i) ? `${cell}`.padStart(widths[i]) : `${cell}`.padEnd(widths[i])));
+  const rule = widths.map((width, i) => (isNumber(i) ? `${'-'.repeat(width - 1)}:` : '-'.repeat(width)));
+  return [align(head), rule, ...rows.map(align)].map(row).join('\n');
 }
 
 function ratesOf({ input, output, cacheRead }) {

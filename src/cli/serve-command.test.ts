@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { providerNames } from '../gateway/wire/providers.ts';
+import { agents } from './agents.ts';
 import type { Io } from './io.ts';
 import { palimpsest, type Ran } from './memory-io.test-data.ts';
 
@@ -87,6 +88,39 @@ describe('palimpsest serve', () => {
     expect((await fetch(`${url}/healthz`)).status).toBe(200);
     expect((await stop()).code).toBe(0);
     await expect(fetch(`${url}/healthz`)).rejects.toThrow();
+  });
+
+  it.each(agents.map((agent) => [agent.name, agent] as const))(
+    'prints the lines of %s for --for',
+    async (name, agent) => {
+      const { url, stdout, stop } = await serve(['--for', name]);
+      const steps = agent.steps({ base: url, mcp: `${url}/_palimpsest/mcp`, token: TOKEN });
+      for (const { about, lines } of steps) {
+        expect(stdout()).toContain(`${about}:\n`);
+        for (const line of lines.split('\n').filter(Boolean)) expect(stdout()).toContain(`  ${line}\n`);
+      }
+      expect(stdout()).toContain(`export PALIMPSEST_TOKEN=${TOKEN}\n`);
+      expect((await stop()).code).toBe(0);
+    },
+  );
+
+  it('prints a word in the place of the token where others may read along', async () => {
+    const { url, stdout, stop } = await serve(['--for', 'claude-code', '--host', '0.0.0.0']);
+    expect(url).toBe('');
+    expect(stdout()).toMatch(/export ANTHROPIC_BASE_URL=http:\/\/\S+\/as\/TOKEN\n/);
+    expect(stdout()).toContain('(TOKEN is the one in the link below, or that of a tenant)');
+    expect((await stop()).code).toBe(0);
+  });
+
+  it.each([
+    ['claud-code', 'did you mean claude-code?'],
+    ['gemini', 'did you mean gemini-cli?'],
+    ['emacs', "claude-code, codex, gemini-cli, qwen-code, opencode, pi but found 'emacs'"],
+  ])('refuses --for %s', async (name, said) => {
+    const { code, stderr } = await palimpsest(['serve', '--for', name, '--port', '0'], {
+      env: { PALIMPSEST_TOKEN: TOKEN },
+    });
+    expect([code, stderr]).toEqual([2, expect.stringContaining(said)]);
   });
 
   it('forwards to the upstreams of its flags', async () => {

@@ -2,7 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import { createPriceBook } from '../money/price-book.ts';
 import type { Policy } from '../plan/policy.ts';
 import { toPrices } from '../plan/prices.ts';
+import type { Store } from '../store/store.ts';
 import type { Facts } from './decide/decision.ts';
+import type { ArmOptions } from './exchange/arms.ts';
 import { createHops, type Hops } from './exchange/hops.ts';
 import { InFlight } from './exchange/in-flight.ts';
 import { DEFAULT_TENANT, Tenants } from './exchange/tenants.ts';
@@ -15,6 +17,7 @@ import { createReports } from './page/reports.ts';
 import type { Log } from './receipts/log.ts';
 import { toLogEntry } from './receipts/log.ts';
 import type { Status } from './receipts/receipt.ts';
+import { createRecordStores, type RecordStore } from './receipts/record-stores.ts';
 import { createRecords } from './receipts/records.ts';
 import { officialAddresses } from './wire/providers.ts';
 
@@ -31,11 +34,18 @@ export interface GatewayContext extends OwnRoutesOptions {
   readonly tenants: Tenants;
   readonly hops: Hops;
   readonly isStoreShared: boolean;
+  readonly armOptions: ArmOptions;
   readonly limits: GatewayLimits;
   readonly log: Log;
   now(): number;
   /** Undefined where a token is needed and none of ours came. */
   callerOf(request: Pick<IncomingMessage, 'url' | 'headers'>): Caller | undefined;
+  /** Where the records of a tenant's requests are: a report reads them there. */
+  recordStoreOf(tenant: string): Promise<RecordStore>;
+  /** Writes the records that wait. */
+  closeRecords(): Promise<void>;
+  /** Whether agents of a tenant are known to have our tool `recall`. */
+  hasRecall(tenant: string): boolean;
   /** The part of `Facts` that is the same for all requests. */
   readonly facts: Omit<Facts, 'now'>;
 }
@@ -54,11 +64,14 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
   // Without a token, a request would be served as the tenant `default`, beside those that are named.
   const needsToken = options.isPublic === true || Object.keys(options.tenants ?? {}).length > 0;
   const tenants = new Tenants(options.store, facts.limits.memoryStoreBytes);
+  const storeOf = async (tenant: string): Promise<Store> => (await tenants.gate(tenant)).store;
+  const recordStoreOf = createRecordStores(storeOf);
   const records =
     options.records ??
     createRecords({
       startedAt,
       priceBook: createPriceBook(options.modelPrices),
+      keep: { open: recordStoreOf, log },
       ...(options.log ? { onReceipt: (receipt) => log(toLogEntry(receipt)) } : {}),
     });
   const settings = settingsOf(options);
@@ -73,12 +86,19 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     hops: createHops(),
     areMetricsGuarded: needsToken,
     isStoreShared: options.isStoreShared === true,
+    armOptions: { holdout: options.holdout ?? 0, isShadow: options.shadow === true },
     limits: facts.limits,
     inFlight: new InFlight(),
     mounts: options.mounts ?? {},
     facts,
+    hasRecall: options.hasRecall ?? (() => false),
     callerOf: (request) => callerOf(request, guard, needsToken),
-    storeOf: async (tenant) => (await tenants.gate(tenant)).store,
+    storeOf,
+    recordStoreOf,
+    closeRecords: async () => {
+      // Those of the user's are not ours to close.
+      if (!options.records) await records.close?.();
+    },
     statusOf: async (tenant) => ({
       version: options.version ?? '',
       startedAt: new Date(startedAt).toISOString(),
@@ -109,6 +129,8 @@ function settingsOf(options: GatewayOptions): Status['settings'] {
     modelPrices: own === 0 ? 'list prices' : `${own} own, then list prices`,
     ...(maxTokens === undefined ? {} : { maxTokens }),
     boundThinking,
+    ...(options.holdout ? { holdout: options.holdout } : {}),
+    ...(options.shadow ? { shadow: true } : {}),
     ...officialAddresses,
     ...upstreams,
   };

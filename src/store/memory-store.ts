@@ -75,6 +75,13 @@ interface Session {
   readonly notes: Map<string, string>;
 }
 
+interface NewText {
+  readonly text: string;
+  readonly about: Reference;
+  /** Where the gateway has made the handle of this text already. */
+  readonly handle?: Handle;
+}
+
 class MemoryStore implements Store {
   readonly #texts = new Map<Handle, Text>();
   readonly #sessions = new Map<string, Session>();
@@ -93,15 +100,15 @@ class MemoryStore implements Store {
     return handle as Handle;
   }
 
-  async putMany(items: readonly { readonly text: string; readonly about: Reference }[]): Promise<Handle[]> {
+  async putMany(items: readonly NewText[]): Promise<Handle[]> {
     this.#checkOpen();
     for (const item of items) checkItem(item);
-    return items.map(({ text, about }) => this.#put(text, toReference(about)));
+    return items.map((item) => this.#put(item));
   }
 
   /** Two texts with one handle would have 130 bits of SHA-256 in common: the texts themselves are compared. */
-  #put(text: string, about: Reference): Handle {
-    const handle = handleOf(text);
+  #put({ text, about: given, handle = handleOf(text) }: NewText): Handle {
+    const about = toReference(given);
     const known = this.#texts.get(handle);
     if (known && known.text !== text) throw clashError(handle);
     const time = this.#now();
@@ -200,13 +207,14 @@ class MemoryStore implements Store {
     if (known) known.lastAt = this.#now();
   }
 
-  async delete(session: string, { dryRun = false }: DeleteOptions = {}): Promise<Removed> {
+  async delete(session: string, { dryRun = false, keepRecords = false }: DeleteOptions = {}): Promise<Removed> {
     this.#checkOpen();
     checkSession(session);
     const removed = this.#remove(
       { session, usedAt: Number.POSITIVE_INFINITY },
       { dryRun, gone: { sessions: new Set(), before: 0 } },
     );
+    if (keepRecords) return removed;
     return withRecords(
       removed,
       this.#records.remove((record) => isOfSession(record, session), { dryRun }),

@@ -41,7 +41,7 @@ import { type Item, ownLock, type Place, writeBatch } from './postgres/write-bat
 import { WriteQueue } from './postgres/write-queue.ts';
 import { turnRows, writeTurns } from './postgres/write-turns.ts';
 import { prune, USE_EVERY_MS, withRecords } from './prune.ts';
-import { checkRange, checkRecords } from './request-records.ts';
+import { checkRange, checkRecords, NO_RECORDS } from './request-records.ts';
 import { checkSearch, searchTexts } from './search-texts.ts';
 import {
   checkSession,
@@ -285,11 +285,12 @@ class PostgresStore implements Store {
    * The bytes of deleted rows leave the disk when PostgreSQL vacuums, by itself sooner or later. `purge` waits for a
    * VACUUM, which needs the rights of the tables' owner; the log (WAL), replicas and backups are the database's affair.
    */
-  async delete(session: string, { purge = false, dryRun = false }: DeleteOptions = {}): Promise<Removed> {
+  async delete(session: string, options: DeleteOptions = {}): Promise<Removed> {
+    const { purge = false, dryRun = false, keepRecords = false } = options;
     checkSession(session);
     await this.#ready();
     const what = { session, usedAt: Number.POSITIVE_INFINITY };
-    const records = await removeOfSession(this.#place, session, { dryRun });
+    const records = keepRecords ? NO_RECORDS : await removeOfSession(this.#place, session, { dryRun });
     if (dryRun) return withRecords(await freedBy(this.#place, what, { sessions: new Set(), before: 0 }), records);
     const removed = withRecords(await remove(this.#place, what), records);
     this.#deletions = undefined;

@@ -18,13 +18,15 @@ export interface RemovedRecords {
   readonly bytes: number;
 }
 
+export const NO_RECORDS: RemovedRecords = { records: 0, bytes: 0 };
+
 /** Records are pruned by whole days. A day that has not ended was used just now. */
 export const removableDays = (days: Iterable<number>, now: number): Removable[] =>
   [...days].map((day) => ({ day, usedAt: Math.min(startOf(day + 1), now) }));
 
-/** Whether a record is deleted with a session: the agent's own, or the one that holds the texts of its conversation. */
+/** Whether a record is deleted with a session: the agent's own, or one that holds texts of it or of its conversation. */
 export const isOfSession = ({ session, conversation }: RequestRecord, deleted: string): boolean =>
-  session === deleted || sessionOf(conversation) === deleted;
+  session === deleted || sessionOf(session) === deleted || sessionOf(conversation) === deleted;
 
 export const isInRange = (
   { at }: RequestRecord,

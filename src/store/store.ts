@@ -148,6 +148,8 @@ export interface DeleteOptions {
   readonly purge?: boolean;
   /** Removes nothing, and answers what would be removed. */
   readonly dryRun?: boolean;
+  /** Leaves the records of its requests, which hold no text. */
+  readonly keepRecords?: boolean;
 }
 
 /** Counts of removed things. */

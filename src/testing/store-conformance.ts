@@ -119,10 +119,13 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
     testReopened('go with their session, or with that of their conversation', async (store, again) => {
       await put(store, recordOf('agent', noon, { session: 'run-1' }));
       await put(store, recordOf('conversation', noon + 1, { session: 'run-2', conversation: 'c2' }));
+      await put(store, recordOf('texts', noon + 1, { session: 'run-4' }));
       await put(store, recordOf('stays', noon + 2, { session: 'run-3', conversation: 'run-1' }));
       const planned = await store.delete('run-1', { dryRun: true });
-      expect([planned.records, planned.bytes > 100, (await read(store)).length]).toEqual([1, true, 3]);
+      expect([planned.records, planned.bytes > 100, (await read(store)).length]).toEqual([1, true, 4]);
       expect(await store.delete('run-1')).toEqual(planned);
+      expect((await store.delete('g-run-4')).records).toBe(1);
+      expect((await store.delete('g-c2', { keepRecords: true })).records).toBe(undefined);
       expect((await store.delete('g-c2')).records).toBe(1);
       expect((await store.delete('g-c2')).records).toBe(undefined);
       expect(await idsOf(await again())).toEqual(['stays']);

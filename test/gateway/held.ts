@@ -78,18 +78,21 @@ export function expectReceiptsToEqualBill({ receipts, bill, totals }: HeldThroug
 
 /** How often a request did not begin with the whole of the one before it. */
 export function breaksIn(requests: readonly SeenRequest[]): number {
-  const histories = requests.map(({ bytes }) => messagesOf(JSON.parse(bytes.toString()) as Fields));
+  const histories = requests.map(historyIn);
   return histories.filter((history, i) => (histories[i - 1] ?? []).some((message, at) => message !== history[at]))
     .length;
 }
 
-/** Cache markers move on with every request: they are no part of what was said. */
-function messagesOf(body: Fields): string[] {
+/** The messages of a request, without what is no part of the prompt. */
+export function historyIn({ bytes }: SeenRequest): string[] {
+  const body = JSON.parse(bytes.toString()) as Fields;
   const list = body.messages ?? body.input ?? body.contents;
-  return Array.isArray(list) ? list.map((message) => JSON.stringify(message, withoutMarkers)) : [];
+  return Array.isArray(list) ? list.map((message) => JSON.stringify(message, asPrompted)) : [];
 }
 
-function withoutMarkers(_key: string, value: unknown): unknown {
+/** Cache markers move on with every request, and a text that gets one becomes a list of one block: both say the same. */
+function asPrompted(key: string, value: unknown): unknown {
+  if (key === 'content' && typeof value === 'string') return [{ type: 'text', text: value }];
   if (!isFields(value) || !('cache_control' in value)) return value;
   const { cache_control: _marker, ...rest } = value;
   return rest;

@@ -73,10 +73,21 @@ describe('the records of an embedded store', () => {
     lines[1] = lines[1]?.replace('"status":200', '"status":201') ?? '';
     writeFileSync(fileOf(path), lines.join('\n'));
     const store = await openStore({ path });
-    expect(await idsOf(store)).toEqual(['a', 'c']);
+    expect([await idsOf(store), (await store.stats()).records]).toEqual([['a', 'c'], 3]);
     expect(await store.verify()).toMatchObject([{ what: '1 of the records of requests on 2026-11-15 are damaged' }]);
     expect((await store.gc({ repair: true })).repaired).toBe(1);
-    expect([await idsOf(store), await store.verify()]).toEqual([['a', 'c'], []]);
+    expect([await idsOf(store), await store.verify(), (await store.stats()).records]).toEqual([['a', 'c'], [], 2]);
+    await store.close();
+  });
+
+  it('are counted where the last of them is damaged, and written behind it', async () => {
+    const path = freshPath();
+    await writeThree(path);
+    writeFileSync(fileOf(path), readFileSync(fileOf(path), 'utf8').replace('"id":"c"', '"id":"x"'));
+    const store = await openStore({ path });
+    expect((await store.stats()).records).toBe(3);
+    await store.putRecords?.([recordOf('d', NOON)]);
+    expect([(await store.stats()).records, await idsOf(store)]).toEqual([4, ['a', 'b', 'd']]);
     await store.close();
   });
 
@@ -104,7 +115,7 @@ describe('the records of an embedded store', () => {
       store.delete('leaves'),
       ...Array.from({ length: 20 }, (_, i) => store.putRecords?.([recordOf(`later${i}`, NOON, { session: 'stays' })])),
     ]);
-    expect([removed.records, (await idsOf(store)).length]).toEqual([1500, 1520]);
+    expect([removed.records, (await idsOf(store)).length, (await store.stats()).records]).toEqual([1500, 1520, 1520]);
     await store.close();
     const folder = join(path, 'default/records');
     const files = readdirSync(folder);

@@ -4,13 +4,13 @@ import { type MoneyTotals, NO_MONEY } from '../../src/money/money-totals.ts';
 import {
   agentAddress,
   changeOf,
-  conversationOf,
   costPoints,
   figuresOf,
   firstRequests,
   isHandle,
   linesAround,
   matchesIn,
+  sessionIn,
   sizePoints,
   titleOf,
   turningsOf,
@@ -198,7 +198,7 @@ it('small things read as they should', () => {
     { from: 1, to: 11 },
     { from: 92, to: 108 },
   ]);
-  expect(['g-abc', 'other', undefined].map(conversationOf)).toEqual(['abc', undefined, undefined]);
+  expect(['g-abc', 'other', undefined].map(sessionIn)).toEqual(['abc', undefined, undefined]);
   expect(titleOf({ title: '  ', id: '0123456789' })).toBe('Conversation 01234567');
   expect([isHandle(`p_${'a2'.repeat(13)}`), isHandle('p_short'), isHandle('text')]).toEqual([true, false, false]);
 });

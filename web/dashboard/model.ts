@@ -232,8 +232,8 @@ export const linesAround = (line: number): { readonly from: number; readonly to:
   to: line + 8,
 });
 
-/** The conversation whose texts are kept under the name of a session. */
-export const conversationOf = (session: string | undefined): string | undefined =>
+/** The agent's session whose texts are kept under a name in the store. */
+export const sessionIn = (session: string | undefined): string | undefined =>
   session?.startsWith('g-') ? session.slice(2) : undefined;
 
 /** What is written in place of a title that is empty. */

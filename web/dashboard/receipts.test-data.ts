@@ -7,7 +7,9 @@ export function receipt(part: Partial<Receipt> = {}): Receipt {
   return {
     id: `${conversation}-${request}`,
     time: '2026-11-15T10:00:00.000Z',
+    session: conversation,
     conversation,
+    arm: 'treated',
     request,
     api: 'anthropic',
     path: '/v1/messages',
@@ -20,6 +22,10 @@ export function receipt(part: Partial<Receipt> = {}): Receipt {
     newMasks: [],
     without: { tokens: 1000, cached: 800, written: 200 },
     sent: { tokens: 900, cached: 700, written: 200 },
+    expected: {
+      sent: { tokens: 900, cached: 700, written: 200 },
+      without: { tokens: 1000, cached: 800, written: 200 },
+    },
     completionTokens: 50,
     estimated: false,
     cost: { without: 330, sent: 320 },
@@ -38,6 +44,8 @@ export function mask(part: Partial<Mask>): Mask {
 export function summary(part: Partial<ConversationSummary> = {}): ConversationSummary {
   return {
     id: 'one',
+    session: 'one',
+    arm: 'treated',
     title: 'Fix the parser',
     api: 'anthropic',
     prices: 'anthropic-5m',

@@ -25,17 +25,18 @@ export function codeOf(error: unknown): string {
 
 /** A receipt as a line of the log: nothing of the request but numbers and our own words. */
 export function toLogEntry(receipt: Receipt): LogEntry {
-  const { id, conversation, request, api, status, act, because, masked, prices, refused } = receipt;
+  const { id, session, conversation, arm, request, api, status, act, because, masked, prices, refused } = receipt;
   return {
     level: refused || status >= 500 || status === 0 ? 'warn' : 'info',
     message: 'request',
-    ...{ id, conversation, request, api, status, act, because, masked, prices },
+    ...{ id, session, conversation, arm, request, api, status, act, because, masked, prices },
     newMasks: receipt.newMasks.length,
     tokensIn: receipt.without.tokens,
     tokensSent: receipt.sent.tokens,
     cached: receipt.sent.cached,
     estimated: receipt.estimated,
     ...moneyIn(receipt),
+    ...(receipt.unsent ? { unsent: true } : {}),
     ...(refused ? { refused: refused.status } : {}),
     overheadMs: receipt.overheadMs,
     totalMs: receipt.totalMs,

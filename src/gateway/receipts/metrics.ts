@@ -22,11 +22,12 @@ export interface Measured {
   readonly totals: Totals;
   readonly overhead: Quantiles;
   readonly counters: Counters;
+  readonly droppedRecords: number;
   readonly startedAt: number;
 }
 
 /** The text format of Prometheus, version 0.0.4. */
-export function toPrometheus({ totals, overhead, counters, startedAt }: Measured): string {
+export function toPrometheus({ totals, overhead, counters, droppedRecords, startedAt }: Measured): string {
   const counted = (name: string, help: string): string => metric(name, 'counter', help, counters.lines(name));
   const one = (name: string, help: string, value: number): string =>
     metric(name, 'counter', help, [`${name} ${value}`]);
@@ -50,6 +51,7 @@ export function toPrometheus({ totals, overhead, counters, startedAt }: Measured
     one('palimpsest_masked_results_total', 'Tool results that were masked.', totals.masked),
     one('palimpsest_refused_requests_total', 'Edited requests that a provider refused.', totals.refused),
     one('palimpsest_conversations_total', 'Conversations that were seen.', totals.conversations),
+    one('palimpsest_records_dropped_total', 'Records of requests that the store never got.', droppedRecords),
     overheadHistogram(overhead),
     metric('palimpsest_start_time_seconds', 'gauge', 'When the gateway started.', [
       `palimpsest_start_time_seconds ${startedAt / 1000}`,

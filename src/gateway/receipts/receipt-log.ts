@@ -64,12 +64,13 @@ export class ReceiptLog implements ReceiptLogReader {
     return totals.sums.requests;
   }
 
-  #totalsOf({ conversation, api, time }: Entry['receipt'], title: string): ConversationTotals {
+  #totalsOf({ conversation, session, api, time }: Entry['receipt'], title: string): ConversationTotals {
     if (this.#newest?.id === conversation) return this.#newest;
     const known = this.#conversationTotals.get(conversation);
     if (!known) this.#conversations++;
     const totals =
-      known ?? new ConversationTotals({ id: conversation, title: title || 'A conversation', api, firstAt: time });
+      known ??
+      new ConversationTotals({ id: conversation, session, title: title || 'A conversation', api, firstAt: time });
     this.#conversationTotals.delete(conversation);
     this.#conversationTotals.set(conversation, totals);
     this.#newest = totals;
@@ -160,12 +161,12 @@ class ConversationTotals {
   /** The newest ones. */
   readonly receipts: Entry['receipt'][] = [];
   readonly masks = new Map<string, Mask>();
-  readonly #about: Pick<ConversationSummary, 'id' | 'title' | 'api' | 'firstAt'>;
+  readonly #about: Pick<ConversationSummary, 'id' | 'session' | 'title' | 'api' | 'firstAt'>;
   #last: Entry['receipt'] | undefined;
   #model: string | undefined;
   #epochs = 0;
 
-  constructor(about: Pick<ConversationSummary, 'id' | 'title' | 'api' | 'firstAt'>) {
+  constructor(about: Pick<ConversationSummary, 'id' | 'session' | 'title' | 'api' | 'firstAt'>) {
     this.#about = about;
   }
 
@@ -190,7 +191,7 @@ class ConversationTotals {
   }
 
   summary(): ConversationSummary {
-    const { prices = '', time = '', masked = 0, act = 'wait', because = '' } = this.#last ?? {};
+    const { prices = '', time = '', masked = 0, act = 'wait', because = '', arm = 'treated' } = this.#last ?? {};
     const { requests, tokensIn, tokensSent, without, sent, money } = this.sums;
     return {
       ...this.#about,
@@ -198,7 +199,7 @@ class ConversationTotals {
       ...{ prices, lastAt: time, requests, masked, epochs: this.#epochs, tokensIn, tokensSent },
       cost: { without, sent },
       money: money.totals(),
-      ...{ act, because },
+      ...{ act, because, arm },
     };
   }
 }

@@ -1,5 +1,6 @@
 import type { MoneyTotals, RequestMoney } from '../../money/money-totals.ts';
 import type { Subscription } from '../../money/price-book.ts';
+import type { Arm } from '../../report/request-record.ts';
 
 /** The gateway's action on a request. */
 export type Act = 'mask' | 'wait' | 'cold-cache' | 'over-limit' | 'off' | 'pass-through';
@@ -17,7 +18,14 @@ export interface Receipt {
   readonly id: string;
   /** ISO 8601. */
   readonly time: string;
+  /** The agent's session, with its sub-agents, by a name that hides the agent's own id. */
+  readonly session: string;
+  /** The part of the session that begins with one message. */
   readonly conversation: string;
+  /** The arm of the session. Only `treated` requests go out as decided. */
+  readonly arm: Arm;
+  /** The share of sessions that was held out when this one was drawn. Not there where it is in no comparison. */
+  readonly holdoutShare?: number;
   /** From 1, in its conversation. */
   readonly request: number;
   readonly api: string;
@@ -38,6 +46,10 @@ export interface Receipt {
   readonly without: Tokens;
   /** The request that was sent. */
   readonly sent: Tokens;
+  /** The masks that the request would have carried, had it been sent as decided. Not there where it was. */
+  readonly unsent?: { readonly masked: number; readonly newMasks: number };
+  /** Estimates before the answer, made alike in all arms: with the masks as decided, and without any. */
+  readonly expected: { readonly sent: Tokens; readonly without: Tokens };
   readonly completionTokens: number;
   /** True where the provider gave no usage. */
   readonly estimated: boolean;
@@ -66,6 +78,9 @@ export interface Mask {
 /** A conversation as the list shows it. */
 export interface ConversationSummary {
   readonly id: string;
+  /** The session that it is a part of. */
+  readonly session: string;
+  readonly arm: Arm;
   /** First line of the task, at most 80 characters. */
   readonly title: string;
   readonly api: string;

@@ -4,7 +4,7 @@ import { clipText, ownCopy } from '../../text.ts';
 import { newMasks } from '../decide/decide.ts';
 import type { Decision, Explanation } from '../decide/decision.ts';
 import type { Estimate } from '../decide/estimate.ts';
-import { toTitle } from '../decide/read-message.ts';
+import { toTitle } from '../decide/task.ts';
 import type { Usage } from '../exchange/usage-reader.ts';
 import { type Api, wires } from '../wire/index.ts';
 import type { Wire } from '../wire/wire.ts';
@@ -18,6 +18,8 @@ export interface Sent {
   readonly usage: Usage | undefined;
   readonly streamed: boolean;
   readonly refused: { readonly status: number; readonly text: string } | undefined;
+  /** Whether the answer is the model's last word, without a call. Undefined where that was not read. */
+  readonly isFinal?: boolean | undefined;
 }
 
 /** The start and the duration of a request. */
@@ -32,6 +34,8 @@ export interface Settled {
   readonly id: string;
   /** With its owner in it; empty where the request was not read. */
   readonly conversation: string;
+  /** With its owner in it; empty where it is not known. */
+  readonly session: string;
   readonly api: Api;
   readonly path: string;
   readonly decision: Decision;
@@ -88,11 +92,14 @@ export function writeReceipt(settled: Settled): Entry {
   const { explanation } = decision;
   const { status, usage, refused } = answer;
   const isBilled = status >= 200 && status < 300;
-  const { sent, without } = isBilled ? tokensOf(settled, refused !== undefined) : NOTHING_BILLED;
+  const isOriginal = refused !== undefined || explanation.isUnsent === true;
+  const { sent, without } = isBilled ? tokensOf(settled, isOriginal) : NOTHING_BILLED;
   const receipt: Entry['receipt'] = {
     id: settled.id,
     time: new Date(times.startedAt).toISOString(),
+    session: settled.session || UNREAD,
     conversation: conversation || UNREAD,
+    arm: decision.arm,
     api: settled.api,
     path: settled.path.slice(0, requestLimits.pathChars),
     prices: explanation.prices.name,
@@ -100,21 +107,34 @@ export function writeReceipt(settled: Settled): Entry {
     act: explanation.act,
     because: explanation.because,
     epoch: explanation.epoch,
-    masked: refused ? 0 : explanation.masked,
-    newMasks: isBilled && !refused ? newMasks(decision) : [],
+    masked: isOriginal ? 0 : explanation.masked,
+    newMasks: isBilled && !isOriginal ? newMasks(decision) : [],
     without,
     sent,
+    expected: { sent: explanation.sent, without: explanation.without },
     completionTokens: usage?.completionTokens ?? 0,
     estimated: usage === undefined,
     cost: { without: costOf(without, explanation.prices), sent: costOf(sent, explanation.prices) },
     streamed: answer.streamed,
     overheadMs: round(times.overheadMs),
     totalMs: round(times.totalMs),
+    ...armFields(decision),
     ...optionalFields(explanation, answer, modelIn(settled)),
   };
   const { read, write } = explanation.prices;
   return { receipt, title: settled.previous ? '' : ownCopy(titleOf(decision)), multiples: { read, write } };
 }
+
+function armFields({ holdoutShare, explanation }: Decision): Pick<Receipt, 'holdoutShare' | 'unsent'> {
+  const { isUnsent, masked, newMasks } = explanation;
+  if (holdoutShare === undefined && !isUnsent) return NO_FIELDS;
+  return {
+    ...(holdoutShare === undefined ? {} : { holdoutShare }),
+    ...(isUnsent ? { unsent: { masked, newMasks } } : {}),
+  };
+}
+
+const NO_FIELDS = {};
 
 type OptionalFields = Pick<Receipt, 'model' | 'rent' | 'price' | 'droppedThinking' | 'refused'>;
 

@@ -15,7 +15,14 @@ import {
   WEEK_MS,
   withRecords,
 } from '../prune.ts';
-import { checkRange, checkRecords, isOfSession, removableDays } from '../request-records.ts';
+import {
+  checkRange,
+  checkRecords,
+  isOfSession,
+  NO_RECORDS,
+  type RemovedRecords,
+  removableDays,
+} from '../request-records.ts';
 import { searchTexts } from '../search-texts.ts';
 import {
   checkSession,
@@ -223,21 +230,23 @@ export class EmbeddedStore implements Store {
     await this.#write(({ catalogue }) => catalogue.touch(session));
   }
 
-  async delete(session: string, { purge = false, dryRun = false }: DeleteOptions = {}): Promise<Removed> {
+  async delete(session: string, options: DeleteOptions = {}): Promise<Removed> {
     this.#check();
     checkSession(session);
-    const isMeant = (record: RequestRecord): boolean => isOfSession(record, session);
+    const { purge = false, dryRun = false, keepRecords = false } = options;
+    const removeRecords = (): Promise<RemovedRecords> =>
+      this.#records.removeWhere((record) => isOfSession(record, session), { dryRun });
     if (dryRun) {
       const freed = this.#read(({ catalogue }) => catalogue.freedBy({ session }, nothingGone()));
-      return withRecords(freed, await this.#records.removeWhere(isMeant, { dryRun }));
+      return withRecords(freed, keepRecords ? NO_RECORDS : await removeRecords());
     }
     return this.#during(async () => {
       // First: what is put behind this call stays.
-      const own = await this.#remove({ session, usedAt: Number.POSITIVE_INFINITY });
-      const removed = withRecords(own, await this.#changeRecords(() => this.#records.removeWhere(isMeant, { dryRun })));
+      const removed = await this.#remove({ session, usedAt: Number.POSITIVE_INFINITY });
+      const records = keepRecords ? NO_RECORDS : await this.#changeRecords(removeRecords);
       if (purge) await this.#alone(() => this.#compact({ force: true }));
       else this.#compactIfWorth();
-      return removed;
+      return withRecords(removed, records);
     });
   }
 

@@ -15,8 +15,6 @@ export class RecordFiles {
   readonly #folder: string;
   /** The change that was begun last: one at a time. */
   #changing: Promise<unknown> = Promise.resolve();
-  /** Lines in the first bytes of a file, by day. */
-  readonly #counted = new Map<number, { readonly bytes: number; readonly lines: number }>();
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -24,12 +22,16 @@ export class RecordFiles {
 
   /** Durable when it resolves. Where it fails, none of them is there: who tries again writes no record twice. */
   append(records: readonly RequestRecord[]): Promise<void> {
-    const days = new Map<number, string>();
-    for (const record of records) days.set(dayOf(record.at), (days.get(dayOf(record.at)) ?? '') + lineOf(record));
+    const days = new Map<number, string[]>();
+    for (const record of records) {
+      const all = days.get(dayOf(record.at)) ?? [];
+      days.set(dayOf(record.at), all);
+      all.push(JSON.stringify(record));
+    }
     return this.#alone(async () => {
       const begun: Begun[] = [];
       try {
-        for (const [day, lines] of days) await this.#append(day, Buffer.from(lines), begun);
+        for (const [day, all] of days) await this.#append(day, all, begun);
       } catch (error) {
         for (const { path, end } of begun) await fs.truncate(path, end).catch(() => {});
         throw error;
@@ -37,13 +39,15 @@ export class RecordFiles {
     });
   }
 
-  async #append(day: number, lines: Buffer, begun: Begun[]): Promise<void> {
+  async #append(day: number, all: readonly string[], begun: Begun[]): Promise<void> {
     const path = this.#pathOf(day);
+    const number = await this.#countIn(day);
     const file = await this.#openToAppend(path);
     try {
-      const end = await cutUnfinished(file);
+      const { end, size } = await tailOf(file);
+      if (end < size) await file.truncate(end);
       begun.push({ path, end });
-      await file.writeFile(lines);
+      await file.writeFile(all.map((json, i) => lineOf(number + i + 1, json)).join(''));
       await file.datasync();
       if (end === 0) await nodeDisk.syncFolder(this.#folder);
     } finally {
@@ -89,15 +93,22 @@ export class RecordFiles {
     return sum;
   }
 
-  /** Files only grow: lines that were counted are not counted again. */
+  /** The number of the last line. Where that cannot be read, all lines are counted. */
   async #countIn(day: number): Promise<number> {
-    const known = this.#counted.get(day);
-    let { bytes, lines } = known && known.bytes <= this.#sizeOf(day) ? known : { bytes: 0, lines: 0 };
-    for await (const line of linesIn(this.#pathOf(day), bytes)) {
-      bytes += line.length + 1;
-      lines += 1;
+    let file: fs.FileHandle | undefined;
+    try {
+      file = await fs.open(this.#pathOf(day), READ);
+      const { end, last } = await tailOf(file);
+      const read = end === 0 ? undefined : readLine(last);
+      if (end === 0 || read) return read?.number ?? 0;
+    } catch (error) {
+      if (isMissing(error)) return 0;
+      throw error;
+    } finally {
+      await file?.close();
     }
-    this.#counted.set(day, { bytes, lines });
+    let lines = 0;
+    for await (const _ of linesIn(this.#pathOf(day))) lines += 1;
     return lines;
   }
 
@@ -173,13 +184,17 @@ export class RecordFiles {
     const path = this.#pathOf(day);
     const file = await fs.open(`${path}.next`, REPLACE, 0o600);
     try {
-      let kept: Buffer[] = [];
+      let kept: (Buffer | string)[] = [];
+      let number = 0;
       const flush = async (): Promise<void> => {
-        await file.writeFile(Buffer.concat(kept));
+        await file.writeFile(Buffer.concat(kept.map((line) => Buffer.from(line))));
         kept = [];
       };
       for await (const line of linesIn(path)) {
-        if (keeps(line)) kept.push(line, NEWLINE);
+        if (!keeps(line)) continue;
+        number += 1;
+        const read = readLine(line);
+        kept.push(read ? lineOf(number, read.json) : Buffer.concat([line, NEWLINE]));
         if (kept.length > LINES_AT_ONCE) await flush();
       }
       await flush();
@@ -187,14 +202,12 @@ export class RecordFiles {
     } finally {
       await file.close();
     }
-    this.#counted.delete(day);
     await nodeDisk.rename(`${path}.next`, path);
     if (this.#sizeOf(day) === 0) await this.#remove(day);
   }
 
   async #remove(day: number): Promise<void> {
     await fs.rm(this.#pathOf(day), { force: true });
-    this.#counted.delete(day);
     await nodeDisk.syncFolder(this.#folder);
   }
 
@@ -250,27 +263,33 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** The checksum of the JSON in hexadecimal, a space, the JSON. */
-function lineOf(record: RequestRecord): string {
-  const json = JSON.stringify(record);
-  return `${checksumOf(json)} ${json}\n`;
+/** A checksum in hexadecimal, and what it is made of: the number of the line in its file, a space, the JSON. */
+function lineOf(number: number, json: string): string {
+  const rest = `${number} ${json}`;
+  return `${checksumOf(rest)} ${rest}\n`;
 }
 
-const checksumOf = (json: string | Buffer): string => crc32(json).toString(16).padStart(8, '0');
+const checksumOf = (rest: string | Buffer): string => crc32(rest).toString(16).padStart(8, '0');
 
 /** Undefined where the line is not as it was written. */
-function recordIn(line: Buffer): RequestRecord | undefined {
-  const json = line.subarray(9);
-  if (line.toString('latin1', 0, 9) !== `${checksumOf(json)} `) return undefined;
-  return JSON.parse(json.toString()) as RequestRecord;
+function readLine(line: Buffer): { readonly number: number; readonly json: string } | undefined {
+  if (line.toString('latin1', 0, 9) !== `${checksumOf(line.subarray(9))} `) return undefined;
+  const rest = line.toString('utf8', 9);
+  const space = rest.indexOf(' ');
+  return { number: Number(rest.slice(0, space)), json: rest.slice(space + 1) };
 }
 
-/** Whole lines, from a byte on. A line without an end is being written, or was when its writer was killed. */
-async function* linesIn(path: string, start = 0): AsyncGenerator<Buffer> {
+function recordIn(line: Buffer): RequestRecord | undefined {
+  const read = readLine(line);
+  return read && (JSON.parse(read.json) as RequestRecord);
+}
+
+/** Whole lines. A line without an end is being written, or was when its writer was killed. */
+async function* linesIn(path: string): AsyncGenerator<Buffer> {
   let rest: Buffer = Buffer.alloc(0);
   try {
     const file = await fs.open(path, READ);
-    for await (const chunk of file.createReadStream({ start })) {
+    for await (const chunk of file.createReadStream()) {
       const bytes: Buffer = rest.length > 0 ? Buffer.concat([rest, chunk as Buffer]) : (chunk as Buffer);
       let from = 0;
       for (let end = bytes.indexOf(LF); end >= 0; end = bytes.indexOf(LF, from)) {
@@ -285,14 +304,14 @@ async function* linesIn(path: string, start = 0): AsyncGenerator<Buffer> {
   }
 }
 
-/** Cuts off a line that its writer did not finish. Answers where the next one begins. */
-async function cutUnfinished(file: fs.FileHandle): Promise<number> {
+/** The size of a file, where its whole lines end, and the last of them. */
+async function tailOf(file: fs.FileHandle): Promise<{ size: number; end: number; last: Buffer }> {
   const { size } = await file.stat();
   const tail = Buffer.alloc(Math.min(size, LONGEST_LINE));
   await file.read(tail, 0, tail.length, size - tail.length);
-  const end = size - tail.length + tail.lastIndexOf(LF) + 1;
-  if (end < size) await file.truncate(end);
-  return end;
+  const newline = tail.lastIndexOf(LF);
+  const start = newline <= 0 ? 0 : tail.lastIndexOf(LF, newline - 1) + 1;
+  return { size, end: size - tail.length + newline + 1, last: tail.subarray(start, Math.max(0, newline)) };
 }
 
 /** A record is much shorter: its names have at most 256 characters. */

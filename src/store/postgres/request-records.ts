@@ -77,7 +77,7 @@ export const removeDay = (place: Place, day: number, removal: Removal): Promise<
 
 /** Those that `isOfSession` names. */
 export const removeOfSession = (place: Place, session: string, removal: Removal): Promise<RemovedRecords> =>
-  removeWhere(place, `(session = $2 OR 'g-' || conversation = $2)`, [session], removal);
+  removeWhere(place, `$2 IN (session, 'g-' || session, 'g-' || conversation)`, [session], removal);
 
 async function removeWhere(
   { pool, schema, tenant }: Place,

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { answerMessages } from './anthropic/messages-api.ts';
-import { Bill } from './bill.ts';
+import { Bill, type Charge } from './bill.ts';
 import type { Exchange, Incoming, ProviderState } from './exchange.ts';
 import { type Fault, type Faults, faultOf, statusFault } from './faults.ts';
 import { answerGemini } from './gemini/gemini-api.ts';
@@ -41,6 +41,8 @@ export interface SeenRequest {
   status: number;
   /** The words of a refusal. */
   refused?: string;
+  /** What it was billed for. */
+  charge?: Charge;
   /** Whether the client went away before the end. */
   aborted: boolean;
 }
@@ -164,7 +166,9 @@ class Answering {
     const body = parseBody(api, bytes);
     const incoming = { route, headers: seen.headers, query: url.searchParams, body };
     const exchange = await APIS[api](incoming, state);
-    if (exchange.charge) bill.add(exchange.charge);
+    if (!exchange.charge) return exchange;
+    seen.charge = exchange.charge;
+    bill.add(exchange.charge);
     return exchange;
   }
 

@@ -4,7 +4,7 @@ import { Rejection } from '../rejection.ts';
 import { unseal } from './common.ts';
 
 const FIELDS = names(
-  'background context_management conversation include input instructions max_output_tokens max_tool_calls metadata model ' +
+  'background client_metadata context_management conversation include input instructions max_output_tokens max_tool_calls metadata model ' +
     'parallel_tool_calls previous_response_id prompt prompt_cache_key prompt_cache_options prompt_cache_retention ' +
     'reasoning safety_identifier service_tier store stream stream_options temperature text tool_choice tools ' +
     'top_logprobs top_p truncation user',
@@ -61,13 +61,17 @@ function checkReasoning(item: Fields, next: Fields | undefined, secret: string):
 const WORDS: Readonly<Record<string, string>> = {
   function_call: 'function call',
   custom_tool_call: 'custom tool call',
+  tool_search_call: 'tool search call',
 };
 
 function checkPairs(items: readonly Fields[]): void {
   for (const [type, words] of Object.entries(WORDS)) {
     const idsOf = (kind: string): string[] =>
       items.flatMap((item) => (item.type === kind ? [asText(item.call_id)] : []));
-    const [calls, outputs] = [idsOf(type), idsOf(`${type}_output`)];
+    const [calls, outputs] = [
+      idsOf(type),
+      idsOf(type === 'tool_search_call' ? 'tool_search_output' : `${type}_output`),
+    ];
     const orphan = outputs.find((id) => !calls.includes(id));
     if (orphan !== undefined)
       throw new Rejection(`No tool call found for ${words} output with call_id ${orphan}.`, { param: 'input' });

@@ -5,6 +5,7 @@ import { asText, type Fields, fieldsOf } from '../json.ts';
 import type { PromptBlock } from '../prompt.ts';
 import { Rejection } from '../rejection.ts';
 import { type Ask, idOf, type Reply, replyTo } from '../script.ts';
+import { callItem } from './call-item.ts';
 import { checkItems, checkResponses, typeOf } from './check-responses.ts';
 import { cacheDetails, chargeFor, checkKey, readParts, seal } from './common.ts';
 import { streamResponse } from './stream-response.ts';
@@ -75,7 +76,9 @@ function promptBlocks(body: Fields, items: readonly Fields[]): PromptBlock[] {
 function toBlock(item: Fields): PromptBlock {
   const { text, mediaTokens } = readParts(item.content ?? item.output);
   const thoughts = readParts(item.summary).text;
-  const words = [typeOf(item), item.role, item.call_id, item.name, item.arguments ?? item.input, thoughts, text];
+  const tools = item.tools === undefined ? '' : JSON.stringify(item.tools);
+  const asked = typeof item.arguments === 'object' ? JSON.stringify(item.arguments) : (item.arguments ?? item.input);
+  const words = [typeOf(item), item.role, item.call_id, item.name, asked, thoughts, text, tools];
   return { text: words.filter(Boolean).join(' '), ...(mediaTokens ? { mediaTokens } : {}) };
 }
 
@@ -92,10 +95,7 @@ function outputOf({ thinking, text, calls = [] }: Reply, ask: Ask, { body, state
     const content = [{ type: 'output_text', annotations: [], logprobs: [], text }];
     items.push({ id: idOf('msg_', ask), type: 'message', status: 'completed', content, role: 'assistant' });
   }
-  for (const [i, { name, input }] of calls.entries()) {
-    const fields = { arguments: JSON.stringify(input), call_id: idOf('call_', ask, i), name };
-    items.push({ id: idOf('fc_', ask, i), type: 'function_call', status: 'completed', ...fields });
-  }
+  for (const [i, call] of calls.entries()) items.push(callItem(call, ask, i));
   if (!thought) return items;
   for (const { id } of items) state.needs.set(asText(id), asText(thought.id));
   return [thought, ...items];

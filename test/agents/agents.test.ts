@@ -1,0 +1,79 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { breaksIn, historyIn } from '../gateway/held.ts';
+import type { Fields } from '../gateway/provider/json.ts';
+import type { SeenRequest } from '../gateway/provider/start-provider.ts';
+import { ensureBuilt } from '../support/modules.ts';
+import { type Agent, agents } from './agents.ts';
+import { isOfJob, LAST_TEXT, RECALL_TEXT } from './job.ts';
+import { type AgentRun, runAgent } from './run-agent.ts';
+
+beforeAll(ensureBuilt);
+
+describe.concurrent.each(agents)('$name does a job of 80 tool calls', (agent) => {
+  it('under a sliding window, though its gateway is killed in the middle', async () => {
+    const run = await runAgent(agent, { policy: 'sliding-window:turns=5', isKilled: true });
+    expectDone(agent, run);
+    expectNoChangeByKill(agent, run);
+  });
+
+  it('under the default policy', async () => {
+    expectDone(agent, await runAgent(agent, {}));
+  });
+});
+
+function expectDone(agent: Agent, run: AgentRun): void {
+  const { code, output, provider } = run;
+  // Gemini CLI asks whether it is in a loop with a history that begins with a call: Gemini refuses that from anyone.
+  const refused = requestsOfJob(agent, provider.requests).filter(({ status }) => status !== 200);
+  expect(refused.map((request) => request.refused)).toEqual([]);
+  expect(output).toContain(LAST_TEXT);
+  expect(code, output).toBe(0);
+  expectReceiptsToEqualBill(run);
+  expectStablePrefix(agent, run);
+  if (agent.mcp) expectRecalled(run);
+}
+
+/** To the token, request by request. A request that was cut off has no receipt. */
+function expectReceiptsToEqualBill({ provider, records }: AgentRun): void {
+  const receipts = records.flatMap((record) => record.receipts).filter(({ status }) => status === 200);
+  const paid = provider.requests.flatMap(({ charge, aborted }) => (charge && !aborted ? [charge] : []));
+  const billed = paid.map(({ prompt, split, completion }) => [prompt, split.read, prompt - split.read, completion]);
+  const received = receipts.map(({ sent, completionTokens }) => [
+    sent.tokens,
+    sent.cached,
+    sent.written,
+    completionTokens,
+  ]);
+  expect(sorted(received)).toEqual(sorted(billed));
+  expect(receipts.filter(({ estimated }) => estimated)).toEqual([]);
+}
+
+const sorted = (rows: readonly (readonly number[])[]) => rows.toSorted((a, b) => Number(a[0]) - Number(b[0]));
+
+/** Requests that do not begin with the whole of the one before are those of a new epoch. */
+function expectStablePrefix(agent: Agent, { provider, records }: AgentRun): void {
+  const masking = records.flatMap(({ receipts }) => receipts.filter(({ newMasks }) => newMasks.length > 0));
+  expect(breaksIn(requestsOfJob(agent, provider.requests))).toBe(masking.length);
+  expect(masking.at(-1)?.masked).toBeGreaterThan(20);
+}
+
+const requestsOfJob = (agent: Agent, requests: readonly SeenRequest[]): SeenRequest[] =>
+  requests.filter((request) => request.method === 'POST' && isOfJob(agent, { body: bodyOf(request) }));
+
+const bodyOf = ({ bytes }: SeenRequest): Fields => JSON.parse(bytes.toString()) as Fields;
+
+/** The whole of the masked text is in what the agent sends after the call. */
+function expectRecalled({ provider, recalled = '' }: AgentRun): void {
+  expect(recalled.length).toBeGreaterThan(2000);
+  const request = provider.requests.map(({ bytes }) => bytes.toString()).find((text) => text.includes(RECALL_TEXT));
+  expect(request?.slice(request.lastIndexOf(RECALL_TEXT))).toContain(JSON.stringify(recalled).slice(1, -1));
+}
+
+/** The request that was cut off is sent again, with the same masks. */
+function expectNoChangeByKill(agent: Agent, { provider }: AgentRun): void {
+  const requests = requestsOfJob(agent, provider.requests);
+  const cut = requests.findIndex(({ aborted }) => aborted);
+  const [before, after] = requests.slice(cut, cut + 2).map(historyIn);
+  expect(before?.join('\n')).toContain(' masked · ');
+  expect(after).toEqual(before);
+}

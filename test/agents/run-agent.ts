@@ -1,0 +1,93 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { everyProvider } from '../gateway/gateway.ts';
+import { type Provider, startProvider } from '../gateway/provider/start-provider.ts';
+import { type Agent, mcpCommand, type Place } from './agents.ts';
+import { GatewayProcess, type Records } from './gateway-process.ts';
+import { startGuarded } from './guarded.ts';
+import { jobScript, writeProject } from './job.ts';
+
+const BIN = fileURLToPath(new URL('node_modules/.bin', import.meta.url));
+const RUN_MS = 240_000;
+
+/** A job that an agent did through a gateway. */
+export interface AgentRun {
+  readonly code: number | null;
+  readonly output: string;
+  readonly provider: Provider;
+  /** Of each gateway that ran, in order. */
+  readonly records: readonly Records[];
+  /** The text that the model recalled, as the store has it. */
+  readonly recalled: string | undefined;
+}
+
+export interface AgentRunOptions {
+  /** Undefined: the default. */
+  readonly policy?: string;
+  /** Kills the gateway in the middle of a request and starts another one in its place. */
+  readonly isKilled?: boolean;
+}
+
+/** Runs the job against a strict upstream, with an empty environment and a home of its own. */
+export async function runAgent(agent: Agent, { policy, isKilled = false }: AgentRunOptions): Promise<AgentRun> {
+  const home = mkdtempSync(join(tmpdir(), 'palimpsest-agent-'));
+  const work = join(home, 'work');
+  writeProject(work);
+  const records: Records[] = [];
+  let recalled: string | undefined;
+  const script = jobScript(agent, {
+    work,
+    interrupt: async () => {
+      if (!isKilled) return;
+      records.push(await gateway.records(provider.bill.requests));
+      await gateway.kill();
+      await gateway.start();
+    },
+    recalls: async (handle) => {
+      recalled = await gateway.recall(handle);
+    },
+  });
+  const provider = await startProvider({ script });
+  const upstreams = Object.entries(everyProvider(provider.url)).flatMap(([name, url]) => [
+    '--upstream',
+    `${name}=${url}`,
+  ]);
+  const store = join(home, 'store');
+  const gateway = new GatewayProcess(
+    ['--store', store, '--quiet', ...upstreams, ...(policy === undefined ? [] : ['--policy', policy])],
+    home,
+  );
+  try {
+    await gateway.start();
+    const { code, output } = await start(agent, { home, work, place: { url: gateway.url, mcp: mcpCommand(store) } });
+    const billed = provider.bill.requests - records.reduce((sum, { totals }) => sum + totals.requests, 0);
+    records.push(await gateway.records(isKilled ? billed - 1 : billed));
+    return { code, output, provider, records, recalled };
+  } finally {
+    await gateway.kill();
+    await provider.close();
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+interface Start {
+  readonly home: string;
+  readonly work: string;
+  readonly place: Place;
+}
+
+async function start(agent: Agent, { home, work, place }: Start): Promise<{ code: number | null; output: string }> {
+  for (const [path, text] of Object.entries(agent.files?.(place) ?? {})) {
+    mkdirSync(dirname(join(home, path)), { recursive: true });
+    writeFileSync(join(home, path), text);
+  }
+  const [program = '', ...args] = agent.command(place);
+  const env = { HOME: home, PATH: `${BIN}:/usr/local/bin:/usr/bin:/bin`, LANG: 'C.UTF-8', TERM: 'dumb', TMPDIR: home };
+  const started = startGuarded([join(BIN, program), ...args], { cwd: work, env: { ...env, ...agent.env?.(place) } });
+  const timer = setTimeout(() => void started.kill(), RUN_MS);
+  const code = await started.ended;
+  clearTimeout(timer);
+  return { code, output: started.output() };
+}
