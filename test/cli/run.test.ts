@@ -107,7 +107,7 @@ describe('palimpsest run', () => {
     expect(given.slice(1)).toEqual(['-p', 'go on']);
     expect(servers.mcpServers.palimpsest).toMatchObject({ type: 'http', url: `${base}/_palimpsest/mcp` });
     expect(ran.stderr).toMatch(
-      /palimpsest: 6 requests in \d conversations?\n {2}sent {6}9,000 input tokens, 3,000 of them/,
+      /palimpsest: 6 requests in 1 conversation\n {2}sent {6}9,000 input tokens, 3,000 of them/,
     );
     expect(ran.stderr).toMatch(
       /spent {5}\$\S+ billed for 6 requests\n {2}masked {4}\d tool results?, kept in .*\.palimpsest\/store\n {2}saved/,
