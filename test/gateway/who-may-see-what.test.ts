@@ -211,7 +211,9 @@ describe('two users with different keys and the same first message', () => {
     const headers = { authorization: `Bearer ${TOKEN}` };
     const shown = await (await fetch(`${gateway.url}/_palimpsest/api/conversations`, { headers })).text();
     await gateway.stop();
-    const files = readdirSync(join(store, 'default')).map((name) => join(store, 'default', name));
+    const entries = readdirSync(join(store, 'default'), { recursive: true, withFileTypes: true });
+    const files = entries.flatMap((entry) => (entry.isFile() ? [join(entry.parentPath, entry.name)] : []));
+    expect(files.some((file) => file.endsWith('.ndjson'))).toBe(true);
     for (const text of [shown, gateway.output(), ...files.map((file) => readFileSync(file, 'latin1'))])
       for (const key of [ANN, BOB]) expect(text.includes(key)).toBe(false);
     const secret = join(store, 'default', 'secret');
