@@ -23,14 +23,16 @@ const DOC = new URL('../docs/report.md', import.meta.url);
 
 const ALPHA = 0.05;
 const HOLDOUT = 0.1;
-const DAYS = 60;
+/** Days with a look at the end. Sessions go on after them, up to the last single look. */
+const LOOK_DAYS = 30;
+const DAYS = isFull ? 75 : LOOK_DAYS;
 const SESSIONS_A_DAY = 50;
 /** Signs of harm take most of the time: they are looked at every fifth day. */
 const HARM_DAYS = 5;
 const NO_HARM = { measures: [], verdict: 'not-judged' } as const;
 /** Held-out sessions at which single looks are counted. */
-const LOOKS = [10, 30, 100, 300];
-const POOL = isFull ? 20_000 : 3000;
+const LOOKS = [20, 30, 100, 300];
+const POOL = isFull ? 6000 : 3000;
 const REPEATS = isFull ? 100 : 20;
 
 const effects: Readonly<Record<string, Effect>> = {
@@ -67,7 +69,7 @@ describe('the intervals of the report', () => {
     const result = runWorld(name, effect, of, what);
     counted.push(result);
     // By chance a share is lower in a few repeats; the seeds make it the same at every run.
-    const least = (isFull ? 0.93 : 0.88) * REPEATS;
+    const least = 0.9 * REPEATS;
     for (const measure of MEASURES) expect({ measure, held: result.daily[measure] }).toSatisfy(heldIn(least));
     if (what === NO_EFFECT) expect(result.alarms).toBeLessThanOrEqual(REPEATS - least);
   });
@@ -149,6 +151,7 @@ function runRepeat(
         treated.push(today.treated.at(-1) as SessionFigures);
       }
     }
+    if (day >= LOOK_DAYS) continue;
     days.push(today);
     const found = intervalsOf(treated, heldOut, { withHarm: day % HARM_DAYS === HARM_DAYS - 1 });
     isAlarmed ||= found.isHarm;
@@ -226,5 +229,5 @@ function dailyTable(): string {
 }
 
 it('counts as stated in the docs', () => {
-  expect(LEAST_SESSIONS).toEqual({ sameWork: 10, harm: 30, perSession: 50 });
+  expect(LEAST_SESSIONS).toEqual({ sameWork: 20, harm: 30, perSession: 50 });
 });

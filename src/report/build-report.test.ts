@@ -35,8 +35,8 @@ describe('buildReport', () => {
     const { headline, savings } = await report(traffic({ sessions: 60 }));
     expect(headline).toMatchObject({
       verdict: 'too-few',
-      sentence: 'Too few sessions to tell: about 26 more.',
-      moreSessions: 26,
+      sentence: 'Too few sessions to tell: about 120 more.',
+      moreSessions: 120,
     });
     expect(savings?.sameWork.interval).toBeUndefined();
   });
