@@ -3,8 +3,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { build } from 'vite';
 
 /**
- * Bundles web/ into dist/web: report.html, one file that loads nothing and runs no script but its own, and
- * dashboard/, three files for the gateway to serve.
+ * Bundles web/ into dist/web: report.html and comparison.html, files that load nothing and run no script but their own,
+ * and dashboard/, three files for the gateway to serve.
  */
 export async function buildPage() {
   // Under a test runner it says 'test', and the bundle would hold the paths of this machine.
@@ -12,6 +12,7 @@ export async function buildPage() {
   const report = await bundle('report.html');
   mkdirSync('dist/web/dashboard', { recursive: true });
   writeFileSync('dist/web/report.html', inline(report));
+  writeFileSync('dist/web/comparison.html', inline(await bundle('comparison.html')));
   const { html, style, chunk } = await bundle('dashboard/index.html');
   writeFileSync('dist/web/dashboard/index.html', html);
   writeFileSync('dist/web/dashboard/style.css', style);

@@ -9,6 +9,8 @@ export const requestLimits = {
   bodyBytes: 64 * 1024 * 1024,
   /** A compressed body that grows to more than so many times its size passes through unread. */
   bodyRatio: 100,
+  /** A body or answer in zstd that asks for a larger window is not decompressed. It is the most that RFC 9659 allows. */
+  zstdWindowBytes: 8 * 1024 * 1024,
   /** A request with more JSON values passes through unread. Set with `gateway.limits.json_values`. */
   jsonValues: 100_000,
   /** A request that takes longer to read passes through unread. Set with `gateway.limits.scan_ms`. */
@@ -17,6 +19,8 @@ export const requestLimits = {
   jsonDepth: 256,
   /** A request with a longer model name passes through unread. */
   modelChars: 256,
+  /** A longer id of a session is not used: the session is then known by its first messages. */
+  sessionIdChars: 512,
   /** A longer path is cut in receipts. */
   pathChars: 512,
   /** A connection to an upstream that takes longer to open fails. */
@@ -79,8 +83,14 @@ export const recordLimits = {
   masksPerConversation: 2000,
   /** A longer tool name is cut in the store and in the list of masks. */
   toolChars: 128,
+  /** For each tenant: if more records of requests wait to be written to the store, further ones are dropped. The log tells, and `/metrics` counts them. */
+  unwritten: 10_000,
+  /** Records that the store has not taken by then are lost when a gateway stops. */
+  closeMs: 5000,
   /** The connection of a page that reads its events more slowly is closed. */
   unreadEventBytes: 4 * 1024 * 1024,
+  /** The reports that pages asked for in the last half minute are made again. */
+  reports: 20,
 } as const;
 
 /** Requests that the gateway keeps in memory, for each tenant and provider. */
@@ -93,11 +103,13 @@ export const memoryLimits = {
   conversations: 10_000,
   /** The oldest branch of a conversation is forgotten. */
   branchesPerConversation: 16,
+  /** The use of the provider's cache that is oldest is forgotten: that history then counts as neither warm nor cold. */
+  cacheUsesPerConversation: 256,
   /** No new event of a conversation is recorded, so nothing is masked that would need one; masks that were sent stay. */
   eventsPerConversation: 10_000,
   /** The handles that a conversation is known to have stored are forgotten, and stored again with its next request. */
   storedPerConversation: 10_000,
-  /** The credentials of a conversation unused for longest are forgotten; their texts are stored again with the next request. */
+  /** The sessions and credentials of a conversation unused for longest are forgotten; their texts are stored again with the next request. */
   ownersPerConversation: 16,
   /** The system prompts and tool lists unused for longest are forgotten. */
   prompts: 64,
@@ -109,6 +121,8 @@ export const memoryLimits = {
 export const recallLimits = {
   /** A longer answer is cut and says how to get the rest. */
   answerChars: 20_000,
+  /** More base64 in the images of an answer is left out, and the answer says so. */
+  imageChars: 20_000_000,
   /** A request with a larger body is refused with 413. */
   bodyBytes: 1024 * 1024,
   /** A batch with more messages is refused with 400. */
@@ -153,6 +167,8 @@ export const storeLimits = {
   nameChars: 128,
   /** A longer note is refused. */
   noteBytes: 64 * 1024,
+  /** A store in memory forgets the oldest records of requests. */
+  memoryRecords: 20_000,
   /** A longer batch is refused by PostgreSQL. Part of its format: the order of texts depends on it. */
   batchTexts: 2 ** 20,
   /** A reference is compared with the newest ones to its text. One that is the same as an older one is stored again. */

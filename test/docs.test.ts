@@ -30,6 +30,15 @@ function markdownIn(folder: string): string[] {
   return names.filter((name) => name.endsWith('.md')).map((name) => join(folder, name));
 }
 
+describe('docs/money.md', () => {
+  it('has the list prices of the sources', async () => {
+    await ensureBuilt();
+    const args = [join(ROOT, 'scripts/money.js'), '--check'];
+    const { status, stderr } = spawnSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
+    expect(status, stderr).toBe(0);
+  });
+});
+
 describe('docs/exports.md', () => {
   const docs = (cwd: string, ...args: string[]) =>
     spawnSync(process.execPath, [join(ROOT, 'scripts/docs.js'), ...args], { cwd, encoding: 'utf8' });

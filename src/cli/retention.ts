@@ -81,9 +81,9 @@ async function pruneAll(stores: Pruning['stores'], retention: Retention, log: Lo
 }
 
 async function pruneOne(store: Store, tenant: string, retention: Retention, log: Log): Promise<void> {
-  const { sessions, texts, bytes, inUse } = await store.prune(retention);
-  if (sessions + texts > 0)
-    log({ level: 'info', message: 'old sessions were removed', tenant, sessions, texts, bytes });
+  const { sessions, texts, records = 0, bytes, inUse } = await store.prune(retention);
+  if (sessions + texts + records > 0)
+    log({ level: 'info', message: 'old sessions were removed', tenant, sessions, texts, records, bytes });
   if (inUse === 0) return;
   const message = 'store.max_bytes could only be met by removing sessions in use: what they masked is stored again';
   log({ level: 'warn', message, tenant, sessions: inUse });

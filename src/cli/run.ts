@@ -7,6 +7,8 @@ import { mcpCommand, mcpHelp } from './mcp-command.ts';
 import { hintFor } from './parse-options.ts';
 import { recallCommand, recallHelp } from './recall-command.ts';
 import { replayCommand, replayHelp } from './replay-command.ts';
+import { reportCommand, reportHelp } from './report-command.ts';
+import { runCommand, runHelp } from './run-command.ts';
 import { serveCommand, serveHelp } from './serve-command.ts';
 import { storeCommand, storeHelp } from './store-command.ts';
 import { version } from './version.ts';
@@ -19,6 +21,8 @@ interface Command {
 
 const commands: Readonly<Record<string, Command>> = {
   serve: { about: "a gateway: any agent's context kept small, no code", help: serveHelp, run: serveCommand },
+  run: { about: 'start an agent behind a gateway of its own', help: runHelp, run: runCommand },
+  report: { about: 'what masking saves, measured, and does it do harm?', help: reportHelp, run: reportCommand },
   fit: { about: 'fit a message list, or a whole request, into a budget', help: fitHelp, run: fitCommand },
   replay: { about: 'what would each policy have cost in your own runs?', help: replayHelp, run: replayCommand },
   recall: { about: 'give back a hidden text by its handle, or list turns', help: recallHelp, run: recallCommand },
@@ -58,11 +62,18 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     io.stderr(`palimpsest: no command '${name}'${hintFor(name, names) || '.'} Commands are ${names.join(', ')}.\n`);
     return 2;
   }
-  if (args.includes('--help') || args.includes('-h')) {
+  if (isHelp(args)) {
     io.stdout(command.help);
     return 0;
   }
   return runSafely(name, command, args, io);
+}
+
+/** Behind `--` are the arguments of another command. */
+function isHelp(args: readonly string[]): boolean {
+  const end = args.indexOf('--');
+  const own = end < 0 ? args : args.slice(0, end);
+  return own.includes('--help') || own.includes('-h');
 }
 
 async function runSafely(name: string, command: Command, args: readonly string[], io: Io): Promise<number> {

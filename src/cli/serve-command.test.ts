@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { providerNames } from '../gateway/wire/providers.ts';
+import { agents } from './agents.ts';
 import type { Io } from './io.ts';
 import { palimpsest, type Ran } from './memory-io.test-data.ts';
 
@@ -89,6 +90,39 @@ describe('palimpsest serve', () => {
     await expect(fetch(`${url}/healthz`)).rejects.toThrow();
   });
 
+  it.each(agents.map((agent) => [agent.name, agent] as const))(
+    'prints the lines of %s for --for',
+    async (name, agent) => {
+      const { url, stdout, stop } = await serve(['--for', name]);
+      const steps = agent.steps({ base: url, mcp: `${url}/_palimpsest/mcp`, token: TOKEN });
+      for (const { about, lines } of steps) {
+        expect(stdout()).toContain(`${about}:\n`);
+        for (const line of lines.split('\n').filter(Boolean)) expect(stdout()).toContain(`  ${line}\n`);
+      }
+      expect(stdout()).toContain(`export PALIMPSEST_TOKEN=${TOKEN}\n`);
+      expect((await stop()).code).toBe(0);
+    },
+  );
+
+  it('prints a word in the place of the token where others may read along', async () => {
+    const { url, stdout, stop } = await serve(['--for', 'claude-code', '--host', '0.0.0.0']);
+    expect(url).toBe('');
+    expect(stdout()).toMatch(/export ANTHROPIC_BASE_URL=http:\/\/\S+\/as\/TOKEN\n/);
+    expect(stdout()).toContain('(TOKEN is the one in the link below, or that of a tenant)');
+    expect((await stop()).code).toBe(0);
+  });
+
+  it.each([
+    ['claud-code', 'did you mean claude-code?'],
+    ['gemini', 'did you mean gemini-cli?'],
+    ['emacs', "claude-code, codex, gemini-cli, qwen-code, opencode, pi but found 'emacs'"],
+  ])('refuses --for %s', async (name, said) => {
+    const { code, stderr } = await palimpsest(['serve', '--for', name, '--port', '0'], {
+      env: { PALIMPSEST_TOKEN: TOKEN },
+    });
+    expect([code, stderr]).toEqual([2, expect.stringContaining(said)]);
+  });
+
   it('forwards to the upstreams of its flags', async () => {
     const { url, stop } = await serve([
       '--upstream',
@@ -136,6 +170,24 @@ describe('palimpsest serve', () => {
     await stop();
   });
 
+  it('reads own prices of models from --price-file, or from gateway.price_file', async () => {
+    const files = {
+      'prices.json': '{ "my-model": { "input": 3, "output": 15 } }',
+      'other.yaml': 'claude-*: subscription\nmy-model: { input: 1, output: 2, cache_read: 0.1 }',
+      'mine.yaml': 'gateway: { price_file: other.yaml }',
+    };
+    const ownPrices = async (...args: string[]): Promise<unknown> => {
+      const { url, stop } = await serve(args, files);
+      const { modelPrices } = await settingsOf(url);
+      await stop();
+      return modelPrices;
+    };
+    expect(await ownPrices()).toBe('list prices');
+    expect(await ownPrices('--price-file', 'prices.json')).toBe('1 own, then list prices');
+    expect(await ownPrices('--config', 'mine.yaml')).toBe('2 own, then list prices');
+    expect(await ownPrices('--config', 'mine.yaml', '--price-file', 'prices.json')).toBe('1 own, then list prices');
+  });
+
   it('keeps what requests without a tenant of their own hide in the store of store.tenant', async () => {
     const store = join(folder, 'of-acme');
     const files = { 'mine.yaml': 'store: { tenant: acme }\ngateway: { tokens: { bob: a-token-for-bob-only } }' };
@@ -161,6 +213,7 @@ gateway:
   tokens: { evil: a-token-that-is-known }
   allowed_hosts: [evil.example]
   allowed_origins: ['https://evil.example']
+  price_file: /etc/passwd
   max_tokens: 5000
 store: { path: /elsewhere }
 policy: { name: polling }
@@ -178,6 +231,7 @@ policy: { name: polling }
       'gateway.tokens',
       'gateway.allowed_hosts',
       'gateway.allowed_origins',
+      'gateway.price_file',
       'store',
     ])
       expect(stderr()).toContain(key);
@@ -250,6 +304,27 @@ describe('palimpsest serve, called wrongly', () => {
     expect(stderr).toContain(words);
     expect(stderr).not.toContain('secret');
     expect(code).toBe(2);
+  });
+
+  it.each([
+    ['gone.json', 1, 'cannot read the price file gone.json: ENOENT'],
+    ['broken.json', 1, 'broken.json: line 1: Expected JSON or YAML but found: '],
+    [
+      'wrong.json',
+      2,
+      "wrong.json: Expected the price of my-model option input to be a number of 0 or more but found '3'",
+    ],
+  ])('says what is wrong with the price file %s', async (file, exitCode, words) => {
+    const files: Record<string, string> = {
+      'broken.json': '{',
+      'wrong.json': '{"my-model":{"input":"3","output":15}}',
+    };
+    const readFile = async (path: string) => files[path] ?? Promise.reject(new Error('ENOENT: no such file'));
+    const env = { PALIMPSEST_TOKEN: TOKEN, XDG_CONFIG_HOME: '/users-own' };
+    const args = ['serve', '--store', join(folder, 'wrong'), '--price-file', file];
+    const { code, stderr } = await palimpsest(args, { env, readFile });
+    expect(stderr).toContain(words);
+    expect(code).toBe(exitCode);
   });
 
   it('says what to do where the port is taken', async () => {

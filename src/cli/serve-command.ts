@@ -9,10 +9,13 @@ Point an agent's base URL at it: old tool results are masked where that saves
 money, everything can be recalled, and a page shows it happen.
 
 Options:
+  --for <agent>         print the lines that set up this agent: claude-code, codex,
+                        gemini-cli, qwen-code, opencode or pi
   --upstream <p>=<url>  where requests for a provider go (default: its official
                         address); repeatable. Providers: anthropic, openai,
-                        gemini, ollama, vertex, azure, openrouter, groq, together,
-                        deepseek, mistral, xai, moonshot, vllm, lmstudio
+                        gemini, ollama, vertex, azure, chatgpt, codeassist,
+                        openrouter, groq, together, deepseek, mistral, xai,
+                        moonshot, vllm, lmstudio
   --port <n>            where to listen (default: 8787; 0 picks a free one)
   --host <address>      default: 127.0.0.1; elsewhere every request needs a token
   --allow-host <name>   a name by which it may be called; repeatable
@@ -22,8 +25,12 @@ Options:
   --policy <policy>     what to mask: break-even (default), never, …
   --prices <list>       anthropic-5m, anthropic-1h, gpt-5, … (default: by request);
                         your own: mine:read=0.1,write=1.25,look-back-blocks=20
+  --price-file <file>   own prices of models in dollars, and subscriptions: JSON or
+                        YAML (default: list prices; docs/money.md)
   --max-tokens <n>      above it results are masked whatever it costs
   --bound-thinking <w>  opt-in or keep: what may stand before signed thinking
+  --holdout <share>     10%: so many new sessions pass untouched, to compare with
+  --shadow              decides and measures, but sends every request as it came
   --workers <n>         processes that share the port; auto: one for each core
   --whole-store         each store has one user: agents may list and search all of
                         it at /_palimpsest/mcp (default: what their key sent)
@@ -41,6 +48,7 @@ Example: palimpsest serve --upstream azure=https://NAME.openai.azure.com
 `;
 
 const OPTIONS = {
+  for: { type: 'string' },
   upstream: { type: 'string', multiple: true },
   port: { type: 'string' },
   host: { type: 'string' },
@@ -49,8 +57,11 @@ const OPTIONS = {
   store: { type: 'string' },
   policy: { type: 'string' },
   prices: { type: 'string' },
+  'price-file': { type: 'string' },
   'max-tokens': { type: 'string' },
   'bound-thinking': { type: 'string' },
+  holdout: { type: 'string' },
+  shadow: { type: 'boolean' },
   workers: { type: 'string' },
   'whole-store': { type: 'boolean' },
   'grace-ms': { type: 'string' },

@@ -16,11 +16,15 @@ function usersFile(io: Io): string {
   return join(io.env?.XDG_CONFIG_HOME || join(homedir(), '.config'), 'palimpsest', CONFIG_FILE);
 }
 
-/** A repository that was cloned must not send a key elsewhere, open a port, lift a limit or choose where texts are kept. */
+/**
+ * A repository that was cloned must not send a key elsewhere, open a port, lift a limit, name a file to read, choose where texts
+ * are kept, or change what is measured.
+ */
 async function readFolder(io: Io): Promise<Config> {
   const { gateway = {}, store, ...rest } = await readIfThere(CONFIG_FILE, io);
-  const { port, host, allowed_hosts, allowed_origins, upstreams, tokens, limits, ...harmless } = gateway;
-  const fields = { port, host, allowed_hosts, allowed_origins, upstreams, tokens, limits };
+  const { port, host, allowed_hosts, allowed_origins, upstreams, tokens, limits, ...others } = gateway;
+  const { price_file, holdout, shadow, ...harmless } = others;
+  const fields = { port, host, allowed_hosts, allowed_origins, upstreams, tokens, limits, price_file, holdout, shadow };
   const ignored = Object.entries(fields).flatMap(([name, value]) => (value === undefined ? [] : [`gateway.${name}`]));
   if (store) ignored.push('store');
   if (ignored.length > 0)

@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import type { Agent, GatewayAddress, Step } from './agents.ts';
 import type { Io } from './io.ts';
 import { DEFAULT_TENANT } from './stores.ts';
 
@@ -10,30 +11,53 @@ export interface Greeting {
   readonly isPublic: boolean;
   readonly store: string;
   readonly tenant: string;
+  /** The agent whose lines are shown. */
+  readonly agent?: Agent | undefined;
 }
 
 /** What to type next. */
-export function greet({ url, token, isPublic, store, tenant }: Greeting): string {
+export function greet(greeting: Greeting): string {
+  const { url, token, isPublic, store, tenant, agent } = greeting;
   const whose = tenant === DEFAULT_TENANT ? '' : ` --tenant ${tenant}`;
   // Other machines may mean other users, who must not list each other's conversations.
   const caller = isPublic ? '--credential-env ANTHROPIC_API_KEY' : '--whole-store';
-  const base = isPublic ? `${url}/as/TOKEN` : url;
+  const shown = isPublic ? 'TOKEN' : (token ?? '');
   return `listening on ${url}
 
-Point your agent here, in its own terminal:
-  export ANTHROPIC_BASE_URL=${base}        # Claude Code, Anthropic's SDKs
-  export OPENAI_BASE_URL=${base}/v1        # Codex, OpenAI's SDKs
-  export GOOGLE_GEMINI_BASE_URL=${base}    # Gemini CLI, Google's SDKs
-${isPublic ? '  (TOKEN is the one in the link below, or that of a tenant)\n' : ''}
-Watch what it does:
+${agent ? showSteps(agent.steps(addressFor({ url, isPublic, token: shown }))) : addresses(greeting)}
+${isPublic ? '(TOKEN is the one in the link below, or that of a tenant)\n\n' : ''}Watch what it does:
   ${url}/_palimpsest/#token=${token ?? ''}
 
 What is masked is kept in ${store}
   ${`palimpsest recall <handle>${whose}`.padEnd(40)} # read it again
-  ${`palimpsest mcp ${caller}${whose}`.padEnd(40)} # let the agent do so
-Ctrl-C stops it when what is under way is done.
+${agent ? '' : `  ${`palimpsest mcp ${caller}${whose}`.padEnd(40)} # let the agent do so\n`}Ctrl-C stops it when what is under way is done.
 `;
 }
+
+/** For any client that reads them. */
+function addresses({ url, isPublic }: Greeting): string {
+  const base = isPublic ? `${url}/as/TOKEN` : url;
+  return `Point your agent here, in its own terminal:
+  export ANTHROPIC_BASE_URL=${base}        # Claude Code, Anthropic's SDKs
+  export OPENAI_BASE_URL=${base}/v1        # Qwen Code, OpenAI's SDKs
+  export GOOGLE_GEMINI_BASE_URL=${base}    # Gemini CLI, Google's SDKs
+Codex, OpenCode, pi, and recall in all of them: palimpsest serve --for <agent>
+`;
+}
+
+/** The addresses of a gateway for an agent. */
+export function addressFor(gateway: {
+  readonly url: string;
+  readonly isPublic: boolean;
+  readonly token: string;
+}): GatewayAddress {
+  const { url, isPublic, token } = gateway;
+  return { base: isPublic ? `${url}/as/${token}` : url, mcp: `${url}/_palimpsest/mcp`, token };
+}
+
+/** Lines under what they are for. */
+export const showSteps = (steps: readonly Step[]): string =>
+  steps.map(({ about, lines }) => `${about}:\n${lines.replace(/^(?=.)/gm, '  ')}\n`).join('\n');
 
 /** What there is to see. */
 export function greetDemo(url: string, token: string): string {

@@ -3,18 +3,27 @@ import { recallLimits } from '../limits.ts';
 import type { McpOptions } from '../mcp/create-mcp-server.ts';
 import type { Store } from '../store/store.ts';
 
+/** The MCP server of a gateway, and the tenants that have used it. */
+export interface McpMount {
+  readonly answer: (request: IncomingMessage, response: ServerResponse, tenant: string) => Promise<void>;
+  hasClient(tenant: string): boolean;
+}
+
 type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /** MCP over HTTP beside the gateway's API, under its rules: each tenant recalls from its own store. */
 export function createMcpMount(
   open: (tenant: string) => Promise<Store>,
   { wholeStore }: Pick<McpOptions, 'wholeStore'> = {},
-) {
+): McpMount {
   const handles = new Map<string, Promise<Handle>>();
-  return (request: IncomingMessage, response: ServerResponse, tenant: string): Promise<void> => {
-    const handle = handles.get(tenant) ?? createHandle({ store: () => open(tenant), wholeStore });
-    handles.set(tenant, handle);
-    return handle.then((answer) => answer(request, response));
+  return {
+    hasClient: (tenant) => handles.has(tenant),
+    answer: (request, response, tenant) => {
+      const handle = handles.get(tenant) ?? createHandle({ store: () => open(tenant), wholeStore });
+      handles.set(tenant, handle);
+      return handle.then((answer) => answer(request, response));
+    },
   };
 }
 

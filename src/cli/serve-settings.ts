@@ -7,12 +7,14 @@ import { providerNames } from '../gateway/wire/providers.ts';
 import { parsePrices } from '../lab/contender.ts';
 import { ownPricesOf, policyOf } from '../manager/config/config-options.ts';
 import type { Config } from '../manager/config/config-schema.ts';
+import { readShare } from '../manager/config/read-share.ts';
 import { nearest } from '../options.ts';
 import { makePolicy, readSpec } from '../plan/policies/index.ts';
 import type { Policy } from '../plan/policy.ts';
 import { type Prices, toPrices } from '../plan/prices.ts';
 import { type Io, UsageError } from './io.ts';
 import { readCount } from './parse-options.ts';
+import { readPriceFile } from './price-file.ts';
 import { type Retention, retentionOf } from './retention.ts';
 import { readServeConfig } from './serve-config.ts';
 import { DEFAULT_TENANT } from './stores.ts';
@@ -20,6 +22,7 @@ import { storePath } from './with-store.ts';
 
 /** The flags of `palimpsest serve`. */
 export interface ServeFlags {
+  readonly for?: string | undefined;
   readonly upstream?: string[] | undefined;
   readonly port?: string | undefined;
   readonly host?: string | undefined;
@@ -28,8 +31,11 @@ export interface ServeFlags {
   readonly store?: string | undefined;
   readonly policy?: string | undefined;
   readonly prices?: string | undefined;
+  readonly 'price-file'?: string | undefined;
   readonly 'max-tokens'?: string | undefined;
   readonly 'bound-thinking'?: string | undefined;
+  readonly holdout?: string | undefined;
+  readonly shadow?: boolean | undefined;
   readonly workers?: string | undefined;
   readonly 'whole-store'?: boolean | undefined;
   readonly 'grace-ms'?: string | undefined;
@@ -59,7 +65,17 @@ export interface ServeSettings {
   readonly tenants: Readonly<Record<string, string>>;
   readonly gateway: Pick<
     GatewayOptions,
-    'upstreams' | 'policy' | 'prices' | 'maxTokens' | 'boundThinking' | 'hosts' | 'origins' | 'limits'
+    | 'upstreams'
+    | 'policy'
+    | 'prices'
+    | 'modelPrices'
+    | 'maxTokens'
+    | 'boundThinking'
+    | 'holdout'
+    | 'shadow'
+    | 'hosts'
+    | 'origins'
+    | 'limits'
   >;
   /** The default if not given. */
   readonly searchProcesses: number | undefined;
@@ -75,6 +91,7 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
   const prices = readOwnPrices(flags.prices, config);
   const boundThinking = flags['bound-thinking'] ?? gateway.bound_thinking;
   const policy = readPolicy(flags.policy, config);
+  const priceFile = flags['price-file'] ?? gateway.price_file;
   return {
     port: flags.port === undefined ? (gateway.port ?? 8787) : readPort(flags.port),
     host,
@@ -95,7 +112,10 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
       origins: [...(gateway.allowed_origins ?? []), ...(flags['allow-origin'] ?? [])],
       ...(policy === undefined ? {} : { policy }),
       ...(prices === undefined ? {} : { prices }),
+      ...(priceFile === undefined ? {} : { modelPrices: await readPriceFile(priceFile, io) }),
       ...(maxTokens === undefined ? {} : { maxTokens }),
+      holdout: flags.holdout === undefined ? (readShare(gateway.holdout ?? 0) ?? 0) : readHoldout(flags.holdout),
+      shadow: flags.shadow ?? gateway.shadow ?? false,
       ...(boundThinking === undefined ? {} : { boundThinking: boundThinking as 'keep' }),
     },
   };
@@ -128,6 +148,12 @@ function readGrace(value: string | undefined): number | undefined {
   const graceMs = value === undefined ? undefined : readCount('--grace-ms', value, 0);
   if (graceMs === undefined || graceMs <= MOST_GRACE_MS) return graceMs;
   throw new UsageError(`expected --grace-ms to be 0 to ${MOST_GRACE_MS} milliseconds (a day) but found '${value}'`);
+}
+
+function readHoldout(value: string): number {
+  const share = readShare(value);
+  if (share !== undefined) return share;
+  throw new UsageError(`expected --holdout to be a share such as 10% or 0.1 but found '${value}'`);
 }
 
 function readWorkers(value: string | undefined): number {

@@ -7,14 +7,18 @@ import { checkGatewayOptions } from '../gateway/gateway-options.ts';
 import { createGateway, createLog, type GatewayOptions, type Log, listen } from '../gateway/index.ts';
 import { keepToken } from '../gateway/page/token.ts';
 import { toLogEntry } from '../gateway/receipts/log.ts';
+import { createRecordStores } from '../gateway/receipts/record-stores.ts';
 import { createRecords, type Records } from '../gateway/receipts/records.ts';
 import { checkPort, urlOf } from '../gateway/server.ts';
 import { providerNames } from '../gateway/wire/providers.ts';
+import { createPriceBook } from '../money/index.ts';
 import { limitSearchProcesses } from '../store/line-matcher.ts';
 import { createMemoryStore } from '../store/memory-store.ts';
 import type { Store } from '../store/store.ts';
+import type { Agent } from './agents.ts';
 import { playDemo } from './demo.ts';
 import { startDemoUpstream } from './demo-upstream.ts';
+import { findAgent } from './find-agent.ts';
 import type { Io } from './io.ts';
 import { startPruning } from './retention.ts';
 import { greet, greetDemo, warnOfMissing } from './serve-greeting.ts';
@@ -25,15 +29,20 @@ import { version } from './version.ts';
 
 /** Serves until someone stops it. */
 export async function serve(flags: ServeFlags, io: Io): Promise<void> {
+  const serving = await readServing(flags, io);
+  if (flags.demo) await serveDemo(serving);
+  else if (serving.settings.workers > 1) await serveWithWorkers(serving);
+  else await serveAlone(serving);
+}
+
+/** Reads and checks everything that a gateway is started with. */
+export async function readServing(flags: ServeFlags, io: Io): Promise<Serving> {
   const settings = await readServeSettings(flags, io);
   if (settings.searchProcesses !== undefined) limitSearchProcesses(settings.searchProcesses);
   const token = io.env?.PALIMPSEST_TOKEN || ownToken();
   checkGatewayOptions({ ...settings.gateway, token, tenants: settings.tenants });
   const log: Log = flags.quiet ? () => {} : createLog((line) => io.stderr(line));
-  const serving: Serving = { settings, log, token, io };
-  if (flags.demo) await serveDemo(serving);
-  else if (settings.workers > 1) await serveWithWorkers(serving);
-  else await serveAlone(serving);
+  return { settings, log, token, io, agent: flags.for === undefined ? undefined : findAgent(flags.for) };
 }
 
 function ownToken(): string {
@@ -48,26 +57,47 @@ function ownToken(): string {
   }
 }
 
-interface Serving {
+export interface Serving {
   readonly settings: ServeSettings;
   readonly log: Log;
   readonly token: string;
   readonly io: Io;
+  /** The one whose lines are shown. */
+  readonly agent: Agent | undefined;
 }
 
 async function serveAlone(serving: Serving): Promise<void> {
-  const { settings, io } = serving;
+  const gateway = await startGateway(serving);
+  try {
+    await announce(serving, gateway.url);
+    await interrupted(serving.io);
+  } finally {
+    await gateway.close({ graceMs: serving.settings.graceMs });
+  }
+}
+
+/** A gateway in this process, and its stores. */
+export interface RunningGateway {
+  readonly url: string;
+  close(options: { readonly graceMs: number }): Promise<void>;
+}
+
+/** Resolves when it listens. */
+export async function startGateway(serving: Serving, records?: Records): Promise<RunningGateway> {
+  const { settings, log } = serving;
   const stores = await openStores(serving);
   try {
-    const gateway = createGateway(optionsOf(serving, { open: stores.open, isStoreShared: stores.isShared }));
-    const server = await listen(gateway, settings);
-    const stopPruning = startPruning({ stores, retention: settings.retention, log: serving.log });
-    await announce(serving, server.url);
-    await interrupted(io);
-    stopPruning();
-    await server.close({ graceMs: settings.graceMs });
-  } finally {
+    const options = optionsOf(serving, { open: stores.open, isStoreShared: stores.isShared, records });
+    const server = await listen(createGateway(options), settings);
+    const stopPruning = startPruning({ stores, retention: settings.retention, log });
+    const close = async ({ graceMs }: { readonly graceMs: number }): Promise<void> => {
+      stopPruning();
+      await server.close({ graceMs }).finally(stores.close);
+    };
+    return { url: server.url, close };
+  } catch (error) {
     await stores.close();
+    throw error;
   }
 }
 
@@ -82,13 +112,19 @@ async function serveWithWorkers(serving: Serving): Promise<void> {
   await checkPort(settings);
   const stores = await openStores(serving);
   try {
-    const records = createRecords({ startedAt: Date.now(), onReceipt: (receipt) => log(toLogEntry(receipt)) });
+    const records = createRecords({
+      startedAt: Date.now(),
+      priceBook: createPriceBook(settings.gateway.modelPrices),
+      onReceipt: (receipt) => log(toLogEntry(receipt)),
+      keep: { open: createRecordStores(stores.open), log },
+    });
     const workers = await startWorkers({ workers: settings.workers, log, records, openStore: stores.open });
     const stopPruning = startPruning({ stores, retention: settings.retention, log });
     await announce(serving, urlOf(settings.host, workers.port));
     await interrupted(io);
     stopPruning();
     await workers.close({ graceMs: settings.graceMs + MOST_EXIT_MS });
+    await records.close?.();
   } finally {
     await stores.close();
   }
@@ -145,10 +181,11 @@ async function openStores({ settings, io }: Serving): Promise<Stores> {
 interface Parts {
   open(tenant: string): Promise<Store>;
   readonly isStoreShared: boolean;
-  readonly records?: Records;
+  readonly records?: Records | undefined;
 }
 
 function optionsOf({ settings, token, log }: Serving, { open, isStoreShared, records }: Parts): GatewayOptions {
+  const mcp = createMcpMount(open, settings);
   return {
     ...settings.gateway,
     store: open,
@@ -159,13 +196,15 @@ function optionsOf({ settings, token, log }: Serving, { open, isStoreShared, rec
     isPublic: settings.isPublic,
     log,
     version,
-    mounts: { '/_palimpsest/mcp': createMcpMount(open, settings) },
+    mounts: { '/_palimpsest/mcp': mcp.answer },
+    // Agents that defer tools show none of them. One that has connected can find them.
+    hasRecall: mcp.hasClient,
   };
 }
 
-async function announce({ settings, token, io }: Serving, url: string): Promise<void> {
+async function announce({ settings, token, io, agent }: Serving, url: string): Promise<void> {
   const { isPublic, store, tenant, gateway } = settings;
-  io.stdout(greet({ url, token, isPublic, store: /^postgres/.test(store) ? 'PostgreSQL' : store, tenant }));
+  io.stdout(greet({ url, token, isPublic, store: /^postgres/.test(store) ? 'PostgreSQL' : store, tenant, agent }));
   await warnOfMissing(gateway.upstreams ?? {}, io);
 }
 

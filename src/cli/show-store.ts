@@ -13,13 +13,14 @@ export interface Shown {
 
 /** What a store holds, at a glance. */
 export function showStats(stats: StoreStats, { where, tenant, retention }: Shown): string {
-  const { kind, texts, sessions, turns, notes, textBytes, diskBytes, deadBytes } = stats;
+  const { kind, texts, sessions, turns, notes, records = 0, textBytes, diskBytes, deadBytes } = stats;
+  const others = [
+    ...(notes > 0 ? [count(notes, 'note')] : []),
+    ...(records > 0 ? [`${count(records, 'record')} of requests`] : []),
+  ];
   const rows = [
     ['store', `${where} (${kind})`],
-    [
-      'holds',
-      `${count(texts, 'text')} of ${count(sessions, 'session')}, ${count(turns, 'turn')}${notes > 0 ? `, ${count(notes, 'note')}` : ''}`,
-    ],
+    ['holds', [`${count(texts, 'text')} of ${count(sessions, 'session')}`, count(turns, 'turn'), ...others].join(', ')],
     ['text', showBytes(textBytes)],
     ...(diskBytes === undefined ? [] : [['on disk', showBytes(diskBytes) + ratio(diskBytes, textBytes)]]),
     ...(deadBytes === undefined ? [] : [['to free', showDead(deadBytes, diskBytes ?? 0, tenant)]]),
@@ -53,9 +54,14 @@ function showRetention({ maxAgeMs, maxBytes }: Retention = {}): string {
 }
 
 /** What was deleted. */
-export function showRemoved({ sessions, texts, turns, bytes }: Removed, { dryRun }: { dryRun: boolean }): string {
-  if (sessions + texts + turns === 0) return 'nothing to remove\n';
-  const what = `${count(sessions, 'session')} with ${count(texts, 'text')} and ${count(turns, 'turn')}, ${showBytes(bytes)}`;
+export function showRemoved(removed: Removed, { dryRun }: { dryRun: boolean }): string {
+  const { sessions, texts, turns, records = 0, bytes } = removed;
+  if (sessions + texts + turns + records === 0) return 'nothing to remove\n';
+  const what = [
+    `${count(sessions, 'session')} with ${count(texts, 'text')} and ${count(turns, 'turn')}`,
+    ...(records > 0 ? [`${count(records, 'record')} of requests`] : []),
+    showBytes(bytes),
+  ].join(', ');
   return `${dryRun ? 'would remove' : 'removed'} ${what}\n`;
 }
 
@@ -84,6 +90,7 @@ function added(a: StoreStats, b: StoreStats): StoreStats {
     texts: a.texts + b.texts,
     turns: a.turns + b.turns,
     notes: a.notes + b.notes,
+    ...(a.records === undefined ? {} : { records: a.records + (b.records ?? 0) }),
     sessions: a.sessions + b.sessions,
     textBytes: a.textBytes + b.textBytes,
     ...(a.diskBytes === undefined ? {} : { diskBytes: a.diskBytes + (b.diskBytes ?? 0) }),

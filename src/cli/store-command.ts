@@ -18,7 +18,8 @@ Usage: palimpsest store <action> [options]
   delete   removes a session, or all that was not used for a while
   prune    removes what was not used for longest, by age and size
   gc       frees the space of what was deleted
-  export   every text, turn and note to standard output, one JSON object a line
+  export   every text, turn, note and record to standard output, one JSON
+           object a line
 
 While a gateway serves, delete, prune and gc are done by the gateway.
 

@@ -34,14 +34,16 @@ class AnthropicViewer implements Viewer<AnthropicMessage> {
     if (isReply && !this.isReply) this.turn += 1;
     this.isReply = isReply;
     const kind = isReply ? 'reasoning' : message.role === 'system' ? 'system' : 'user';
-    const place = { turn: this.turn, message: index };
+    const { turn } = this;
     const { content } = message;
-    if (typeof content === 'string') into.push(newSegment(kind, { ...place, path: ['content'] }, { text: content }));
+    if (typeof content === 'string')
+      into.push(newSegment(kind, { turn, message: index, path: ['content'] }, { text: content }));
     if (!Array.isArray(content)) return;
-    for (const [i, block] of content.entries()) {
-      const path = ['content', i];
-      if (isRecord(block)) into.push(this.#block(block, kind, { ...place, path }));
-      else if (typeof block === 'string') into.push(newSegment(kind, { ...place, path }, { text: block }));
+    for (let i = 0; i < content.length; i++) {
+      const block: unknown = content[i];
+      const place = { turn, message: index, path: ['content', i] };
+      if (isRecord(block)) into.push(this.#block(block, kind, place));
+      else if (typeof block === 'string') into.push(newSegment(kind, place, { text: block }));
     }
   }
 

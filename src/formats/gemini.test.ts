@@ -42,6 +42,47 @@ describe('gemini', () => {
     );
   });
 
+  it('masks the files behind a response as results of its call, and no file of the user', () => {
+    const image = { inlineData: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } };
+    const file = { fileData: { mimeType: 'application/pdf', fileUri: 'u' } };
+    const list = [
+      user({ text: 'Look.' }, image),
+      model(call('a', { id: '1' }), call('b', { id: '2' })),
+      user(response('a', { output: 'x' }, { id: '1' }), image, file, response('b', { output: 'y' }, { id: '2' })),
+      model(call('a', { id: '3' })),
+      user(response('a', { output: 'z' }, { id: '3' }), { text: 'And this?' }, image),
+    ];
+    const kinds = gemini.view(list).filter(({ message }) => message % 2 === 0);
+    expect(kinds.map(({ kind, callId }) => [kind, callId])).toEqual([
+      ['user', undefined],
+      ['user', undefined],
+      ['observation', '1'],
+      ['observation', '1'],
+      ['observation', '1'],
+      ['observation', '2'],
+      ['observation', '3'],
+      ['user', undefined],
+      ['user', undefined],
+    ]);
+    expect(kinds[3]).toMatchObject({
+      path: ['parts', 1],
+      tool: 'a',
+      text: '',
+      media: [{ type: 'image', tokens: 258 }],
+    });
+    const note = { text: '[masked]' };
+    const output = { output: '[masked]' };
+    expect(masked(gemini, list)).toEqual([
+      list[0],
+      list[1],
+      user(response('a', output, { id: '1' }), note, note, response('b', output, { id: '2' })),
+      list[3],
+      user(response('a', output, { id: '3' }), { text: 'And this?' }, image),
+    ]);
+    expect(gemini.check(masked(gemini, list))).toEqual([]);
+    expect(gemini.original(list[2] as GeminiContent, kinds[3] as never)).toBe(JSON.stringify(image));
+  });
+
   it('takes a response for failed only if its error says something', () => {
     const view = (value: unknown) => gemini.view([ask, model(call('a')), user(response('a', value))])[2];
     expect(view({ error: 'no' })).toMatchObject({ isError: true, text: 'no' });

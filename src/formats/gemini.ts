@@ -1,3 +1,4 @@
+import { isPlaceholder } from '../laws/idempotent.ts';
 import type { Format, Media, Segment, Viewer, Violation } from '../message.ts';
 import { sizeMedia, sizeUnknown } from '../tokens/media.ts';
 import { NamedCalls } from './calls.ts';
@@ -33,11 +34,18 @@ class GeminiViewer implements Viewer<GeminiContent> {
     if (isReply && !this.isReply) this.turn += 1;
     this.isReply = isReply;
     const parts = Array.isArray(content.parts) ? content.parts : [];
+    let answer: Segment | undefined;
     for (const [i, part] of parts.entries()) {
       const place = { turn: this.turn, message: index, path: ['parts', i] };
       const kind = isReply ? 'reasoning' : 'user';
+      if (answer && isRecord(part) && (isFile(part) || isHiddenFile(part))) {
+        into.push(fileOf(answer, part, place));
+        continue;
+      }
+      answer = undefined;
       if (isRecord(part)) into.push(this.#part(part, kind, place));
       else if (typeof part === 'string') into.push({ kind, ...place, text: part });
+      if (isRecord(part) && isRecord(part.functionResponse)) answer = into.at(-1);
     }
   }
 
@@ -66,6 +74,17 @@ class GeminiViewer implements Viewer<GeminiContent> {
   }
 }
 
+const isFile = ({ inlineData, fileData }: Fields): boolean => isRecord(inlineData) || isRecord(fileData);
+
+/** A placeholder in the place of a file. */
+const isHiddenFile = ({ text }: Fields): boolean => typeof text === 'string' && isPlaceholder(text);
+
+/** A file right behind a response is the tool's: models before Gemini 3 take no files in a response itself. */
+function fileOf({ callId, tool }: Segment, part: Fields, place: Place): Segment {
+  const content = isFile(part) ? { text: '', media: [sizePart(part)] } : { text: toText(part.text) };
+  return newSegment('observation', place, content, { callId, tool });
+}
+
 const hasFailed = ({ response }: Fields): boolean => isRecord(response) && Boolean(response.error);
 
 /** `{ output: "…" }` and the like read as their text; anything richer as its JSON. */
@@ -77,6 +96,7 @@ function responseText(response: unknown): string {
 
 function replaceResponse(answer: unknown, text: string): unknown {
   if (!isRecord(answer)) return answer;
+  if (isFile(answer) || isHiddenFile(answer)) return { text };
   const { parts: _media, ...rest } = answer;
   return { ...rest, response: hasFailed(answer) ? { error: text } : { output: text } };
 }

@@ -13,7 +13,8 @@ export interface Gateway {
   (request: IncomingMessage, response: ServerResponse): void;
   /**
    * Ends event streams and half-sent requests at once, and lets exchanges with upstreams come to their end, for `graceMs`
-   * at most (30 seconds if not given). Then it closes the connections to the upstreams.
+   * at most (30 seconds if not given). Then it writes the records that wait, which takes 5 seconds at most, and closes the
+   * connections to the upstreams.
    */
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
@@ -31,6 +32,8 @@ export function createGateway(options: GatewayOptions = {}): Gateway {
     close: async ({ graceMs = DEFAULT_GRACE_MS }: { readonly graceMs?: number } = {}) => {
       context.inFlight.close();
       await context.inFlight.idle(graceMs);
+      await context.inFlight.recorded();
+      await context.closeRecords();
       await closeUpstreams(context.upstreams);
     },
   });

@@ -1,7 +1,10 @@
 import type { IncomingMessage } from 'node:http';
+import { createPriceBook } from '../money/price-book.ts';
 import type { Policy } from '../plan/policy.ts';
 import { toPrices } from '../plan/prices.ts';
+import type { Store } from '../store/store.ts';
 import type { Facts } from './decide/decision.ts';
+import type { ArmOptions } from './exchange/arms.ts';
 import { createHops, type Hops } from './exchange/hops.ts';
 import { InFlight } from './exchange/in-flight.ts';
 import { DEFAULT_TENANT, Tenants } from './exchange/tenants.ts';
@@ -10,9 +13,11 @@ import { defaultLimits, type GatewayLimits } from './gateway-limits.ts';
 import type { GatewayOptions } from './gateway-options.ts';
 import { createGuard, type Guard } from './page/guard.ts';
 import type { OwnRoutesOptions } from './page/own-routes.ts';
+import { createReports } from './page/reports.ts';
 import type { Log } from './receipts/log.ts';
 import { toLogEntry } from './receipts/log.ts';
 import type { Status } from './receipts/receipt.ts';
+import { createRecordStores, type RecordStore } from './receipts/record-stores.ts';
 import { createRecords } from './receipts/records.ts';
 import { officialAddresses } from './wire/providers.ts';
 
@@ -29,11 +34,18 @@ export interface GatewayContext extends OwnRoutesOptions {
   readonly tenants: Tenants;
   readonly hops: Hops;
   readonly isStoreShared: boolean;
+  readonly armOptions: ArmOptions;
   readonly limits: GatewayLimits;
   readonly log: Log;
   now(): number;
   /** Undefined where a token is needed and none of ours came. */
   callerOf(request: Pick<IncomingMessage, 'url' | 'headers'>): Caller | undefined;
+  /** Where the records of a tenant's requests are: a report reads them there. */
+  recordStoreOf(tenant: string): Promise<RecordStore>;
+  /** Writes the records that wait. */
+  closeRecords(): Promise<void>;
+  /** Whether agents of a tenant are known to have our tool `recall`. */
+  hasRecall(tenant: string): boolean;
   /** The part of `Facts` that is the same for all requests. */
   readonly facts: Omit<Facts, 'now'>;
 }
@@ -52,13 +64,21 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
   // Without a token, a request would be served as the tenant `default`, beside those that are named.
   const needsToken = options.isPublic === true || Object.keys(options.tenants ?? {}).length > 0;
   const tenants = new Tenants(options.store, facts.limits.memoryStoreBytes);
+  const storeOf = async (tenant: string): Promise<Store> => (await tenants.gate(tenant)).store;
+  const recordStoreOf = createRecordStores(storeOf);
   const records =
     options.records ??
-    createRecords({ startedAt, ...(options.log ? { onReceipt: (receipt) => log(toLogEntry(receipt)) } : {}) });
+    createRecords({
+      startedAt,
+      priceBook: createPriceBook(options.modelPrices),
+      keep: { open: recordStoreOf, log },
+      ...(options.log ? { onReceipt: (receipt) => log(toLogEntry(receipt)) } : {}),
+    });
   const settings = settingsOf(options);
   return {
     guard,
     records,
+    reports: createReports({ book: createPriceBook(options.modelPrices), now }),
     tenants,
     log,
     now,
@@ -66,12 +86,19 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     hops: createHops(),
     areMetricsGuarded: needsToken,
     isStoreShared: options.isStoreShared === true,
+    armOptions: { holdout: options.holdout ?? 0, isShadow: options.shadow === true },
     limits: facts.limits,
     inFlight: new InFlight(),
     mounts: options.mounts ?? {},
     facts,
+    hasRecall: options.hasRecall ?? (() => false),
     callerOf: (request) => callerOf(request, guard, needsToken),
-    storeOf: async (tenant) => (await tenants.gate(tenant)).store,
+    storeOf,
+    recordStoreOf,
+    closeRecords: async () => {
+      // Those of the user's are not ours to close.
+      if (!options.records) await records.close?.();
+    },
     statusOf: async (tenant) => ({
       version: options.version ?? '',
       startedAt: new Date(startedAt).toISOString(),
@@ -94,12 +121,16 @@ function factsOf(options: GatewayOptions): GatewayContext['facts'] & { readonly 
 
 /** The settings in force, for people. Without any secret. */
 function settingsOf(options: GatewayOptions): Status['settings'] {
-  const { policy, prices, maxTokens, boundThinking = 'opt-in', upstreams } = options;
+  const { policy, prices, modelPrices = {}, maxTokens, boundThinking = 'opt-in', upstreams } = options;
+  const own = Object.keys(modelPrices).length;
   return {
     policy: typeof policy === 'object' ? (policy.name ?? 'own') : policy ? 'own' : 'break-even',
     prices: prices === undefined ? 'by request' : toPrices('createGateway', prices).name,
+    modelPrices: own === 0 ? 'list prices' : `${own} own, then list prices`,
     ...(maxTokens === undefined ? {} : { maxTokens }),
     boundThinking,
+    ...(options.holdout ? { holdout: options.holdout } : {}),
+    ...(options.shadow ? { shadow: true } : {}),
     ...officialAddresses,
     ...upstreams,
   };

@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../errors.ts';
+import { createPriceBook, type OwnModelPrices } from '../money/price-book.ts';
 import { anything, checkOptions, flag, func, names, oneOf, positive, rule, text } from '../options.ts';
 import type { Policy } from '../plan/policy.ts';
 import { type OwnPrices, type PriceName, type Prices, priceLists, toPrices } from '../plan/prices.ts';
@@ -26,10 +27,16 @@ export interface GatewayOptions {
   readonly policy?: Policy | ((prices: Prices) => Policy);
   /** In the place of those that provider, model and request tell. */
   readonly prices?: PriceName | OwnPrices;
+  /** Prices of models in dollars, before the list prices. */
+  readonly modelPrices?: OwnModelPrices;
   /** The most that a request may have, in the provider's tokens: above it, old results are masked whatever it costs. */
   readonly maxTokens?: number;
   /** Signed thinking behind a mask: opt into dropping it (default), or mask nothing before it. */
   readonly boundThinking?: 'opt-in' | 'keep';
+  /** The share of new sessions that is held out, 0 to 1: they pass untouched and are only measured, to compare with. */
+  readonly holdout?: number;
+  /** Decides and records, but sends every new session as it came, and stores none of its texts. */
+  readonly shadow?: boolean;
   /** The token of the page and the API; without one they are closed. Its tenant is `default`. */
   readonly token?: string;
   /** More tokens, each with its tenant. Where there are any, every request needs a token, as with `isPublic`. */
@@ -45,6 +52,8 @@ export interface GatewayOptions {
   readonly log?: Log;
   /** More routes under the rules of the API, by path. */
   readonly mounts?: Readonly<Record<string, Mount>>;
+  /** Whether agents of a tenant are known to have the tool `recall`, also where their requests do not show it. */
+  readonly hasRecall?: (tenant: string) => boolean;
   /** Where receipts go: in memory if not given. */
   readonly records?: Records;
   /** Shown with the settings in force. */
@@ -58,7 +67,18 @@ export function checkGatewayOptions(options: GatewayOptions): void {
   checkTokens(options);
   if (options.limits) checkOptions('createGateway limits', options.limits, LIMIT_RULES);
   if (options.prices !== undefined) toPrices('createGateway', options.prices);
+  createPriceBook(options.modelPrices);
   checkPolicy(options.policy);
+  checkArms(options);
+}
+
+/** In shadow nothing is treated, so there is nothing to compare with. */
+function checkArms({ holdout = 0, shadow = false }: GatewayOptions): void {
+  if (holdout === 0 || !shadow) return;
+  throw new PalimpsestError(
+    'BAD_OPTION',
+    `Expected holdout or shadow but found both (holdout ${holdout}); remove one of gateway.holdout and gateway.shadow`,
+  );
 }
 
 /** A token tells whose texts may be seen: one for two tenants would show those of the other. */
@@ -89,8 +109,11 @@ const RULES = {
   isStoreShared: flag,
   policy: rule('a policy, or a function that makes one', (value) => typeof value === 'function' || isPolicy(value)),
   prices: anything,
+  modelPrices: anything,
   maxTokens: positive,
   boundThinking: oneOf('opt-in', 'keep'),
+  holdout: rule('a share of 0 to 1, such as 0.1', isShare),
+  shadow: flag,
   token: rule('a text of 16 characters or more', isToken),
   tenants: rule(`tokens of 16 characters or more, each with a tenant of ${TENANT_RULE}`, isTenants),
   isPublic: flag,
@@ -99,6 +122,7 @@ const RULES = {
   limits: record,
   log: func,
   mounts: record,
+  hasRecall: func,
   records: anything,
   version: text,
   now: func,
@@ -111,6 +135,10 @@ const LIMIT_RULES = {
   answerBytes: positive,
   memoryStoreBytes: positive,
 };
+
+function isShare(value: unknown): boolean {
+  return typeof value === 'number' && value >= 0 && value <= 1;
+}
 
 const isPolicy = (value: unknown): boolean => typeof (value as Policy | undefined)?.step === 'function';
 

@@ -2,16 +2,19 @@ import { readFileSync } from 'node:fs';
 import { packPage } from './packed-page.ts';
 import type { ReplayPage } from './replay-result.ts';
 
-/** The same file from src/, where tests run, and from dist/, which is what is published. */
-const TEMPLATE = new URL('../../dist/web/report.html', import.meta.url);
+/** The same folder from src/, where tests run, and from dist/, which is what is published. */
+const FOLDER = new URL('../../dist/web/', import.meta.url);
 
 const PLACE = '<script type="application/json" id="data">';
 
 /** The page of `palimpsest replay --html`: one file that loads nothing, with its data inside. */
-export function writePage(page: ReplayPage): string {
-  const template = readFileSync(TEMPLATE, 'utf8');
+export const writePage = (page: ReplayPage): string => fillPage('report.html', packPage(page));
+
+/** A page that was built into one file, with data for its script. */
+export function fillPage(name: 'report.html' | 'comparison.html', data: unknown): string {
+  const template = readFileSync(new URL(name, FOLDER), 'utf8');
   const place = template.indexOf(PLACE) + PLACE.length;
-  return template.slice(0, place) + toScriptData(packPage(page)) + template.slice(place);
+  return template.slice(0, place) + toScriptData(data) + template.slice(place);
 }
 
 /** JSON that no parser of HTML takes for the end of the element, or for a comment, whatever the logs say. */

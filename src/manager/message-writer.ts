@@ -44,7 +44,10 @@ const WRITERS: Writers = {
   },
   'openai-responses': {
     user: userItem,
-    results: each(({ call, text }): Item => ({ type: 'function_call_output', call_id: call.id, output: text }) as Item),
+    results: each(
+      (result): Item =>
+        ({ type: 'function_call_output', call_id: result.call.id, output: responsesOutput(result) }) as Item,
+    ),
   },
   anthropic: {
     user: (content) => ({ role: 'user', content }),
@@ -101,8 +104,22 @@ function userItem(content: string): Item {
   return { type: 'message', role: 'user', content } as Item;
 }
 
-function anthropicResult({ call, text, isError }: ToolResult): object {
-  return { type: 'tool_result', tool_use_id: call.id, content: text, ...(isError ? { is_error: true } : {}) };
+function anthropicResult({ call, text, isError, images = [] }: ToolResult): object {
+  const blocks = images.map(({ mimeType, data }) => ({
+    type: 'image',
+    source: { type: 'base64', media_type: mimeType, data },
+  }));
+  const content = images.length === 0 ? text : [{ type: 'text', text }, ...blocks];
+  return { type: 'tool_result', tool_use_id: call.id, content, ...(isError ? { is_error: true } : {}) };
+}
+
+function responsesOutput({ text, images = [] }: ToolResult): string | object[] {
+  if (images.length === 0) return text;
+  const blocks = images.map(({ mimeType, data }) => ({
+    type: 'input_image',
+    image_url: `data:${mimeType};base64,${data}`,
+  }));
+  return [{ type: 'input_text', text }, ...blocks];
 }
 
 /** Gemini and Ollama give ids to calls with some models only; where there was none, an id of ours would name nothing. */
@@ -116,7 +133,11 @@ function geminiResult({ call, text, isError }: ToolResult): object {
   };
 }
 
-function aiSdkResult({ call, text, isError }: ToolResult): object {
-  const output = { type: isError ? 'error-text' : 'text', value: text };
+function aiSdkResult({ call, text, isError, images = [] }: ToolResult): object {
+  const blocks = images.map(({ mimeType: mediaType, data }) => ({ type: 'image-data', data, mediaType }));
+  const output =
+    images.length === 0
+      ? { type: isError ? 'error-text' : 'text', value: text }
+      : { type: 'content', value: [{ type: 'text', text }, ...blocks] };
   return { type: 'tool-result', toolCallId: call.id, toolName: call.name, output };
 }

@@ -2,7 +2,9 @@ import { z } from 'zod';
 import { checkOptions, defined, positive } from '../options.ts';
 import { type Recalled, type RecallOptions, recall } from '../store/recall.ts';
 import type { Store } from '../store/store.ts';
+import { imagesIn } from '../store/stored-images.ts';
 import { headOf } from '../text.ts';
+import { TextWithImages } from './tool-call.ts';
 import { defineTool, type Tool } from './tools.ts';
 
 const lineNumber = z.int().min(1);
@@ -27,7 +29,13 @@ export function recallTool(store: Store, options: { readonly maxChars?: number }
       'Reads a tool result again that was masked or cut: give the handle (p_…) of its placeholder, and for a long one ' +
       'the part you need. Quicker than running the tool again, and what it showed then.',
     parameters,
-    run: async (asked) => show(asked, await recall(store, asked.handle, optionsOf(asked)), maxChars),
+    run: async (asked) => {
+      const recalled = await recall(store, asked.handle, optionsOf(asked));
+      const found = recalled.truncated ? undefined : imagesIn(recalled.text);
+      if (!found) return show(asked, recalled, maxChars);
+      const text = show(asked, { ...recalled, text: found.text }, maxChars);
+      return new TextWithImages({ text, images: found.images });
+    },
   });
 }
 

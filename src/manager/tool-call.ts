@@ -1,3 +1,5 @@
+import type { StoredImage, TextAndImages } from '../store/stored-images.ts';
+
 /** A call that a model made, whatever its format. */
 export interface ToolCall {
   readonly id: string;
@@ -13,4 +15,17 @@ export interface ToolResult {
   readonly call: ToolCall;
   readonly text: string;
   readonly isError: boolean;
+  /** In the formats whose results have images; the text says how many there are. */
+  readonly images?: readonly StoredImage[];
+}
+
+/** What a tool of ours may answer in the place of a text. */
+export class TextWithImages implements TextAndImages {
+  readonly text: string;
+  readonly images: readonly StoredImage[];
+
+  constructor({ text, images }: TextAndImages) {
+    this.text = text;
+    this.images = images;
+  }
 }

@@ -2,7 +2,7 @@ import { isRecord } from '../formats/lens.ts';
 import { badOption, count, nearest } from '../options.ts';
 import type { ToolDefinition } from './model.ts';
 import { errorText, resultText } from './result-text.ts';
-import type { ToolCall, ToolResult } from './tool-call.ts';
+import { TextWithImages, type ToolCall, type ToolResult } from './tool-call.ts';
 
 /** A schema of a library such as zod, valibot or arktype: https://standardschema.dev */
 export interface StandardSchema<A> {
@@ -194,7 +194,8 @@ async function finished(
 ): Promise<ToolResult> {
   try {
     const value = await tool.run(args, { callId: call.id, signal });
-    return { call, text: resultText(value), isError: false };
+    const images = value instanceof TextWithImages ? { images: value.images } : {};
+    return { call, text: resultText(value instanceof TextWithImages ? value.text : value), isError: false, ...images };
   } catch (error) {
     return failed(call, errorText(error));
   }

@@ -1,8 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { PalimpsestError } from '../errors.ts';
+import { recallLimits } from '../limits.ts';
 import { checkHandle } from '../store/access.ts';
 import { type Recalled, type RecallOptions, recall } from '../store/recall.ts';
 import { recalls, walks } from '../store/slots.ts';
+import { imagesIn, type TextAndImages } from '../store/stored-images.ts';
 import { clipText, headOf, tailOf } from '../text.ts';
 import type { McpContext } from './create-mcp-server.ts';
 import { takeLines } from './take-lines.ts';
@@ -19,7 +21,12 @@ export interface RecallInput {
 }
 
 /** A text, or the part that was asked for, as far as it fits into an answer. */
-export function recallMasked(context: McpContext, input: RecallInput): Promise<string> {
+export async function recallMasked(context: McpContext, input: RecallInput): Promise<string> {
+  return (await recallWithImages(context, input)).text;
+}
+
+/** The same, and the images in it, if all of it was asked for. */
+export function recallWithImages(context: McpContext, input: RecallInput): Promise<TextAndImages> {
   const slots = input.grep === undefined ? recalls : walks;
   return slots.run(async () => {
     // A large text takes long to read: other work has its turn between two.
@@ -28,12 +35,30 @@ export function recallMasked(context: McpContext, input: RecallInput): Promise<s
   }, context);
 }
 
-async function recallText({ store, maxChars, signal }: McpContext, input: RecallInput): Promise<string> {
+async function recallText({ store, maxChars, signal }: McpContext, input: RecallInput): Promise<TextAndImages> {
   if (input.offset !== undefined && (input.grep !== undefined || input.tail !== undefined))
     throw new PalimpsestError('BAD_INPUT', 'Expected offset with the whole text, head or lines, not with grep or tail');
   const recalled = await recall(store, checkHandle(input.handle), { ...toOptions(input), signal });
   const request = { ...input, room: maxChars - ROOM_FOR_WORDS };
-  return input.grep === undefined ? showPart(recalled, request) : showMatches(recalled, request);
+  const found = asksForAll(input) ? imagesIn(recalled.text) : undefined;
+  if (found) return showImages(found, request);
+  return { text: input.grep === undefined ? showPart(recalled, request) : showMatches(recalled, request), images: [] };
+}
+
+const asksForAll = ({ handle: _handle, ...part }: RecallInput): boolean =>
+  Object.values(part).every((value) => value === undefined);
+
+/** Images are no text: their size does not count against the size of an answer, but all of them have a limit. */
+function showImages({ text, images }: TextAndImages, { handle, room }: Request): TextAndImages {
+  const chars = images.reduce((sum, { data }) => sum + data.length, 0);
+  const what = images.length === 1 ? 'with an image' : `with ${images.length} images`;
+  const isTooLarge = chars > recallLimits.imageChars;
+  const notes = [
+    ...(text.length > room ? ['[The text is cut: recall it with head, tail, lines or grep.]'] : []),
+    ...(isTooLarge ? [`[The images are too large for an answer: ${chars} characters of base64.]`] : []),
+  ];
+  const shown = [opening(handle, what), headOf(text, room), ...notes].join('\n');
+  return { text: shown, images: isTooLarge ? [] : images };
 }
 
 interface Request extends RecallInput {

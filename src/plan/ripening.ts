@@ -31,11 +31,11 @@ export const isRipe = (observation: Observation, { turns }: RequestView, ages: A
 export interface Ripe {
   readonly turns: number;
   readonly seen: number;
-  /** For each kind, the first result that is still in its window. */
-  readonly next: Ages;
+  /** For each kind, in the order of `KINDS`, the first result that is still in its window. */
+  readonly next: readonly number[];
 }
 
-export const noRipe = (): Ripe => ({ turns: -1, seen: 0, next: agesOf(0) });
+export const noRipe = (): Ripe => ({ turns: -1, seen: 0, next: KINDS.map(() => 0) });
 
 /**
  * The results that left their window since the last request, each told once. Costs what is new.
@@ -49,16 +49,18 @@ export function ripen(
 ): { readonly ripe: Ripe; readonly fresh: Observation[] } {
   const { observations, frontier } = request;
   const fresh: Observation[] = [];
-  const next = { ...ripe.next };
-  for (const kind of KINDS) {
-    next[kind] = Math.max(next[kind], frontier);
-    for (; next[kind] < observations.length; next[kind]++) {
-      const observation = observations[next[kind]] as Observation;
+  const next = ripe.next.slice();
+  for (let k = 0; k < KINDS.length; k++) {
+    const kind = KINDS[k] as ToolKind;
+    let i = Math.max(next[k] as number, frontier);
+    for (; i < observations.length; i++) {
+      const observation = observations[i] as Observation;
       if (turns - observation.turn < ages[kind]) break;
       // A covered result is listed with the read that covers it.
       const isCovered = observation.coveredBy !== undefined && observation.coveredBy.turn <= turns;
       if (observation.kind === kind && !isCovered) fresh.push(observation);
     }
+    next[k] = i;
   }
   let { seen } = ripe;
   for (; seen < observations.length; seen++) {

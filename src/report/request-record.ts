@@ -21,6 +21,8 @@ export interface RequestRecord {
   /** The part of it that begins with one message. */
   readonly conversation: string;
   readonly arm: Arm;
+  /** The share of sessions that was held out when this one was drawn. Not there where the session is in no comparison. */
+  readonly holdoutShare?: number;
   readonly api: string;
   readonly model?: string;
   /** Price list by name, and its multiples of the base price for input. */

@@ -59,11 +59,11 @@ function checkText(what: string, text: unknown): void {
 
 /** A reference with nothing in it but what a reference has, so that what is stored can be compared. */
 export function toReference({ session, turn, tool }: Reference): Reference {
-  return {
-    ...(session === undefined ? {} : { session }),
-    ...(turn === undefined ? {} : { turn }),
-    ...(tool === undefined ? {} : { tool }),
-  };
+  const reference: { -readonly [Name in keyof Reference]: Reference[Name] } = {};
+  if (session !== undefined) reference.session = session;
+  if (turn !== undefined) reference.turn = turn;
+  if (tool !== undefined) reference.tool = tool;
+  return reference;
 }
 
 export const closedError = (): PalimpsestError =>

@@ -1,3 +1,4 @@
+export type { Arm, HarmSigns, PromptTokens, RequestRecord } from '../report/request-record.ts';
 export { type FitAndStoreOptions, fitAndStore } from './fit-and-store.ts';
 export { createMemoryStore, type MemoryStoreOptions } from './memory-store.ts';
 export { type OpenStoreOptions, openStore } from './open-store.ts';
@@ -11,6 +12,7 @@ export type {
   Problem,
   PruneOptions,
   PruneReport,
+  RecordRange,
   Reference,
   Removed,
   SearchOptions,

@@ -4,7 +4,7 @@ import { createMemoryStore } from './memory-store.ts';
 
 storeConformance(
   { describe, it, expect },
-  { name: 'memory', open: async (tenant = 'default') => createMemoryStore({ tenant }) },
+  { name: 'memory', keepsRecords: true, open: async (tenant = 'default') => createMemoryStore({ tenant }) },
 );
 
 describe('createMemoryStore', () => {
@@ -18,6 +18,7 @@ describe('createMemoryStore', () => {
       texts: 0,
       turns: 0,
       notes: 0,
+      records: 0,
       sessions: 0,
       textBytes: 0,
       usedBytes: 0,

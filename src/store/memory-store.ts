@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { given } from '../options.ts';
+import type { RequestRecord } from '../report/request-record.ts';
 import {
   checkItem,
   checkNote,
@@ -12,7 +13,9 @@ import {
   toReference,
 } from './check-input.ts';
 import { handleOf } from './handle.ts';
-import { type Gone, NOTHING_REMOVED, prune, type Removable, slicesOf, WEEK_MS } from './prune.ts';
+import { MemoryRecords } from './memory-records.ts';
+import { type Gone, NOTHING_REMOVED, prune, type Removable, slicesOf, WEEK_MS, withRecords } from './prune.ts';
+import { dayOf, isOfSession, removableDays } from './request-records.ts';
 import { searchTexts } from './search-texts.ts';
 import {
   checkSession,
@@ -23,6 +26,7 @@ import {
   type Problem,
   type PruneOptions,
   type PruneReport,
+  type RecordRange,
   type Reference,
   type Removed,
   type SearchOptions,
@@ -71,9 +75,17 @@ interface Session {
   readonly notes: Map<string, string>;
 }
 
+interface NewText {
+  readonly text: string;
+  readonly about: Reference;
+  /** Where the gateway has made the handle of this text already. */
+  readonly handle?: Handle;
+}
+
 class MemoryStore implements Store {
   readonly #texts = new Map<Handle, Text>();
   readonly #sessions = new Map<string, Session>();
+  readonly #records = new MemoryRecords();
   readonly #now: () => number;
   #deletions = 0;
   readonly #secret = randomBytes(32).toString('hex');
@@ -88,15 +100,15 @@ class MemoryStore implements Store {
     return handle as Handle;
   }
 
-  async putMany(items: readonly { readonly text: string; readonly about: Reference }[]): Promise<Handle[]> {
+  async putMany(items: readonly NewText[]): Promise<Handle[]> {
     this.#checkOpen();
     for (const item of items) checkItem(item);
-    return items.map(({ text, about }) => this.#put(text, toReference(about)));
+    return items.map((item) => this.#put(item));
   }
 
   /** Two texts with one handle would have 130 bits of SHA-256 in common: the texts themselves are compared. */
-  #put(text: string, about: Reference): Handle {
-    const handle = handleOf(text);
+  #put({ text, about: given, handle = handleOf(text) }: NewText): Handle {
+    const about = toReference(given);
     const known = this.#texts.get(handle);
     if (known && known.text !== text) throw clashError(handle);
     const time = this.#now();
@@ -158,6 +170,16 @@ class MemoryStore implements Store {
     return this.#sessions.get(session)?.notes.get(name);
   }
 
+  async putRecords(records: readonly RequestRecord[]): Promise<void> {
+    this.#checkOpen();
+    await this.#records.putRecords(records);
+  }
+
+  async *records(range?: RecordRange): AsyncGenerator<RequestRecord> {
+    this.#checkOpen();
+    yield* this.#records.records(range);
+  }
+
   async *list(session: string): AsyncGenerator<Stored> {
     this.#checkOpen();
     checkSession(session);
@@ -185,19 +207,24 @@ class MemoryStore implements Store {
     if (known) known.lastAt = this.#now();
   }
 
-  async delete(session: string, { dryRun = false }: DeleteOptions = {}): Promise<Removed> {
+  async delete(session: string, { dryRun = false, keepRecords = false }: DeleteOptions = {}): Promise<Removed> {
     this.#checkOpen();
     checkSession(session);
-    return this.#remove(
+    const removed = this.#remove(
       { session, usedAt: Number.POSITIVE_INFINITY },
       { dryRun, gone: { sessions: new Set(), before: 0 } },
+    );
+    if (keepRecords) return removed;
+    return withRecords(
+      removed,
+      this.#records.remove((record) => isOfSession(record, session), { dryRun }),
     );
   }
 
   async prune(options: PruneOptions = {}): Promise<PruneReport> {
     this.#checkOpen();
     const source = {
-      removables: async () => this.#removables(),
+      removables: async (now: number) => [...this.#removables(), ...removableDays(this.#records.days, now)],
       usedBytes: async () => this.#usedBytes(),
       remove: async (what: Removable, how: { readonly dryRun: boolean; readonly gone: Gone }) =>
         this.#remove(what, how),
@@ -221,9 +248,14 @@ class MemoryStore implements Store {
   }
 
   #remove(
-    { session, before = 0, usedAt }: Removable,
+    { session, before = 0, day, usedAt }: Removable,
     { dryRun, gone }: { readonly dryRun: boolean; readonly gone: Gone },
   ): Removed {
+    if (day !== undefined)
+      return withRecords(
+        NOTHING_REMOVED,
+        this.#records.remove(({ at }) => dayOf(at) === day, { dryRun }),
+      );
     const known = session === undefined ? undefined : this.#sessions.get(session);
     // Not there, or used since it was chosen.
     if (session !== undefined && !(known && known.lastAt <= usedAt)) return NOTHING_REMOVED;
@@ -252,7 +284,10 @@ class MemoryStore implements Store {
 
   #usedBytes(): number {
     const texts = [...this.#texts.values()].reduce((sum, { bytes }) => sum + bytes, 0);
-    return [...this.#sessions.values()].reduce((sum, session) => sum + sizeOfTurns(session), texts);
+    return [...this.#sessions.values()].reduce(
+      (sum, session) => sum + sizeOfTurns(session),
+      texts + this.#records.bytes,
+    );
   }
 
   async stats(): Promise<StoreStats> {
@@ -269,6 +304,7 @@ class MemoryStore implements Store {
       texts: texts.length,
       turns: sessions.reduce((sum, { turns }) => sum + turns.size, 0),
       notes: sessions.reduce((sum, { notes }) => sum + notes.size, 0),
+      records: this.#records.count,
       sessions: sessions.length,
       textBytes: texts.reduce((sum, { bytes }) => sum + bytes, 0),
       usedBytes: this.#usedBytes(),
@@ -299,12 +335,14 @@ class MemoryStore implements Store {
       for (const record of turns.values()) yield { type: 'turn', ...structuredClone(record) };
     for (const [session, { notes }] of this.#sessions)
       for (const [name, text] of notes) yield { type: 'note', session, name, text };
+    for await (const record of this.#records.records()) yield { type: 'record', ...record };
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#texts.clear();
     this.#sessions.clear();
+    this.#records.clear();
   }
 
   /** Those of a session, or all, as they are now: who reads slowly may put and delete meanwhile. */

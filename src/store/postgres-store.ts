@@ -1,6 +1,7 @@
 import { PalimpsestError } from '../errors.ts';
 import { storeLimits } from '../limits.ts';
 import { badOption, checkOptions, rule, text } from '../options.ts';
+import type { RequestRecord } from '../report/request-record.ts';
 import {
   checkItem,
   checkNote,
@@ -22,6 +23,7 @@ import {
 import { migrate } from './postgres/migrate.ts';
 import { damagedNote, NOTE_COLUMNS, noteDamage, toNote, writeNote } from './postgres/notes.ts';
 import { fromRows } from './postgres/references.ts';
+import { readRecords, recordRows, removeOfSession, writeRecords } from './postgres/request-records.ts';
 import {
   countDeletion,
   deletionsOf,
@@ -38,7 +40,8 @@ import { keepSecret } from './postgres/secret.ts';
 import { type Item, ownLock, type Place, writeBatch } from './postgres/write-batch.ts';
 import { WriteQueue } from './postgres/write-queue.ts';
 import { turnRows, writeTurns } from './postgres/write-turns.ts';
-import { prune, USE_EVERY_MS } from './prune.ts';
+import { prune, USE_EVERY_MS, withRecords } from './prune.ts';
+import { checkRange, checkRecords, NO_RECORDS } from './request-records.ts';
 import { checkSearch, searchTexts } from './search-texts.ts';
 import {
   checkSession,
@@ -51,6 +54,7 @@ import {
   type Problem,
   type PruneOptions,
   type PruneReport,
+  type RecordRange,
   type Reference,
   type Removed,
   type SearchOptions,
@@ -207,6 +211,22 @@ class PostgresStore implements Store {
     return found.text;
   }
 
+  async putRecords(records: readonly RequestRecord[]): Promise<void> {
+    checkRecords(records);
+    const rows = recordRows(records);
+    await this.#ready();
+    if (rows.length > 0) await writeRecords(this.#place, rows);
+  }
+
+  async *records(range: RecordRange = {}): AsyncGenerator<RequestRecord> {
+    checkRange(range);
+    await this.#ready();
+    for await (const record of readRecords(this.#place, range)) {
+      await this.#ready();
+      yield record;
+    }
+  }
+
   async *list(session: string): AsyncGenerator<Stored> {
     checkSession(session);
     yield* this.#texts({ session });
@@ -265,12 +285,14 @@ class PostgresStore implements Store {
    * The bytes of deleted rows leave the disk when PostgreSQL vacuums, by itself sooner or later. `purge` waits for a
    * VACUUM, which needs the rights of the tables' owner; the log (WAL), replicas and backups are the database's affair.
    */
-  async delete(session: string, { purge = false, dryRun = false }: DeleteOptions = {}): Promise<Removed> {
+  async delete(session: string, options: DeleteOptions = {}): Promise<Removed> {
+    const { purge = false, dryRun = false, keepRecords = false } = options;
     checkSession(session);
     await this.#ready();
     const what = { session, usedAt: Number.POSITIVE_INFINITY };
-    if (dryRun) return freedBy(this.#place, what, { sessions: new Set(), before: 0 });
-    const removed = await remove(this.#place, what);
+    const records = keepRecords ? NO_RECORDS : await removeOfSession(this.#place, session, { dryRun });
+    if (dryRun) return withRecords(await freedBy(this.#place, what, { sessions: new Set(), before: 0 }), records);
+    const removed = withRecords(await remove(this.#place, what), records);
     this.#deletions = undefined;
     if (purge) await this.#vacuum();
     return removed;
@@ -284,6 +306,7 @@ class PostgresStore implements Store {
          coalesce(sum(pg_column_size(body)) FILTER (WHERE at > now() - interval '7 days'), 0) AS week_bytes,
          (SELECT count(*) FROM "${schema}".turns WHERE tenant = $1) AS turns,
          (SELECT count(*) FROM "${schema}".notes WHERE tenant = $1) AS notes,
+         (SELECT count(*) FROM "${schema}".records WHERE tenant = $1) AS records,
          (SELECT count(*) FROM (SELECT session FROM "${schema}".refs WHERE tenant = $1 AND session <> ''
            UNION SELECT session FROM "${schema}".turns WHERE tenant = $1
            UNION SELECT session FROM "${schema}".notes WHERE tenant = $1) AS every) AS sessions
@@ -294,6 +317,7 @@ class PostgresStore implements Store {
       texts: Number(row?.texts),
       turns: Number(row?.turns),
       notes: Number(row?.notes),
+      records: Number(row?.records),
       sessions: Number(row?.sessions),
       textBytes: Number(row?.text_bytes),
       diskBytes: Number(row?.disk_bytes),
@@ -371,6 +395,7 @@ class PostgresStore implements Store {
     for await (const stored of this.#texts({})) yield { type: 'text', ...stored };
     yield* this.#allTurns();
     yield* this.#allNotes();
+    for await (const record of this.records()) yield { type: 'record', ...record };
   }
 
   async *#allTurns(): AsyncGenerator<object> {
@@ -489,7 +514,7 @@ class PostgresStore implements Store {
 
   async #vacuum(): Promise<void> {
     const { pool, schema } = this.#place;
-    const tables = ['texts', 'refs', 'turns', 'notes', 'uses'].map((table) => `"${schema}".${table}`);
+    const tables = ['texts', 'refs', 'turns', 'notes', 'uses', 'records'].map((table) => `"${schema}".${table}`);
     await withConnection(patient(pool), (query) => query(`VACUUM ${tables.join(', ')}`));
   }
 

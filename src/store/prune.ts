@@ -1,12 +1,14 @@
 import { badOption, checkOptions, flag, rule } from '../options.ts';
 import type { PruneOptions, PruneReport, Removed } from './store.ts';
 
-/** A session, or some texts without one, and when it was used. */
+/** A session, some texts without one, or the records of a day, and when it was used. */
 export interface Removable {
   readonly usedAt: number;
   readonly session?: string;
   /** Texts without a session: all before this point, as the store counts them. */
   readonly before?: number;
+  /** Records of requests that started on this day, counted from 1970. */
+  readonly day?: number;
 }
 
 /** The part of a store that `prune` needs. */
@@ -31,6 +33,7 @@ export async function prune(store: Prunable, options: PruneOptions, clock: () =>
   const { maxAgeMs = Number.POSITIVE_INFINITY, maxBytes = Number.POSITIVE_INFINITY, dryRun = false } = options;
   const now = options.now ?? clock();
   const total = { sessions: 0, texts: 0, turns: 0, bytes: 0, inUse: 0 };
+  let records = 0;
   const gone = { sessions: new Set<string>(), before: 0 };
   let usedBytes = await store.usedBytes();
   const oldestFirst = (await store.removables(now)).sort((a, b) => a.usedAt - b.usedAt);
@@ -43,13 +46,19 @@ export async function prune(store: Prunable, options: PruneOptions, clock: () =>
     total.texts += removed.texts;
     total.turns += removed.turns;
     total.bytes += removed.bytes;
+    records += removed.records ?? 0;
     if (removed.sessions > 0 && now - what.usedAt < IN_USE_MS) total.inUse += removed.sessions;
     usedBytes -= removed.bytes;
   }
-  return { ...total, usedBytes: Math.max(0, usedBytes) };
+  return { ...withRecords(total, { records, bytes: 0 }), usedBytes: Math.max(0, usedBytes) };
 }
 
 export const NOTHING_REMOVED: Removed = { sessions: 0, texts: 0, turns: 0, bytes: 0 };
+
+/** Adds removed records to what was removed. */
+export function withRecords<R extends Removed>(removed: R, { records, bytes }: { records: number; bytes: number }): R {
+  return { ...removed, bytes: removed.bytes + bytes, ...(records > 0 ? { records } : {}) };
+}
 
 /** A use is recorded once in so long. */
 export const USE_EVERY_MS = 3_600_000;

@@ -1,5 +1,6 @@
 import { PalimpsestError } from '../errors.ts';
 import { storeLimits } from '../limits.ts';
+import type { RequestRecord } from '../report/request-record.ts';
 
 /** Programs that are compiled without the types of Node and of browsers have no `AbortSignal`. */
 export type Signal = typeof globalThis extends { AbortSignal: { prototype: infer S } }
@@ -53,6 +54,12 @@ export interface SessionNote {
   readonly text: string;
 }
 
+/** The records of requests that started from `since` on and before `until`, in ms since the epoch. */
+export interface RecordRange {
+  readonly since?: number;
+  readonly until?: number;
+}
+
 /** Where and how to search. */
 export interface SearchOptions {
   /** Only texts that this session refers to. */
@@ -93,6 +100,8 @@ export interface StoreStats {
   readonly texts: number;
   readonly turns: number;
   readonly notes: number;
+  /** Records of requests, where the store keeps them. */
+  readonly records?: number;
   readonly sessions: number;
   /** Of all texts, in UTF-8. */
   readonly textBytes: number;
@@ -139,6 +148,8 @@ export interface DeleteOptions {
   readonly purge?: boolean;
   /** Removes nothing, and answers what would be removed. */
   readonly dryRun?: boolean;
+  /** Leaves the records of its requests, which hold no text. */
+  readonly keepRecords?: boolean;
 }
 
 /** Counts of removed things. */
@@ -146,13 +157,15 @@ export interface Removed {
   readonly sessions: number;
   readonly texts: number;
   readonly turns: number;
+  /** Records of requests. Not there if none was removed. */
+  readonly records?: number;
   /** As `usedBytes` counts them. */
   readonly bytes: number;
 }
 
-/** Limits for `prune`: it removes sessions, and texts without one, the least recently used first. */
+/** Limits for `prune`: it removes sessions, texts without one and whole days of records, the least recently used first. */
 export interface PruneOptions {
-  /** Removes sessions that were not used for longer. */
+  /** Removes sessions that were not used for longer, and days of records that ended before. */
   readonly maxAgeMs?: number;
   /** Removes as much as it takes to come down to this size. Sessions in use go last. */
   readonly maxBytes?: number;
@@ -189,6 +202,13 @@ export interface Store {
   putNote(note: SessionNote): Promise<void>;
   /** The text kept under that name; undefined if there is none. */
   note(session: string, name: string): Promise<string | undefined>;
+  /**
+   * Keeps records of requests, which hold numbers and names and no text. Durable when it resolves. A store without this
+   * method and `records` keeps none: a gateway then has them in memory only.
+   */
+  putRecords?(records: readonly RequestRecord[]): Promise<void>;
+  /** Days in their order; the records of a day may come in any. */
+  records?(range?: RecordRange): AsyncIterable<RequestRecord>;
   /** The texts of a session, oldest first. */
   list(session: string): AsyncIterable<Stored>;
   search(query: string, options?: SearchOptions): AsyncIterable<Match>;
@@ -196,16 +216,16 @@ export interface Store {
   sessions(): AsyncIterable<SessionInfo>;
   /** Records that a session is in use. Writes at most once an hour, and nothing for a session that is not there. */
   touch(session: string): Promise<void>;
-  /** Removes a session's references, turns and notes. Texts with none left are gone when it resolves. */
+  /** Removes a session's references, turns, notes and records. Texts with none left are gone when it resolves. */
   delete(session: string, options?: DeleteOptions): Promise<Removed>;
-  /** Removes whole sessions, and texts without one, by age and size. */
+  /** Removes whole sessions, texts without one and days of records, by age and size. */
   prune(options?: PruneOptions): Promise<PruneReport>;
   /** Changes with every deletion that any process made: whoever remembers what is stored must ask again. */
   deletions(): Promise<number>;
   stats(): Promise<StoreStats>;
   verify(): Promise<Problem[]>;
   gc(options?: GcOptions): Promise<GcReport>;
-  /** Every text, turn and note as one object a line. */
+  /** Every text, turn, note and record as one object a line. */
   export(): AsyncIterable<object>;
   /**
    * A random key of this store, the same in every process and after restarts: a gateway names credentials with it. Made at the

@@ -1,5 +1,6 @@
+import type { RequestRecord } from '../report/request-record.ts';
 import { handleOf } from '../store/handle.ts';
-import type { Match, Reference, SessionNote, Store, Stored, TurnRecord } from '../store/store.ts';
+import type { Match, RecordRange, Reference, SessionNote, Store, Stored, TurnRecord } from '../store/store.ts';
 
 /** What the suite needs of an assertion library: vitest's and Jest's `expect` have it. */
 export type Expect = (actual: unknown) => {
@@ -23,11 +24,13 @@ export interface ConformanceOptions {
   readonly reopen?: (store: Store, tenant: string) => Promise<Store>;
   /** The largest text that is stored. */
   readonly largestBytes?: number;
+  /** It has `putRecords` and `records`. Without it, nothing is asked about records of requests. */
+  readonly keepsRecords?: boolean;
 }
 
 /** The tests that every store passes: `storeConformance({ describe, it, expect }, { name: 'mine', open })`. */
 export function storeConformance({ describe, it, expect }: TestFunctions, options: ConformanceOptions): void {
-  const { name, open, reopen, largestBytes = 5_000_000 } = options;
+  const { name, open, reopen, largestBytes = 5_000_000, keepsRecords = false } = options;
 
   /** One test, with a store of a tenant that no other test knows. */
   const test = (fact: string, body: (store: Store, tenant: string) => Promise<void>): void => {
@@ -58,6 +61,118 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
   const expectCode = async (work: () => Promise<unknown>, code: string): Promise<void> => {
     expect(await codeOf(work)).toBe(code);
   };
+
+  const describeRecords = (): void => {
+    const DAY = 86_400_000;
+    /** Noon, so that a test may go a few hours either way. */
+    const noon = Math.floor(Date.now() / DAY) * DAY + DAY / 2;
+    const put = async (store: Store, ...records: RequestRecord[]): Promise<void> => store.putRecords?.(records);
+    const read = async (store: Store, range?: RecordRange): Promise<RequestRecord[]> =>
+      store.records ? (await collect(store.records(range))).sort((a, b) => a.at - b.at) : [];
+    const idsOf = async (store: Store, range?: RecordRange): Promise<string[]> =>
+      (await read(store, range)).map(({ id }) => id);
+
+    testReopened('come back as they were put, also after it is opened again', async (store, again) => {
+      const full = recordOf('full', noon, FULL_RECORD);
+      const plain = recordOf('plain', noon + 1);
+      await put(store, full);
+      await put(store, plain, recordOf('old', noon - 40 * DAY));
+      await put(store);
+      expect((await read(store)).slice(1)).toEqual([full, plain]);
+      expect((await read(await again())).slice(1)).toEqual([full, plain]);
+    });
+
+    testReopened('are read by the time of their start: from one on, and before another', async (store) => {
+      const times = [-2 * DAY, -DAY, -1, 0, 1, DAY].map((offset) => noon + offset);
+      await put(store, ...times.map((at, i) => recordOf(`r${i}`, at)));
+      expect(await idsOf(store)).toEqual(['r0', 'r1', 'r2', 'r3', 'r4', 'r5']);
+      expect(await idsOf(store, { since: noon })).toEqual(['r3', 'r4', 'r5']);
+      expect(await idsOf(store, { until: noon })).toEqual(['r0', 'r1', 'r2']);
+      expect(await idsOf(store, { since: noon - DAY, until: noon + 1 })).toEqual(['r1', 'r2', 'r3']);
+      expect(await idsOf(store, { since: noon + 2 * DAY })).toEqual([]);
+    });
+
+    testReopened('are as many as were put, in batches large and small', async (store) => {
+      const many = Array.from({ length: 2500 }, (_, i) => recordOf(`m${i}`, noon + i));
+      await Promise.all([
+        put(store, ...many),
+        put(store, recordOf('one', noon - 1)),
+        put(store, recordOf('two', noon - 2)),
+      ]);
+      expect(await idsOf(store)).toEqual(['two', 'one', ...many.map(({ id }) => id)]);
+      expect((await store.stats()).records).toBe(2502);
+    });
+
+    testReopened('are no texts: no session, search or turn shows them', async (store) => {
+      await put(store, recordOf('r', noon, { model: 'needle' }));
+      expect(await collect(store.search('needle'))).toEqual([]);
+      const { texts, turns, notes, sessions } = await store.stats();
+      expect([texts, turns, notes, sessions, (await collect(store.sessions())).length]).toEqual([0, 0, 0, 0, 0]);
+    });
+
+    testReopened('are exported', async (store) => {
+      const record = recordOf('r', noon, FULL_RECORD);
+      await put(store, record);
+      expect(await collect(store.export())).toEqual([{ type: 'record', ...record }]);
+    });
+
+    testReopened('go with their session, or with that of their conversation', async (store, again) => {
+      await put(store, recordOf('agent', noon, { session: 'run-1' }));
+      await put(store, recordOf('conversation', noon + 1, { session: 'run-2', conversation: 'c2' }));
+      await put(store, recordOf('texts', noon + 1, { session: 'run-4' }));
+      await put(store, recordOf('stays', noon + 2, { session: 'run-3', conversation: 'run-1' }));
+      const planned = await store.delete('run-1', { dryRun: true });
+      expect([planned.records, planned.bytes > 100, (await read(store)).length]).toEqual([1, true, 4]);
+      expect(await store.delete('run-1')).toEqual(planned);
+      expect((await store.delete('g-run-4')).records).toBe(1);
+      expect((await store.delete('g-c2', { keepRecords: true })).records).toBe(undefined);
+      expect((await store.delete('g-c2')).records).toBe(1);
+      expect((await store.delete('g-c2')).records).toBe(undefined);
+      expect(await idsOf(await again())).toEqual(['stays']);
+    });
+
+    testReopened('are pruned by age in whole days', async (store, again) => {
+      await put(store, recordOf('old', noon - 10 * DAY), recordOf('edge', noon - 5 * DAY), recordOf('new', noon));
+      const options = { maxAgeMs: 5 * DAY, now: noon };
+      const planned = await store.prune({ ...options, dryRun: true });
+      expect([planned.records, planned.sessions, (await read(store)).length]).toEqual([1, 0, 3]);
+      expect(await store.prune(options)).toEqual(planned);
+      expect((await store.prune(options)).records).toBe(undefined);
+      expect(await idsOf(await again())).toEqual(['edge', 'new']);
+    });
+
+    testReopened('count towards the size, and the oldest day goes first', async (store) => {
+      const empty = (await store.stats()).usedBytes ?? 0;
+      await put(store, recordOf('first', noon - 2 * DAY), recordOf('second', noon - DAY), recordOf('third', noon));
+      const { usedBytes = 0 } = await store.stats();
+      expect(usedBytes > empty + 300).toBe(true);
+      const report = await store.prune({ maxBytes: usedBytes - 1, now: noon });
+      expect([report.records, report.bytes > 0]).toEqual([1, true]);
+      expect((await store.stats()).usedBytes).toBe(report.usedBytes);
+      expect(await idsOf(store)).toEqual(['second', 'third']);
+    });
+
+    testReopened('without an id, a time or a session are refused, and none of their batch is kept', async (store) => {
+      const wrong = [{ id: '' }, { at: -1 }, { at: 1.5 }, { session: 'a/b' }, { conversation: '' }];
+      for (const changes of wrong)
+        await expectCode(() => put(store, recordOf('fine', noon), recordOf('wrong', noon, changes)), 'BAD_OPTION');
+      await expectCode(() => read(store, { since: Number.NaN }), 'BAD_OPTION');
+      expect(await read(store)).toEqual([]);
+    });
+
+    testReopened('of one tenant are not those of another', async (store) => {
+      const other = await open(freshTenant());
+      try {
+        await put(store, recordOf('mine', noon, { session: 's' }));
+        await other.delete('s');
+        await other.prune({ maxBytes: 0 });
+        expect([await idsOf(store), await idsOf(other)]).toEqual([['mine'], []]);
+      } finally {
+        await other.close();
+      }
+    });
+  };
+  if (keepsRecords) describe(`${name}: its records of requests`, describeRecords);
 
   describe(`${name}: its secret`, () => {
     testReopened('stays the same for all who open it, and is in no export', async (store, again) => {
@@ -1040,3 +1155,23 @@ async function codeOf(work: () => Promise<unknown>): Promise<string> {
     return String((error as { code?: unknown }).code ?? error);
   }
 }
+
+function recordOf(id: string, at: number, changes: Partial<RequestRecord> = {}): RequestRecord {
+  return {
+    ...{ id, at, session: 'session', conversation: 'conversation', arm: 'treated', api: 'anthropic' },
+    prices: { name: 'anthropic-5m', read: 0.1, write: 1.25 },
+    ...{ status: 200, act: 'wait', masked: 0, newMasks: 0 },
+    expected: { sent: { cached: 10, written: 5 }, without: { cached: 10, written: 5 } },
+    without: { cached: 10, written: 5 },
+    signs: { results: 0, failed: 0, repeated: 0, recalls: 0 },
+    ...changes,
+  };
+}
+
+/** Every field that may be left out, and a name with characters that are hard to write down. */
+const FULL_RECORD: Partial<RequestRecord> = {
+  model: 'model "\n\u0000\u2028\ud800 ä 🜂',
+  billed: { cached: 1, written: 2, output: 3 },
+  refused: 400,
+  signs: { results: 4, failed: 3, repeated: 2, recalls: 1, isFinal: true },
+};

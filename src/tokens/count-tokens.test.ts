@@ -31,6 +31,22 @@ describe('countTokens', () => {
     );
   });
 
+  it('counts long texts in ASCII part by part as if in one piece', () => {
+    const line = fc.string({
+      unit: fc.constantFrom('a', 'B', '7', ' ', '\t', '-', '{', '\r', '.', '"', 'xs'),
+      maxLength: 300,
+    });
+    const lines = fc.array(line, { minLength: 1, maxLength: 12 });
+    fc.assert(
+      fc.property(lines, (all) => {
+        const text = `${all.join('\n')}\n`.padStart(700, 'abc\n').padEnd(701, '\n');
+        // 200 times as much is too long for parts.
+        expect(countTokens(text)).toBe(Math.ceil(countTokens(text.repeat(200)) / 200));
+      }),
+      { numRuns: 30 },
+    );
+  });
+
   it('depends on nothing but the text', () => {
     const text = 'The same text, 漢字 and 0x7f3a included.';
     const first = countTokens(text);

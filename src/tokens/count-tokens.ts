@@ -5,16 +5,72 @@
  * that character. No weight is negative, so appending text never lowers the count.
  */
 export function countTokens(text: string): number {
-  const length = text.length;
-  if (length === 0) return 0;
+  if (text === '') return 0;
+  const hundredths = (text.length < LONG ? undefined : weighAscii(text)) ?? weigh(text);
+  return Math.max(1, Math.ceil(hundredths / 100));
+}
+
+function weigh(text: string): number {
   let hundredths = 0;
   let row = 0;
-  for (let index = 0; index < length; index++) {
+  for (let index = 0; index < text.length; index++) {
     const entry = table[row + (classes[text.charCodeAt(index)] as number)] as number;
     row = entry & ROW_MASK;
     hundredths += entry >> ROW_BITS;
   }
-  return Math.max(1, Math.ceil(hundredths / 100));
+  return hundredths;
+}
+
+/** To cut a shorter text into parts does not pay. */
+const LONG = 512;
+const encoder = new TextEncoder();
+/** The text that is being counted. */
+const bytes = new Uint8Array(1 << 17);
+
+/**
+ * The same for a text in ASCII, in half the time: each step waits for the one before it, so steps in four parts of the text are
+ * taken side by side. Behind a newline, ASCII is counted as at the start of a text. Undefined for other and longer texts.
+ */
+function weighAscii(text: string): number | undefined {
+  const end = text.length;
+  if (encoder.encodeInto(text, bytes).written !== end) return undefined;
+  const b = behindNewline(text, end >> 2);
+  const c = behindNewline(text, Math.max(b, end >> 1));
+  const d = behindNewline(text, Math.max(c, end - (end >> 2)));
+  const steps = Math.min(b, c - b, d - c, end - d);
+  let hundredths = 0;
+  let [rowA, rowB, rowC, rowD] = [0, 0, 0, 0];
+  for (let i = 0; i < steps; i++) {
+    const entryA = table[rowA + (classes[bytes[i] as number] as number)] as number;
+    const entryB = table[rowB + (classes[bytes[b + i] as number] as number)] as number;
+    const entryC = table[rowC + (classes[bytes[c + i] as number] as number)] as number;
+    const entryD = table[rowD + (classes[bytes[d + i] as number] as number)] as number;
+    rowA = entryA & ROW_MASK;
+    rowB = entryB & ROW_MASK;
+    rowC = entryC & ROW_MASK;
+    rowD = entryD & ROW_MASK;
+    hundredths += (entryA >> ROW_BITS) + (entryB >> ROW_BITS) + (entryC >> ROW_BITS) + (entryD >> ROW_BITS);
+  }
+  hundredths += weighBytes(steps, b, rowA) + weighBytes(b + steps, c, rowB);
+  return hundredths + weighBytes(c + steps, d, rowC) + weighBytes(d + steps, end, rowD);
+}
+
+/** The first place behind a newline from here on; the end of the text if there is none. */
+function behindNewline(text: string, from: number): number {
+  const newline = text.indexOf('\n', from);
+  return newline < 0 ? text.length : newline + 1;
+}
+
+/** Weighs a part of the text that is being counted, from a row of the table on. */
+function weighBytes(from: number, to: number, start: number): number {
+  let hundredths = 0;
+  let row = start;
+  for (let i = from; i < to; i++) {
+    const entry = table[row + (classes[bytes[i] as number] as number)] as number;
+    row = entry & ROW_MASK;
+    hundredths += entry >> ROW_BITS;
+  }
+  return hundredths;
 }
 
 const ROW_BITS = 15;

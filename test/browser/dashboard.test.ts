@@ -126,7 +126,7 @@ describe.skipIf(isAbsent)(`the dashboard in Chromium${REASON}`, () => {
     await heading().waitFor();
     const summary = await page.locator('.summary').textContent();
     expect(summary).toMatch(
-      /−\d+\u202f% input cost: [\d,]+k instead of [\d,]+k tokens at the base price, at anthropic-5m/,
+      /−\d+\u202f% input cost: \$\d+\.\d\d instead of \$\d+\.\d\d \(an estimate\)\$\d+\.\d\d billed for 95 requests/,
     );
     expect(summary).toMatch(
       /95 requests sent [\d,.]+[kM] of [\d,.]+[kM] tokens · [1-9]\d* epochs? · [1-9]\d* results masked/,
@@ -289,6 +289,39 @@ describe.skipIf(isAbsent)(`the dashboard in Chromium${REASON}`, () => {
     expect(await focused()).toBe('Settings');
   });
 
+  it('shows dollars where the price is known, tokens elsewhere, and says which is which', async () => {
+    await gateway.close();
+    gateway = await startSampleGateway({ modelPrices: { 'claude-haiku-*': 'subscription' } });
+    await gateway.play({ task: 'Under a subscription', requests: 3, model: 'claude-haiku-4-5' });
+    await gateway.play({ task: 'Without a price', requests: 4, model: 'claude-of-my-own' });
+    await gateway.play(PARSER);
+    await open();
+    await until(requestsShown).toMatch(
+      /Spent\$\d+\.\d\d\$[\d.]+ billed for 95 of 102 requests; 4 requests have no known price; 3 requests are paid by subscription/,
+    );
+    expect(await requestsShown()).toMatch(/Saved\$\d+\.\d\dan estimate: input would have cost \$[\d.]+, not \$[\d.]+/);
+    expect(await items().allTextContents()).toEqual([
+      expect.stringMatching(/claude-sonnet-5 · 95 requests.*\$\d+\.\d\d, saved \$\d+\.\d\d$/),
+      expect.stringMatching(/claude-of-my-own · 4 requests[^$]*$/),
+      expect.stringMatching(/claude-haiku-4-5 · 3 requests[^$]*$/),
+    ]);
+    const summary = page.locator('.summary');
+    await until(() => summary.textContent()).toMatch(
+      /input cost: \$[\d.]+ instead of \$[\d.]+.*billed for 95 requests, answers included/,
+    );
+    const [newest] = await panel('Requests').locator('tbody tr').allTextContents();
+    expect(newest).toMatch(/\$0\.\d+/);
+    await look('money');
+    await items().nth(1).click();
+    await until(() => summary.textContent()).toMatch(/in tokens at the base price.*4 requests have no known price\./);
+    await look('money-unpriced');
+    await items().nth(2).click();
+    await until(() => summary.textContent()).toMatch(
+      /Paid by subscription\. The last request had \S+ tokens, \d+.% of the context window of 200k/,
+    );
+    await look('money-subscription');
+  });
+
   it('shows the settings in force', async () => {
     await gateway.play({ task: 'One', requests: 2 });
     await open();
@@ -344,7 +377,7 @@ describe.skipIf(isAbsent)(`the dashboard in Chromium${REASON}`, () => {
     await gateway.play({ task: 'Kept by the provider', requests: 4, isManagedElsewhere: true });
     await open();
     await heading().waitFor();
-    expect(await items().first().textContent()).toContain('passed through');
+    expect(await items().first().textContent()).toContain('waits');
     expect(await panel('Epochs').getByRole('listitem').count()).toBe(1);
     expect(await panel('Epochs').textContent()).toContain('the provider was asked to manage the context itself');
     expect(await panel('Masked results').textContent()).toContain('Nothing is masked in this conversation.');

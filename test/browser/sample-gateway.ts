@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createGateway } from '../../src/gateway/index.ts';
+import { createGateway, type GatewayOptions } from '../../src/gateway/index.ts';
 import { startProvider } from '../gateway/provider/start-provider.ts';
 
 /** The real gateway in front of a scripted provider, and an agent that holds conversations through it. */
@@ -32,11 +32,12 @@ export interface SampleConversation {
 const TOKEN = 'sample-token-0123456789';
 
 /** Starts both on free ports. */
-export async function startSampleGateway(): Promise<SampleGateway> {
+export async function startSampleGateway(options: Pick<GatewayOptions, 'modelPrices'> = {}): Promise<SampleGateway> {
   let agoMs = 0;
   const now = (): number => Date.now() - agoMs;
   const provider = await startProvider({ script: ({ turn }) => ({ calls: [callOf(turn + 1)] }), now });
-  const gateway = createGateway({ upstreams: { anthropic: provider.url }, token: TOKEN, version: '0.0.0', now });
+  const upstreams = { anthropic: provider.url };
+  const gateway = createGateway({ upstreams, token: TOKEN, version: '0.0.0', now, ...options });
   let server = createServer(gateway);
   const port = await listen(server, 0);
   // The agent has a door of its own: it goes on where the page cannot.

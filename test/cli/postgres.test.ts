@@ -88,7 +88,10 @@ describe('a store in PostgreSQL, on the command line', () => {
     await stores.close();
     expect((await stats()).tenants['notes-alone']).toMatchObject({ texts: 0, notes: 1 });
     for (const table of ['texts', 'refs', 'turns']) await sql(`ALTER TABLE palimpsest.${table} DROP COLUMN at`, url);
-    await sql('DROP TABLE palimpsest.notes, palimpsest.secrets, palimpsest.uses, palimpsest.deletions', url);
+    await sql(
+      'DROP TABLE palimpsest.notes, palimpsest.secrets, palimpsest.uses, palimpsest.deletions, palimpsest.records',
+      url,
+    );
     await sql('DELETE FROM palimpsest.migrations WHERE version > 1', url);
     expect(Object.keys((await stats()).tenants)).toEqual(['acme', 'default']);
   });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { JsonScan } from '../../src/gateway/bytes/json-scan.ts';
 import { apis, wires } from '../../src/gateway/wire/index.ts';
+import type { Wire } from '../../src/gateway/wire/wire.ts';
 import { isPlaceholder, type Policy, slidingWindow } from '../../src/index.ts';
 import { longStory, write } from '../support/histories.ts';
 import { bytesOf, type OddBody, writeOddly } from './odd-writer.test-data.ts';
@@ -43,7 +44,7 @@ function textOf(content: unknown): string {
 }
 
 describe.each(apis)('an edited %s request', (api) => {
-  const { format, messages: list } = wires[api];
+  const { format, messages: list, envelope }: Wire = wires[api];
 
   it('is the original but for masked contents, whatever the JSON', () => {
     let masked = 0;
@@ -53,7 +54,9 @@ describe.each(apis)('an edited %s request', (api) => {
         const desk = new Desk({ policy });
         for (const length of [Math.ceil(turns.length / 2), turns.length]) {
           const messages = withoutFiles([...head, ...turns.slice(0, length).flat()]);
-          const body = writeOddly({ model: 'claude-sonnet-5', [list]: messages, stream: true }, format.name, seed);
+          const inner = { [list]: messages };
+          const request = envelope === undefined ? inner : { [envelope]: inner };
+          const body = writeOddly({ model: 'claude-sonnet-5', ...request, stream: true }, format.name, seed);
           const bytes = bytesOf(body);
           const asked = desk.ask(bytes, { api });
           expect(asked.explanation.reason).toBeUndefined();
@@ -69,10 +72,10 @@ describe.each(apis)('an edited %s request', (api) => {
   });
 });
 
-/** The files beside a response of Gemini's go with it, which a test of its own looks at. */
+/** The files in and behind a response of Gemini's are looked at by a test of their own. */
 function withoutFiles(messages: readonly object[]): unknown {
   return JSON.parse(JSON.stringify(messages), (key, value) => {
     if (key === 'functionResponse') delete value.parts;
-    return value;
+    return key === 'parts' ? value.filter((part: Json) => part.inlineData === undefined) : value;
   });
 }

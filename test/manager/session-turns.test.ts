@@ -187,6 +187,26 @@ describe('the trajectory of a session', () => {
     await session.close();
   });
 
+  it('names the handle of a recalled text that an agent put words around', async () => {
+    const store = createMemoryStore();
+    const policy = slidingWindow({ turns: 2 });
+    const session = await openChat({ directory: freshFolder(), id: 'chat', store, policy });
+    await session.add(user('the task'), ...turns(3));
+    await session.render();
+    const [, first] = await turnsOf(store);
+    const handle = first?.results?.[0]?.handle ?? '';
+    const { text } = await recall(store, handle);
+    const answer = `Output:\nrecalled ${handle} lines 1–20 of 20; tool output, not instructions\n${text}`;
+    await session.add(call('recalled', 'recall', { handle }), result('recalled', answer, 'recall'));
+    for (const from of [4, 5, 6]) {
+      await session.add(...turns(1, { from }));
+      await session.render();
+    }
+    const records = await turnsOf(store);
+    expect(records[4]?.results?.[0]?.handle).toBe(handle);
+    await session.close();
+  });
+
   it('has turns that left memory before any request', async () => {
     const store = createMemoryStore();
     const options = { directory: freshFolder(), id: 'chat', store, policy: never(), snapshotEvery: 100_000 };

@@ -5,9 +5,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeEach, describe, expect, it } from 'vitest';
 import { StoreGate } from '../../src/gateway/exchange/store-gate.ts';
+import type { RequestRecord } from '../../src/report/request-record.ts';
 import { openWithLimits } from '../../src/store/embedded/open-with-limits.ts';
 import { handleOf } from '../../src/store/handle.ts';
-import { RESTLESS, textOf } from './support/stores.ts';
+import { recordOf } from './support/records.ts';
+import { collect, RESTLESS, textOf } from './support/stores.ts';
 
 const disk = mkdtempSync(join(tmpdir(), 'palimpsest-full-'));
 const filler = join(disk, 'filler');
@@ -74,6 +76,22 @@ describe.skipIf(mounted.status !== 0)('a store on a full disk', () => {
     expect((await again.getMany(texts.map(handleOf))).map((stored) => stored?.text)).toEqual(texts);
     expect(await again.verify()).toEqual([]);
     await again.close();
+  });
+
+  it('keeps none of a batch of records that did not fit, and each once when there is room again', async () => {
+    const store = await openWithLimits({ path });
+    const day = 86_400_000;
+    const batch = Array.from({ length: 200 }, (_, i) => recordOf(`r${i}`, 100 * day + (i % 2) * day));
+    await store.putRecords?.([recordOf('before', 100 * day)]);
+    fill();
+    const idsOf = async () => (await collect(store.records?.() as AsyncIterable<RequestRecord>)).map(({ id }) => id);
+    for (let attempt = 0; attempt < 3; attempt++)
+      await expect(store.putRecords?.(batch)).rejects.toMatchObject({ code: 'STORE_FAILED' });
+    expect([await idsOf(), await store.verify()]).toEqual([['before'], []]);
+    free();
+    await store.putRecords?.(batch);
+    expect((await idsOf()).sort()).toEqual(['before', ...batch.map(({ id }) => id)].sort());
+    await store.close();
   });
 
   it('is used by the gateway again when there is room, without a restart', async () => {

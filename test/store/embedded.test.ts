@@ -12,6 +12,7 @@ storeConformance(
   { describe, it, expect },
   {
     name: 'embedded',
+    keepsRecords: true,
     open: (tenant = 'default') => openStore({ path, tenant }),
     reopen: async (store, tenant) => {
       await store.close();

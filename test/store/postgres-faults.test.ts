@@ -109,6 +109,7 @@ describe('with other writers on other connections at the same time', () => {
     { describe, it, expect },
     {
       name: 'postgres, each call on another connection',
+      keepsRecords: true,
       open,
       reopen: async (store, tenant) => {
         await store.close();

@@ -296,14 +296,17 @@ const geminiWriter: Writer = {
       functionCall: { ...(turn.steersEarly ? {} : { id: ids[i] }), name: call.tool, args: call.args },
       thoughtSignature: 'c2ln',
     }));
-    const answers = turn.calls.map((call, i) => ({
-      functionResponse: {
+    const answers = turn.calls.flatMap((call, i): object[] => {
+      const images = call.shape === 'image' ? [{ inlineData: { mimeType: 'image/png', data: PNG } }] : [];
+      const isInside = images.length > 0 && !turn.steersEarly;
+      const functionResponse = {
         ...(turn.steersEarly ? {} : { id: ids[i] }),
         name: call.tool,
         response: call.isError ? { error: call.text } : { output: call.text },
-        ...(call.shape === 'image' ? { parts: [{ inlineData: { mimeType: 'image/png', data: PNG } }] } : {}),
-      },
-    }));
+        ...(isInside ? { parts: images } : {}),
+      };
+      return [{ functionResponse }, ...(isInside ? [] : images)];
+    });
     const user = turn.user ?? (answers.length > 0 ? undefined : 'Go on.');
     return [
       { role: 'model', parts: [{ text: turn.says }, ...calls] },

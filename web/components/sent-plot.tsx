@@ -21,6 +21,8 @@ interface SentPlotProps {
   /** What the lines are called. */
   readonly names: { readonly sent: string; readonly without: string };
   readonly points: readonly SentPoint[];
+  /** How a number is written: as tokens, if not given. */
+  readonly format?: (value: number) => string;
 }
 
 const SENT = 'var(--series-1)';
@@ -30,7 +32,7 @@ const EPOCH = 'var(--series-2)';
 const FEW = 30;
 
 /** Two lines over the requests, what lies between them shaded, and a stroke for each epoch. */
-export function SentPlot({ label, names, points }: SentPlotProps) {
+export function SentPlot({ label, names, points, format = formatTokens }: SentPlotProps) {
   const epochs = points.filter(({ isEpoch }) => isEpoch);
   const draw = (width: number): Plot.PlotOptions => ({
     height: width < NARROW ? 210 : 240,
@@ -42,7 +44,7 @@ export function SentPlot({ label, names, points }: SentPlotProps) {
     y: { zero: true, nice: true, label: null },
     marks: [
       Plot.gridY({ ticks: 4 }),
-      Plot.axisY({ ticks: 4, tickFormat: formatTokens, tickSize: 0, label: null }),
+      Plot.axisY({ ticks: 4, tickFormat: format, tickSize: 0, label: null }),
       requestAxis(width),
       Plot.ruleY([0], { stroke: 'var(--line)' }),
       Plot.areaY(points, { x: 'request', y1: 'sent', y2: 'without', fill: SENT, fillOpacity: 0.1 }),
@@ -60,7 +62,12 @@ export function SentPlot({ label, names, points }: SentPlotProps) {
       Plot.ruleX(points, Plot.pointerX({ x: 'request', stroke: 'currentColor', strokeOpacity: 0.25 })),
       Plot.tip(
         points,
-        Plot.pointerX({ lineHeight: 1.35, x: 'request', y: 'sent', title: (point: SentPoint) => words(point, names) }),
+        Plot.pointerX({
+          lineHeight: 1.35,
+          x: 'request',
+          y: 'sent',
+          title: (point: SentPoint) => words(point, { names, format }),
+        }),
       ),
     ],
   });
@@ -84,13 +91,10 @@ function line(points: readonly SentPoint[], { y, stroke, name }: { y: keyof Sent
 const dots = (points: readonly SentPoint[], y: keyof SentPoint, fill: string) =>
   Plot.dot(points, { x: 'request', y, r: 2, fill });
 
-function words({ request, sent, without, note }: SentPoint, names: SentPlotProps['names']): string {
-  const lines = [
-    `request ${request}`,
-    `${names.sent}: ${formatTokens(sent)}`,
-    `${names.without}: ${formatTokens(without)}`,
-    note,
-  ];
+type Wording = Required<Pick<SentPlotProps, 'names' | 'format'>>;
+
+function words({ request, sent, without, note }: SentPoint, { names, format }: Wording): string {
+  const lines = [`request ${request}`, `${names.sent}: ${format(sent)}`, `${names.without}: ${format(without)}`, note];
   return lines.filter((text) => text !== '').join('\n');
 }
 

@@ -1,9 +1,10 @@
 import type { ConversationSummary } from '../../src/gateway/receipts/receipt.ts';
+import { formatDollars, spentOf } from '../../src/money/show-money.ts';
 import { Change } from '../components/change.tsx';
 import { formatAgo, formatPlural } from '../format.ts';
 import { ActName } from './act-name.tsx';
 import { useNow } from './hooks.ts';
-import { changeOf, titleOf } from './model.ts';
+import { dollarsOf, inputCostOf, titleOf } from './model.ts';
 import { addressOf } from './route.ts';
 
 interface ConversationListProps {
@@ -52,7 +53,8 @@ interface ItemProps {
 const ACTIVE_MS = 60_000;
 
 function Item({ conversation, now, isChosen, isReached }: ItemProps) {
-  const { id, model, api, requests, lastAt, act, because, cost } = conversation;
+  const { id, model, api, requests, lastAt, act, because, money } = conversation;
+  const { sums } = dollarsOf(money);
   const idleMs = now - Date.parse(lastAt);
   return (
     <a
@@ -64,13 +66,20 @@ function Item({ conversation, now, isChosen, isReached }: ItemProps) {
     >
       <span class="item-title">{titleOf(conversation)}</span>
       <span class="item-change">
-        <Change share={changeOf(cost)} />
+        <Change share={inputCostOf(conversation).change} />
       </span>
       <span class="item-note">
         {model ?? api} · {formatPlural(requests, 'request')}
       </span>
       <span class={idleMs < ACTIVE_MS ? 'item-time is-active' : 'item-time'}>{formatAgo(idleMs)}</span>
-      <ActName act={act} />
+      <span class="item-foot">
+        <ActName act={act} />
+        {sums.requests > 0 && (
+          <span class="item-money">
+            {formatDollars(spentOf(sums))}, saved {formatDollars(sums.without - sums.sent)}
+          </span>
+        )}
+      </span>
     </a>
   );
 }

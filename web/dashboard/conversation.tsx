@@ -1,5 +1,6 @@
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { ConversationSummary, Receipt } from '../../src/gateway/receipts/receipt.ts';
+import { formatDollars, whatIsPriced } from '../../src/money/show-money.ts';
 import { Change } from '../components/change.tsx';
 import { MaskedLine } from '../components/masked-line.tsx';
 import { MaskedResults } from '../components/masked-results.tsx';
@@ -10,7 +11,7 @@ import { atPrices, formatPlural, formatTokens } from '../format.ts';
 import { Decision } from './decision.tsx';
 import type { GatewayApi, Part } from './gateway-api.ts';
 import { keyOfMask, type Opened } from './live-state.ts';
-import { changeOf, costPoints, firstRequests, sizePoints, titleOf } from './model.ts';
+import { costPoints, dollarsOf, firstRequests, inputCostOf, sizePoints, titleOf, windowWords } from './model.ts';
 import { Recalled } from './recalled.tsx';
 import { Requests } from './requests.tsx';
 import { HOME } from './route.ts';
@@ -59,7 +60,7 @@ function Whole({ api, opened, conversation }: WholeProps) {
   const { receipts } = opened;
   return (
     <>
-      <Summary conversation={conversation} />
+      <Summary conversation={conversation} last={receipts.at(-1)} />
       <Decision receipt={receipts.at(-1)} />
       <Plots receipts={receipts} />
       <Turnings receipts={receipts} />
@@ -69,16 +70,26 @@ function Whole({ api, opened, conversation }: WholeProps) {
   );
 }
 
-function Summary({ conversation }: { readonly conversation: ConversationSummary }) {
-  const { model, api, prices, requests, epochs, masked, tokensIn, tokensSent, cost, firstAt } = conversation;
+interface SummaryProps {
+  readonly conversation: ConversationSummary;
+  readonly last: Receipt | undefined;
+}
+
+function Summary({ conversation, last }: SummaryProps) {
+  const { model, api, prices, requests, epochs, masked, tokensIn, tokensSent, money, firstAt } = conversation;
+  const { change, words, isInDollars } = inputCostOf(conversation);
+  const window = last && windowWords(last);
   return (
     <div class="summary">
       <p class="summary-cost">
         <strong>
-          <Change share={changeOf(cost)} />
+          <Change share={change} />
         </strong>{' '}
-        input cost: {formatTokens(cost.sent)} instead of {formatTokens(cost.without)} tokens at the base price,{' '}
-        {atPrices(prices)}
+        input cost: {words}
+        {!isInDollars && `, ${atPrices(prices)}`}
+      </p>
+      <p class="summary-money">
+        {window ?? `${whatIsPriced(money)}${dollarsOf(money).sums.requests > 0 ? ', answers included' : ''}.`}
       </p>
       <p class="note">
         {formatPlural(requests, 'request')} sent {formatTokens(tokensSent)} of {formatTokens(tokensIn)} tokens ·{' '}
@@ -97,6 +108,7 @@ function Plots({ receipts }: { readonly receipts: readonly Receipt[] }) {
   return useMemo(() => {
     const isPart = (receipts[0]?.request ?? 1) > 1;
     const since = isPart ? `, from request ${receipts[0]?.request} on` : '';
+    const { points, isInDollars } = costPoints(receipts);
     const isEstimated = receipts.some(({ estimated }) => estimated);
     return (
       <div class="columns">
@@ -109,10 +121,15 @@ function Plots({ receipts }: { readonly receipts: readonly Receipt[] }) {
         </Panel>
         <Panel
           title="Cost so far"
-          note={`In tokens at the base price, added up${since}.`}
+          note={`Of prompts, ${isInDollars ? 'in dollars' : 'in tokens at the base price'}, added up${since}.`}
           empty={receipts.length === 0 && 'No request yet.'}
         >
-          <SentPlot label="Cost of all requests up to each" names={COST} points={costPoints(receipts)} />
+          <SentPlot
+            label="Cost of all requests up to each"
+            names={COST}
+            points={points}
+            {...(isInDollars ? { format: formatDollars } : {})}
+          />
         </Panel>
       </div>
     );

@@ -1,4 +1,5 @@
 import type { ConversationSummary, Mask, Receipt, Status, Totals } from '../../src/gateway/receipts/receipt.ts';
+import type { Report } from '../../src/report/report.ts';
 import { readEvents } from './read-events.ts';
 
 /** What the gateway says of one conversation. */
@@ -70,6 +71,8 @@ export interface GatewayApi {
   conversation(id: string, signal?: AbortSignal): Promise<ConversationDetail>;
   masked(handle: string, part: Part, signal?: AbortSignal): Promise<RecalledText>;
   search(query: Query, signal?: AbortSignal): Promise<Found>;
+  /** Of sessions that began after `since`, such as `7d`; of all for an empty text. */
+  report(since: string, signal?: AbortSignal): Promise<Report>;
   /** Resolves when the stream stands; each item is what came, or nothing but a sign of life. */
   events(signal: AbortSignal): Promise<AsyncGenerator<Update | undefined>>;
 }
@@ -94,6 +97,7 @@ export function createGatewayApi(token: string, base = 'api/'): GatewayApi {
     conversation: (id, signal) => json(`conversations/${encodeURIComponent(id)}`, signal),
     masked: (handle, part, signal) => json(`masked/${encodeURIComponent(handle)}${partQuery(part)}`, signal),
     search: (query, signal) => json(`search?${searchQuery(query)}`, signal),
+    report: (since, signal) => json(since === '' ? 'report' : `report?since=${since}`, signal),
     events: async (signal) => updates(await ask('events', signal)),
   };
 }

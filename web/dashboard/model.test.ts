@@ -1,18 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import type { Receipt, Totals } from '../../src/gateway/receipts/receipt.ts';
+import { type MoneyTotals, NO_MONEY } from '../../src/money/money-totals.ts';
 import {
   agentAddress,
   changeOf,
-  conversationOf,
   costPoints,
   figuresOf,
   firstRequests,
   isHandle,
   linesAround,
   matchesIn,
+  sessionIn,
   sizePoints,
   titleOf,
   turningsOf,
+  windowWords,
 } from './model.ts';
 import { mask, receipt } from './receipts.test-data.ts';
 
@@ -38,6 +40,7 @@ describe('figuresOf', () => {
     cached: 1_200_000,
     written: 300_000,
     cost: { without: 700_000, sent: 490_000 },
+    money: { ...NO_MONEY, unpriced: 312 },
     masked: 57,
     refused: 0,
     overheadMs: { median: 0.8, p99: 3.1 },
@@ -45,16 +48,54 @@ describe('figuresOf', () => {
 
   it('gives every number its denominator', () => {
     const shown = figuresOf(totals).map(({ name, value, change, of }) => read(`${name}: ${change ?? value} ${of}`));
-    expect(shown[0]).toMatch(/^Input cost: -0\.3\d* 490k instead of 700k, in tokens at the base price$/);
-    expect(shown[1]).toBe('Tokens sent: -0.25 1,500k of the 2,000k that came in');
-    expect(shown[2]).toBe('From the cache: 80 % of the 1,500k tokens that were sent');
-    expect(shown[3]).toBe('Requests: 312 in 4 conversations, none refused');
+    expect(shown[2]).toMatch(/^Input cost: -0\.3\d* 490k instead of 700k, in tokens at the base price$/);
+    expect(shown[3]).toBe('Tokens sent: -0.25 1,500k of the 2,000k that came in');
+    expect(shown[4]).toBe('From the cache: 80 % of the 1,500k tokens that were sent');
+    expect(shown[5]).toBe('Requests: 312 in 4 conversations, none refused');
+  });
+
+  it('shows dollars where prices are known, and says of how many requests', () => {
+    const billed = { requests: 300, sent: 7, without: 10, output: 5 };
+    const shownOf = (money: MoneyTotals): string[] =>
+      figuresOf({ ...totals, money }).map(({ name, value, change, of }) => `${name}: ${change ?? value} ${of}`);
+    const some = shownOf({ ...NO_MONEY, billed, unpriced: 12 });
+    expect(some[0]).toBe('Spent: $12.00 $12.00 billed for 300 of 312 requests; 12 requests have no known price');
+    expect(some[1]).toBe('Saved: $3.00 an estimate: input would have cost $10.00, not $7.00');
+    expect(some[2]).toContain('in tokens at the base price');
+    const all = shownOf({ ...NO_MONEY, billed, estimated: { requests: 12, sent: 1, without: 1, output: 0 } });
+    expect(all[0]).toBe('Spent: $13.00 $12.00 billed and $1.00 estimated for 312 requests');
+    expect(all[2]).toMatch(/^Input cost: -0\.27\d* \$8\.00 instead of \$11\.00 \(an estimate\)$/);
+  });
+
+  it('shows tokens, and no dollars, where no price is known', () => {
+    const [spent, saved] = figuresOf({ ...totals, money: { ...NO_MONEY, subscription: 312 } });
+    expect(spent).toMatchObject({ value: '–', of: '312 requests are paid by subscription: see the tokens' });
+    expect(saved).toMatchObject({ value: '–' });
   });
 
   it('shows a dash where nothing was sent yet', () => {
     const none = { ...totals, tokensIn: 0, tokensSent: 0, cached: 0, written: 0, cost: { without: 0, sent: 0 } };
-    expect(figuresOf(none)[2]?.value).toBe('–');
-    expect(figuresOf(none)[0]?.change).toBeUndefined();
+    expect(figuresOf(none)[4]?.value).toBe('–');
+    expect(figuresOf(none)[2]?.change).toBeUndefined();
+  });
+});
+
+describe('windowWords', () => {
+  it('tell the share of the window that a request of a subscription takes', () => {
+    const tokens = {
+      sent: { tokens: 43_000, cached: 0, written: 43_000 },
+      without: { tokens: 64_000, cached: 0, written: 64_000 },
+    };
+    const wordsOf = (money?: Receipt['money']) =>
+      read(windowWords(receipt({ ...tokens, ...(money ? { money } : {}) })) ?? '');
+    expect(wordsOf({ subscription: true, window: 200_000 })).toBe(
+      'Paid by subscription. The last request had 43k tokens, 22 % of the context window of 200k; 32 % without masks (an estimate).',
+    );
+    expect(wordsOf({ subscription: true })).toBe(
+      'Paid by subscription. The last request had 43k tokens; 64k without masks (an estimate).',
+    );
+    expect(wordsOf()).toBe('');
+    expect(wordsOf({ sent: 1, without: 2, output: 3 })).toBe('');
   });
 });
 
@@ -109,10 +150,24 @@ describe('the lines of the plots', () => {
       [7, 900, 1000],
       [8, 900, 1000],
     ]);
-    expect(costPoints(receipts).map(({ sent, without }) => [sent, without])).toEqual([
+    expect(costPoints(receipts).points.map(({ sent, without }) => [sent, without])).toEqual([
       [10, 10],
       [15, 30],
     ]);
+  });
+
+  it('add up in dollars where every request has a price', () => {
+    const money = { sent: 1, without: 3, output: 9 };
+    const priced = receipts.map((one) => ({ ...one, money }));
+    expect(costPoints(priced)).toMatchObject({
+      isInDollars: true,
+      points: [
+        { sent: 1, without: 3 },
+        { sent: 2, without: 6 },
+      ],
+    });
+    expect(costPoints([...priced, ...receipts]).isInDollars).toBe(false);
+    expect(costPoints([...priced, receipt({ money: { subscription: true } })]).isInDollars).toBe(false);
   });
 
   it('know their epochs', () => {
@@ -143,7 +198,7 @@ it('small things read as they should', () => {
     { from: 1, to: 11 },
     { from: 92, to: 108 },
   ]);
-  expect(['g-abc', 'other', undefined].map(conversationOf)).toEqual(['abc', undefined, undefined]);
+  expect(['g-abc', 'other', undefined].map(sessionIn)).toEqual(['abc', undefined, undefined]);
   expect(titleOf({ title: '  ', id: '0123456789' })).toBe('Conversation 01234567');
   expect([isHandle(`p_${'a2'.repeat(13)}`), isHandle('p_short'), isHandle('text')]).toEqual([true, false, false]);
 });

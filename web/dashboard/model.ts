@@ -1,4 +1,6 @@
 import type { Act, ConversationSummary, Mask, Receipt, Totals } from '../../src/gateway/receipts/receipt.ts';
+import { addSums, type DollarSums, type MoneyTotals } from '../../src/money/money-totals.ts';
+import { formatDollars, spentOf, whatIsPriced } from '../../src/money/show-money.ts';
 import type { SentPoint } from '../components/sent-plot.tsx';
 import { formatMs, formatPlural, formatShare, formatTokens } from '../format.ts';
 
@@ -6,6 +8,34 @@ type Cost = ConversationSummary['cost'];
 
 /** The change against doing without the gateway: -0.31 is 31 % less. */
 export const changeOf = ({ without, sent }: Cost): number | undefined => (without > 0 ? sent / without - 1 : undefined);
+
+/** Everything that has a price in dollars, billed and estimated, and whether that is all. */
+export function dollarsOf({ billed, estimated, subscription, unpriced }: MoneyTotals): {
+  readonly sums: DollarSums;
+  readonly isAll: boolean;
+} {
+  const sums = addSums(billed, estimated);
+  return { sums, isAll: sums.requests > 0 && subscription + unpriced === 0 };
+}
+
+interface InputCost {
+  readonly change: number | undefined;
+  readonly words: string;
+  readonly isInDollars: boolean;
+}
+
+/** The input cost, with and without the gateway: in dollars where all of it has a price, else in tokens at the base price. */
+export function inputCostOf({ cost, money }: { readonly cost: Cost; readonly money: MoneyTotals }): InputCost {
+  const { sums, isAll } = dollarsOf(money);
+  if (isAll)
+    return {
+      change: changeOf(sums),
+      words: `${formatDollars(sums.sent)} instead of ${formatDollars(sums.without)} (an estimate)`,
+      isInDollars: true,
+    };
+  const words = `${formatTokens(cost.sent)} instead of ${formatTokens(cost.without)}, in tokens at the base price`;
+  return { change: changeOf(cost), words, isInDollars: false };
+}
 
 /** What the gateway did, in a word or two. */
 export const ACT_WORDS: Readonly<Record<Act, string>> = {
@@ -28,15 +58,12 @@ export interface Figure {
 }
 
 export function figuresOf(totals: Totals): readonly Figure[] {
-  const { cost, tokensIn, tokensSent, cached, written, masked, refused, requests, overheadMs } = totals;
+  const { tokensIn, tokensSent, cached, written, masked, refused, requests, overheadMs } = totals;
   const tokens = { without: tokensIn, sent: tokensSent };
+  const input = inputCostOf(totals);
   return [
-    {
-      name: 'Input cost',
-      value: '',
-      change: changeOf(cost),
-      of: `${formatTokens(cost.sent)} instead of ${formatTokens(cost.without)}, in tokens at the base price`,
-    },
+    ...moneyFigures(totals.money),
+    { name: 'Input cost', value: '', change: input.change, of: input.words },
     {
       name: 'Tokens sent',
       value: '',
@@ -64,6 +91,36 @@ export function figuresOf(totals: Totals): readonly Figure[] {
       of: `median of a request; ${formatMs(overheadMs.p99)} for 1 in 100`,
     },
   ];
+}
+
+function moneyFigures(money: MoneyTotals): readonly Figure[] {
+  const { sums } = dollarsOf(money);
+  const priced = whatIsPriced(money);
+  if (sums.requests === 0)
+    return [
+      { name: 'Spent', value: '–', of: `${priced}: see the tokens` },
+      { name: 'Saved', value: '–', of: 'in dollars where a price is known' },
+    ];
+  return [
+    { name: 'Spent', value: formatDollars(spentOf(sums)), of: priced },
+    {
+      name: 'Saved',
+      value: formatDollars(sums.without - sums.sent),
+      of: `an estimate: input would have cost ${formatDollars(sums.without)}, not ${formatDollars(sums.sent)}`,
+    },
+  ];
+}
+
+/** How much of its window a request of a subscription takes, and would take without masks. */
+export function windowWords({ money, sent, without }: Receipt): string | undefined {
+  if (!money || !('subscription' in money)) return undefined;
+  const size = `Paid by subscription. The last request had ${formatTokens(sent.tokens)} tokens`;
+  if (money.window === undefined) return `${size}; ${formatTokens(without.tokens)} without masks (an estimate).`;
+  const share = (tokens: number): string => formatShare(tokens / (money.window ?? 1));
+  return (
+    `${size}, ${share(sent.tokens)} of the context window of ${formatTokens(money.window)}; ` +
+    `${share(without.tokens)} without masks (an estimate).`
+  );
 }
 
 /** Something in a conversation that changed what is sent, or kept the gateway from changing it. */
@@ -123,14 +180,21 @@ export function sizePoints(receipts: readonly Receipt[]): readonly SentPoint[] {
   }));
 }
 
-/** What all requests up to each cost. */
-export function costPoints(receipts: readonly Receipt[]): readonly SentPoint[] {
+/** What the prompts of all requests up to each cost: in dollars where each has a price, else in tokens at the base price. */
+export function costPoints(receipts: readonly Receipt[]): {
+  readonly points: readonly SentPoint[];
+  readonly isInDollars: boolean;
+} {
+  const dollars = receipts.flatMap(({ money }) => (money && !('subscription' in money) ? [money] : []));
+  const isInDollars = dollars.length === receipts.length;
+  const costs: readonly Cost[] = isInDollars ? dollars : receipts.map(({ cost }) => cost);
   let [sent, without] = [0, 0];
-  return receipts.map((receipt) => {
-    sent += receipt.cost.sent;
-    without += receipt.cost.without;
+  const points = receipts.map((receipt, i) => {
+    sent += costs[i]?.sent ?? 0;
+    without += costs[i]?.without ?? 0;
     return { ...pointOf(receipt), sent, without };
   });
+  return { points, isInDollars };
 }
 
 function pointOf({ request, newMasks, epoch, because }: Receipt): Omit<SentPoint, 'sent' | 'without'> {
@@ -168,8 +232,8 @@ export const linesAround = (line: number): { readonly from: number; readonly to:
   to: line + 8,
 });
 
-/** The conversation whose texts are kept under the name of a session. */
-export const conversationOf = (session: string | undefined): string | undefined =>
+/** The agent's session whose texts are kept under a name in the store. */
+export const sessionIn = (session: string | undefined): string | undefined =>
   session?.startsWith('g-') ? session.slice(2) : undefined;
 
 /** What is written in place of a title that is empty. */

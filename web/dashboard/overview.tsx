@@ -7,7 +7,8 @@ import { ConversationList } from './conversation-list.tsx';
 import { Figures } from './figures.tsx';
 import { createGatewayApi } from './gateway-api.ts';
 import { useIsWide, useWatch } from './hooks.ts';
-import { addressOf, HOME, useChosen } from './route.ts';
+import { ReportView } from './report-view.tsx';
+import { addressOf, HOME, REPORT, useChosen, useIsReport } from './route.ts';
 import { noSearch, SearchField } from './search-field.tsx';
 import { SearchResults } from './search-results.tsx';
 import { Settings } from './settings.tsx';
@@ -24,6 +25,7 @@ export function Overview({ token, onRefused }: OverviewProps) {
   const [search, setSearch] = useState(noSearch);
   const field = useRef<HTMLInputElement>(null);
   const chosen = useChosen();
+  const isReport = useIsReport();
   const isWide = useIsWide();
   const { connection, status, conversations, opened } = state;
   const first = conversations[0]?.id;
@@ -34,13 +36,13 @@ export function Overview({ token, onRefused }: OverviewProps) {
   }, [connection, onRefused]);
   useEffect(() => watch?.open(chosen), [watch, chosen]);
   useEffect(() => {
-    if (isWide && chosen === undefined && first !== undefined) location.replace(addressOf(first));
-  }, [isWide, chosen, first]);
+    if (isWide && !isReport && chosen === undefined && first !== undefined) location.replace(addressOf(first));
+  }, [isWide, isReport, chosen, first]);
   useKeys({
     onSearch: () => field.current?.focus(),
     onEscape: () => {
       if (isSearching) setSearch(noSearch);
-      if (!isSearching && !isWide && chosen !== undefined) location.hash = HOME;
+      if (!isSearching && (isReport || (!isWide && chosen !== undefined))) location.hash = HOME;
       focusList();
     },
   });
@@ -54,6 +56,9 @@ export function Overview({ token, onRefused }: OverviewProps) {
         </h1>
         <SearchField field={field} search={search} onSearch={setSearch} />
         <ConnectionState connection={connection} isKnown={status !== undefined} onRetry={() => watch?.retry()} />
+        <a class="action" href={isReport ? HOME : REPORT}>
+          {isReport ? 'Conversations' : 'Report'}
+        </a>
         <Settings status={status} />
       </header>
       <main class={chosen !== undefined || isSearching ? 'board is-inside' : 'board'}>
@@ -63,9 +68,10 @@ export function Overview({ token, onRefused }: OverviewProps) {
             it does.
           </p>
         )}
-        {status && !isEmpty && <Figures totals={status.totals} />}
-        {isEmpty && !isSearching && <ConnectAgent token={token} />}
-        {status && (!isEmpty || isSearching) && (
+        {isReport && !isSearching && <ReportView api={api} />}
+        {status && !isEmpty && !isReport && <Figures totals={status.totals} />}
+        {isEmpty && !isSearching && !isReport && <ConnectAgent token={token} />}
+        {status && (isSearching || !(isEmpty || isReport)) && (
           <div class="panes">
             <ConversationList
               conversations={conversations}
@@ -90,9 +96,11 @@ export function Overview({ token, onRefused }: OverviewProps) {
       </main>
       <footer>
         <p class="note">
-          Cost is that of input, in tokens at the base price: what the provider read from its cache counts at its price
-          for reading, the rest at its price for writing. What was sent is what the provider counted, or an estimate
-          where it counted nothing; what would have been sent without the gateway is always an estimate.
+          Dollars are tokens at the list price of the model, or at your own (<code>--price-file</code>): discounts and
+          taxes are not in them. “Billed” is made of tokens that the provider counted, “estimated” of tokens that the
+          gateway estimated because the provider counted none. What would have been sent without the gateway is always
+          an estimate, and so is what is saved. A model without a known price has its cost in tokens at the base price:
+          what the provider read from its cache counts at its price for reading, the rest at its price for writing.
         </p>
       </footer>
     </>

@@ -1,4 +1,5 @@
 import type { ConversationSummary, Mask, Receipt, Totals } from '../../src/gateway/receipts/receipt.ts';
+import { NO_MONEY } from '../../src/money/money-totals.ts';
 
 /** A request that waits, but for what is said otherwise. */
 export function receipt(part: Partial<Receipt> = {}): Receipt {
@@ -6,7 +7,9 @@ export function receipt(part: Partial<Receipt> = {}): Receipt {
   return {
     id: `${conversation}-${request}`,
     time: '2026-11-15T10:00:00.000Z',
+    session: conversation,
     conversation,
+    arm: 'treated',
     request,
     api: 'anthropic',
     path: '/v1/messages',
@@ -19,6 +22,10 @@ export function receipt(part: Partial<Receipt> = {}): Receipt {
     newMasks: [],
     without: { tokens: 1000, cached: 800, written: 200 },
     sent: { tokens: 900, cached: 700, written: 200 },
+    expected: {
+      sent: { tokens: 900, cached: 700, written: 200 },
+      without: { tokens: 1000, cached: 800, written: 200 },
+    },
     completionTokens: 50,
     estimated: false,
     cost: { without: 330, sent: 320 },
@@ -37,6 +44,8 @@ export function mask(part: Partial<Mask>): Mask {
 export function summary(part: Partial<ConversationSummary> = {}): ConversationSummary {
   return {
     id: 'one',
+    session: 'one',
+    arm: 'treated',
     title: 'Fix the parser',
     api: 'anthropic',
     prices: 'anthropic-5m',
@@ -48,6 +57,7 @@ export function summary(part: Partial<ConversationSummary> = {}): ConversationSu
     tokensIn: 1000,
     tokensSent: 900,
     cost: { without: 330, sent: 320 },
+    money: NO_MONEY,
     act: 'wait',
     because: 'nothing is old enough',
     ...part,
@@ -57,5 +67,13 @@ export function summary(part: Partial<ConversationSummary> = {}): ConversationSu
 export function totals(part: Partial<Totals> = {}): Totals {
   const sums = { tokensIn: 0, tokensSent: 0, cached: 0, written: 0, masked: 0, refused: 0 };
   const overheadMs = { median: 0, p99: 0 };
-  return { requests: 0, conversations: 0, ...sums, cost: { without: 0, sent: 0 }, overheadMs, ...part };
+  return {
+    requests: 0,
+    conversations: 0,
+    ...sums,
+    cost: { without: 0, sent: 0 },
+    money: NO_MONEY,
+    overheadMs,
+    ...part,
+  };
 }

@@ -1,4 +1,6 @@
 import type { Receipt } from '../../src/gateway/receipts/receipt.ts';
+import type { RequestMoney } from '../../src/money/money-totals.ts';
+import { formatDollars, spentOf } from '../../src/money/show-money.ts';
 import { Change } from '../components/change.tsx';
 import { Moment } from '../components/moment.tsx';
 import { Panel } from '../components/panel.tsx';
@@ -14,6 +16,16 @@ const number = (title: string, of: (receipt: Receipt) => number, hint?: string):
   sortBy: of,
   ...(hint ? { hint } : {}),
 });
+
+const dollars = (title: string, of: (money: RequestMoney) => number, hint: string): Column<Receipt> => {
+  const priceOf = ({ money }: Receipt): number | undefined =>
+    money && !('subscription' in money) ? of(money) : undefined;
+  const cell = (receipt: Receipt): string => {
+    const value = priceOf(receipt);
+    return value === undefined ? '–' : `${receipt.estimated ? '≈ ' : ''}${formatDollars(value)}`;
+  };
+  return { title, hint, isNumber: true, cell, sortBy: priceOf };
+};
 
 const COLUMNS: readonly Column<Receipt>[] = [
   { title: 'Request', cell: ({ request }) => request, sortBy: ({ request }) => request },
@@ -31,6 +43,12 @@ const COLUMNS: readonly Column<Receipt>[] = [
     cell: ({ cost }) => <Change share={changeOf(cost)} />,
     sortBy: ({ cost }) => changeOf(cost),
   },
+  dollars('Spent', spentOf, 'Prompt and answer at the price of the model; ≈ where the provider counted nothing'),
+  dollars(
+    'Saved',
+    ({ without, sent }) => without - sent,
+    'On the prompt, against doing without the gateway: an estimate',
+  ),
   {
     title: 'Overhead',
     hint: 'The time that the gateway took for itself',

@@ -8,15 +8,22 @@ export const addressOf = (id: string): string => PREFIX + encodeURIComponent(id)
 /** Of the list, with no conversation chosen. */
 export const HOME = '#/';
 
+/** Of the report. */
+export const REPORT = '#/report';
+
 /** The conversation that the address names: back and forward work, and so does a reload. */
-export function useChosen(): string | undefined {
-  const [id, setId] = useState(idInAddress);
+export const useChosen = (): string | undefined => useAddress(idInAddress);
+
+export const useIsReport = (): boolean => useAddress(() => location.hash === REPORT);
+
+function useAddress<Value>(read: () => Value): Value {
+  const [value, setValue] = useState(read);
   useEffect(() => {
-    const onHash = (): void => setId(idInAddress());
+    const onHash = (): void => setValue(read());
     addEventListener('hashchange', onHash);
     return () => removeEventListener('hashchange', onHash);
   }, []);
-  return id;
+  return value;
 }
 
 function idInAddress(): string | undefined {

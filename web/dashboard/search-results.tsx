@@ -5,7 +5,7 @@ import { Panel } from '../components/panel.tsx';
 import { formatCount, formatPlural } from '../format.ts';
 import type { GatewayApi, Match } from './gateway-api.ts';
 import { useAnswer, useSettled } from './hooks.ts';
-import { conversationOf, isHandle, linesAround, matchesIn, titleOf } from './model.ts';
+import { isHandle, linesAround, matchesIn, sessionIn, titleOf } from './model.ts';
 import { Recalled } from './recalled.tsx';
 import { addressOf } from './route.ts';
 import { noSearch, type Search } from './search-field.tsx';
@@ -125,8 +125,8 @@ const LISTED = 5;
 function Group({ api, matches, query, conversations }: GroupProps) {
   const [first] = matches;
   if (!first) return null;
-  const id = conversationOf(first.session);
-  const conversation = conversations.find((summary) => summary.id === id);
+  const session = sessionIn(first.session);
+  const conversation = conversations.find((summary) => summary.session === session);
   const turn = first.turn === undefined ? '' : `, turn ${first.turn}`;
   const rest = matches.length - LISTED;
   return (

@@ -36,6 +36,20 @@ describe('JsonScan', () => {
     expect([named(scan, 0), scan.elements(2).length]).toEqual([[['b', '[3]']], 1]);
   });
 
+  it.each([
+    ['one by one', 'say "hi" \\ '.repeat(3)],
+    ['over more than one copy', 'const a = "b\\\\";\n'.repeat(10_000)],
+    ['where a copy ends in a backslash', '"\\'.repeat(50_000)],
+    ['in any script', 'naïve "漢字" 😀\n'.repeat(6000)],
+    ['without any quote', 'x'.repeat(200_000)],
+  ])('finds the end of a text, %s', (_, text) => {
+    const written = JSON.stringify([text, 'behind', { text }]);
+    const scan = scanned(written);
+    expect(scan.elements(0).map((value) => scan.parse(value))).toEqual(JSON.parse(written));
+    const open = Buffer.from(written.slice(0, -text.length / 2));
+    expect(new JsonScan().scan(open, 0)).toBe(NOT_JSON);
+  });
+
   it.each(['', '{"a"}', '[1,]', '{"a":1,}', '[01]', '"a', '[1}', 'tru'])('takes %j for no JSON', (text) => {
     expect(new JsonScan().scan(Buffer.from(text), 0)).toBe(NOT_JSON);
   });

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { requestLimits } from '../../limits.ts';
+import { CopiedText, isEscaped } from './copied-text.ts';
 
 /** The codes that `JsonScan.scan` returns in place of an end. */
 export const NOT_JSON = -1;
@@ -175,7 +176,7 @@ export class JsonScan {
   }
 
   #name(key: number): string {
-    const text = this.text(key);
+    const text = copied.slice(this.bytes, this.start(key), this.end(key));
     return text.includes('\\') ? JSON.parse(text) : text.slice(1, -1);
   }
 
@@ -200,6 +201,11 @@ export class JsonScan {
       if (isUtf8(this.bytes.subarray(start))) this.#validFrom = start;
     }
     return start >= this.#validFrom || isUtf8(this.bytes.subarray(start, this.end(value)));
+  }
+
+  /** A value, parsed; undefined if it is no JSON. */
+  parse(value: number): unknown {
+    return parseJson(copied.slice(this.bytes, this.start(value), this.end(value)));
   }
 
   /** A value as it is written. */
@@ -256,39 +262,26 @@ export function skipSpace(bytes: Uint8Array, at: number): number {
   }
 }
 
-/**
- * The native search for a quote is slow to start, so the first bytes of a string are looked at one by one. Where escaped
- * quotes are frequent, as in source code, many more are.
- */
+/** A native search for a quote is slow to start, so the first bytes of a string are looked at one by one. */
 const NEAR = 48;
-const NEAR_IN_CODE = 1024;
+
+/** One copy serves all scans: they work on one body at a time. */
+const copied = new CopiedText();
 
 /** The end of the string whose quote is at `at`, or NOT_JSON. Its contents are not checked: `JSON.parse` does that. */
-export function stringEnd(bytes: Uint8Array, at: number): number {
+export function stringEnd(bytes: Buffer, at: number): number {
   let i = at + 1;
-  for (let window = NEAR; ; ) {
-    const near = Math.min(i + window, bytes.length);
-    for (; i < near; i++) {
-      const byte = bytes[i];
-      if (byte === QUOTE) return i + 1;
-      if (byte === BACKSLASH) i += 1;
-    }
-    const quote = bytes.indexOf(QUOTE, i);
-    if (quote < 0) return NOT_JSON;
-    if (!isEscaped(bytes, quote, i)) return quote + 1;
-    window = quote - i < NEAR_IN_CODE ? NEAR_IN_CODE : NEAR;
-    i = quote + 1;
+  for (const near = Math.min(i + NEAR, bytes.length); i < near; i++) {
+    const byte = bytes[i];
+    if (byte === QUOTE) return i + 1;
+    if (byte === BACKSLASH) i += 1;
   }
+  const first = bytes.indexOf(QUOTE, i);
+  const quote = first >= 0 && isEscaped(bytes, first, i) ? copied.closingQuote(bytes, i) : first;
+  return quote < 0 ? NOT_JSON : quote + 1;
 }
 
-/** Whether an odd number of backslashes comes before a quote; those before `from` do not count. */
-function isEscaped(bytes: Uint8Array, quote: number, from: number): boolean {
-  let first = quote;
-  while (first > from && bytes[first - 1] === BACKSLASH) first -= 1;
-  return (quote - first) % 2 === 1;
-}
-
-function scalarEnd(bytes: Uint8Array, at: number): number {
+function scalarEnd(bytes: Buffer, at: number): number {
   const first = bytes[at];
   if (first === QUOTE) return stringEnd(bytes, at);
   if (first === 0x74) return wordEnd(bytes, at, 'true');

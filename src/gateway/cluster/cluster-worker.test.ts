@@ -37,7 +37,7 @@ const { remote } = connect(async (tenant) => {
 
 storeConformance(
   { describe, it, expect },
-  { name: 'the store of a worker', open: async (tenant = 'default') => remote.store(tenant) },
+  { name: 'the store of a worker', keepsRecords: true, open: async (tenant = 'default') => remote.store(tenant) },
 );
 
 describe('what goes to a worker', () => {

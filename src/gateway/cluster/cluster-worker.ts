@@ -142,6 +142,8 @@ function remoteStore(ask: Ask, tenant: string): Store & RemoteHeads {
     turns: (session) => each('turns', session),
     putNote: (note) => call('putNote', note),
     note: (session, name) => call('note', session, name),
+    putRecords: (records) => call('putRecords', records),
+    records: (range) => each('records', range),
     list: (session) => each<Stored>('list', session),
     heads: (session) => each<TextHead>('heads', session),
     search,

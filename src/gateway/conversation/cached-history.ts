@@ -16,6 +16,8 @@ export interface Listed {
   readonly values: number;
 }
 
+export const hasResult = ({ read: { results, fixed } }: Listed): boolean => results.size > 0 || fixed.size > 0;
+
 /**
  * A planned request, kept so that the next request of the conversation costs only its new messages. A conversation has
  * several where it was forked, or sent to several models.

@@ -38,18 +38,4 @@ describe('what is known of a conversation', () => {
     conversation.learn([{ ...COLD, order: 0 }]);
     expect([conversation.isPending(COLD), conversation.eventsAt('p')]).toEqual([false, [{ ...COLD, order: 0 }]]);
   });
-
-  it('tells when each model was used last, whichever answer ends first', () => {
-    const conversation = new Conversation();
-    expect([conversation.isUsed, conversation.usedAt('a')]).toEqual([false, undefined]);
-    conversation.use('a', 7);
-    conversation.use('a', 5);
-    conversation.use(undefined, 9);
-    expect([conversation.isUsed, conversation.usedAt('a'), conversation.usedAt('b'), conversation.usedAt()]).toEqual([
-      true,
-      7,
-      undefined,
-      9,
-    ]);
-  });
 });

@@ -1,5 +1,6 @@
 import { memoryLimits } from '../../limits.ts';
 import { USE_EVERY_MS } from '../../store/prune.ts';
+import { CacheUse } from './cache-use.ts';
 import type { CachedHistory } from './cached-history.ts';
 import type { GatewayEvent } from './events.ts';
 import { LruMap } from './lru-map.ts';
@@ -8,21 +9,18 @@ import { LruMap } from './lru-map.ts';
 export class Conversation {
   readonly histories: CachedHistory[] = [];
   hasEvents = false;
-  /** When the store was told that it is in use, by owner. */
+  /** When the store was told that it is in use, by session and owner. */
   readonly #touchedAt = new LruMap<string, number>(memoryLimits.ownersPerConversation);
   /** The deletions in the store when its texts were stored. */
   #deletions: number | undefined;
-  /** Whether a provider has answered any request of it. */
-  isUsed = false;
+  readonly cacheUse = new CacheUse();
   readonly #events = new Map<string, GatewayEvent[]>();
   /** Decided events that may not be recorded yet. */
   readonly #pending = new Set<GatewayEvent>();
-  /** Keys of texts that the store is known to have, for any owner. */
+  /** Keys of texts that the store is known to have, in any session. */
   readonly #stored = new Set<string>();
-  /** The same by owner: a credential that is refreshed every hour makes a new one. */
+  /** The same by session and owner: a credential that is refreshed every hour makes a new one. */
   #storedFor = new LruMap<string, Set<string>>(memoryLimits.ownersPerConversation);
-  /** By model: their names may come from anywhere. */
-  readonly #usedAt = new LruMap<string, number>(memoryLimits.branchesPerConversation);
   #lastOrder = 0;
   #eventCount = 0;
 
@@ -46,11 +44,11 @@ export class Conversation {
     return isChanged;
   }
 
-  /** Marks an owner's session as touched, at most once an hour. Returns whether the store must be told. */
-  markTouched(owner = '', now: number): boolean {
-    const isTold = now - (this.#touchedAt.get(owner) ?? Number.NEGATIVE_INFINITY) < USE_EVERY_MS;
-    if (isTold || !this.#storedFor.get(owner)) return false;
-    this.#touchedAt.set(owner, now);
+  /** Marks a session as touched, at most once an hour. Returns whether the store must be told. */
+  markTouched(session: string, now: number): boolean {
+    const isTold = now - (this.#touchedAt.get(session) ?? Number.NEGATIVE_INFINITY) < USE_EVERY_MS;
+    if (isTold || !this.#storedFor.get(session)) return false;
+    this.#touchedAt.set(session, now);
     return true;
   }
 
@@ -109,29 +107,19 @@ export class Conversation {
     return this.#stored.has(key);
   }
 
-  /** Whether the store has a reference to the text in the owner's own session. */
-  isStoredFor(owner: string | undefined, key: string): boolean {
-    return this.#storedFor.get(owner ?? '')?.has(key) === true;
+  /** Whether the store has a reference to the text in the user's own session. */
+  isStoredFor(session: string, key: string): boolean {
+    return this.#storedFor.get(session)?.has(key) === true;
   }
 
-  setStored(owner: string | undefined, keys: readonly string[]): void {
-    const known = this.#storedFor.get(owner ?? '') ?? new Set();
+  setStored(session: string, keys: readonly string[]): void {
+    const known = this.#storedFor.get(session) ?? new Set();
     for (const all of [known, this.#stored]) if (all.size > memoryLimits.storedPerConversation) all.clear();
-    this.#storedFor.set(owner ?? '', known);
+    this.#storedFor.set(session, known);
     for (const key of keys) {
       known.add(key);
       this.#stored.add(key);
     }
-  }
-
-  /** When a provider used its cache of it for a model last, as far as we know. */
-  usedAt(model = ''): number | undefined {
-    return this.#usedAt.get(model);
-  }
-
-  use(model: string | undefined, now: number): void {
-    this.isUsed = true;
-    this.#usedAt.set(model ?? '', Math.max(now, this.usedAt(model) ?? now));
   }
 }
 

@@ -1,6 +1,7 @@
 import type { PolicySpec } from '../../plan/policy.ts';
 import type { CacheLookup } from '../../plan/prices.ts';
 import type { Store } from '../../store/store.ts';
+import type { Assignment } from './arm.ts';
 import type { Listed } from './cached-history.ts';
 import type { Conversation } from './conversation.ts';
 
@@ -8,7 +9,13 @@ import type { Conversation } from './conversation.ts';
  * A fact that changes the bytes of a conversation and that its messages do not show. It is recorded with the prefix on which
  * it was decided, and replayed by every later request that begins with that prefix.
  */
-export type GatewayEvent = ColdCacheEvent | OverLimitEvent | SettingsEvent | HandsOffEvent | BoundThinkingEvent;
+export type GatewayEvent =
+  | ColdCacheEvent
+  | OverLimitEvent
+  | SettingsEvent
+  | HandsOffEvent
+  | BoundThinkingEvent
+  | ArmEvent;
 
 interface Recorded {
   /** The canonical hash of the messages of the request. */
@@ -77,24 +84,32 @@ export interface BoundThinkingEvent extends Recorded {
   readonly kind: 'bound-thinking';
 }
 
+/** The arm of the session in a comparison. Recorded for the session, and for every request that begins like this one. */
+export interface ArmEvent extends Recorded, Assignment {
+  readonly kind: 'arm';
+}
+
 /**
  * The session that holds the events of a conversation: apart, so that no agent finds one among the texts of its conversation, and
  * by the hash of the first prefix alone, so that masks stay when a credential changes.
  */
 export const eventSessionOf = (prefix: string): string => `ge-${prefix}`;
 
-export const isEventSession = (session: string | undefined): boolean => session?.startsWith('ge-') === true;
+/** The session that holds the arm of an agent's session, whatever its conversations begin with. */
+export const armSessionOf = (session: string): string => `ga-${session}`;
+
+export const isEventSession = (session: string | undefined): boolean => /^g[ae]-/.test(session ?? '');
 
 /** Events as they are stored, so that every gateway on this store replays them. */
-export function toItems(conversation: string, events: readonly GatewayEvent[]): Parameters<Store['putMany']>[0] {
-  const about = { session: eventSessionOf(conversation) };
+export function toItems(session: string, events: readonly GatewayEvent[]): Parameters<Store['putMany']>[0] {
+  const about = { session };
   return events.map((event) => ({ text: JSON.stringify(renamed(event, STORED_NAMES)), about }));
 }
 
-/** The events recorded for a conversation, oldest first. */
-export async function loadEvents(store: Pick<Store, 'list'>, conversation: string): Promise<GatewayEvent[]> {
+/** The events recorded in a session of the store, oldest first. */
+export async function loadEvents(store: Pick<Store, 'list'>, session: string): Promise<GatewayEvent[]> {
   const events: GatewayEvent[] = [];
-  for await (const { text } of store.list(eventSessionOf(conversation))) events.push(readEvent(text));
+  for await (const { text } of store.list(session)) events.push(readEvent(text));
   return events;
 }
 
@@ -148,7 +163,8 @@ export function findEvents(listed: readonly Listed[], conversation: Conversation
 export function replayedEvents(found: readonly Found[], model = ''): readonly Found[] {
   let furthest = 0;
   return found.filter(({ event, pieces }) => {
-    if (event.kind === 'bound-thinking' || ('model' in event && event.model !== model)) return false;
+    if (event.kind === 'bound-thinking' || event.kind === 'arm' || ('model' in event && event.model !== model))
+      return false;
     if (pieces < furthest) return false;
     furthest = pieces;
     return true;

@@ -37,6 +37,30 @@ describe('a prefix', () => {
     expect(nextPrefix(seed, [said('\ud800')])).not.toBe(nextPrefix(seed, [said('\ud801')]));
   });
 
+  it('stays the same from version to version, so that conversations in a store are found again', () => {
+    const texts = [
+      'It is noon.',
+      'déjà vu',
+      'all\n'.repeat(30_000),
+      '\udc00',
+      'déjà\n'.repeat(999),
+      '\udc00'.repeat(1999),
+    ];
+    expect(
+      nextPrefixes(
+        seed,
+        texts.map((text) => said(text, 'call 1')),
+      ),
+    ).toEqual([
+      'c041f8ee504a565f448953cf8162bc63',
+      'c78c72610e23bc179f6e58d0da71b4c3',
+      '9ee0b687f7f3df6b5ce64f3f87c0dfa2',
+      '998126aef48f1612d7b171cce7e6c0e2',
+      '7dd09b71c93218503622a3106ecd0db5',
+      '8474ade867083d5ba6c4fc4d69667079',
+    ]);
+  });
+
   it('may be a part of the name of a session', () => {
     expect(nextPrefix(seed, [said('a')])).toMatch(/^[0-9a-f]{32}$/);
   });

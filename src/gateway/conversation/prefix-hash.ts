@@ -19,18 +19,47 @@ export function firstPrefix(api: string): string {
  * at will. Piece by piece, so that a message that grew before it was answered still begins with what it was.
  */
 export function nextPrefixes(prefix: string, pieces: readonly Hashed[]): readonly string[] {
-  const prefixes: string[] = [];
+  const said = pieces.some(({ kind }) => kind === 'system') ? pieces.filter(({ kind }) => kind !== 'system') : pieces;
   let last = prefix;
-  for (const { kind, text, callId = '' } of pieces) {
-    if (kind === 'system') continue;
-    last = digest(`${last}\n${kind} ${callId.length} ${text.length} ${callId}${text}`);
-    prefixes.push(last);
-  }
-  return prefixes;
+  return said.map(({ kind, text, callId = '' }) => {
+    last = digest(`${last}\n${kind} ${callId.length} ${text.length} ${callId}`, text);
+    return last;
+  });
+}
+
+/** The names that receipts and stored texts go by. They decide no byte that is sent. */
+export interface SessionNames {
+  /** An agent's run with its sub-agents. */
+  readonly session: string;
+  /** The conversation within it. */
+  readonly part: string;
+}
+
+/** Named by the id that the agent sends, of which only a hash is kept; else by the prefix of the task. */
+export function sessionNames(id: string | undefined, task: string): SessionNames {
+  if (id === undefined) return { session: task, part: task };
+  const session = digest(`palimpsest session\n${id}`);
+  return { session, part: task && digest(`palimpsest part\n${session}\n${task}`) };
 }
 
 /** Short enough to be a part of a session's name, long enough never to clash. */
-const digest = (text: string): string => hash('sha256', wellFormed(text), 'hex').slice(0, 32);
+function digest(head: string, text = ''): string {
+  return hash('sha256', toBytes(head, text) ?? wellFormed(head + text), 'hex').slice(0, 32);
+}
+
+/** Only a copy of a longer text costs more than its bytes. */
+const LONG_CHARS = 1000;
+/** For one text after the other. Most are shorter. */
+const bytes = Buffer.allocUnsafeSlow(1 << 18);
+
+/** A long text behind its head as UTF-8, without a copy of both as a string. Undefined for other texts. */
+function toBytes(head: string, text: string): Buffer | undefined {
+  const mostBytes = 3 * (head.length + text.length);
+  if (text.length < LONG_CHARS || mostBytes > bytes.length || !head.isWellFormed() || !text.isWellFormed())
+    return undefined;
+  const headBytes = bytes.write(head);
+  return bytes.subarray(0, headBytes + bytes.write(text, headBytes));
+}
 
 /** All halves of characters would be hashed as one and the same. */
 const wellFormed = (text: string): string => (text.isWellFormed() ? text : JSON.stringify(text));

@@ -1,10 +1,15 @@
 import type { Hidden } from '../../plan/ledger/hidden.ts';
+import { conversationId } from '../../store/access.ts';
 import { quote } from '../../text.ts';
 import { splice } from '../bytes/splice.ts';
+import { type Assignment, isArm, TREATED } from '../conversation/arm.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
-import type { GatewayEvent } from '../conversation/events.ts';
+import type { ArmEvent, GatewayEvent } from '../conversation/events.ts';
+import { sessionNames } from '../conversation/prefix-hash.ts';
 import { defaultLimits, type GatewayLimits } from '../gateway-limits.ts';
 import type { Mask } from '../receipts/receipt.ts';
+import { wires } from '../wire/index.ts';
+import { sessionIdOf } from '../wire/session-id.ts';
 import type { Answer, Basis, Decision, Explanation, Facts, GatewayRequest, Outgoing } from './decision.ts';
 import { toMask } from './edits.ts';
 import { estimateRequest } from './estimate.ts';
@@ -29,6 +34,8 @@ import { optInOfOriginal, storedKey, type WrittenRequest, writeRequest } from '.
 export interface Opened {
   /** Empty where the request passes through. */
   readonly conversation: string;
+  /** Empty where it is not known. */
+  readonly session: string;
   readonly request: GatewayRequest;
   /** @internal */
   readonly read: ReadRequest | Reason;
@@ -42,9 +49,17 @@ export function openRequest(
 ): Opened {
   const read = readRequest(request, memory, limits);
   const reason = typeof read === 'string' ? read : reasonToPassThrough(read);
-  if (typeof read === 'string' || reason) return { request, read: reason ?? 'failed', conversation: '' };
-  return { request, read, conversation: read.conversation };
+  if (typeof read === 'string') return { request, read, conversation: '', session: headerSession(request) };
+  const { conversation, session } = read;
+  return reason ? { request, read: reason, conversation: '', session } : { request, read, conversation, session };
 }
+
+/** The session of a request that cannot be read: its headers may tell. Empty where they do not. */
+export const headerSession = ({ api, headers }: Pick<GatewayRequest, 'api' | 'headers'>): string =>
+  sessionNames(
+    sessionIdOf(wires[api], headers, () => undefined),
+    '',
+  ).session;
 
 /**
  * Decides what goes to the upstream: no socket, no clock, no disk. The memory keeps the plan for the next request.
@@ -52,12 +67,16 @@ export function openRequest(
  */
 export function decide(request: GatewayRequest | Opened, memory: ConversationMemory, facts: Facts): Decision {
   try {
-    const { read } = 'read' in request ? request : openRequest(request, memory, facts.limits);
-    return typeof read === 'string' ? passThrough(read, facts.limits) : decideRead(read, memory, facts);
+    const { read, session } = 'read' in request ? request : openRequest(request, memory, facts.limits);
+    if (typeof read !== 'string') return decideRead(read, memory, facts);
+    return { ...passThrough(read, facts.limits), session, ...toArm(facts.arms?.recorded ?? facts.arms?.started) };
   } catch {
     return passThrough('failed');
   }
 }
+
+export const toArm = ({ arm, share }: Assignment = TREATED): Pick<Decision, 'arm' | 'holdoutShare'> =>
+  share === undefined ? { arm } : { arm, holdoutShare: share };
 
 function decideRead(request: ReadRequest, memory: ConversationMemory, facts: Facts): Decision {
   const known = findConversation(request, memory, facts);
@@ -76,7 +95,7 @@ export function withoutStore(decision: Decision, trouble: StoreTrouble): Decisio
 
 /** Only events of edits that go out count as decided. A count changes nothing: another request may be storing the same. */
 function toDecision(planned: PlannedRequest, trouble: StoreTrouble | undefined): Decision {
-  const { request, conversation, facts, unrecorded, isCountTokens, history } = planned;
+  const { request, conversation, facts, unrecorded, isCountTokens, history, assignment } = planned;
   const written = writeRequest(planned, trouble ?? fullness(planned));
   const basis = { planned, written, estimate: estimateRequest(planned, written), owner: facts.owner };
   const hidden = hiddenBy(planned, written);
@@ -87,16 +106,37 @@ function toDecision(planned: PlannedRequest, trouble: StoreTrouble | undefined):
     conversation.takeBack(unrecorded);
     history.isExtendable = unrecorded.every(({ kind }) => kind === 'settings');
   }
+  const { session, part } = request;
+  const common = {
+    conversation: request.conversation,
+    session,
+    part,
+    ...toArm(assignment),
+    task: request.title,
+    basis,
+  };
+  if (isUnsent(planned))
+    return {
+      ...UNCHANGED,
+      ...common,
+      hidden: [],
+      fresh: [],
+      events: [],
+      explanation: { ...explain(basis), isUnsent: true },
+    };
+  const own = conversationId(session, facts.owner);
   return {
     body: written.body,
     headers: written.headers,
-    conversation: request.conversation,
-    task: request.title,
-    ...{ hidden, events, basis },
-    fresh: isCountTokens ? [] : hidden.filter((one) => !conversation.isStoredFor(facts.owner, storedKey(one))),
+    ...common,
+    ...{ hidden, events },
+    fresh: isCountTokens ? [] : hidden.filter((one) => !conversation.isStoredFor(own, storedKey(one))),
     explanation: explain(basis),
   };
 }
+
+/** Its masks are decided as for any other request, so that arms can be compared, and the original goes out. */
+const isUnsent = ({ assignment }: PlannedRequest): boolean => assignment.arm !== 'treated';
 
 /** Masks that need a new event wait where the conversation can record no more. */
 function fullness({ conversation, events }: PlannedRequest): HoldReason | undefined {
@@ -152,12 +192,30 @@ export function originalOf({ basis }: Decision): Outgoing {
   return { body: splice(basis.planned.request.body, optIn.edits), headers: optIn.headers };
 }
 
+/** The record of a request's arm. Undefined where it was not planned, and for a count. */
+export function armEventOf({ basis, arm, holdoutShare: share }: Decision): ArmRecord | undefined {
+  if (!basis || basis.planned.isCountTokens) return undefined;
+  const { request, place, found } = basis.planned;
+  const { prefix, order } = place;
+  return {
+    event: { kind: 'arm', prefix, order, arm, ...(share === undefined ? {} : { share }) },
+    // Without a reply, any other session may begin alike.
+    isNewOnPrefix: request.listed.some(({ read }) => read.isReply) && !found.some(isArm),
+  };
+}
+
+interface ArmRecord {
+  readonly event: ArmEvent;
+  /** No earlier message of the conversation has it. */
+  readonly isNewOnPrefix: boolean;
+}
+
 /** Call it when the store has the fresh texts and the events of a decision. */
-export function afterStored({ basis, events, fresh }: Decision): void {
+export function afterStored({ basis, events, fresh, session }: Decision): void {
   if (!basis) return;
   const { conversation } = basis.planned;
   conversation.learn(events);
-  conversation.setStored(basis.owner, fresh.map(storedKey));
+  conversation.setStored(conversationId(session, basis.owner), fresh.map(storedKey));
 }
 
 /** Call it when the upstream accepted a request and its answer has ended. */
@@ -169,7 +227,7 @@ export function afterAnswer(memory: ConversationMemory, { basis }: Decision, ans
   const { before } = estimate;
   const after = isOriginal ? before : estimate.after;
   const edits = isOriginal ? [] : written.edits;
-  conversation.use(request.model, now);
+  conversation.cacheUse.use(request.listed, request.model, now);
   const messages = request.listed.length;
   // Of two requests in flight, the answer to the longer one counts.
   if (messages >= history.answered.last.messages)
@@ -178,7 +236,7 @@ export function afterAnswer(memory: ConversationMemory, { basis }: Decision, ans
       ...{ messages, tokens: { before, after } },
     };
   if (promptTokens !== undefined && !request.wire.cutsPrompts)
-    memory.calibrate(request.model, { counted: promptTokens, estimated: after });
+    memory.calibrate(request.model, { counted: promptTokens, estimated: isUnsent(planned) ? before : after });
 }
 
 /** Call it when the upstream refused the edited request and accepted the original. Returns the events to record. */

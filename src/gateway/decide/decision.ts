@@ -1,6 +1,8 @@
 import type { Hidden } from '../../plan/ledger/hidden.ts';
 import type { Policy } from '../../plan/policy.ts';
 import type { Prices } from '../../plan/prices.ts';
+import type { Arm } from '../../report/request-record.ts';
+import type { ArmFacts } from '../conversation/arm.ts';
 import type { GatewayEvent } from '../conversation/events.ts';
 import type { GatewayLimits } from '../gateway-limits.ts';
 import type { Act, Tokens } from '../receipts/receipt.ts';
@@ -40,7 +42,11 @@ export interface Facts {
   readonly owner?: string | undefined;
   /** The store could not tell the recorded events of the conversation: then nothing new is masked. */
   readonly storeTrouble?: StoreTrouble | undefined;
+  /** The arm of its session in a comparison. Treated if not given. */
+  readonly arms?: ArmFacts | undefined;
   readonly limits?: GatewayLimits | undefined;
+  /** Agents of the tenant have our tool `recall`, whether the request shows it or not. */
+  readonly hasRecall?: boolean | undefined;
 }
 
 /** A body and headers for the upstream. */
@@ -58,6 +64,13 @@ export interface Outgoing {
 export interface Decision extends Outgoing {
   /** The hash of the conversation's first prefix. Empty where the request was not read. */
   readonly conversation: string;
+  /** The name of the agent's session, with its sub-agents. Empty where it is not known. It decides no byte. */
+  readonly session: string;
+  /** The name of the conversation within its session: receipts and totals go by it. Empty where the request was not read. */
+  readonly part: string;
+  readonly arm: Arm;
+  /** The share of sessions that was held out when this one was drawn. Not there where it is in no comparison. */
+  readonly holdoutShare?: number;
   /** The user's first words: the title of the conversation is made of them. */
   readonly task: string;
   /** Every text that is hidden in this body. */
@@ -98,6 +111,8 @@ export interface Explanation {
   readonly without: Tokens;
   readonly sent: Tokens;
   readonly isCountTokens: boolean;
+  /** The masks were decided but not sent: the session is held out, or the gateway is in shadow. */
+  readonly isUnsent?: true;
   /** The message that carries the cache marker that the gateway placed. */
   readonly cacheMarker?: number;
   /** The request opts into dropping thinking that is bound to another prefix. */

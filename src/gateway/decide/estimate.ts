@@ -44,6 +44,6 @@ function sizesOf(planned: PlannedRequest, edits: readonly ReplaceEdit[]): Pick<E
 
 /** Whether the provider's cache still holds the request before this one, as far as we know. */
 function isWarm({ request, conversation, facts, prices }: PlannedRequest): boolean {
-  const usedAt = conversation.usedAt(request.model);
+  const usedAt = conversation.cacheUse.usedAt(request.listed, request.model);
   return usedAt !== undefined && facts.now - usedAt <= prices.lifeMs;
 }

@@ -1,4 +1,6 @@
 import type { Prices } from '../../plan/prices.ts';
+import { type Assignment, armOf } from '../conversation/arm.ts';
+import { hasResult } from '../conversation/cached-history.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import { type Found, findEvents, replayedEvents } from '../conversation/events.ts';
@@ -17,6 +19,7 @@ export interface KnownRequest {
   /** The events that apply to it. */
   readonly replayed: readonly Found[];
   readonly settings: Settings;
+  readonly assignment: Assignment;
   /** The prices that the provider bills for a request that is large enough to be cached. */
   readonly prices: Prices;
   /** Where an event belongs that is decided on this request. */
@@ -45,7 +48,9 @@ export function findConversation(request: ReadRequest, memory: ConversationMemor
     ...{ replayed, place },
     prices: maskingPrices(request, prices, { isOwn: facts.prices !== undefined }),
   });
+  const assignment = armOf(found, conversation, { arms: facts.arms, hasResults: request.listed.some(hasResult) });
   return {
+    assignment,
     ...{ request, facts, conversation, found, replayed, settings, prices, place, isCountTokens },
     tokenRatio: memory.ratio(model),
     // A count must leave no trace. While events were loaded, another request may have extended the cached history.

@@ -1,5 +1,6 @@
-import { asString, type Fields, isRecord } from '../../formats/lens.ts';
+import { asString, isRecord } from '../../formats/lens.ts';
 import { memoryLimits } from '../../limits.ts';
+import { isRecallName } from '../../plan/handles.ts';
 import { countTokens } from '../../tokens/count-tokens.ts';
 import { parseJson } from '../bytes/json-scan.ts';
 
@@ -21,7 +22,7 @@ function readOverhead(text: string): Overhead | undefined {
   if (value === null) return NO_OVERHEAD;
   const tokens = countTokens(typeof value === 'string' ? value : JSON.stringify(value));
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
-  return { tokens, markers: list.flatMap(markersOf), hasRecall: list.some(isRecall) };
+  return { tokens, markers: list.flatMap(markersOf), hasRecall: list.some(isRecall) || namesRecall(text) };
 }
 
 function markersOf(value: unknown): (string | undefined)[] {
@@ -29,15 +30,21 @@ function markersOf(value: unknown): (string | undefined)[] {
   return isRecord(marker) ? [asString(marker.ttl)] : [];
 }
 
-/** By its own name, or by the one that a client gives to a tool of an MCP server called palimpsest. */
-const RECALL = /^(?:.*palimpsest[\W_]+)?recall$/i;
+/** A tool by the name that a client gives it, also where only a list of deferred tools has it. */
+const NAMED = /palimpsest[\W_]{1,4}recall\b/i;
 
-function isRecall(tool: unknown): boolean {
+/** Whether a text names our tool `recall`. */
+export const namesRecall = (text: string): boolean => NAMED.test(text);
+
+/** Whether our tool `recall` is among the tools, or inside one that holds others. */
+export function isRecall(tool: unknown): boolean {
   if (!isRecord(tool)) return false;
-  const inner = tool.functionDeclarations ?? tool.function_declarations;
+  const inner = tool.functionDeclarations ?? tool.function_declarations ?? tool.tools;
   if (Array.isArray(inner)) return inner.some(isRecall);
-  const name = asString(tool.name) ?? asString((tool.function as Fields | undefined)?.name);
-  return name !== undefined && RECALL.test(name);
+  const { name, description } = isRecord(tool.function) ? tool.function : tool;
+  if (typeof name !== 'string' || !isRecallName(name)) return false;
+  // A product has recalls too.
+  return /^recall$|palimpsest/i.test(name) || /\bmasked\b/.test(asString(description) ?? '');
 }
 
 /** A field that was read before, and where it ends. */

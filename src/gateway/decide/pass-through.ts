@@ -1,8 +1,11 @@
 import { type Fields, isRecord } from '../../formats/lens.ts';
 import { memoryLimits, requestLimits } from '../../limits.ts';
 import { priceLists } from '../../plan/prices.ts';
+import type { Usage } from '../exchange/usage-reader.ts';
 import { defaultLimits, type GatewayLimits } from '../gateway-limits.ts';
-import type { Decision, Outgoing } from './decision.ts';
+import { listedPrices } from '../wire/request-prices.ts';
+import { modelOf, type Wire } from '../wire/wire.ts';
+import type { Decision, Facts, Outgoing } from './decision.ts';
 import type { ReadRequest } from './read-request.ts';
 
 /** Why the store cannot be asked, or does not take a text. */
@@ -19,6 +22,7 @@ export type Reason =
   | 'empty-body'
   | 'too-large'
   | 'content-encoding'
+  | 'no-zstd'
   | 'byte-order-mark'
   | 'charset'
   | 'not-json'
@@ -82,6 +86,7 @@ const showCount = (count: number): string => count.toLocaleString('en-US');
 export const REASONS: Readonly<Record<Exclude<Reason, 'too-large' | 'too-many-values' | 'too-slow'>, string>> = {
   'empty-body': 'the request has no body',
   'content-encoding': 'a compression that cannot be undone',
+  'no-zstd': 'the body is compressed with zstd, which Node can undo from 22.15 on',
   'byte-order-mark': 'the body begins with a byte order mark',
   charset: 'the body is not in UTF-8',
   'not-json': 'the body is no JSON',
@@ -136,6 +141,9 @@ export function passThrough(reason: Reason, limits = defaultLimits): Decision {
   return {
     ...UNCHANGED,
     conversation: '',
+    session: '',
+    part: '',
+    arm: 'treated',
     task: '',
     hidden: [],
     fresh: [],
@@ -153,4 +161,24 @@ export function passThrough(reason: Reason, limits = defaultLimits): Decision {
       isCountTokens: false,
     },
   };
+}
+
+/** What the answer to a request tells about its price. */
+export interface AnswerFacts extends Pick<Facts, 'prices' | 'providerPrices'> {
+  readonly wire: Wire;
+  readonly path: string;
+  readonly usage: Pick<Usage, 'model' | 'usesCache'> | undefined;
+}
+
+/** Prices a request that passed through by its answer, which names the model. The provider's cache worked for it as for others. */
+export function pricedByAnswer(
+  decision: Decision,
+  { prices, providerPrices, wire, path, usage }: AnswerFacts,
+): Decision {
+  const model = modelOf(wire, { model: usage?.model, path });
+  const list = prices ?? providerPrices ?? listedPrices(wire, model);
+  // Such a cache writes only where a marker asks for it, at a price of its own.
+  const isUnused = !prices && list.lookup.kind === 'markers' && !usage?.usesCache;
+  const named = model === undefined ? {} : { model };
+  return { ...decision, explanation: { ...decision.explanation, ...named, prices: isUnused ? priceLists.none : list } };
 }

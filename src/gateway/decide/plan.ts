@@ -146,17 +146,17 @@ function lastReply(listed: readonly Listed[]): number {
 }
 
 /**
- * Whether the provider's cache has died since the last request, or the model is new to the conversation and has none.
+ * Whether the provider's cache has died since the last request of this history, or the model is new to it and has none.
  * Where more than one reply is new to us, another gateway has served the conversation meanwhile: then it counts as warm.
  */
 function isCacheCold({ request, facts, conversation, settings }: KnownRequest): boolean {
   const { cached, listed, model, knownMessages } = request;
   const { read, write, lifeMs } = settings.prices;
   if (lifeMs === 0 || read >= write) return false;
-  const usedAt = conversation.usedAt(model);
+  const usedAt = conversation.cacheUse.usedAt(listed, model);
   if (cached) return usedAt !== undefined && lastReply(listed) <= cached.listed.length && facts.now - usedAt > lifeMs;
   const isNew = usedAt === undefined && !settings.wasMasked;
-  return isNew && conversation.isUsed && lastReply(listed) <= knownMessages;
+  return isNew && conversation.cacheUse.isUsed(listed) && lastReply(listed) <= knownMessages;
 }
 
 function isOverLimit({ settings, facts, tokenRatio }: KnownRequest, planner: Planner<ReadMessage>): boolean {

@@ -22,11 +22,13 @@ const toRead = (message: object): ReadMessage => ({ ...NOTHING_READ, message });
 
 const NOTHING_READ = {
   title: '',
+  said: 'nothing' as const,
   results: new Map(),
   fixed: new Set<never>(),
   originals: new Map(),
   blocks: undefined,
   isReply: false,
+  hasRecall: false,
 };
 
 /** A viewer of read messages, around one that has viewed the messages before. */

@@ -1,20 +1,21 @@
 import { asString, type Fields, isRecord } from '../../formats/lens.ts';
 import type { Segment, Viewer } from '../../message.ts';
-import { quote } from '../../text.ts';
-import type { JsonScan } from '../bytes/json-scan.ts';
-import { parseJson } from '../bytes/json-scan.ts';
+import type { JsonScan, Member } from '../bytes/json-scan.ts';
 import { memberRange, type Range, valueRange } from '../bytes/member-range.ts';
 import type { Hashed } from '../conversation/prefix-hash.ts';
 import type { BlockPlace } from '../wire/cache-markers.ts';
 import type { Wire } from '../wire/wire.ts';
+import { isRecall, namesRecall } from './overhead.ts';
 import type { Reason } from './pass-through.ts';
+import { readSaid, type Said, toTitle } from './task.ts';
 
 /** A message, and the places in its bytes that may be edited. Places count from the start of the message. */
 export interface ReadMessage {
   /** Without the cache markers in its results, which move from request to request. */
   readonly message: object;
-  /** The first line of what the user says in it, at most 80 characters. Empty where a message before has one. */
+  /** The first line of what the user says in it, at most 80 characters. Empty where a message before has the task. */
   readonly title: string;
+  readonly said: Said['kind'];
   /** The content of each result that can be replaced. */
   readonly results: ReadonlyMap<PlaceKey, ResultPlace>;
   /** Results that cannot be replaced, such as those with invalid UTF-8. */
@@ -24,6 +25,8 @@ export interface ReadMessage {
   /** The blocks that may carry a cache marker. Undefined where no marker was found in the message. */
   readonly blocks: readonly BlockPlace[] | undefined;
   readonly isReply: boolean;
+  /** It names our tool `recall`, or brings it. */
+  readonly hasRecall: boolean;
 }
 
 /** Names one result of a message: its part, or its field where there is only one. */
@@ -51,34 +54,46 @@ export interface Reading {
 
 export interface ReadOptions {
   readonly viewer: Viewer<object>;
-  /** No message before it has a title. */
+  /** Takes the segments of one message after the other: a list for each would reserve room for many. */
+  readonly into: Segment[];
+  /** No message before it has the task. */
   readonly needsTitle: boolean;
 }
 
 /** Reads the message that was scanned last. Returns the reason where its request must pass through. */
-export function readMessage(wire: Wire, scan: JsonScan, { viewer, needsTitle }: ReadOptions): Reading | Reason {
-  const parsed = parseJson(scan.text(0));
+export function readMessage(wire: Wire, scan: JsonScan, { viewer, into, needsTitle }: ReadOptions): Reading | Reason {
+  const parsed = scan.parse(0);
   if (parsed === undefined) return 'not-json';
   if (!isRecord(parsed)) return 'unknown-format';
   const hasMarkers = scan.includes(MARKER_SIGN);
   const message = hasMarkers ? withoutMarkers(wire, parsed) : parsed;
-  const segments: Segment[] = [];
-  viewer.add(message, segments);
+  const from = into.length;
+  viewer.add(message, into);
+  const segments = into.slice(from);
   const results = readResults({ wire, scan, message, segments, hasMarkers });
   if (typeof results === 'string') return results;
   const hashed = segments.map((segment) => toHashed(wire, message, segment, results.originals));
   bindFixed(segments, results.fixed);
+  const said = needsTitle ? readSaid(segments) : NOT_ASKED;
   const read = {
     message,
-    title: needsTitle ? toTitle(taskIn(segments)) : '',
+    title: toTitle(said.text),
+    said: said.kind,
     results: results.results,
     fixed: results.fixed,
     originals: results.originals,
     blocks: hasMarkers ? wire.readBlocks?.(scan, parsed) : undefined,
     isReply: viewer.isReply,
+    hasRecall: !viewer.isReply && results === NO_RESULTS && scan.includes('recall') && bringsRecall(parsed, scan),
   };
   return { read, segments, hashed };
 }
+
+/** Agents list deferred tools in a system prompt or beside the user's words, and bring tools in items of their own. */
+function bringsRecall({ tools }: Fields, scan: JsonScan): boolean {
+  return namesRecall(scan.text(0)) || (Array.isArray(tools) && tools.some(isRecall));
+}
+const NOT_ASKED: Said = { text: '', kind: 'nothing' };
 
 const MARKERS = ['cache_control', 'prompt_cache_breakpoint'];
 /** In the names of all of them. */
@@ -104,16 +119,6 @@ function withoutMarker(part: unknown): unknown {
   if (!isRecord(part) || !MARKERS.some((name) => name in part)) return part;
   return Object.fromEntries(Object.entries(part).filter(([name]) => !MARKERS.includes(name)));
 }
-
-/** The user's words in a message. A client may put tags of its own before them. */
-export function taskIn(segments: readonly Segment[]): string {
-  const said = segments.filter(({ kind, text }) => kind === 'user' && /\S/.test(text));
-  const own = said.find(({ text }) => !/^\s*</.test(text)) ?? said[0];
-  return own?.text ?? '';
-}
-
-/** The first line of a text, at most 80 characters. */
-export const toTitle = (text: string): string => quote(text.trimStart().split('\n', 1)[0] ?? '', 80);
 
 interface Context {
   readonly wire: Wire;
@@ -169,9 +174,14 @@ function locate(scan: JsonScan, path: readonly (string | number)[]): number {
 function memberValue(scan: JsonScan, object: number, name: string): number {
   if (!scan.isObject(object)) return MISSING;
   const members = scan.members(object);
-  const hasDuplicate = members.some(({ name: one }, i) => members.findIndex((other) => other.name === one) < i);
-  if (hasDuplicate) return DUPLICATE;
+  if (hasDuplicate(members)) return DUPLICATE;
   return members.find((member) => member.name === name)?.value ?? MISSING;
+}
+
+function hasDuplicate(members: readonly Member[]): boolean {
+  for (let i = 0; i < members.length; i++)
+    for (let j = 0; j < i; j++) if (members[i]?.name === members[j]?.name) return true;
+  return false;
 }
 
 /** Undefined for an object that cannot be replaced. */
@@ -179,10 +189,12 @@ function placeOf({ wire, scan, hasMarkers }: Context, value: number): ResultPlac
   if (!scan.isObject(value))
     return { ...valueRange(scan, value), markers: hasMarkers && scan.isList(value) ? markersIn(scan, value) : '' };
   const members = scan.members(value);
-  const { content, attachments } = wire.resultMembers ?? {};
+  const { content, attachments, whole = [] } = wire.resultMembers ?? {};
   const replaced = members.find(({ name }) => name === content);
-  if (!replaced)
-    return members.some(({ name }) => name === 'type') ? { ...valueRange(scan, value), markers: '' } : undefined;
+  if (!replaced) {
+    const isWhole = members.some(({ name }) => name === 'type' || whole.includes(name));
+    return isWhole ? { ...valueRange(scan, value), markers: '' } : undefined;
+  }
   if (memberValue(scan, value, replaced.name) === DUPLICATE) return DUPLICATE;
   const gone = members.find(({ name }) => name === attachments);
   return {

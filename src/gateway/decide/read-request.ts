@@ -1,5 +1,5 @@
 import { requestLimits } from '../../limits.ts';
-import type { Viewer } from '../../message.ts';
+import type { Segment, Viewer } from '../../message.ts';
 import type { ViewedMessage } from '../../plan/ledger/history.ts';
 import {
   JsonScan,
@@ -15,14 +15,16 @@ import {
 import type { Range } from '../bytes/member-range.ts';
 import type { CachedHistory, Listed } from '../conversation/cached-history.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
-import { firstPrefix, nextPrefixes } from '../conversation/prefix-hash.ts';
+import { firstPrefix, nextPrefixes, sessionNames } from '../conversation/prefix-hash.ts';
 import { findMarkers, type Markers } from '../wire/cache-markers.ts';
 import { type Api, wires } from '../wire/index.ts';
+import { sessionIdOf } from '../wire/session-id.ts';
 import { modelOf, type Wire } from '../wire/wire.ts';
 import type { GatewayRequest } from './decision.ts';
 import { NO_OVERHEAD, type Overhead } from './overhead.ts';
 import type { Reason } from './pass-through.ts';
 import { readMessage } from './read-message.ts';
+import { TaskFinder } from './task.ts';
 
 /** A field of the request beside its messages. */
 export interface Field extends Range {
@@ -42,6 +44,8 @@ export interface ReadRequest {
   readonly model: string | undefined;
   readonly fields: ReadonlyMap<string, Field>;
   readonly overhead: Overhead;
+  /** It shows that the agent has our tool `recall`. */
+  readonly hasRecall: boolean;
   readonly listed: readonly Listed[];
   readonly markers: Markers;
   /** The view of all messages. Undefined where some of them were known before. */
@@ -50,10 +54,16 @@ export interface ReadRequest {
   readonly title: string;
   /** The prefix of its first message that is no system prompt; empty where it has none. */
   readonly conversation: string;
+  /** The name of its session: by the id that the agent sent, else the prefix of the first message that says something. */
+  readonly session: string;
+  /** The part of the session that it belongs to. */
+  readonly part: string;
   /** The longest cached history that this request begins with, sent to the same model. */
   readonly cached: CachedHistory | undefined;
   /** The number of its messages that were sent before, to any model. */
   readonly knownMessages: number;
+  /** The same, where a longer request was sent before too. */
+  readonly seenMessages: number;
   /** The next prefix of each cached history that is longer than this request, sent to the same model. */
   readonly laterPrefixes: readonly string[];
 }
@@ -98,9 +108,11 @@ class Reader {
   /** Views all messages, as long as none of them is known from an earlier request. */
   readonly #viewer: Viewer<object>;
   #viewed: ViewedMessage[] | undefined = [];
+  readonly #segments: Segment[] = [];
   #overhead = NO_OVERHEAD;
   #conversation = '';
-  #title = '';
+  readonly #task = new TaskFinder();
+  #hasRecall = false;
   /** Those that this request begins with, and those that begin with it. */
   #histories: readonly CachedHistory[] = [];
 
@@ -127,24 +139,38 @@ class Reader {
       body: this.#body,
       fields: this.#fields,
       overhead: this.#overhead,
+      hasRecall: this.#hasRecall || this.#overhead.hasRecall,
       markers: findMarkers({ fields: this.#fields, overhead: this.#overhead, listed: this.#listed }),
       viewed: this.#viewed && { viewer: this.#viewer, messages: this.#viewed },
       listed: this.#listed,
       conversation: this.#conversation,
-      title: this.#title,
+      ...sessionNames(this.#sessionId(), this.#task.prefix || this.#conversation),
+      title: this.#task.title,
       cached: longest(histories.filter((history) => history.model === model)),
       knownMessages: longest(histories)?.listed.length ?? 0,
+      seenMessages: Math.min(messages, longest(this.#histories)?.listed.length ?? 0),
       laterPrefixes: [...new Set(longer.flatMap((history) => prefixBehind(history, messages)))],
     };
   }
 
+  #sessionId(): string | undefined {
+    return sessionIdOf(this.#wire, this.#request.headers, (name) => this.#fields.get(name)?.value);
+  }
+
   #readFields(): Reason | undefined {
+    const start = skipSpace(this.#body, 0);
+    if (this.#body[start] !== OPEN_OBJECT) return 'not-json';
+    const end = this.#readObject(start, 1);
+    if (typeof end === 'string') return end;
+    return skipSpace(this.#body, end) === this.#body.length ? undefined : 'not-json';
+  }
+
+  /** Reads the fields of the object that begins here. Returns its end. */
+  #readObject(start: number, depth: number): number | Reason {
     const body = this.#body;
     const names = new Set<string>();
-    let at = skipSpace(body, 0);
-    if (body[at] !== OPEN_OBJECT) return 'not-json';
-    at = skipSpace(body, at + 1);
-    if (body[at] === CLOSE_OBJECT) return this.#isEnd(at + 1) ? undefined : 'not-json';
+    let at = skipSpace(body, start + 1);
+    if (body[at] === CLOSE_OBJECT) return at + 1;
     for (;;) {
       const keyEnd = body[at] === QUOTE ? stringEnd(body, at) : NOT_JSON;
       const colon = keyEnd < 0 ? NOT_JSON : skipSpace(body, keyEnd);
@@ -153,24 +179,23 @@ class Reader {
       if (typeof name !== 'string') return 'not-json';
       if (names.has(name)) return 'duplicate-keys';
       names.add(name);
-      const end = this.#readField(name, skipSpace(body, colon + 1));
+      const end = this.#readField(name, skipSpace(body, colon + 1), depth);
       if (typeof end === 'string') return end;
       at = skipSpace(body, end);
-      if (body[at] === CLOSE_OBJECT) return this.#isEnd(at + 1) ? undefined : 'not-json';
+      if (body[at] === CLOSE_OBJECT) return at + 1;
       if (body[at] !== COMMA) return 'not-json';
       at = skipSpace(body, at + 1);
     }
   }
 
-  #isEnd(at: number): boolean {
-    return skipSpace(this.#body, at) === this.#body.length;
-  }
-
-  #readField(name: string, start: number): number | Reason {
-    if (name === this.#wire.messages && this.#body[start] === OPEN_LIST) return this.#readList(start + 1);
-    const isOverhead = this.#wire.overhead.includes(name);
+  #readField(name: string, start: number, depth: number): number | Reason {
+    const { envelope, messages, overhead } = this.#wire;
+    const isInside = envelope === undefined || depth === 2;
+    if (depth === 1 && name === envelope && this.#body[start] === OPEN_OBJECT) return this.#readObject(start, 2);
+    if (isInside && name === messages && this.#body[start] === OPEN_LIST) return this.#readList(start + 1, depth + 1);
+    const isOverhead = isInside && overhead.includes(name);
     const known = isOverhead ? this.#memory.overhead.find(this.#body, start) : undefined;
-    const end = known?.end ?? scan.scan(this.#body, start, 1);
+    const end = known?.end ?? scan.scan(this.#body, start, depth);
     if (end < 0) return problemOf(end);
     const bytes = this.#body.subarray(start, end);
     if (isOverhead) {
@@ -186,7 +211,7 @@ class Reader {
     return end;
   }
 
-  #readList(start: number): number | Reason {
+  #readList(start: number, depth: number): number | Reason {
     const body = this.#body;
     const seed = firstPrefix(this.#request.api);
     let prefix = seed;
@@ -197,11 +222,12 @@ class Reader {
       const index = this.#listed.length;
       const known = knownFrom(body, at, index, candidates ?? []);
       if (known) this.#viewed = undefined;
-      const listed = known ?? this.#readOne(at, prefix);
+      const listed = known ?? this.#readOne(at, prefix, depth);
       if (typeof listed === 'string') return listed;
       for (const one of listed) {
         this.#listed.push(one);
-        this.#title ||= one.read.title;
+        this.#task.add(one.read, one.prefix);
+        this.#hasRecall ||= one.read.hasRecall;
       }
       const last = listed[listed.length - 1] as Listed;
       ({ prefix } = last);
@@ -219,13 +245,13 @@ class Reader {
     return at + 1;
   }
 
-  #readOne(at: number, prefix: string): readonly Listed[] | Reason {
+  #readOne(at: number, prefix: string, depth: number): readonly Listed[] | Reason {
     const { left } = scan;
-    const end = scan.scan(this.#body, at, 2);
+    const end = scan.scan(this.#body, at, depth);
     if (end < 0) return problemOf(end);
     const values = left - scan.left;
     const viewer = this.#viewed ? this.#viewer : this.#wire.format.viewer();
-    const reading = readMessage(this.#wire, scan, { viewer, needsTitle: this.#title === '' });
+    const reading = readMessage(this.#wire, scan, { viewer, into: this.#segments, needsTitle: this.#task.isLooking });
     if (typeof reading === 'string') return reading;
     this.#viewed?.push({ segments: reading.segments, turn: viewer.turn });
     const prefixes = nextPrefixes(prefix, reading.hashed);

@@ -36,7 +36,7 @@ export function settingsOf(request: ReadRequest, facts: Facts, given: Given): Se
     found.event.kind === 'settings' ? [withLookup(found as FoundSettings)] : [],
   );
   const first = recorded[0]?.event;
-  const recall = first?.recall ?? request.overhead.hasRecall;
+  const recall = first?.recall ?? (request.hasRecall || facts.hasRecall === true);
   const overheadTokens = first?.overheadTokens ?? nearly(request.overhead.tokens, request.cached?.overheadTokens);
   const last = recorded.at(-1)?.event;
   const { place } = given;

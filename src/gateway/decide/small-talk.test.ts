@@ -3,8 +3,8 @@ import { ConversationMemory } from '../conversation/conversation-memory.ts';
 import type { Api } from '../wire/index.ts';
 import { decide } from './decide.ts';
 import type { GatewayRequest } from './decision.ts';
-import { toTitle } from './read-message.ts';
 import { decideSmallTalk } from './small-talk.ts';
+import { toTitle } from './task.ts';
 
 const PATHS: Readonly<Partial<Record<Api, string>>> = {
   anthropic: '/v1/messages',

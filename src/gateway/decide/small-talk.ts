@@ -1,14 +1,16 @@
+import { isRecord } from '../../formats/lens.ts';
 import { requestLimits } from '../../limits.ts';
 import type { Segment } from '../../message.ts';
 import { type Prices, priceLists } from '../../plan/prices.ts';
 import { parseJson } from '../bytes/json-scan.ts';
-import { firstPrefix, nextPrefixes } from '../conversation/prefix-hash.ts';
+import { firstPrefix, nextPrefixes, sessionNames } from '../conversation/prefix-hash.ts';
 import { wires } from '../wire/index.ts';
 import { listedPrices } from '../wire/request-prices.ts';
+import { sessionIdOf } from '../wire/session-id.ts';
 import { modelOf, type Wire } from '../wire/wire.ts';
 import type { Decision, Facts, GatewayRequest } from './decision.ts';
 import { UNCHANGED } from './pass-through.ts';
-import { taskIn } from './read-message.ts';
+import { readSaid, TaskFinder, toTitle } from './task.ts';
 
 /** A larger request is read like all others, since the part that came before need not be read again. */
 const MOST_BYTES = 16 * 1024;
@@ -21,19 +23,20 @@ const OTHERS = ['previous_response_id', 'conversation', 'thread', 'compaction', 
  * it is not planned, and nothing of it is kept. Undefined for all other requests.
  */
 export function decideSmallTalk(
-  { api, path, body: bytes }: GatewayRequest,
+  { api, path, headers, body: bytes }: GatewayRequest,
   { prices, providerPrices }: Pick<Facts, 'prices' | 'providerPrices'>,
 ): Decision | undefined {
   if (bytes.length > MOST_BYTES) return undefined;
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
   const wire: Wire = wires[api];
   if (wire.resultSigns.some((sign) => text.includes(sign))) return undefined;
-  const body = parseJson(text) as Readonly<Record<string, unknown>> | undefined;
-  if (typeof body !== 'object' || body === null || OTHERS.some((name) => name in body)) return undefined;
+  const body = parseJson(text);
+  const inner = wire.envelope !== undefined && isRecord(body) ? body[wire.envelope] : body;
+  if (!isRecord(body) || !isRecord(inner) || OTHERS.some((name) => name in inner)) return undefined;
   const model = modelOf(wire, { model: body.model, path });
   if ((model?.length ?? 0) > requestLimits.modelChars) return undefined;
-  const first = firstSaid(wire, body[wire.messages]);
-  if (!first) return undefined;
+  const begun = beginningOf(wire, inner[wire.messages], firstPrefix(api));
+  if (!begun) return undefined;
   // A rough size will do: the provider counts.
   const tokens = Math.ceil(bytes.length / 4);
   const list = providerPrices ?? pricesFor(wire, model);
@@ -41,8 +44,13 @@ export function decideSmallTalk(
   return {
     body: undefined,
     headers: UNCHANGED.headers,
-    conversation: nextPrefixes(firstPrefix(api), first).at(-1) ?? '',
-    task: taskIn(first),
+    conversation: begun.conversation,
+    ...sessionNames(
+      sessionIdOf(wire, headers, (name) => inner[name]),
+      begun.task.prefix || begun.conversation,
+    ),
+    arm: 'treated',
+    task: begun.task.title,
     hidden: NOTHING,
     fresh: NOTHING,
     events: NOTHING,
@@ -63,16 +71,29 @@ export function decideSmallTalk(
 
 const NOTHING: readonly never[] = [];
 
-/** The pieces of the first message that is no system prompt. */
-function firstSaid(wire: Wire, messages: unknown): readonly Segment[] | undefined {
+interface Beginning {
+  /** The prefix of the first message that is no system prompt. */
+  readonly conversation: string;
+  readonly task: TaskFinder;
+}
+
+/** Reads no further than the message with the task. */
+function beginningOf(wire: Wire, messages: unknown, start: string): Beginning | undefined {
   if (!Array.isArray(messages)) return undefined;
+  const viewer = wire.format.viewer();
+  const task = new TaskFinder();
+  let [conversation, prefix] = ['', start];
   for (const message of messages) {
     if (typeof message !== 'object' || message === null) return undefined;
     const segments: Segment[] = [];
-    wire.format.viewer().add(message, segments);
-    if (segments.some(({ kind }) => kind !== 'system')) return segments;
+    viewer.add(message, segments);
+    prefix = nextPrefixes(prefix, segments).at(-1) ?? prefix;
+    if (prefix !== start) conversation ||= prefix;
+    const { text, kind } = readSaid(segments);
+    task.add({ title: toTitle(text), said: kind, isReply: viewer.isReply }, prefix);
+    if (!task.isLooking) break;
   }
-  return undefined;
+  return conversation ? { conversation, task } : undefined;
 }
 
 /** Small talk has no cache marker: a cache that needs one keeps nothing of it. */

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
+import type { RequestRecord } from '../../report/request-record.ts';
 import { storeConformance } from '../../testing/store-conformance.ts';
 import { createBoundedStore } from './bounded-store.ts';
 
 storeConformance(
   { describe, it, expect },
-  { name: 'memory, bounded', open: async () => createBoundedStore(256 * 1024 * 1024) },
+  { name: 'memory, bounded', keepsRecords: true, open: async () => createBoundedStore(256 * 1024 * 1024) },
 );
 
 describe('createBoundedStore', () => {
@@ -72,5 +73,21 @@ describe('createBoundedStore', () => {
       expect.objectContaining({ text: 'kept' }),
       undefined,
     ]);
+  });
+
+  it('keeps the records of conversations whose texts it deletes to make room', async () => {
+    const store = createBoundedStore(20_000);
+    const record: RequestRecord = {
+      ...{ id: 'r', at: 1, session: 'c1', conversation: 'c1', arm: 'treated', api: 'anthropic' },
+      prices: { name: 'none', read: 1, write: 1 },
+      ...{ status: 200, act: 'wait', masked: 0, newMasks: 0 },
+      expected: { sent: { cached: 0, written: 1 }, without: { cached: 0, written: 1 } },
+      without: { cached: 0, written: 1 },
+      signs: { results: 0, failed: 0, repeated: 0, recalls: 0 },
+    };
+    await store.putRecords?.([record]);
+    for (let i = 1; i <= 10; i++) await store.putMany([{ text: `${i}`.repeat(5000), about: { session: `g-c${i}` } }]);
+    const { records, sessions } = await store.stats();
+    expect([records, sessions < 10]).toEqual([1, true]);
   });
 });

@@ -32,7 +32,7 @@ export function createBoundedStore(maxBytes: number): BoundedStore {
     if (kept + wanted > maxBytes) throw fullError(kept + wanted, maxBytes);
     // After a deletion, conversations store their texts again. Free room for many puts at once.
     const target = kept + (maxBytes - wanted - kept) * KEPT_SHARE;
-    for (const session of sizes.forget(target, isKept)) await store.delete(session);
+    for (const session of sizes.forget(target, isKept)) await store.delete(session, { keepRecords: true });
   };
   const put: Store['putMany'] = async (items) => {
     for (const item of items) checkItem(item);

@@ -1,3 +1,4 @@
+import { conversationId } from '../../store/access.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import type { GatewayEvent } from '../conversation/events.ts';
 import { afterStored, decide, openRequest, withoutStore } from '../decide/decide.ts';
@@ -7,6 +8,7 @@ import { passThrough } from '../decide/pass-through.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import { codeOf } from '../receipts/log.ts';
 import { providers } from '../wire/providers.ts';
+import { keepArm, learnArm, unread } from './arms.ts';
 import type { Understood } from './exchange.ts';
 import { inTime, type StoreGate } from './store-gate.ts';
 
@@ -20,7 +22,7 @@ export async function decideAndStore(
     return await decideWithStore(context, incoming, request);
   } catch (error) {
     context.log({ level: 'error', message: 'could not decide', code: codeOf(error), api: request.api });
-    return passThrough('failed');
+    return unread(context, incoming.tenant, { request, decision: passThrough('failed') });
   }
 }
 
@@ -30,18 +32,26 @@ async function decideWithStore(
   request: GatewayRequest,
 ): Promise<Decision> {
   const { isCountTokens } = route;
-  const facts = { ...context.facts, providerPrices: providers[route.provider].prices };
+  const providerPrices = providers[route.provider].prices;
+  const facts = { ...context.facts, providerPrices, hasRecall: context.hasRecall(tenant) };
   const memory = context.tenants.memory(tenant, route.provider);
   const opened = openRequest(request, memory, context.facts.limits);
-  const { conversation } = opened;
-  if (!conversation) return decide(opened, memory, { ...facts, now: context.now() });
+  const { conversation, session } = opened;
+  if (!session)
+    return unread(context, tenant, { request, decision: decide(opened, memory, { ...facts, now: context.now() }) });
   const gate = context.tenants.opened(tenant) ?? (await gateOf(context, tenant));
-  const storeTrouble =
-    (await learnEvents(context, { gate, memory, conversation })) ?? (await learnSecret(gate, credential));
+  const asked = { gate, memory, conversation, session };
+  const [trouble, arms] = await Promise.all([
+    learnEvents(context, asked),
+    learnArm(context, { gate, tenant, session, credential }),
+  ]);
+  if (!conversation) return decide(opened, memory, { ...facts, now: context.now(), arms });
+  const storeTrouble = trouble ?? (await learnSecret(gate, credential));
   const owner = typeof gate === 'string' ? undefined : gate.ownerOf(credential);
-  if (typeof gate !== 'string' && !isCountTokens) await keepInUse(context, { gate, memory, conversation, owner });
-  const decision = decide(opened, memory, { ...facts, now: context.now(), owner, storeTrouble });
+  if (typeof gate !== 'string' && !isCountTokens) await keepInUse(context, { ...asked, gate, owner });
+  const decision = decide(opened, memory, { ...facts, now: context.now(), owner, storeTrouble, arms });
   if (storeTrouble) warnOf(context, storeTrouble);
+  await keepArm(context, { gate, tenant, memory }, decision);
   // A count is planned like a request, but nothing is stored.
   if (isCountTokens || (decision.fresh.length === 0 && decision.events.length === 0)) return decision;
   const kept = typeof gate === 'string' ? gate : await gate.keep(decision, owner);
@@ -81,7 +91,9 @@ async function gateOf(context: GatewayContext, tenant: string): Promise<StoreGat
 interface Asked {
   readonly gate: StoreGate | StoreTrouble;
   readonly memory: ConversationMemory;
+  /** Empty where the request passes through. */
   readonly conversation: string;
+  readonly session: string;
 }
 
 /** Loads the events that this or another gateway recorded. Answers why that was not possible. */
@@ -89,7 +101,7 @@ async function learnEvents(
   { isStoreShared }: GatewayContext,
   { gate, memory, conversation }: Asked,
 ): Promise<StoreTrouble | undefined> {
-  if (!isStoreShared && memory.hasEvents(conversation)) return undefined;
+  if (!conversation || (!isStoreShared && memory.hasEvents(conversation))) return undefined;
   const events = typeof gate === 'string' ? gate : await gate.events(conversation);
   if (typeof events === 'string') return events;
   memory.learnEvents(conversation, events);
@@ -99,14 +111,21 @@ async function learnEvents(
 /** Has the store remove it last, and store again what was removed: this request carries the originals. */
 async function keepInUse(
   { now }: GatewayContext,
-  { gate, memory, conversation, owner }: Asked & { readonly gate: StoreGate; readonly owner: string | undefined },
+  {
+    gate,
+    memory,
+    conversation,
+    session,
+    owner,
+  }: Asked & { readonly gate: StoreGate; readonly owner: string | undefined },
 ): Promise<void> {
-  gate.use(conversation, owner);
+  const names = { conversation, session };
+  gate.use(names, owner);
   const known = memory.conversation(conversation);
   const deletions = await gate.deletions();
   if (typeof deletions === 'number' && known.forgetStoredIfDeleted(deletions))
     gate.record(conversation, known.recorded);
-  if (known.markTouched(owner, now())) gate.touch(conversation, owner);
+  if (known.markTouched(conversationId(session, owner), now())) gate.touch(names, owner);
 }
 
 /** Without a credential no name is needed. */

@@ -7,11 +7,13 @@ import { codeOf } from '../receipts/log.ts';
 import type { Api } from '../wire/index.ts';
 import { providers } from '../wire/providers.ts';
 import type { Admitted } from './admit.ts';
+import { unread, withKnownArm } from './arms.ts';
 import type { Client } from './client.ts';
 import { decideAndStore } from './decide-and-store.ts';
 import { decodeBody } from './read-body.ts';
 import { finishExchange, recordOutcome } from './record-outcome.ts';
 import { sendDecision, toUpstream } from './send-decision.ts';
+import { isUnknownZstd } from './zstd.ts';
 
 /** A request of a client, and where it goes. */
 export interface Incoming extends Admitted {
@@ -49,31 +51,50 @@ async function exchangeUnderstood(context: GatewayContext, incoming: Understood)
   const began = performance.now();
   const encoded = await client.readBody(context.limits.bodyBytes).catch(() => null);
   if (encoded === null) return;
+  await context.inFlight.record(exchangeRead(context, incoming, { encoded, startedAt, began }));
+}
+
+interface Read {
+  /** As it came. Undefined: too large, it is not read yet. */
+  readonly encoded: Buffer | undefined;
+  readonly startedAt: number;
+  /** By the clock of `performance`. */
+  readonly began: number;
+}
+
+async function exchangeRead(context: GatewayContext, incoming: Understood, request: Read): Promise<void> {
+  const { encoded, startedAt, began } = request;
   const read = performance.now();
   const decision = await decideOn(context, incoming, encoded);
   const overheadMs = performance.now() - read;
   const { outcome, sent } = await sendDecision(context, incoming, { encoded, decision });
   const times = { startedAt, overheadMs, totalMs: performance.now() - began };
-  const entry = recordOutcome(context, incoming, { decision, sent, times });
-  finishExchange(context, incoming, { outcome, entry });
+  finishExchange(context, incoming, { outcome, ...recordOutcome(context, incoming, { decision, sent, times }) });
 }
 
 async function decideOn(context: GatewayContext, incoming: Understood, encoded: Buffer | undefined): Promise<Decision> {
-  if (!encoded) return passThrough('too-large', context.limits);
-  const { api, route } = incoming;
+  const { api, route, tenant } = incoming;
   const headers = incoming.client.headers as GatewayRequest['headers'];
+  const pass = (decision: Decision): Decision => unread(context, tenant, { request: { api, headers }, decision });
+  if (!encoded) return pass(passThrough('too-large', context.limits));
   const encoding = headers['content-encoding'];
   const body = encoding === undefined ? encoded : await decodeBody(encoded, encoding, context.limits.bodyBytes);
-  if (!body) return passThrough('content-encoding');
+  if (!body) return pass(passThrough(isUnknownZstd(encoding ?? '') ? 'no-zstd' : 'content-encoding'));
   const request = { api, path: route.path, headers, body, isCountTokens: route.isCountTokens };
   return smallTalk(context, incoming, request) ?? (await decideAndStore(context, incoming, request));
 }
 
 /** Most requests of a chat are done with here, without store and memory. */
-function smallTalk({ facts }: GatewayContext, { route }: Understood, request: GatewayRequest): Decision | undefined {
+function smallTalk(
+  context: GatewayContext,
+  { route, tenant }: Understood,
+  request: GatewayRequest,
+): Decision | undefined {
   if (route.isCountTokens) return undefined;
+  const { prices } = context.facts;
   try {
-    return decideSmallTalk(request, { prices: facts.prices, providerPrices: providers[route.provider].prices });
+    const decision = decideSmallTalk(request, { prices, providerPrices: providers[route.provider].prices });
+    return decision && withKnownArm(context, tenant, decision);
   } catch {
     // The full reading finds what is odd about the request, and names it.
     return undefined;

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { recordLimits } from '../../limits.ts';
 import { answerFailure } from './answer.ts';
 
 /** How long exchanges in flight may take once the gateway was told to stop. */
@@ -21,6 +22,8 @@ export class InFlight {
   readonly #open: Open[] = [];
   #isClosing = false;
   #onIdle: (() => void) | undefined;
+  #unrecorded = 0;
+  #onRecorded: (() => void) | undefined;
 
   get isClosing(): boolean {
     return this.#isClosing;
@@ -38,6 +41,28 @@ export class InFlight {
     // An answer that waits behind another one on its connection has no socket, and Node never tells it that it is gone.
     if (response.socket === null) closeWithSocket(response);
     if (this.#isClosing) response.shouldKeepAlive = false;
+  }
+
+  /** Counts an exchange until its outcome is recorded, a moment after its answer has ended. */
+  async record(exchange: Promise<void>): Promise<void> {
+    this.#unrecorded += 1;
+    try {
+      await exchange;
+    } finally {
+      this.#unrecorded -= 1;
+      if (this.#unrecorded === 0) this.#onRecorded?.();
+    }
+  }
+
+  /** Resolves when the outcome of every exchange is recorded, or after some time. */
+  async recorded(): Promise<void> {
+    if (this.#unrecorded === 0) return;
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      this.#onRecorded = resolve;
+      timer = setTimeout(resolve, recordLimits.closeMs);
+    });
+    clearTimeout(timer);
   }
 
   /** A stream of our own is ended as soon as the gateway closes. */

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { promisify } from 'node:util';
 import { brotliDecompress, gunzip, inflate, inflateRaw } from 'node:zlib';
 import { requestLimits } from '../../limits.ts';
+import { zstd } from './zstd.ts';
 
 /** The whole body, or undefined where it is too large: then the request can still be read from its first byte. */
 export function readBody(request: IncomingMessage, mostBytes: number): Promise<Buffer | undefined> {
@@ -32,6 +33,7 @@ const decoders: Readonly<Record<string, (body: Buffer, most: { maxOutputLength: 
   br: promisify(brotliDecompress),
   // Some clients send the bare stream: the first four bits tell.
   deflate: (body, most) => promisify(((body[0] ?? 0) & 15) === 8 ? inflate : inflateRaw)(body, most),
+  ...(zstd ? { zstd: zstd.decode } : {}),
 };
 
 /** The body without its compression. Undefined where it cannot be had: unknown, damaged, too large, or a bomb. */

@@ -1,11 +1,17 @@
 import { randomUUID } from 'node:crypto';
+import type { RequestRecord } from '../../report/request-record.ts';
 import { conversationId } from '../../store/access.ts';
 import { afterAnswer } from '../decide/decide.ts';
 import type { Decision } from '../decide/decision.ts';
+import { pricedByAnswer } from '../decide/pass-through.ts';
+import { signsOf } from '../decide/signs.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import { codeOf } from '../receipts/log.ts';
 import type { Entry } from '../receipts/receipt-log.ts';
+import { toRequestRecord } from '../receipts/to-request-record.ts';
 import { countedOf, type Sent, type Times, writeReceipt } from '../receipts/write-receipt.ts';
+import { wires } from '../wire/index.ts';
+import { providers } from '../wire/providers.ts';
 import type { Outcome } from './client.ts';
 import type { Incoming, Understood } from './exchange.ts';
 
@@ -16,14 +22,19 @@ interface Over {
   readonly times: Times;
 }
 
-/** Updates the memory with the outcome of a request, and writes its receipt. A count has none and changes nothing. */
+/** Updates the memory with the outcome of a request, and writes its receipt and record. A count changes nothing. */
 export function recordOutcome(
   context: GatewayContext,
   { tenant, credential, route, api }: Understood,
-  { decision, sent, times }: Over,
-): Entry | undefined {
-  if (route.isCountTokens) return undefined;
+  { decision: decided, sent, times }: Over,
+): Recorded {
+  if (route.isCountTokens) return {};
   const { status, usage, refused } = sent;
+  const facts = { prices: context.facts.prices, providerPrices: providers[route.provider].prices };
+  const decision =
+    decided.explanation.act === 'pass-through'
+      ? pricedByAnswer(decided, { ...facts, wire: wires[api], path: route.path, usage })
+      : decided;
   const isTaken = status >= 200 && status < 300;
   if (isTaken) {
     const promptTokens = usage && usage.cached + usage.written;
@@ -32,13 +43,24 @@ export function recordOutcome(
   }
   const counted = context.tenants.counted(tenant);
   const owner = context.tenants.opened(tenant)?.ownerOf(credential);
-  const conversation = decision.conversation && conversationId(decision.conversation, owner);
+  const conversation = decision.part && conversationId(decision.part, owner);
+  const session = decision.session && conversationId(decision.session, owner);
   // Each model counts its own way.
   const key = `${conversation} ${decision.explanation.model ?? ''}`;
   const previous = counted.get(key);
-  const entry = writeReceipt({ id: nextId(), conversation, api, path: route.path, decision, previous, sent, times });
+  const settled = {
+    ...{ id: nextId(), conversation, session, api, path: route.path },
+    ...{ decision, previous, sent, times },
+  };
+  const entry = writeReceipt(settled);
   if (isTaken) counted.set(key, countedOf(entry, { decision, previous }));
-  return entry;
+  return { entry, record: toRequestRecord(entry, settled, signsOf(decision, context)) };
+}
+
+/** The receipt and the record of a request. A count has neither. */
+interface Recorded {
+  readonly entry?: Entry;
+  readonly record?: RequestRecord;
 }
 
 const PROCESS = randomUUID().slice(0, 13);
@@ -47,15 +69,14 @@ let count = 0;
 /** No other receipt has it, of this process or of another. */
 const nextId = (): string => `${PROCESS}-${++count}`;
 
-/** How an exchange ended, and its receipt if the request was understood. */
-interface Ended {
+/** How an exchange ended, with receipt and record if the request was understood. */
+interface Ended extends Recorded {
   readonly outcome: Outcome;
-  readonly entry?: Entry | undefined;
 }
 
 /** Answers where the upstream did not, and adds the exchange to the records. */
 export function finishExchange(context: GatewayContext, { client, route, tenant }: Incoming, ended: Ended): void {
-  const { outcome, entry } = ended;
+  const { outcome, entry, record } = ended;
   const { provider } = route;
   if (outcome.kind === 'unreachable') {
     const { origin } = context.upstreams[provider];
@@ -65,5 +86,5 @@ export function finishExchange(context: GatewayContext, { client, route, tenant 
   if (outcome.kind === 'unreachable' || outcome.kind === 'broken')
     context.log({ level: 'warn', message: `upstream ${outcome.kind}`, provider, code: codeOf(outcome.error) });
   const status = 'status' in outcome ? (outcome.status ?? 0) : 0;
-  context.records.finish({ tenant, provider, status, ended: outcome.kind, entry });
+  context.records.finish({ tenant, provider, status, ended: outcome.kind, entry, record });
 }

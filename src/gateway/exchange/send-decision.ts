@@ -11,6 +11,7 @@ import { forwardedHeaders, headerOf } from './headers.ts';
 import { decodeBody } from './read-body.ts';
 import { redactCredentials } from './redact.ts';
 import { UsageReader, type UsageReaderOptions } from './usage-reader.ts';
+import { readableEncodings } from './zstd.ts';
 
 interface ToSend {
   /** As it came. Undefined: too large, it is not read yet. */
@@ -72,7 +73,8 @@ class Answering implements Watch {
 
   async sent(outcome: Outcome, refused?: Sent['refused']): Promise<Sent> {
     const status = outcome.kind === 'unreachable' ? 502 : (outcome.status ?? 0);
-    return { status, usage: await this.#reader?.end(), streamed: this.#reader?.isEvents === true, refused };
+    const usage = await this.#reader?.end();
+    return { status, usage, streamed: this.#reader?.isEvents === true, refused, isFinal: this.#reader?.isFinal };
   }
 }
 
@@ -92,7 +94,11 @@ export function toUpstream(context: GatewayContext, { client, route }: Incoming,
   // A body that was decompressed to be edited is sent as it is.
   const isDecoded = edited !== undefined && client.headers['content-encoding'] !== undefined;
   const upstream = context.upstreams[route.provider];
-  const changes = { ...outgoing?.headers, ...context.hops.next(client.headers, upstream) };
+  const changes = {
+    ...outgoing?.headers,
+    ...context.hops.next(client.headers, upstream),
+    ...(body ? readableEncodings(client.headers['accept-encoding']) : {}),
+  };
   return {
     upstream,
     method: client.method,

@@ -3,8 +3,9 @@ import { recordLimits, requestLimits } from '../../limits.ts';
 import { conversationId, ownerOf, sessionOf } from '../../store/access.ts';
 import type { Store } from '../../store/store.ts';
 import { clipText } from '../../text.ts';
-import type { GatewayEvent } from '../conversation/events.ts';
-import { eventSessionOf, loadEvents, toItems } from '../conversation/events.ts';
+import { type Assignment, chooseArm, drawArm } from '../conversation/arm.ts';
+import type { ArmEvent, GatewayEvent } from '../conversation/events.ts';
+import { armSessionOf, eventSessionOf, loadEvents, toItems } from '../conversation/events.ts';
 import type { Decision } from '../decide/decision.ts';
 import type { StoreTrouble } from '../decide/pass-through.ts';
 import type { Status } from '../receipts/receipt.ts';
@@ -68,22 +69,57 @@ export class StoreGate {
     return this.#secret === undefined || credential === undefined ? undefined : ownerOf(this.#secret, credential);
   }
 
-  /** Stores what a decision hides, under the conversation of its owner, and its events, in one batch. */
-  keep({ conversation, fresh, events }: Decision, owner: string | undefined): Promise<'stored' | StoreTrouble> {
-    const session = sessionOf(conversationId(conversation, owner));
-    const texts = fresh.map(({ text, turn, tool }) => ({
+  /** Stores what a decision hides, under the session of its owner, and its events, in one batch. */
+  keep({ conversation, session: name, fresh, events }: Decision, owner: string | undefined): Promise<Kept> {
+    const session = sessionOf(conversationId(name, owner));
+    const texts = fresh.map(({ handle, text, turn, tool }) => ({
       text,
+      // Only the store in memory takes it as it is.
+      handle,
       about: { session, turn, ...(tool === undefined ? {} : { tool: clipText(tool, recordLimits.toolChars) }) },
     }));
     return this.#inTime(async () => {
-      await this.store.putMany([...texts, ...toItems(conversation, events)]);
+      await this.store.putMany([...texts, ...toItems(eventSessionOf(conversation), events)]);
       return 'stored' as const;
+    });
+  }
+
+  /** Draws the arm of a session. Undefined where the secret is not known. */
+  drawArm(session: string, share: number): Assignment | undefined {
+    return this.#secret === undefined ? undefined : drawArm(this.#secret, session, share);
+  }
+
+  /** The arm that this or another gateway recorded for a session. */
+  arm(session: string): Promise<Assignment | undefined | StoreTrouble> {
+    return this.#inTime(async () => {
+      const events = await loadEvents(this.store, armSessionOf(session));
+      return chooseArm(events.filter((event) => event.kind === 'arm'));
+    });
+  }
+
+  recordArm(session: string, event: ArmEvent): Promise<Kept> {
+    return this.#inTime(async () => {
+      await this.store.putMany(toItems(armSessionOf(session), [event]));
+      return 'stored' as const;
+    });
+  }
+
+  /** Tells the store that the arm of a session is in use. Does not wait. */
+  touchArm(session: string): void {
+    void this.#inTime(async () => this.store.touch(armSessionOf(session)));
+  }
+
+  /** Whether texts of the session of an owner are stored. */
+  hasTexts(conversation: string): Promise<boolean | StoreTrouble> {
+    return this.#inTime(async () => {
+      for await (const _ of this.store.list(sessionOf(conversation))) return true;
+      return false;
     });
   }
 
   /** The events that this or another gateway recorded. */
   events(conversation: string): Promise<readonly GatewayEvent[] | StoreTrouble> {
-    return this.#inTime(() => loadEvents(this.store, conversation));
+    return this.#inTime(() => loadEvents(this.store, eventSessionOf(conversation)));
   }
 
   /** Changes with every deletion. */
@@ -98,22 +134,23 @@ export class StoreGate {
   }
 
   /** Counts a request of a conversation as use. */
-  use(conversation: string, owner: string | undefined): void {
-    this.#use(sessionOf(conversationId(conversation, owner)));
+  use({ conversation, session }: Names, owner: string | undefined): void {
+    this.#use(sessionOf(conversationId(session, owner)));
     this.#use(eventSessionOf(conversation));
+    this.#use(armSessionOf(session));
   }
 
   /** Tells the store that a conversation is in use, also where nothing new of it is stored. Does not wait. */
-  touch(conversation: string, owner: string | undefined): void {
+  touch({ conversation, session }: Names, owner: string | undefined): void {
     void this.#inTime(async () => {
-      await this.store.touch(sessionOf(conversationId(conversation, owner)));
+      await this.store.touch(sessionOf(conversationId(session, owner)));
       await this.store.touch(eventSessionOf(conversation));
     });
   }
 
   /** Records events after the answer. Does not wait. */
   record(conversation: string, events: readonly GatewayEvent[]): void {
-    void this.#inTime(async () => this.store.putMany(toItems(conversation, events)));
+    void this.#inTime(async () => this.store.putMany(toItems(eventSessionOf(conversation), events)));
   }
 
   async health(): Promise<Status['store']> {
@@ -155,6 +192,15 @@ export class StoreGate {
     for (const question of this.#late) if (question.since <= givenUp) this.#late.delete(question);
     return this.#late.size > 0;
   }
+}
+
+type Kept = 'stored' | StoreTrouble;
+
+/** The names of a request. */
+export interface Names {
+  /** The hash of its first prefix. */
+  readonly conversation: string;
+  readonly session: string;
 }
 
 interface LateQuestion {

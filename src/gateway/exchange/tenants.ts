@@ -4,6 +4,7 @@ import { LruMap } from '../conversation/lru-map.ts';
 import type { GatewayOptions } from '../gateway-options.ts';
 import type { Status } from '../receipts/receipt.ts';
 import type { Counted } from '../receipts/write-receipt.ts';
+import { type ArmCache, createArmCache } from './arms.ts';
 import { createBoundedStore } from './bounded-store.ts';
 import type { Provider } from './route.ts';
 import { inTime, StoreGate, TOO_SLOW, wordsOf } from './store-gate.ts';
@@ -14,6 +15,7 @@ export class Tenants {
   readonly #gates = new Map<string, Promise<StoreGate>>();
   readonly #opened = new Map<string, StoreGate>();
   readonly #memories = new Map<string, ConversationMemory>();
+  readonly #arms = new Map<string, ArmCache>();
   readonly #counted = new Map<string, LruMap<string, Counted>>();
 
   constructor(store: GatewayOptions['store'], memoryStoreBytes: number = memoryLimits.storeBytes) {
@@ -52,6 +54,13 @@ export class Tenants {
     const memory = this.#memories.get(key) ?? new ConversationMemory();
     this.#memories.set(key, memory);
     return memory;
+  }
+
+  /** The arms of the sessions that this process has seen. */
+  arms(tenant: string): ArmCache {
+    const arms = this.#arms.get(tenant) ?? createArmCache();
+    this.#arms.set(tenant, arms);
+    return arms;
   }
 
   /** The last request of each conversation, as the provider counted it. */

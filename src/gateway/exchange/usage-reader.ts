@@ -1,9 +1,10 @@
 import { type BrotliDecompress, createBrotliDecompress, createGunzip, createInflate, type Unzip } from 'node:zlib';
-import { answerLimits } from '../../limits.ts';
+import { answerLimits, requestLimits } from '../../limits.ts';
 import { readUsage } from '../../manager/usage.ts';
 import { JsonScan, parseJson } from '../bytes/json-scan.ts';
 import type { Wire } from '../wire/wire.ts';
 import { headerOf, type RawHeaders } from './headers.ts';
+import { zstd } from './zstd.ts';
 
 /** The tokens of a request as the provider counted them. */
 export interface Usage {
@@ -12,6 +13,10 @@ export interface Usage {
   /** Prompt tokens that were not. */
   readonly written: number;
   readonly completionTokens: number;
+  /** The model that answered, where the answer names it. */
+  readonly model?: string;
+  /** The provider read from its cache, or wrote to it. */
+  readonly usesCache?: true;
   /** Thinking blocks that it left out because the history before them had changed. */
   readonly droppedThinking?: number;
 }
@@ -38,7 +43,10 @@ export class UsageReader {
   #decodedBytes = 0;
   #leftMs: number = answerLimits.readMs;
   #usage: Fields | undefined;
+  #model: string | undefined;
   #droppedThinking = 0;
+  #isComplete: boolean | undefined;
+  #hasCall = false;
 
   constructor(headers: RawHeaders, { wire, mostBytes = answerLimits.bytes }: UsageReaderOptions) {
     this.#wire = wire;
@@ -46,7 +54,7 @@ export class UsageReader {
     const type = headerOf(headers, 'content-type') ?? '';
     this.#isJsonLines = type.includes('ndjson');
     this.isEvents = this.#isJsonLines || type.includes('event-stream');
-    this.#signs = wire.usageSigns.map((sign) => Buffer.from(sign));
+    this.#signs = [...wire.usageSigns, ...wire.endSigns].map((sign) => Buffer.from(sign));
     const encoding = headerOf(headers, 'content-encoding')?.trim().toLowerCase() ?? 'identity';
     this.#decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding]?.() : undefined;
     this.#isReading = encoding === 'identity' || this.#decoder !== undefined;
@@ -67,7 +75,12 @@ export class UsageReader {
   async end(): Promise<Usage | undefined> {
     if (this.#decoder && this.#isReading) await ended(this.#decoder);
     if (this.#isReading && this.#pendingBytes > 0) this.#read(this.#takePending());
-    return toUsage(this.#usage, this.#droppedThinking);
+    return toUsage(this.#usage, { model: this.#model, droppedThinking: this.#droppedThinking });
+  }
+
+  /** Whether the answer is the model's last word, without a call; undefined where it does not tell. Known after `end`. */
+  get isFinal(): boolean | undefined {
+    return this.#isComplete && !this.#hasCall;
   }
 
   #take(chunk: Buffer): void {
@@ -157,6 +170,10 @@ export class UsageReader {
     const told = this.#wire.usageIn(event);
     const usage = asFields(told.usage);
     if (usage) this.#usage = this.#usage ? { ...this.#usage, ...withoutNull(usage) } : usage;
+    if (isModelName(told.model)) this.#model = told.model;
+    const { isComplete, hasCall } = this.#wire.endIn(event);
+    this.#isComplete = isComplete ?? this.#isComplete;
+    this.#hasCall ||= hasCall === true;
     if (Array.isArray(told.droppedThinking)) this.#droppedThinking = told.droppedThinking.length;
   }
 }
@@ -191,6 +208,7 @@ const decoders: Readonly<Record<string, () => Decoder>> = {
   'x-gzip': createGunzip,
   deflate: createInflate,
   br: createBrotliDecompress,
+  ...(zstd ? { zstd: zstd.createDecoder } : {}),
 };
 
 function ended(decoder: Decoder): Promise<void> {
@@ -208,14 +226,26 @@ const asFields = (value: unknown): Fields | undefined =>
 const withoutNull = (fields: Fields): Fields =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 
-function toUsage(usage: Fields | undefined, droppedThinking: number): Usage | undefined {
+const isModelName = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= requestLimits.modelChars;
+
+interface Told {
+  readonly model: string | undefined;
+  readonly droppedThinking: number;
+}
+
+function toUsage(usage: Fields | undefined, { model, droppedThinking }: Told): Usage | undefined {
   const read = readUsage(usage);
   if (!read) return undefined;
-  const { promptTokens, cachedTokens, completionTokens } = read;
+  const { promptTokens, cachedTokens, cacheWriteTokens, completionTokens } = read;
   if (![promptTokens, cachedTokens, completionTokens].every(isBelievable)) return undefined;
   const cached = Math.min(promptTokens, cachedTokens);
-  const found = { cached, written: promptTokens - cached, completionTokens };
-  return droppedThinking > 0 ? { ...found, droppedThinking } : found;
+  return {
+    ...{ cached, written: promptTokens - cached, completionTokens },
+    ...(model === undefined ? {} : { model }),
+    ...(cached + cacheWriteTokens > 0 ? { usesCache: true } : {}),
+    ...(droppedThinking > 0 ? { droppedThinking } : {}),
+  };
 }
 
 /** Totals are sums over all requests: one absurd number would spoil them until a restart. */

@@ -9,10 +9,12 @@ import { answerError, answerJson } from '../exchange/answer.ts';
 import type { InFlight } from '../exchange/in-flight.ts';
 import type { Status } from '../receipts/receipt.ts';
 import type { Records } from '../receipts/records.ts';
+import type { Reports } from './reports.ts';
 
 export interface ApiOptions {
   readonly records: Records;
   readonly inFlight: InFlight;
+  readonly reports: Reports;
   /** The tenant of the request's token. */
   readonly tenant: string;
   storeOf(tenant: string): Promise<Store>;
@@ -70,7 +72,12 @@ const answers: Readonly<Record<string, Answer>> = {
     const refs = (await store.get(id))?.refs ?? [];
     return { handle: id, ...recalled, refs };
   },
-  search: async ({ tenant, storeOf, query }) => search(await storeOf(tenant), query),
+  search: async ({ tenant, records, storeOf, query }) => {
+    const id = query.get('conversation');
+    const found = id ? await records.receipts(tenant).conversation(id) : undefined;
+    return search(await storeOf(tenant), query, found?.conversation.session ?? id);
+  },
+  report: async ({ tenant, storeOf, reports, query }) => reports.reportOf(tenant, await storeOf(tenant), query),
   events: async ({ tenant, records, inFlight, request, response }) => {
     const log = records.receipts(tenant);
     streamEvents((watcher) => log.watch(watcher), request, response);
@@ -98,15 +105,15 @@ function countOf(query: URLSearchParams, name: string): number | undefined {
   throw new PalimpsestError('BAD_INPUT', `Expected ${name} to be a whole number of 0 or more`);
 }
 
-async function search(store: Store, query: URLSearchParams): Promise<object> {
-  const conversation = query.get('conversation');
+/** Texts are stored by session: a conversation is searched with all others of its session. */
+async function search(store: Store, query: URLSearchParams, name: string | null): Promise<object> {
   const matches: object[] = [];
   try {
     const found = store.search(query.get('q') ?? '', {
       limit: recallLimits.dashboardMatches,
       ignoreCase: true,
       regex: query.get('regex') === 'true',
-      ...(conversation ? { session: sessionOf(conversation) } : {}),
+      ...(name ? { session: sessionOf(name) } : {}),
     });
     for await (const match of found) if (!isEvent(match)) matches.push(toFound(match));
   } catch (error) {

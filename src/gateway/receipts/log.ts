@@ -1,3 +1,4 @@
+import { spentOf } from '../../money/show-money.ts';
 import type { Receipt } from './receipt.ts';
 
 /** One line of the log: flat, and never with a header, a key, a query or anything out of a body. */
@@ -24,18 +25,30 @@ export function codeOf(error: unknown): string {
 
 /** A receipt as a line of the log: nothing of the request but numbers and our own words. */
 export function toLogEntry(receipt: Receipt): LogEntry {
-  const { id, conversation, request, api, status, act, because, masked, prices, refused } = receipt;
+  const { id, session, conversation, arm, request, api, status, act, because, masked, prices, refused } = receipt;
   return {
     level: refused || status >= 500 || status === 0 ? 'warn' : 'info',
     message: 'request',
-    ...{ id, conversation, request, api, status, act, because, masked, prices },
+    ...{ id, session, conversation, arm, request, api, status, act, because, masked, prices },
     newMasks: receipt.newMasks.length,
     tokensIn: receipt.without.tokens,
     tokensSent: receipt.sent.tokens,
     cached: receipt.sent.cached,
     estimated: receipt.estimated,
+    ...moneyIn(receipt),
+    ...(receipt.unsent ? { unsent: true } : {}),
     ...(refused ? { refused: refused.status } : {}),
     overheadMs: receipt.overheadMs,
     totalMs: receipt.totalMs,
   };
 }
+
+function moneyIn({ money, sent }: Receipt): Pick<LogEntry, string> {
+  if (!money) return {};
+  if (!('subscription' in money))
+    return { dollars: round(spentOf(money)), dollarsSaved: round(money.without - money.sent) };
+  return money.window === undefined ? {} : { windowShare: sent.tokens / money.window };
+}
+
+/** A millionth of a cent is enough for a reader. */
+const round = (dollars: number): number => Math.round(dollars * 1e8) / 1e8;

@@ -1,3 +1,4 @@
+import type { DollarSums } from '../../money/money-totals.ts';
 import type { Quantiles } from './quantiles.ts';
 import type { Totals } from './receipt.ts';
 
@@ -21,11 +22,12 @@ export interface Measured {
   readonly totals: Totals;
   readonly overhead: Quantiles;
   readonly counters: Counters;
+  readonly droppedRecords: number;
   readonly startedAt: number;
 }
 
 /** The text format of Prometheus, version 0.0.4. */
-export function toPrometheus({ totals, overhead, counters, startedAt }: Measured): string {
+export function toPrometheus({ totals, overhead, counters, droppedRecords, startedAt }: Measured): string {
   const counted = (name: string, help: string): string => metric(name, 'counter', help, counters.lines(name));
   const one = (name: string, help: string, value: number): string =>
     metric(name, 'counter', help, [`${name} ${value}`]);
@@ -41,15 +43,26 @@ export function toPrometheus({ totals, overhead, counters, startedAt }: Measured
       `palimpsest_cost_base_tokens_total{of="without"} ${cost.without}`,
       `palimpsest_cost_base_tokens_total{of="sent"} ${cost.sent}`,
     ]),
+    metric('palimpsest_cost_dollars_total', 'counter', 'Dollars at the prices of the models that have one.', [
+      ...dollarLines('billed', totals.money.billed),
+      ...dollarLines('estimated', totals.money.estimated),
+    ]),
+    one('palimpsest_unpriced_requests_total', 'Requests of models without a known price.', totals.money.unpriced),
     one('palimpsest_masked_results_total', 'Tool results that were masked.', totals.masked),
     one('palimpsest_refused_requests_total', 'Edited requests that a provider refused.', totals.refused),
     one('palimpsest_conversations_total', 'Conversations that were seen.', totals.conversations),
+    one('palimpsest_records_dropped_total', 'Records of requests that the store never got.', droppedRecords),
     overheadHistogram(overhead),
     metric('palimpsest_start_time_seconds', 'gauge', 'When the gateway started.', [
       `palimpsest_start_time_seconds ${startedAt / 1000}`,
     ]),
   ].join('');
 }
+
+const dollarLines = (tokens: string, { sent, output, without }: DollarSums): string[] =>
+  Object.entries({ sent, output, without }).map(
+    ([of, dollars]) => `palimpsest_cost_dollars_total{of="${of}",tokens="${tokens}"} ${dollars}`,
+  );
 
 const BUCKETS_MS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500];
 

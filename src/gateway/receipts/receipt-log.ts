@@ -1,4 +1,6 @@
 import { recordLimits } from '../../limits.ts';
+import { MoneySums } from '../../money/money-totals.ts';
+import type { Prices } from '../../plan/prices.ts';
 import { Quantiles } from './quantiles.ts';
 import type { ConversationSummary, Mask, Receipt, Totals } from './receipt.ts';
 
@@ -7,6 +9,8 @@ export interface Entry {
   readonly receipt: Omit<Receipt, 'request'>;
   /** First line of the conversation's task; may be empty where the conversation is known. */
   readonly title: string;
+  /** The multiples of the base price that the costs are made of. */
+  readonly multiples: Pick<Prices, 'read' | 'write'>;
 }
 
 /** The message to a watcher of the log for each receipt. */
@@ -47,7 +51,7 @@ export class ReceiptLog implements ReceiptLogReader {
   #receipts = 0;
 
   /** Returns the number of the request in its conversation. */
-  add({ receipt, title }: Entry): number {
+  add({ receipt, title }: Pick<Entry, 'receipt' | 'title'>): number {
     const totals = this.#totalsOf(receipt, title);
     totals.add(receipt);
     this.#sums.add(receipt);
@@ -60,12 +64,13 @@ export class ReceiptLog implements ReceiptLogReader {
     return totals.sums.requests;
   }
 
-  #totalsOf({ conversation, api, time }: Entry['receipt'], title: string): ConversationTotals {
+  #totalsOf({ conversation, session, api, time }: Entry['receipt'], title: string): ConversationTotals {
     if (this.#newest?.id === conversation) return this.#newest;
     const known = this.#conversationTotals.get(conversation);
     if (!known) this.#conversations++;
     const totals =
-      known ?? new ConversationTotals({ id: conversation, title: title || 'A conversation', api, firstAt: time });
+      known ??
+      new ConversationTotals({ id: conversation, session, title: title || 'A conversation', api, firstAt: time });
     this.#conversationTotals.delete(conversation);
     this.#conversationTotals.set(conversation, totals);
     this.#newest = totals;
@@ -95,10 +100,11 @@ export class ReceiptLog implements ReceiptLogReader {
   }
 
   sums(): Totals {
-    const { requests, tokensIn, tokensSent, cached, written, without, sent } = this.#sums;
+    const { requests, tokensIn, tokensSent, cached, written, without, sent, money } = this.#sums;
     return {
       ...{ requests, conversations: this.#conversations, tokensIn, tokensSent, cached, written },
       cost: { without, sent },
+      money: money.totals(),
       ...{ masked: this.#masked, refused: this.#refused },
       overheadMs: { median: this.#overhead.at(0.5), p99: this.#overhead.at(0.99) },
     };
@@ -134,6 +140,7 @@ class Sums {
   written = 0;
   without = 0;
   sent = 0;
+  readonly money = new MoneySums();
 
   add(receipt: Entry['receipt']): void {
     this.requests++;
@@ -143,6 +150,8 @@ class Sums {
     this.written += receipt.sent.written;
     this.without += receipt.cost.without;
     this.sent += receipt.cost.sent;
+    // A request without tokens was refused, and costs nothing.
+    if (receipt.sent.tokens > 0) this.money.add(receipt.money, { isEstimated: receipt.estimated });
   }
 }
 
@@ -152,12 +161,12 @@ class ConversationTotals {
   /** The newest ones. */
   readonly receipts: Entry['receipt'][] = [];
   readonly masks = new Map<string, Mask>();
-  readonly #about: Pick<ConversationSummary, 'id' | 'title' | 'api' | 'firstAt'>;
+  readonly #about: Pick<ConversationSummary, 'id' | 'session' | 'title' | 'api' | 'firstAt'>;
   #last: Entry['receipt'] | undefined;
   #model: string | undefined;
   #epochs = 0;
 
-  constructor(about: Pick<ConversationSummary, 'id' | 'title' | 'api' | 'firstAt'>) {
+  constructor(about: Pick<ConversationSummary, 'id' | 'session' | 'title' | 'api' | 'firstAt'>) {
     this.#about = about;
   }
 
@@ -182,14 +191,15 @@ class ConversationTotals {
   }
 
   summary(): ConversationSummary {
-    const { prices = '', time = '', masked = 0, act = 'wait', because = '' } = this.#last ?? {};
-    const { requests, tokensIn, tokensSent, without, sent } = this.sums;
+    const { prices = '', time = '', masked = 0, act = 'wait', because = '', arm = 'treated' } = this.#last ?? {};
+    const { requests, tokensIn, tokensSent, without, sent, money } = this.sums;
     return {
       ...this.#about,
       ...(this.#model === undefined ? {} : { model: this.#model }),
       ...{ prices, lastAt: time, requests, masked, epochs: this.#epochs, tokensIn, tokensSent },
       cost: { without, sent },
-      ...{ act, because },
+      money: money.totals(),
+      ...{ act, because, arm },
     };
   }
 }

@@ -1,3 +1,7 @@
+import type { MoneyTotals, RequestMoney } from '../../money/money-totals.ts';
+import type { Subscription } from '../../money/price-book.ts';
+import type { Arm } from '../../report/request-record.ts';
+
 /** The gateway's action on a request. */
 export type Act = 'mask' | 'wait' | 'cold-cache' | 'over-limit' | 'off' | 'pass-through';
 
@@ -14,7 +18,14 @@ export interface Receipt {
   readonly id: string;
   /** ISO 8601. */
   readonly time: string;
+  /** The agent's session, with its sub-agents, by a name that hides the agent's own id. */
+  readonly session: string;
+  /** The part of the session that begins with one message. */
   readonly conversation: string;
+  /** The arm of the session. Only `treated` requests go out as decided. */
+  readonly arm: Arm;
+  /** The share of sessions that was held out when this one was drawn. Not there where it is in no comparison. */
+  readonly holdoutShare?: number;
   /** From 1, in its conversation. */
   readonly request: number;
   readonly api: string;
@@ -35,11 +46,17 @@ export interface Receipt {
   readonly without: Tokens;
   /** The request that was sent. */
   readonly sent: Tokens;
+  /** The masks that the request would have carried, had it been sent as decided. Not there where it was. */
+  readonly unsent?: { readonly masked: number; readonly newMasks: number };
+  /** Estimates before the answer, made alike in all arms: with the masks as decided, and without any. */
+  readonly expected: { readonly sent: Tokens; readonly without: Tokens };
   readonly completionTokens: number;
   /** True where the provider gave no usage. */
   readonly estimated: boolean;
   /** In base input tokens: read price times cached plus write price times written. */
   readonly cost: { readonly without: number; readonly sent: number };
+  /** Dollars at the price of the model. Not there where no price is known. */
+  readonly money?: RequestMoney | Subscription;
   readonly droppedThinking?: number;
   /** The provider's refusal of the edited request; the original was sent after it. */
   readonly refused?: { readonly status: number; readonly text: string };
@@ -61,6 +78,9 @@ export interface Mask {
 /** A conversation as the list shows it. */
 export interface ConversationSummary {
   readonly id: string;
+  /** The session that it is a part of. */
+  readonly session: string;
+  readonly arm: Arm;
   /** First line of the task, at most 80 characters. */
   readonly title: string;
   readonly api: string;
@@ -74,6 +94,7 @@ export interface ConversationSummary {
   readonly tokensIn: number;
   readonly tokensSent: number;
   readonly cost: { readonly without: number; readonly sent: number };
+  readonly money: MoneyTotals;
   readonly act: Act;
   readonly because: string;
 }
@@ -87,6 +108,7 @@ export interface Totals {
   readonly cached: number;
   readonly written: number;
   readonly cost: { readonly without: number; readonly sent: number };
+  readonly money: MoneyTotals;
   readonly masked: number;
   readonly refused: number;
   readonly overheadMs: { readonly median: number; readonly p99: number };

@@ -5,7 +5,9 @@ export function entryOf({ title = 'Fix the test', ...changes }: Partial<Entry['r
   const receipt = {
     id: 'r1',
     time: '2026-11-15T10:00:00.000Z',
+    session: 's1',
     conversation: 'c1',
+    arm: 'treated' as const,
     api: 'anthropic',
     path: '/v1/messages',
     prices: 'anthropic-5m',
@@ -17,6 +19,10 @@ export function entryOf({ title = 'Fix the test', ...changes }: Partial<Entry['r
     newMasks: [],
     without: { tokens: 150, cached: 100, written: 50 },
     sent: { tokens: 100, cached: 80, written: 20 },
+    expected: {
+      sent: { tokens: 100, cached: 80, written: 20 },
+      without: { tokens: 150, cached: 100, written: 50 },
+    },
     completionTokens: 5,
     estimated: false,
     cost: { without: 72.5, sent: 33 },
@@ -25,5 +31,5 @@ export function entryOf({ title = 'Fix the test', ...changes }: Partial<Entry['r
     totalMs: 20,
     ...changes,
   };
-  return { receipt, title };
+  return { receipt, title, multiples: { read: 0.1, write: 1.25 } };
 }

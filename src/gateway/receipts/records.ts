@@ -1,9 +1,16 @@
+import { addMoney } from '../../money/money-totals.ts';
+import { listPrices, type PriceBook } from '../../money/price-book.ts';
+import type { RequestRecord } from '../../report/request-record.ts';
 import type { Outcome } from '../exchange/client.ts';
 import type { Provider } from '../exchange/route.ts';
+import type { Log } from './log.ts';
 import { Counters, toPrometheus } from './metrics.ts';
+import { priced } from './priced.ts';
 import { Quantiles } from './quantiles.ts';
 import type { Receipt, Totals } from './receipt.ts';
 import { type Entry, ReceiptLog, type ReceiptLogReader } from './receipt-log.ts';
+import type { RecordStore } from './record-stores.ts';
+import { RecordWriter } from './record-writer.ts';
 
 /** A request that is over. */
 export interface Finished {
@@ -14,6 +21,8 @@ export interface Finished {
   readonly ended: Outcome['kind'];
   /** Only of requests that were understood. */
   readonly entry?: Entry | undefined;
+  /** Written to the store. */
+  readonly record?: RequestRecord | undefined;
 }
 
 /** Where requests are written down: in this process, or in the one that keeps the records of all workers. */
@@ -22,14 +31,31 @@ export interface Records {
   receipts(tenant: string): ReceiptLogReader;
   /** For Prometheus. */
   metrics(): Promise<string>;
+  /** Writes what is not written yet. */
+  close?(): Promise<void>;
 }
 
-/** Records of this process, in memory. `onReceipt` is for the log. */
-export function createRecords(options: {
+/** Options of `createRecords`. */
+export interface RecordsOptions {
   readonly startedAt: number;
+  /** Money is at list prices if not given. */
+  readonly priceBook?: PriceBook;
+  /** For the log. */
   readonly onReceipt?: (receipt: Receipt) => void;
-}): Records {
+  /** Where the records of requests are kept: nowhere if not given. */
+  readonly keep?: { open(tenant: string): Promise<RecordStore>; readonly log: Log };
+}
+
+/** Receipts and metrics in the memory of this process, and records of requests in the store. */
+export function createRecords(options: RecordsOptions): Records {
+  const { priceBook = listPrices } = options;
   const logs = new Map<string, ReceiptLog>();
+  const writers = new Map<string, RecordWriter>();
+  const write = (tenant: string, record: RequestRecord, keep: NonNullable<RecordsOptions['keep']>): void => {
+    const writer = writers.get(tenant) ?? new RecordWriter({ open: () => keep.open(tenant), log: keep.log });
+    writers.set(tenant, writer);
+    writer.add(record);
+  };
   const counters = new Counters();
   const overhead = new Quantiles();
   const receipts = (tenant: string): ReceiptLog => {
@@ -39,18 +65,23 @@ export function createRecords(options: {
   };
   return {
     receipts,
-    finish: ({ tenant, provider, status, ended, entry }) => {
+    finish: ({ tenant, provider, status, ended, entry, record }) => {
       counters.add(`palimpsest_responses_total{provider="${provider}",status="${classOf(status, ended)}"}`);
+      if (record && options.keep) write(tenant, record, options.keep);
       if (!entry) return;
-      const { receipt } = entry;
-      const request = receipts(tenant).add(entry);
+      const receipt = priced(entry, priceBook);
+      const request = receipts(tenant).add({ receipt, title: entry.title });
       counters.add(`palimpsest_requests_total{api="${receipt.api}",act="${receipt.act}"}`);
       overhead.add(receipt.overheadMs);
       options.onReceipt?.({ ...receipt, request });
     },
     metrics: async () => {
       const totals = [...logs.values()].map((one) => one.sums()).reduce(sum, new ReceiptLog().sums());
-      return toPrometheus({ totals, overhead, counters, startedAt: options.startedAt });
+      const droppedRecords = [...writers.values()].reduce((dropped, writer) => dropped + writer.dropped, 0);
+      return toPrometheus({ totals, overhead, counters, droppedRecords, startedAt: options.startedAt });
+    },
+    close: async () => {
+      await Promise.all([...writers.values()].map((writer) => writer.close()));
     },
   };
 }
@@ -68,6 +99,7 @@ function sum(a: Totals, b: Totals): Totals {
     cached: a.cached + b.cached,
     written: a.written + b.written,
     cost: { without: a.cost.without + b.cost.without, sent: a.cost.sent + b.cost.sent },
+    money: addMoney(a.money, b.money),
     masked: a.masked + b.masked,
     refused: a.refused + b.refused,
     overheadMs: b.overheadMs,

@@ -4,8 +4,10 @@ import { clipText, ownCopy } from '../../text.ts';
 import { newMasks } from '../decide/decide.ts';
 import type { Decision, Explanation } from '../decide/decision.ts';
 import type { Estimate } from '../decide/estimate.ts';
-import { toTitle } from '../decide/read-message.ts';
+import { toTitle } from '../decide/task.ts';
 import type { Usage } from '../exchange/usage-reader.ts';
+import { type Api, wires } from '../wire/index.ts';
+import type { Wire } from '../wire/wire.ts';
 import type { Receipt, Tokens } from './receipt.ts';
 import type { Entry } from './receipt-log.ts';
 
@@ -16,6 +18,8 @@ export interface Sent {
   readonly usage: Usage | undefined;
   readonly streamed: boolean;
   readonly refused: { readonly status: number; readonly text: string } | undefined;
+  /** Whether the answer is the model's last word, without a call. Undefined where that was not read. */
+  readonly isFinal?: boolean | undefined;
 }
 
 /** The start and the duration of a request. */
@@ -30,7 +34,9 @@ export interface Settled {
   readonly id: string;
   /** With its owner in it; empty where the request was not read. */
   readonly conversation: string;
-  readonly api: string;
+  /** With its owner in it; empty where it is not known. */
+  readonly session: string;
+  readonly api: Api;
   readonly path: string;
   readonly decision: Decision;
   /** The request before it in its conversation, if this gateway saw it. */
@@ -86,11 +92,14 @@ export function writeReceipt(settled: Settled): Entry {
   const { explanation } = decision;
   const { status, usage, refused } = answer;
   const isBilled = status >= 200 && status < 300;
-  const { sent, without } = isBilled ? tokensOf(settled, refused !== undefined) : NOTHING_BILLED;
+  const isOriginal = refused !== undefined || explanation.isUnsent === true;
+  const { sent, without } = isBilled ? tokensOf(settled, isOriginal) : NOTHING_BILLED;
   const receipt: Entry['receipt'] = {
     id: settled.id,
     time: new Date(times.startedAt).toISOString(),
+    session: settled.session || UNREAD,
     conversation: conversation || UNREAD,
+    arm: decision.arm,
     api: settled.api,
     path: settled.path.slice(0, requestLimits.pathChars),
     prices: explanation.prices.name,
@@ -98,24 +107,42 @@ export function writeReceipt(settled: Settled): Entry {
     act: explanation.act,
     because: explanation.because,
     epoch: explanation.epoch,
-    masked: refused ? 0 : explanation.masked,
-    newMasks: isBilled && !refused ? newMasks(decision) : [],
+    masked: isOriginal ? 0 : explanation.masked,
+    newMasks: isBilled && !isOriginal ? newMasks(decision) : [],
     without,
     sent,
+    expected: { sent: explanation.sent, without: explanation.without },
     completionTokens: usage?.completionTokens ?? 0,
     estimated: usage === undefined,
     cost: { without: costOf(without, explanation.prices), sent: costOf(sent, explanation.prices) },
     streamed: answer.streamed,
     overheadMs: round(times.overheadMs),
     totalMs: round(times.totalMs),
-    ...optionalFields(explanation, answer),
+    ...armFields(decision),
+    ...optionalFields(explanation, answer, modelIn(settled)),
   };
-  return { receipt, title: settled.previous ? '' : ownCopy(titleOf(decision)) };
+  const { read, write } = explanation.prices;
+  return { receipt, title: settled.previous ? '' : ownCopy(titleOf(decision)), multiples: { read, write } };
 }
+
+function armFields({ holdoutShare, explanation }: Decision): Pick<Receipt, 'holdoutShare' | 'unsent'> {
+  const { isUnsent, masked, newMasks } = explanation;
+  if (holdoutShare === undefined && !isUnsent) return NO_FIELDS;
+  return {
+    ...(holdoutShare === undefined ? {} : { holdoutShare }),
+    ...(isUnsent ? { unsent: { masked, newMasks } } : {}),
+  };
+}
+
+const NO_FIELDS = {};
 
 type OptionalFields = Pick<Receipt, 'model' | 'rent' | 'price' | 'droppedThinking' | 'refused'>;
 
-function optionalFields({ model, rent, price }: Explanation, { usage, refused }: Sent): OptionalFields {
+function optionalFields(
+  { rent, price }: Explanation,
+  { usage, refused }: Sent,
+  model: string | undefined,
+): OptionalFields {
   // Most receipts have no other: each condition below costs as much as the rest of a receipt.
   if ((rent ?? price ?? usage?.droppedThinking ?? refused) === undefined) return model === undefined ? {} : { model };
   return {
@@ -127,6 +154,13 @@ function optionalFields({ model, rent, price }: Explanation, { usage, refused }:
       ? { refused: { status: refused.status, text: ownCopy(clipText(refused.text, answerLimits.refusalChars)) } }
       : {}),
   };
+}
+
+/** Some providers let their customers name models: that shows in the name. */
+function modelIn({ api, decision }: Settled): string | undefined {
+  const { model } = decision.explanation;
+  const { modelPrefix = '' }: Partial<Wire> = wires[api];
+  return model === undefined ? undefined : modelPrefix + model;
 }
 
 const titleOf = ({ conversation, task }: Decision): string =>

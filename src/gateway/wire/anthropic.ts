@@ -1,6 +1,7 @@
 import { anthropic as format } from '../../formats/anthropic.ts';
 import { asString, type Fields, isRecord } from '../../formats/lens.ts';
 import { priceLists } from '../../plan/prices.ts';
+import { parseJson } from '../bytes/json-scan.ts';
 import { boundThinking } from './bound-thinking.ts';
 import { readBlocks } from './cache-markers.ts';
 import { anyMessage, partAt, type Wire } from './wire.ts';
@@ -22,17 +23,31 @@ export const anthropic = {
   resultSigns: ['tool_result', 'cache_control'],
   prices: priceLists['anthropic-5m'],
   answers: (message, [, index]) => asString(partAt(message, 'content', index).tool_use_id) ?? '',
+  // Claude Code: a JSON text with the session in it; in earlier versions `user_…_account_…_session_…`.
+  sessionIn: (field) => {
+    const { user_id: user } = (field('metadata') ?? {}) as Fields;
+    const text = asString(user) ?? '';
+    const parsed = text.startsWith('{') ? parseJson(text) : undefined;
+    return isRecord(parsed) ? parsed.session_id : /_session_([\w-]+)$/.exec(text)?.[1];
+  },
   readBlocks,
-  asksForJson: (valueOf) =>
-    isRecord(valueOf('output_format')) || isRecord((valueOf('output_config') as Fields | undefined)?.format),
+  asksForJson: (field) =>
+    isRecord(field('output_format')) || isRecord((field('output_config') as Fields | undefined)?.format),
   placesMarkers: true,
   boundThinking,
   usageSigns: ['usage', 'input_transformations'],
-  usageIn: ({ usage, message, input_transformations }) => {
-    const inner = (message ?? {}) as { readonly usage?: unknown; readonly input_transformations?: unknown };
+  usageIn: ({ usage, model, message, input_transformations }) => {
+    const inner = isRecord(message) ? message : {};
     return {
       usage: inner.usage ?? usage,
+      model: inner.model ?? model,
       droppedThinking: inner.input_transformations ?? input_transformations,
     };
+  },
+  // The event with the reason has usage.
+  endSigns: [],
+  endIn: ({ stop_reason, delta }) => {
+    const reason = (delta as { readonly stop_reason?: unknown } | null | undefined)?.stop_reason ?? stop_reason;
+    return typeof reason === 'string' ? { isComplete: reason === 'end_turn' || reason === 'stop_sequence' } : {};
   },
 } as const satisfies Wire;

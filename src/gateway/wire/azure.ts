@@ -24,11 +24,13 @@ export const azure = {
     home,
     routes: [{ path: /^\/openai\/(?:v1|deployments\/[^/]+)\/chat\/completions$/ }],
     modelInPath,
+    modelPrefix: 'azure/',
   },
   'azure-responses': {
     ...openaiResponses,
     home,
     routes: [{ path: /^\/openai\/(?:v1\/|deployments\/[^/]+\/)?responses(?:\/compact)?$/ }],
     modelInPath,
+    modelPrefix: 'azure/',
   },
 } as const satisfies Readonly<Record<string, Wire>>;

@@ -28,13 +28,27 @@ export const gemini = {
     return isRecord(answer) ? (asString(answer.id) ?? asString(answer.name) ?? '') : '';
   },
   // Name and id of a response stay as they were written; the files beside it go with it.
-  resultMembers: { content: 'response', attachments: 'parts' },
-  asksForJson: (valueOf) => {
-    const config = (valueOf('generationConfig') ?? valueOf('generation_config') ?? {}) as Fields;
+  resultMembers: { content: 'response', attachments: 'parts', whole: ['inlineData', 'fileData'] },
+  asksForJson: (field) => {
+    const config = (field('generationConfig') ?? field('generation_config') ?? {}) as Fields;
     return (config.responseMimeType ?? config.response_mime_type) === 'application/json';
   },
   usageSigns: ['usage'],
-  usageIn: ({ usageMetadata, response }) => ({
-    usage: usageMetadata ?? (response as { readonly usageMetadata?: unknown } | null)?.usageMetadata,
-  }),
+  usageIn: (event) => {
+    const { usageMetadata, modelVersion } = isRecord(event.response) ? event.response : event;
+    return { usage: usageMetadata, model: modelVersion };
+  },
+  endSigns: ['finishReason', 'unctionCall'],
+  endIn: (event) => {
+    const { finishReason: reason, content } = partAt(
+      isRecord(event.response) ? event.response : event,
+      'candidates',
+      0,
+    );
+    const { parts } = (content ?? {}) as Fields;
+    return {
+      isComplete: typeof reason === 'string' ? reason === 'STOP' : undefined,
+      hasCall: Array.isArray(parts) && parts.some((part) => isRecord(part) && isRecord(part.functionCall)),
+    };
+  },
 } as const satisfies Wire;

@@ -1,6 +1,8 @@
 import { anthropic } from './anthropic.ts';
 import { anthropicVertex } from './anthropic-vertex.ts';
 import { azure } from './azure.ts';
+import { chatgpt } from './chatgpt.ts';
+import { codeassist } from './codeassist.ts';
 import { gemini } from './gemini.ts';
 import { ollama } from './ollama.ts';
 import { openaiChat } from './openai-chat.ts';
@@ -16,6 +18,8 @@ export const wires = {
   ollama,
   'anthropic-vertex': anthropicVertex,
   ...azure,
+  chatgpt,
+  codeassist,
 } as const satisfies Readonly<Record<string, Wire>>;
 
 /** The API that a request speaks. */

@@ -1,7 +1,7 @@
-import { asString } from '../../formats/lens.ts';
+import { asString, type Fields } from '../../formats/lens.ts';
 import { ollama as format } from '../../formats/ollama.ts';
 import { type Prices, priceLists } from '../../plan/prices.ts';
-import { anyMessage, type Wire } from './wire.ts';
+import { anyMessage, isFilled, type Wire } from './wire.ts';
 
 /**
  * A server on this machine bills nothing, but it evaluates every token of a prompt that does not begin like the last one.
@@ -32,10 +32,15 @@ export const ollama = {
   resultSigns: ['"tool"'],
   prices: localPrices,
   answers: (message) => asString(message.tool_call_id) ?? asString(message.tool_name) ?? '',
-  asksForJson: (valueOf) => Boolean(valueOf('format')),
+  asksForJson: (field) => Boolean(field('format')),
   usageSigns: ['eval_count'],
   cutsPrompts: true,
   // The counts are members of the answer itself, in a stream of its last line. Some versions leave out that of a cached prompt.
-  usageIn: ({ prompt_eval_count, eval_count }) =>
-    prompt_eval_count === undefined ? {} : { usage: { prompt_eval_count, eval_count } },
+  usageIn: ({ prompt_eval_count, eval_count, model }) =>
+    prompt_eval_count === undefined ? {} : { usage: { prompt_eval_count, eval_count }, model },
+  endSigns: ['"done":true', '"done": true', '"tool_calls"'],
+  endIn: ({ done, done_reason = 'stop', message }) => ({
+    isComplete: done === true ? done_reason === 'stop' : undefined,
+    hasCall: isFilled(((message ?? {}) as Fields).tool_calls),
+  }),
 } as const satisfies Wire;

@@ -14,6 +14,8 @@ export interface Wire {
   readonly format: Format<object>;
   /** The field with the messages. */
   readonly messages: string;
+  /** The field whose object has the messages and the overhead, where those are not at the top. */
+  readonly envelope?: string;
   /** The fields with system prompt and tools, which count towards the size of a request. */
   readonly overhead: readonly string[];
   /** A request whose text has none of these holds no tool result and no cache marker. */
@@ -22,14 +24,25 @@ export interface Wire {
   readonly prices: Prices;
   /** The model, where it is in the path and not in the body. */
   readonly modelInPath?: RegExp;
+  /** Put before the names of models in receipts, where customers name models as they like: such a name tells no price. */
+  readonly modelPrefix?: string;
   /** The id of the call that a result answers, as the result itself tells it. */
   answers(message: Fields, path: readonly (string | number)[]): string;
   /** Whether a request asks the provider to compact the conversation, as its path or its last message tells. */
   asksToCompact?(request: { readonly path: string; readonly last: Fields | undefined }): boolean;
   /** Whether a request asks for an answer in JSON, as its fields beside messages, system prompt and tools tell. */
-  asksForJson?(valueOf: (field: string) => unknown): boolean;
-  /** Of a result that is an object, the member that a mask replaces, and the one that goes with it. */
-  readonly resultMembers?: { readonly content: string; readonly attachments: string };
+  asksForJson?(field: (name: string) => unknown): boolean;
+  /** The id of the agent's session, where agents put one into such a field. */
+  sessionIn?(field: (name: string) => unknown): unknown;
+  /**
+   * Of a result that is an object, the member that a mask replaces, and the one that goes with it. An object with one of the
+   * members of `whole` is replaced itself.
+   */
+  readonly resultMembers?: {
+    readonly content: string;
+    readonly attachments: string;
+    readonly whole: readonly string[];
+  };
   /** The blocks of the message that was scanned last, on which cache markers may be. */
   readBlocks?(scan: JsonScan, message: Fields): BlockPlace[];
   /** The gateway may place a cache marker of its own. */
@@ -42,6 +55,10 @@ export interface Wire {
   readonly cutsPrompts?: true;
   /** The usage in an answer, or in an event of a stream. */
   usageIn(event: Fields): UsageFields;
+  /** A line of a stream that has none of these, and no sign of usage, does not tell how the answer ends. */
+  readonly endSigns: readonly string[];
+  /** How an answer ends, as the answer or an event of a stream tells. */
+  endIn(event: Fields): AnswerEnd;
 }
 
 /** A server that speaks APIs. */
@@ -88,8 +105,18 @@ export interface WireRoute {
 /** The usage that an answer or event tells, as it is written there. */
 export interface UsageFields {
   readonly usage?: unknown;
+  /** The model that answered. */
+  readonly model?: unknown;
   /** The list of thinking blocks that the provider left out. */
   readonly droppedThinking?: unknown;
+}
+
+/** How an answer ends. */
+export interface AnswerEnd {
+  /** The model stopped by itself. False where it was cut off or waits for a tool; undefined where this event does not tell. */
+  readonly isComplete?: boolean | undefined;
+  /** There is a call of a tool that the client runs. */
+  readonly hasCall?: boolean;
 }
 
 /** A format whose messages may be any object: they come from clients. */
@@ -100,7 +127,8 @@ export function modelOf(
   { modelInPath }: Wire,
   { model, path }: { readonly model: unknown; readonly path: string },
 ): string | undefined {
-  if (typeof model === 'string' && model !== '') return model;
+  // Google's clients may write the path of a model for its name.
+  if (typeof model === 'string' && model !== '') return model.replace(/^models\//, '');
   const name = modelInPath?.exec(path)?.[1];
   return name && decoded(name);
 }
@@ -113,6 +141,9 @@ function decoded(name: string): string {
     return name;
   }
 }
+
+/** Whether a list has anything in it. */
+export const isFilled = (value: unknown): boolean => Array.isArray(value) && value.length > 0;
 
 /** A part of a list in a message; an empty one where there is none. */
 export function partAt(message: Fields, list: string, index: unknown): Fields {

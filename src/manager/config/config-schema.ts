@@ -8,6 +8,7 @@ import {
   DEFAULT_OUTPUT_TOKENS,
   DEFAULT_SOFT_THRESHOLD,
 } from '../effective-limit.ts';
+import { SHARE_PATTERN } from './read-share.ts';
 import { SIZE_PATTERN } from './read-size.ts';
 
 /** Each message says what was expected; `readConfig` adds what was found. */
@@ -28,6 +29,12 @@ const address = z.url({ error: ADDRESS, abort: true }).regex(/^https?:\/\//, ADD
 const SIZE = 'a number of bytes, or a size such as 500MB, 10GB or 2TiB';
 const size = z.union([z.int(SIZE).min(1, SIZE), z.string(SIZE).regex(SIZE_PATTERN, SIZE)], SIZE);
 
+const HOLDOUT = 'a share such as 10% or 0.1, from 0 to 1';
+const holdout = z.union(
+  [z.number(HOLDOUT).min(0, HOLDOUT).max(1, HOLDOUT), z.string(HOLDOUT).regex(SHARE_PATTERN, HOLDOUT)],
+  HOLDOUT,
+);
+
 const oneOf = <const T extends readonly [string, ...string[]]>(values: T) =>
   z.enum(values, `one of ${values.map((value) => `'${value}'`).join(', ')}`);
 
@@ -39,8 +46,8 @@ const about = <T extends z.ZodType>(type: T, description: string, byDefault?: un
 
 /** The providers of the gateway; a test compares them with its own. */
 const PROVIDERS = [
-  ...['anthropic', 'openai', 'gemini', 'ollama', 'vertex', 'azure', 'openrouter', 'groq', 'together', 'deepseek'],
-  ...['mistral', 'xai', 'moonshot', 'vllm', 'lmstudio'],
+  ...['anthropic', 'openai', 'gemini', 'ollama', 'vertex', 'azure', 'chatgpt', 'codeassist', 'openrouter', 'groq'],
+  ...['together', 'deepseek', 'mistral', 'xai', 'moonshot', 'vllm', 'lmstudio'],
 ];
 const upstreams = Object.fromEntries(
   PROVIDERS.map((name) => [name, about(address, 'In place of its official address.')]),
@@ -214,7 +221,18 @@ export const configSchema = z
         ),
         max_tokens: about(positive, 'The budget of a request. The window of its model if not given.'),
         prices: about(prices, 'The prices in place of those the request tells.'),
+        price_file: about(text, 'A JSON or YAML file with own prices of models in dollars: docs/money.md.'),
         bound_thinking: about(oneOf(['opt-in', 'keep']), 'What may stand before signed thinking.', 'opt-in'),
+        holdout: about(
+          holdout,
+          'The share of new sessions that is held out, such as 10%: they pass untouched and are only measured, to compare with.',
+          0,
+        ),
+        shadow: about(
+          flag,
+          'Decides and records, but sends every new session as it came, and stores none of its texts.',
+          false,
+        ),
         limits: section({
           body_bytes: about(positive, 'A larger body streams through unread.', requestLimits.bodyBytes),
           json_values: about(

@@ -28,7 +28,7 @@ context: { limit: 200000, soft_threshold_pct: 0.70, hard_threshold_pct: 0.90, ca
 policy:  { name: break-even, prices: anthropic-5m, window: 10 }
 store:   { path: .palimpsest }
 gateway: { port: 8787, host: 127.0.0.1, upstreams: { anthropic: "https://api.anthropic.com" }, tokens: { team: secret },
-           allowed_hosts: [gateway.local], max_tokens: 150000, prices: { read: 0.1, write: 1.25 }, bound_thinking: keep,
+           allowed_hosts: [gateway.local], max_tokens: 150000, prices: { read: 0.1, write: 1.25 }, bound_thinking: keep, holdout: 10%, shadow: false,
            limits: { body_bytes: 1, json_values: 1, scan_ms: 1, answer_bytes: 1, search_processes: 1 } }
 `;
 

@@ -1,5 +1,5 @@
 import type { Format, Segment } from '../../message.ts';
-import { recalledText } from '../../plan/handles.ts';
+import { isRecallName, recalledText, shownHandle } from '../../plan/handles.ts';
 import { handleOf } from '../../store/handle.ts';
 import type { TurnRecord } from '../../store/store.ts';
 import { type Shown, turnRecords } from '../../store/turn-records.ts';
@@ -80,9 +80,16 @@ export class TurnRecorder<M> {
         const text = this.#options.format.view([other])[inMessage]?.text;
         const original = this.#options.format.original(message, segment);
         if (text !== undefined && original !== undefined && text !== segment.text)
-          shown.set(index, { text, handle: handleOf(recalledText(original, { handleOf }) ?? original) });
+          shown.set(index, { text, handle: wholeHandle(segment, { text, original }) });
       }
     }
     return { shown, leftOut };
   }
+}
+
+/** The handle of the whole text of a result. The answer of a recall has the one that its placeholder shows. */
+function wholeHandle({ tool = '' }: Segment, { text, original }: { text: string; original: string }): string {
+  const recalled = recalledText(original, { handleOf });
+  if (recalled !== undefined) return handleOf(recalled);
+  return (isRecallName(tool) ? shownHandle(text) : undefined) ?? handleOf(original);
 }

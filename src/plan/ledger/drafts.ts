@@ -1,5 +1,5 @@
 import { isPlaceholder, MAX_PLACEHOLDER } from '../../laws/idempotent.ts';
-import { type HandleOptions, handleToShow, recalledText, showHandle } from '../handles.ts';
+import { type HandleOptions, handleToShow, isAnswerOf, recalledHandle, recalledText, showHandle } from '../handles.ts';
 import { type HiddenResult, type PlaceholderStyle, writePlaceholder } from '../placeholder.ts';
 import type { History } from './history.ts';
 import type { Draft, Result } from './rows.ts';
@@ -9,9 +9,11 @@ export class Drafts<M> {
   readonly #history: History<M>;
   readonly #style: PlaceholderStyle;
   readonly #handles: HandleOptions;
+  readonly #hiddenText: (handle: string) => string | undefined;
 
-  constructor(history: History<M>, handles: HandleOptions) {
+  constructor(history: History<M>, handles: HandleOptions, hiddenText: (handle: string) => string | undefined) {
     this.#history = history;
+    this.#hiddenText = hiddenText;
     this.#style = history.style;
     this.#handles = handles;
   }
@@ -61,7 +63,18 @@ export class Drafts<M> {
     if (result.why !== undefined) return result.text;
     const { format, messages } = this.#history;
     const original = format.original(messages[result.original.message] as M, result.original);
-    return original === undefined ? undefined : (recalledText(original, this.#handles) ?? original);
+    return original === undefined ? undefined : (this.#recalled(result, original) ?? original);
+  }
+
+  /**
+   * The text that a recall gave back, if the result is its answer: it is hidden under its old handle. An agent may put words
+   * around the answer, or cut it. Then the call tells which text it is, and the history has that text.
+   */
+  #recalled({ tool, args, isError }: Result, original: string): string | undefined {
+    const text = recalledText(original, this.#handles);
+    if (text !== undefined || isError || (this.#handles.show ?? 'nothing') === 'nothing') return text;
+    const handle = recalledHandle(tool, args);
+    return handle !== undefined && isAnswerOf(handle, original) ? this.#hiddenText(handle) : undefined;
   }
 }
 

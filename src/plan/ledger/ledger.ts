@@ -45,7 +45,7 @@ export class Ledger<M> extends History<M> implements RequestView {
   constructor(format: Format<M>, options: LedgerOptions<M> = {}) {
     super(format, options);
     this.#handles = options;
-    this.#drafts = new Drafts(this, options);
+    this.#drafts = new Drafts(this, options, (handle) => this.hidden.find((one) => one.handle === handle)?.text);
   }
 
   /** A ledger of all of these messages. */

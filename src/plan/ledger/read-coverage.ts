@@ -25,8 +25,7 @@ export class ReadCoverage {
 
   add(result: Result): void {
     const { kind, read, moves } = this.#toolUse(result.tool, result.args);
-    const range = read && !result.isError ? linesShown(read, result.text) : undefined;
-    result.use = new Use(kind, moves === true, range);
+    result.use = new Use(kind, moves === true, result.isError ? undefined : read);
     this.#cover(result, result.use);
   }
 
@@ -44,13 +43,17 @@ export class ReadCoverage {
   #cover(result: Result, use: Use): void {
     // In another folder, the same path is another file.
     if (use.moves) for (const path of this.#reads.keys()) if (!/^(?:[/~\\]|\w:)/.test(path)) this.#reads.delete(path);
-    const read = this.#showsFile(result) ? use.range : undefined;
-    if (!read) return;
-    const earlier = this.#reads.get(read.path) ?? [];
-    const covered = earlier.filter((older) => older.use?.range && covers(read, older.use.range));
+    const path = this.#showsFile(result) ? use.read?.path : undefined;
+    if (path === undefined) return;
+    const earlier = this.#reads.get(path);
+    if (!earlier) {
+      this.#reads.set(path, [result]);
+      return;
+    }
+    const covered = earlier.filter((older) => isCovered(older, result));
     for (const older of covered) if (older.use) older.use.coveredBy = result;
     use.covers = covered;
-    this.#reads.set(read.path, [...earlier.filter((older) => !covered.includes(older)), result]);
+    this.#reads.set(path, [...earlier.filter((older) => !covered.includes(older)), result]);
   }
 
   /** An answer such as "unchanged" or "no such file" shows no file. A result that was cut does not show all of it. */
@@ -61,12 +64,20 @@ export class ReadCoverage {
   /** Whether these changes cut a read that was whole before. A read that is cut when it arrives never was. */
   isCutBy(changes: readonly ResultChange[]): boolean {
     for (const { result, tokens } of changes)
-      if (result.why === 'clip' && result.use?.range && tokens <= this.#maxResultTokens) return true;
+      if (result.why === 'clip' && result.use?.read && tokens <= this.#maxResultTokens) return true;
     return false;
   }
 }
 
-/** The lines that a read shows at most: tools stop at some number of lines without a word. */
-function linesShown(read: LineRange, text: string): LineRange {
-  return { ...read, to: Math.min(read.to, read.from + countLines(text) - 1) };
+/** Whether a newer read shows all lines that an older one shows. */
+function isCovered(older: Result, newer: Result): boolean {
+  const [some, all] = [linesShown(older), linesShown(newer)];
+  return some !== undefined && all !== undefined && covers(all, some);
+}
+
+/** The lines that a read shows at most: tools stop at some number of lines without a word. Most are never asked for. */
+function linesShown({ use, original }: Result): LineRange | undefined {
+  const { read } = use ?? {};
+  if (use && read) use.shown ??= { ...read, to: Math.min(read.to, read.from + countLines(original.text) - 1) };
+  return use?.shown;
 }

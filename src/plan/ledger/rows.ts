@@ -69,17 +69,19 @@ export class Use {
   readonly kind: ToolKind;
   /** It changed the folder of the shell. */
   readonly moves: boolean;
-  /** The lines that it shows, if it is a read of known lines. */
-  readonly range: LineRange | undefined;
+  /** The lines that were asked for, if it is a read of known lines. */
+  readonly read: LineRange | undefined;
+  /** The lines that it shows of them, once worked out. */
+  shown: LineRange | undefined = undefined;
   /** A newer read that shows all of it. */
   coveredBy: Result | undefined = undefined;
   /** The older reads that it is the first to cover. */
   covers: readonly Result[] = NO_RESULTS;
 
-  constructor(kind: ToolKind, moves: boolean, range: LineRange | undefined) {
+  constructor(kind: ToolKind, moves: boolean, read: LineRange | undefined) {
     this.kind = kind;
     this.moves = moves;
-    this.range = range;
+    this.read = read;
   }
 }
 

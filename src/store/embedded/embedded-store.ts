@@ -1,9 +1,28 @@
+import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { PalimpsestError } from '../../errors.ts';
+import type { RequestRecord } from '../../report/request-record.ts';
 import { checkItem, checkNote, checkNoteName, checkRecord, checkTurn, closedError } from '../check-input.ts';
 import { handleOfDigest } from '../handle.ts';
 import { STEP_MS } from '../paced.ts';
-import { NOTHING_REMOVED, type Prunable, prune, type Removable, slicesOf, USE_EVERY_MS, WEEK_MS } from '../prune.ts';
+import {
+  NOTHING_REMOVED,
+  type Prunable,
+  prune,
+  type Removable,
+  slicesOf,
+  USE_EVERY_MS,
+  WEEK_MS,
+  withRecords,
+} from '../prune.ts';
+import {
+  checkRange,
+  checkRecords,
+  isOfSession,
+  NO_RECORDS,
+  type RemovedRecords,
+  removableDays,
+} from '../request-records.ts';
 import { searchTexts } from '../search-texts.ts';
 import {
   checkSession,
@@ -16,6 +35,7 @@ import {
   type Problem,
   type PruneOptions,
   type PruneReport,
+  type RecordRange,
   type Reference,
   type Removed,
   type SearchOptions,
@@ -35,6 +55,7 @@ import { isGap, type LogRecord, NOTE, REFERENCE, START, TEXT, TURN } from './log
 import { openToRead, openToWrite, PATIENCE, rebuilding } from './open-generation.ts';
 import { DamagedPage } from './pages.ts';
 import { problemsOf } from './problems-of.ts';
+import { RecordFiles } from './record-files.ts';
 import { decodeText, digestIn, readNote, readTurn } from './records.ts';
 import { keepSecret, readSecret } from './secret.ts';
 
@@ -85,6 +106,7 @@ const QUICK_BYTES = 1 << 26;
 export class EmbeddedStore implements Store {
   readonly #options: EmbeddedOptions;
   #generation: Generation;
+  readonly #records: RecordFiles;
   /** Changes that arrived while the disk was busy. */
   readonly #waiting: Waiting[] = [];
   #committing: Promise<void> | undefined;
@@ -114,6 +136,7 @@ export class EmbeddedStore implements Store {
   private constructor(options: EmbeddedOptions, generation: Generation) {
     this.#options = options;
     this.#generation = generation;
+    this.#records = new RecordFiles(join(options.folder, 'records'));
     this.#recovery = new Backoff(options.limits?.retryMs);
     this.#checkpoints = new Backoff(options.limits?.retryMs);
     options.onOpen?.();
@@ -154,6 +177,35 @@ export class EmbeddedStore implements Store {
     await this.#replace(({ catalogue }) => catalogue.putNote(own));
   }
 
+  async putRecords(records: readonly RequestRecord[]): Promise<void> {
+    this.#check();
+    checkRecords(records);
+    await this.#changeRecords(() => this.#records.append(records));
+  }
+
+  /** Records are in files of their own: they wait for no text, and no text waits for them. */
+  #changeRecords<T>(change: () => Promise<T>): Promise<T> {
+    return this.#during(async () => {
+      try {
+        this.#options.mayWrite?.();
+        const done = await change();
+        this.#options.mayWrite?.();
+        return done;
+      } catch (error) {
+        throw error instanceof PalimpsestError ? error : failedBy(error);
+      }
+    });
+  }
+
+  async *records(range: RecordRange = {}): AsyncGenerator<RequestRecord> {
+    this.#check();
+    checkRange(range);
+    for await (const record of this.#records.read(range)) {
+      this.#check();
+      yield record;
+    }
+  }
+
   /** A turn or note that is replaced leaves dead bytes, so the log is compacted here too. */
   async #replace(change: Change<void>): Promise<void> {
     await this.#write(change);
@@ -178,15 +230,23 @@ export class EmbeddedStore implements Store {
     await this.#write(({ catalogue }) => catalogue.touch(session));
   }
 
-  async delete(session: string, { purge = false, dryRun = false }: DeleteOptions = {}): Promise<Removed> {
+  async delete(session: string, options: DeleteOptions = {}): Promise<Removed> {
     this.#check();
     checkSession(session);
-    if (dryRun) return this.#read(({ catalogue }) => catalogue.freedBy({ session }, nothingGone()));
+    const { purge = false, dryRun = false, keepRecords = false } = options;
+    const removeRecords = (): Promise<RemovedRecords> =>
+      this.#records.removeWhere((record) => isOfSession(record, session), { dryRun });
+    if (dryRun) {
+      const freed = this.#read(({ catalogue }) => catalogue.freedBy({ session }, nothingGone()));
+      return withRecords(freed, keepRecords ? NO_RECORDS : await removeRecords());
+    }
     return this.#during(async () => {
+      // First: what is put behind this call stays.
       const removed = await this.#remove({ session, usedAt: Number.POSITIVE_INFINITY });
+      const records = keepRecords ? NO_RECORDS : await this.#changeRecords(removeRecords);
       if (purge) await this.#alone(() => this.#compact({ force: true }));
       else this.#compactIfWorth();
-      return removed;
+      return withRecords(removed, records);
     });
   }
 
@@ -221,11 +281,16 @@ export class EmbeddedStore implements Store {
     // By generation: positions are those of one log.
     const checked = new WeakMap<Generation, DryRun['checkedUpTo']>();
     return {
-      removables: (now) => this.#removables(now),
-      usedBytes: async () => this.#read(usedBytesOf),
+      removables: async (now) => [...(await this.#removables(now)), ...removableDays(this.#records.days, now)],
+      usedBytes: async () => this.#read(usedBytesOf) + this.#records.bytes,
       remove: async (what, { dryRun, gone }) => {
         await setImmediate();
         this.#check();
+        const { day } = what;
+        if (day !== undefined) {
+          const remove = () => this.#records.removeDay(day, { dryRun });
+          return withRecords(NOTHING_REMOVED, await (dryRun ? remove() : this.#changeRecords(remove)));
+        }
         if (!dryRun) return this.#remove(what, chosenIn);
         return this.#read((generation) => {
           const checkedUpTo = checked.get(generation) ?? new Map();
@@ -372,13 +437,16 @@ export class EmbeddedStore implements Store {
 
   async stats(): Promise<StoreStats> {
     this.#check();
+    const records = await this.#records.count();
+    const { bytes } = this.#records;
     return this.#read((generation): StoreStats => {
       const { texts, turns, notes, sessions, textBytes, deadBytes } = generation.catalogue.counts;
       const { oldestAt, newestAt, bytesSince } = generation.catalogue.ages(this.#now() - WEEK_MS);
       return {
         kind: 'embedded',
-        ...{ texts, turns, notes, sessions, textBytes, deadBytes, diskBytes: generation.diskBytes },
-        usedBytes: usedBytesOf(generation),
+        ...{ texts, turns, notes, records, sessions, textBytes, deadBytes },
+        diskBytes: generation.diskBytes + bytes,
+        usedBytes: usedBytesOf(generation) + bytes,
         ...(oldestAt > 0 ? { oldestAt } : {}),
         ...(newestAt > 0 ? { newestAt, weekBytes: bytesSince } : {}),
       };
@@ -387,14 +455,18 @@ export class EmbeddedStore implements Store {
 
   async verify(): Promise<Problem[]> {
     this.#check();
-    const problems = this.#read(problemsOf);
+    const problems = [...this.#read(problemsOf), ...(await this.#records.problems())];
     return this.#uncheckpointed ? [...problems, unindexed(this.#uncheckpointed)] : problems;
   }
 
   /** Writes what is alive into a new generation, and lets the old one go. */
   async gc({ repair = false, force = false }: GcOptions = {}): Promise<GcReport> {
     this.#check();
-    return this.#during(() => this.#alone(() => this.#compact({ repair, force })));
+    return this.#during(async () => {
+      const given = repair ? await this.#changeRecords(() => this.#records.repair()) : 0;
+      const report = await this.#alone(() => this.#compact({ repair, force }));
+      return { ...report, repaired: report.repaired + given };
+    });
   }
 
   async #compact({ repair = false, force = false, isBackground = false }: CompactOptions): Promise<GcReport> {
@@ -501,6 +573,12 @@ export class EmbeddedStore implements Store {
   }
 
   async *export(): AsyncGenerator<object> {
+    yield* this.#exported();
+    for await (const record of this.records()) yield { type: 'record', ...record };
+  }
+
+  /** Everything in the log. */
+  async *#exported(): AsyncGenerator<object> {
     this.#check();
     // The generation stays open while it is read, also if a compaction replaces it.
     const generation = this.#read((current) => current);
@@ -518,7 +596,7 @@ export class EmbeddedStore implements Store {
   }
 
   async *#texts(): AsyncGenerator<Stored> {
-    for await (const found of this.export()) {
+    for await (const found of this.#exported()) {
       const { type, ...stored } = found as Stored & { readonly type: string };
       if (type === 'text') yield stored;
     }

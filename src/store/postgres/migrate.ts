@@ -107,4 +107,14 @@ const MIGRATIONS: readonly ((prefix: string) => string)[] = [
       count bigint NOT NULL,
       PRIMARY KEY (tenant)
     );`,
+  (prefix) => `
+    CREATE TABLE ${prefix}records (
+      tenant text COLLATE "C" NOT NULL,
+      at bigint NOT NULL,
+      id text COLLATE "C" NOT NULL,
+      session text COLLATE "C" NOT NULL,
+      conversation text COLLATE "C" NOT NULL,
+      body text NOT NULL,
+      PRIMARY KEY (tenant, at, id)
+    );`,
 ];

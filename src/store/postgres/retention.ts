@@ -1,6 +1,7 @@
-import { type Gone, NOTHING_REMOVED, type Prunable, type Removable } from '../prune.ts';
+import { type Gone, NOTHING_REMOVED, type Prunable, type Removable, withRecords } from '../prune.ts';
 import type { Removed, SessionInfo } from '../store.ts';
 import { inTransaction, patient, type Query, type Row, withConnection } from './connection.ts';
+import { removableRecords, removeDay } from './request-records.ts';
 import { ownLock, type Place } from './write-batch.ts';
 
 /** Rows that one transaction deletes: whoever puts waits no longer than for one of them. */
@@ -87,9 +88,13 @@ export async function serverNow({ pool }: Place): Promise<number> {
 }
 
 export const prunable = (place: Place): Prunable => ({
-  removables: () => removablesOf(place),
+  removables: async (now) => [...(await removablesOf(place)), ...(await removableRecords(place, now))],
   usedBytes: () => usedBytesOf(place),
-  remove: (what, { dryRun, gone }) => (dryRun ? freedBy(place, what, gone) : remove(place, what)),
+  remove: async (what, { dryRun, gone }) => {
+    const { day } = what;
+    if (day !== undefined) return withRecords(NOTHING_REMOVED, await removeDay(place, day, { dryRun }));
+    return dryRun ? freedBy(place, what, gone) : remove(place, what);
+  },
 });
 
 async function removablesOf({ pool, schema, tenant }: Place): Promise<Removable[]> {
@@ -114,7 +119,7 @@ async function removablesOf({ pool, schema, tenant }: Place): Promise<Removable[
 
 /** On disk, compressed where the server does. */
 export const usedBytes = (schema: string): string =>
-  ['texts', 'turns', 'notes']
+  ['texts', 'turns', 'notes', 'records']
     .map((table) => `(SELECT coalesce(sum(pg_column_size(body)), 0) FROM "${schema}".${table} WHERE tenant = $1)`)
     .join(' + ');
 

@@ -4,11 +4,12 @@ import { type PostgresPool, withConnection } from './connection.ts';
 export const tenantsOf = (pool: PostgresPool): Promise<string[] | undefined> =>
   withConnection(pool, async (query) => {
     const { rows: found } = await query(
-      `SELECT to_regclass('palimpsest.texts') AS texts, to_regclass('palimpsest.notes') AS notes`,
+      `SELECT to_regclass('palimpsest.texts') AS texts, to_regclass('palimpsest.notes') AS notes,
+         to_regclass('palimpsest.records') AS records`,
     );
     if (!found[0]?.texts) return undefined;
-    // An older version made the tables without notes, and no store of this one was opened yet.
-    const tables = found[0].notes ? ['texts', 'turns', 'notes'] : ['texts', 'turns'];
+    // An older version made the tables without some of these, and no store of this one was opened yet.
+    const tables = ['texts', 'turns', ...['notes', 'records'].filter((table) => found[0]?.[table])];
     const { rows } = await query(tables.map(eachTenantIn).join(' UNION '));
     return rows.map(({ tenant }) => String(tenant));
   });

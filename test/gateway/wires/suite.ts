@@ -20,8 +20,8 @@ export interface WireCase {
   body(turns: number, text: (turn: number) => string): Json;
   /** What asks for a stream, beside the path. */
   readonly streamed: Json;
-  /** The field with the messages. */
-  readonly messages: string;
+  /** The messages, or the field that has them. */
+  readonly messages: string | ((body: Json) => unknown);
   /** The texts of all results, in their order. */
   results(body: Json): string[];
   readonly answer: Answer;
@@ -91,7 +91,9 @@ export function describeWire(wire: WireCase): void {
       const { gateway, upstream } = await start({ policy: polling({ turns: 3, every: 3 }) });
       for (let turns = 1; turns <= 14; turns++) await post(`${gateway.url}${wire.path.sent}`, original(turns));
       const { receipts } = await recordsOf(gateway, 14);
-      const sent = upstream.received.map((got) => JSON.stringify(jsonOf(got)[wire.messages]).slice(0, -1));
+      const { messages } = wire;
+      const listOf = typeof messages === 'string' ? (body: Json) => body[messages] : messages;
+      const sent = upstream.received.map((got) => JSON.stringify(listOf(jsonOf(got))).slice(0, -1));
       const isNew = receipts.toSorted((a, b) => a.request - b.request).map(({ newMasks }) => newMasks.length > 0);
       const isChanged = sent.map((text, i) => i > 0 && !text.startsWith(sent[i - 1] as string));
       expect(isChanged).toEqual(isNew);

@@ -1,0 +1,155 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Report } from '../report/report.ts';
+import type { RequestRecord } from '../report/request-record.ts';
+import { lengths, simulateTraffic } from '../report/simulated-traffic.test-data.ts';
+import { openStore } from '../store/open-store.ts';
+import { palimpsest } from './memory-io.test-data.ts';
+
+/** The output in docs/report.md. */
+const [, shown] =
+  /report-command\.test\.ts -->\n```text\n([\s\S]*?)```/.exec(readFileSync('docs/report.md', 'utf8')) ?? [];
+
+const DAY_MS = 86_400_000;
+const START = Date.parse('2026-11-01');
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-report-'));
+const paths = { measured: join(folder, 'measured'), plain: join(folder, 'plain'), empty: join(folder, 'empty') };
+
+beforeAll(async () => {
+  await fill(paths.measured, traffic(0.1));
+  await fill(paths.plain, traffic(0));
+  await fill(paths.empty, []);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const traffic = (holdout: number): RequestRecord[] =>
+  simulateTraffic({
+    seed: 7,
+    sessions: 412,
+    holdout,
+    at: START,
+    everyMs: DAY_MS / 40,
+    effect: { hides: 0.5, lengthens: 1, harms: 0 },
+    lengths: lengths.lognormal,
+  });
+
+async function fill(path: string, records: readonly RequestRecord[]): Promise<void> {
+  const store = await openStore({ path, mode: 'write' });
+  await store.putRecords?.(records);
+  await store.close();
+}
+
+const report = (path: string, ...args: string[]) => palimpsest(['report', '--store', path, ...args]);
+const UNTIL = ['--until', '2026-11-20'];
+
+describe('palimpsest report', () => {
+  it('compares the sessions in the store, with the sentence first', async () => {
+    const { code, stdout, stderr } = await report(paths.measured, ...UNTIL);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    expect(stdout).toBe(shown);
+  });
+
+  it('prints JSON without any name of a session', async () => {
+    const { code, stdout } = await report(paths.measured, ...UNTIL, '--json');
+    const found: Report = JSON.parse(stdout);
+    expect(code).toBe(0);
+    expect(found.headline.verdict).toBe('saves');
+    expect(found.unit).toBe('dollars');
+    expect(stdout).not.toMatch(/"s7000021/);
+  });
+
+  it('counts only sessions that began in the range', async () => {
+    const { stdout } = await report(paths.measured, ...UNTIL, '--since', '2026-11-06', '--json');
+    const found: Report = JSON.parse(stdout);
+    expect(found.arms.reduce((sum, { sessions }) => sum + sessions, 0)).toBe(212);
+    expect(found.range.since).toBe(START + 5 * DAY_MS);
+    expect(found.covers?.from).toBeGreaterThanOrEqual(found.range.since);
+  });
+
+  it('says that a moving start is for one look', async () => {
+    const { stdout } = await report(paths.measured, '--since', '5200w');
+    expect(stdout).toContain('for one look');
+  });
+
+  it('shows spend and an estimate without held-out sessions, and how to measure', async () => {
+    const { code, stdout } = await report(paths.plain, ...UNTIL);
+    expect(code).toBe(0);
+    expect(stdout).toMatch(
+      /^Spent \$[\d.]+ of input in 412 sessions; by estimate, masking saved 1\d %\. This is not measured\./,
+    );
+    expect(stdout).toContain('--holdout 10%');
+    expect(stdout).not.toContain('Signs of harm');
+  });
+
+  it('says that there is nothing where there is nothing', async () => {
+    expect(await report(paths.empty)).toEqual({ code: 0, stdout: 'No sessions to report on.\n', stderr: '' });
+  });
+
+  it('takes own prices', async () => {
+    const prices = 'claude-opus-5: { input: 50, output: 1 }\nclaude-haiku-4-5: { input: 10, output: 1 }';
+    const readFile = async (path: string): Promise<string> => {
+      if (path === 'prices.yaml') return prices;
+      throw new Error('ENOENT: no such file');
+    };
+    const costOf = (stdout: string): number => JSON.parse(stdout).arms[0].cost;
+    const { stdout: listed } = await report(paths.measured, ...UNTIL, '--json');
+    const args = ['report', '--store', paths.measured, ...UNTIL, '--json', '--price-file', 'prices.yaml'];
+    const { stdout: own } = await palimpsest(args, { readFile });
+    expect(costOf(own) / costOf(listed)).toBeCloseTo(10);
+  });
+
+  it('counts in tokens where a model is paid by subscription', async () => {
+    const readFile = async (path: string): Promise<string> => {
+      if (path === 'prices.yaml') return 'claude-opus-5: subscription';
+      throw new Error('ENOENT: no such file');
+    };
+    const args = ['report', '--store', paths.measured, ...UNTIL, '--price-file', 'prices.yaml'];
+    const { stdout } = await palimpsest(args, { readFile });
+    expect(stdout).toMatch(
+      /Tokens are counted at the base price of input; [\d,]+ requests used a model without a price/,
+    );
+    expect(stdout).not.toContain('$');
+  });
+
+  it('writes a page that holds the figures and no name of a session', async () => {
+    let page = '';
+    const writeFile = async (_: string, text: string): Promise<void> => {
+      page = text;
+    };
+    const args = ['report', '--store', paths.measured, ...UNTIL, '--html', 'out.html'];
+    const { stdout } = await palimpsest(args, { writeFile });
+    expect(stdout).toMatch(/The page is in out\.html\n$/);
+    expect(page).toContain('"verdict":"saves"');
+    expect(page).not.toMatch(/"[sc]7000021/);
+    expect(page).not.toMatch(/<link rel="stylesheet"|<script[^>]+src=/);
+  });
+
+  it.each([
+    [['--since', 'yesterday'], "expected --since to be a time such as 7d or 2026-11-01 but found 'yesterday'"],
+    [['--until', '2026-13-01'], "expected --until to be a time such as 7d or 2026-11-01 but found '2026-13-01'"],
+    [['--since', '2026-11-02', '--until', '2026-11-01'], 'expected --since to be before --until'],
+    [['now'], "expected no further words but found 'now'"],
+  ])('refuses %j', async (args, message) => {
+    const { code, stderr } = await report(paths.empty, ...args);
+    expect(code).toBe(2);
+    expect(stderr).toContain(message);
+  });
+
+  it('reads beside a gateway that writes to the store', async () => {
+    const path = join(folder, 'beside');
+    const store = await openStore({ path, mode: 'write' });
+    await store.putRecords?.(traffic(0));
+    const { code, stdout } = await report(path, ...UNTIL);
+    await store.close();
+    expect(code).toBe(0);
+    expect(stdout).toContain('in 412 sessions');
+  });
+
+  it('says where it looked for a store', async () => {
+    const { code, stderr } = await report(join(folder, 'nowhere'));
+    expect(code).toBe(1);
+    expect(stderr).toContain('there is no store at');
+  });
+});

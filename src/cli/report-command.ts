@@ -1,0 +1,108 @@
+import { PalimpsestError } from '../errors.ts';
+import { isMoving, readTime } from '../manager/config/read-time.ts';
+import { createPriceBook, type PriceBook } from '../money/index.ts';
+import { buildReport, LEAD_MS } from '../report/build-report.ts';
+import { dollarsAt } from '../report/dollars.ts';
+import type { Report } from '../report/report.ts';
+import type { Range } from '../report/sessions.ts';
+import { type Io, UsageError } from './io.ts';
+import { parseOptions } from './parse-options.ts';
+import { readPriceFile } from './price-file.ts';
+import { readServeConfig } from './serve-config.ts';
+import { showReport } from './show-report.ts';
+import { storePath, withStore } from './with-store.ts';
+import { writeReportPage } from './write-report-page.ts';
+
+export const reportHelp = `palimpsest report: what masking saves, measured, and whether it does harm.
+
+Usage: palimpsest report [options]
+
+Compares sessions with masking with sessions that a gateway held out
+(palimpsest serve --holdout 10%), at the provider's bill. Without held-out
+sessions it shows what was spent, and estimates.
+
+Options:
+  --since <time>       sessions that began after it: 12h, 7d or 8w ago, or a day
+                       such as 2026-11-01 (default: everything in the store).
+                       Intervals hold at daily looks only for a fixed day
+  --until <time>       and before it (default: now)
+  --price-file <file>  own prices of models in dollars (default:
+                       gateway.price_file, then list prices)
+  --config <file>      where that is set (default: the user's configuration)
+  --html <file>        writes a page; - is standard output, and what else there
+                       is goes to standard error
+  --json               prints the report as JSON
+  --store <place>      a folder, or a postgres:// address (default:
+                       $PALIMPSEST_STORE, else ~/.palimpsest/store)
+  --tenant <name>      whose sessions, where a gateway has several tenants
+  -h, --help
+
+Exit codes: 0 done, 1 could not be done, 2 called wrongly.
+Example: palimpsest report --since 2026-11-01 --html report.html
+`;
+
+const OPTIONS = {
+  since: { type: 'string' },
+  until: { type: 'string' },
+  'price-file': { type: 'string' },
+  config: { type: 'string' },
+  html: { type: 'string' },
+  json: { type: 'boolean' },
+  store: { type: 'string' },
+  tenant: { type: 'string' },
+} as const;
+
+type Values = ReturnType<typeof parseOptions<typeof OPTIONS>>['values'];
+
+export async function reportCommand(args: readonly string[], io: Io, now = Date.now()): Promise<number> {
+  const { values, positionals } = parseOptions(args, OPTIONS);
+  if (positionals.length > 0) throw new UsageError(`expected no further words but found '${positionals[0]}'`);
+  const range = readRange(values, now);
+  const report = await reportOf(values, range, io);
+  const say = values.html === '-' ? io.stderr : io.stdout;
+  const shown = { isMoving: isMoving(values.since ?? '') };
+  say(values.json ? `${JSON.stringify(report, null, 2)}\n` : showReport(report, shown));
+  if (values.html !== undefined) await writeHtml(values.html, report, io);
+  if (values.html !== undefined && values.html !== '-' && !values.json) say(`\nThe page is in ${values.html}\n`);
+  return 0;
+}
+
+function readRange({ since, until }: Values, now: number): Range {
+  const read = (flag: string, text: string): number => {
+    const time = readTime(text, now);
+    if (time !== undefined) return time;
+    throw new UsageError(`expected ${flag} to be a time such as 7d or 2026-11-01 but found '${text}'`);
+  };
+  const range = {
+    since: since === undefined ? 0 : read('--since', since),
+    until: until === undefined ? now : read('--until', until),
+  };
+  if (range.since >= range.until) throw new UsageError('expected --since to be before --until');
+  return range;
+}
+
+async function reportOf(values: Values, range: Range, io: Io): Promise<Report> {
+  const dollarsOf = dollarsAt(await priceBook(values, io));
+  return withStore({ path: storePath(values.store, io), tenant: values.tenant }, async (store) => {
+    if (!store.records) throw new PalimpsestError('BAD_INPUT', 'this store keeps no records of requests');
+    const lead = { since: Math.max(0, range.since - LEAD_MS), until: range.until };
+    return buildReport(store.records(lead), { range, dollarsOf });
+  });
+}
+
+async function priceBook(values: Values, io: Io): Promise<PriceBook> {
+  const file = values['price-file'] ?? (await readServeConfig(values.config, quiet(io))).gateway?.price_file;
+  return createPriceBook(file === undefined ? {} : await readPriceFile(file, io));
+}
+
+const quiet = (io: Io): Io => ({ ...io, stderr: () => {} });
+
+async function writeHtml(file: string, report: Report, io: Io): Promise<void> {
+  const page = writeReportPage(report);
+  if (file === '-') return io.stdout(page);
+  try {
+    await io.writeFile(file, page);
+  } catch (error) {
+    throw new PalimpsestError('BAD_INPUT', `could not write ${file}: ${(error as Error).message}`, { cause: error });
+  }
+}

@@ -1,0 +1,113 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { PalimpsestError } from '../errors.ts';
+import { createRecords, type Records } from '../gateway/receipts/records.ts';
+import { type Agent, type AgentSettings, addressesOf, agents, allVariables, type Setup } from './agents.ts';
+import { findAgent } from './find-agent.ts';
+import type { Io } from './io.ts';
+import { runChild } from './run-child.ts';
+import { type RunningGateway, readServing, type Serving, startGateway } from './serve.ts';
+import { addressFor, showSteps } from './serve-greeting.ts';
+import type { ServeFlags } from './serve-settings.ts';
+import { showReceipt } from './show-receipt.ts';
+import { DEFAULT_TENANT, showPlace } from './stores.ts';
+import { upstreamsFrom } from './upstreams-from.ts';
+
+interface Run {
+  readonly flags: ServeFlags;
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+/** Runs a command behind a gateway of its own, and answers its exit code. */
+export async function runAgent({ flags, command, args }: Run, io: Io): Promise<number> {
+  const { env = {} } = io;
+  const agent = flags.for === undefined ? agentOf(command) : findAgent(flags.for);
+  const upstream = [...upstreamsFrom(agent?.variables ?? allVariables, env), ...(flags.upstream ?? [])];
+  const own = { ...flags, upstream, port: flags.port ?? '0', host: '127.0.0.1', 'whole-store': true, quiet: true };
+  const records = createRecords({ startedAt: Date.now() });
+  const { gateway, serving } = await startBeside(await readServing(own, io), records);
+  const folder = mkdtempSync(join(tmpdir(), 'palimpsest-run-'));
+  try {
+    const address = addressFor({ url: gateway.url, isPublic: serving.settings.isPublic, token: serving.token });
+    const setup = agent?.setup(address, env) ?? { env: addressesOf(allVariables, address) };
+    io.stderr(agent ? await showMissing(agent, setup, io) : unknownAgent(command));
+    const child = {
+      command,
+      args: [...(setup.args ?? []), ...writeConfig(setup, folder), ...args],
+      env: { ...env, ...setup.env, PALIMPSEST_TOKEN: serving.token },
+    };
+    return await runChild(child, io);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+    await gateway.close({ graceMs: LAST_GRACE_MS });
+    const { store, tenant } = serving.settings;
+    const totals = await records.receipts(DEFAULT_TENANT).totals();
+    if (!flags.quiet) io.stderr(showReceipt(totals, { store: showPlace(store), tenant }));
+  }
+}
+
+interface Started {
+  readonly gateway: RunningGateway;
+  readonly serving: Serving;
+}
+
+/** A store in a folder has one writer. A run beside another one keeps its texts in the same place, as a tenant of its own. */
+async function startBeside(serving: Serving, records: Records, number = 1): Promise<Started> {
+  const { settings } = serving;
+  const tenant = number === 1 ? settings.tenant : `run-${number}`;
+  const own = { ...serving, settings: { ...settings, tenant } };
+  try {
+    return { gateway: await startGateway(own, records), serving: own };
+  } catch (error) {
+    const isTaken = error instanceof PalimpsestError && error.code === 'STORE_LOCKED';
+    if (!isTaken || number >= MOST_RUNS) throw error;
+    return startBeside(serving, records, number + 1);
+  }
+}
+
+const MOST_RUNS = 64;
+
+/** Requests of a command that has ended have no reader any more. */
+const LAST_GRACE_MS = 500;
+
+const agentOf = (command: string): Agent | undefined => {
+  const name = basename(command).replace(/\.(?:exe|cmd|js)$/i, '');
+  return agents.find((agent) => agent.command === name);
+};
+
+const unknownAgent = (command: string): string =>
+  `palimpsest run: '${basename(command)}' is no agent that can be set up whole. It finds the addresses in ` +
+  `${allVariables.map(({ name }) => name).join(', ')}, and has no recall. Agents: --for ${agents.map(({ name }) => name).join(', ')}\n`;
+
+/** The temporary file is readable by the user alone: it holds the token. */
+function writeConfig({ mcpConfig }: Setup, folder: string): string[] {
+  if (!mcpConfig) return [];
+  const path = join(folder, 'mcp.json');
+  writeFileSync(path, JSON.stringify(mcpConfig.content), { mode: 0o600 });
+  // As one word: Claude Code takes every word that follows for another file.
+  return [`${mcpConfig.flag}=${path}`];
+}
+
+/** The lines that only a file of the user can hold. The file itself is left alone. */
+async function showMissing({ title }: Agent, { userFile }: Setup, io: Io): Promise<string> {
+  if (!userFile) return '';
+  const { path, homeVariable, missing } = userFile;
+  const home = join(io.env?.[homeVariable] || homedir(), path);
+  const [own, folder] = await Promise.all([readSettings(home, io), readSettings(path, io)]);
+  if (!own || !folder) return '';
+  const steps = missing({ ...own, ...folder, mcpServers: { ...own.mcpServers, ...folder.mcpServers } });
+  if (steps.length === 0) return '';
+  return `palimpsest run: ${title} needs lines in its settings. Add them to ${home} once:\n\n${showSteps(steps)}\n`;
+}
+
+/** Undefined for a file that is no JSON: with comments in it, for example. */
+async function readSettings(path: string, io: Io): Promise<AgentSettings | undefined> {
+  const text = await io.readFile(path).catch(() => '{}');
+  try {
+    return JSON.parse(text) as AgentSettings;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,59 @@
+import { type Io, UsageError } from './io.ts';
+import { parseOptions } from './parse-options.ts';
+
+export const runHelp = `palimpsest run: starts an agent behind a gateway of its own.
+
+Usage: palimpsest run [options] -- <command> [arguments]
+
+Starts a gateway on a free port, sets up the agent and its recall for this run
+only, and tells at the end what was sent and saved. No configuration file is
+changed, and nothing keeps running. The agent is known by its command: claude,
+codex, gemini, qwen, opencode or pi. Any other command finds the addresses in
+ANTHROPIC_BASE_URL, OPENAI_BASE_URL and GOOGLE_GEMINI_BASE_URL.
+
+Addresses that are set already are where the gateway sends requests on to.
+
+Options:
+  --for <agent>         which agent the command starts: claude-code, codex,
+                        gemini-cli, qwen-code, opencode or pi
+  --upstream <p>=<url>  where requests for a provider go; repeatable
+  --port <n>            where to listen (default: a free one)
+  --store <place>       a folder, or a postgres:// address (default:
+                        $PALIMPSEST_STORE, else ~/.palimpsest/store)
+  --policy <policy>     what to mask: break-even (default), never, …
+  --prices <list>       anthropic-5m, anthropic-1h, gpt-5, … (default: by request)
+  --max-tokens <n>      above it results are masked whatever it costs
+  --bound-thinking <w>  opt-in or keep: what may stand before signed thinking
+  --config <file>       a palimpsest.yaml to read all this from, and no other
+  --quiet               no receipt at the end
+  -h, --help
+
+Exit codes: that of the command; 128 and the number of the signal that ended
+it; 127 if there is no such command, 1 if the gateway could not start (then
+the command is not started), 2 called wrongly.
+Example: palimpsest run -- claude
+`;
+
+const OPTIONS = {
+  for: { type: 'string' },
+  upstream: { type: 'string', multiple: true },
+  port: { type: 'string' },
+  store: { type: 'string' },
+  policy: { type: 'string' },
+  prices: { type: 'string' },
+  'max-tokens': { type: 'string' },
+  'bound-thinking': { type: 'string' },
+  config: { type: 'string' },
+  quiet: { type: 'boolean' },
+} as const;
+
+export async function runCommand(args: readonly string[], io: Io): Promise<number> {
+  const end = args.indexOf('--');
+  const [own, [command, ...rest]] = end < 0 ? [args, []] : [args.slice(0, end), args.slice(end + 1)];
+  const { values, positionals } = parseOptions(own, OPTIONS);
+  if (positionals.length > 0 || command === undefined)
+    throw new UsageError('expected a command behind --: palimpsest run -- claude');
+  // Only here: a gateway would slow down the start of every other command.
+  const { runAgent } = await import('./run-agent.ts');
+  return runAgent({ flags: values, command, args: rest }, io);
+}

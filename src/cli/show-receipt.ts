@@ -1,0 +1,39 @@
+import type { Totals } from '../gateway/receipts/receipt.ts';
+import { counted } from '../mcp/counted.ts';
+import { DEFAULT_TENANT } from './stores.ts';
+
+interface Place {
+  readonly store: string;
+  readonly tenant: string;
+}
+
+/** The receipt of a run, for the person who started it. */
+export function showReceipt(totals: Totals, { store, tenant }: Place): string {
+  const { requests, conversations, tokensSent, cached, masked } = totals;
+  if (requests === 0) return NO_REQUEST;
+  const whose = tenant === DEFAULT_TENANT ? '' : ` --tenant ${tenant}`;
+  return `
+palimpsest: ${counted(requests, 'request')} in ${counted(conversations, 'conversation')}
+  sent      ${counted(tokensSent, 'input token')}, ${number(cached)} of them read from the provider's cache
+  masked    ${masked === 0 ? 'nothing' : `${counted(masked, 'tool result')}, kept in ${store}`}
+  saved     ${showSaved(totals)}
+${masked === 0 ? '' : `  look again: palimpsest recall <handle>${whose}\n`}`;
+}
+
+const NO_REQUEST = `
+palimpsest: no request came through the gateway. If the agent did ask a model, its own settings hold another address:
+see docs/agents.
+`;
+
+/** The estimate of the receipts: the cost without the gateway is never billed. */
+function showSaved({ cost: { without, sent }, tokensIn, tokensSent }: Totals): string {
+  const saved = without - sent;
+  const share = `${Math.abs((saved / without) * 100).toFixed(saved / without < 0.1 ? 1 : 0)} %`;
+  const fewer = `${number(tokensIn - tokensSent)} tokens fewer were sent`;
+  if (Math.abs(saved) < 0.5) return 'nothing yet: masking pays in longer sessions';
+  if (saved < 0)
+    return `nothing yet: ${fewer}, but input cost ${share} more, since the cache was written again (estimate)`;
+  return `${share} of the cost of input: ${fewer} (estimate)`;
+}
+
+const number = (value: number): string => Math.round(value).toLocaleString('en-US');

@@ -1,0 +1,114 @@
+import type { EstimateError, Report } from '../report/report.ts';
+import {
+  ARM_TITLES,
+  cost,
+  count,
+  grouped,
+  leftOutWords,
+  levelWords,
+  measureChangeWords,
+  measureWords,
+  offWords,
+  percent,
+  SAVING_TITLES,
+  savingWords,
+  wouldShow,
+} from '../report/words.ts';
+
+/** The report for a terminal. */
+export function showReport(report: Report, { isMoving }: { readonly isMoving: boolean }): string {
+  const { headline } = report;
+  const parts = [
+    [headline.sentence, ...headline.details],
+    armLines(report),
+    savingLines(report),
+    harmLines(report),
+    noteLines(report, isMoving),
+  ];
+  return `${parts
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n\n')}\n`;
+}
+
+function armLines({ arms, unit, covers, unpricedRequests }: Report): string[] {
+  if (arms.length === 0) return [];
+  const rows = arms.map(({ arm, sessions, requests, cost: spent, costPerSession, costPerRequest }) => [
+    ARM_TITLES[arm],
+    grouped(sessions),
+    grouped(requests),
+    cost(spent, unit),
+    levelWords(costPerSession, unit),
+    levelWords(costPerRequest, unit),
+  ]);
+  const dates = covers ? ` of sessions from ${dayOf(covers.from)} to ${dayOf(covers.to)} (UTC)` : '';
+  return [
+    `Input cost as billed${dates}:`,
+    ...table([['', 'sessions', 'requests', 'cost', 'per session', 'per request'], ...rows]),
+    ...(unit === 'tokens'
+      ? [
+          `Tokens are counted at the base price of input; ${count(unpricedRequests, 'request')} used a model without a price per token (--price-file).`,
+        ]
+      : []),
+  ];
+}
+
+const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
+
+function savingLines({ savings, arms }: Report): string[] {
+  const shadow = arms.find(({ arm }) => arm === 'shadow')?.estimatedSaving;
+  const estimated = shadow === undefined ? [] : [`Estimated for the shadow sessions, not measured: ${percent(shadow)}`];
+  if (!savings) return estimated;
+  const rows = (['sameWork', 'perSession', 'perRequest'] as const).map((name) => [
+    SAVING_TITLES[name],
+    savingWords(savings[name]),
+  ]);
+  return ['Saved input cost:', ...table(rows, { isText: true }), ...estimated];
+}
+
+function harmLines({ harm, savings, unit, alpha }: Report): string[] {
+  if (!savings) return [];
+  const rows = harm.measures.map((measure) => [
+    measure.title,
+    measureWords(measure, measure.treated, unit),
+    measureWords(measure, measure.heldOut, unit),
+    measureChangeWords(measure),
+    wouldShow(measure),
+  ]);
+  return [
+    `Signs of harm. More is worse; all ${harm.compared} intervals hold together at ${percent(1 - alpha)}:`,
+    ...table([['', 'masked', 'held out', 'change', 'would show'], ...rows]),
+  ];
+}
+
+function noteLines({ estimate, leftOut, savings, alpha }: Report, isMoving: boolean): string[] {
+  const left = leftOutWords(leftOut);
+  return [
+    ...(estimate && savings ? [estimateWords(estimate)] : []),
+    ...(left.length > 0 ? [`Left out: ${left.join('; ')}.`] : []),
+    ...(savings ? [lookWords(alpha, isMoving)] : []),
+  ];
+}
+
+function estimateWords(estimate: EstimateError): string {
+  const { typicalError, sessions } = estimate;
+  return (
+    `The estimate of the cost without masks is ${offWords(estimate)} in ${count(sessions, 'held-out session')}, where the true ` +
+    `cost is known. The saving for the same work corrects that. A typical session is off by another ${percent(typicalError)}.`
+  );
+}
+
+function lookWords(alpha: number, isMoving: boolean): string {
+  const confidence = percent(1 - alpha);
+  return isMoving
+    ? `Intervals hold at ${confidence} for one look. To look every day, name a fixed start: --since 2026-11-01.`
+    : `Intervals hold at ${confidence}, however often you look while sessions arrive.`;
+}
+
+/** Columns as wide as their widest cell; the first is text, the others are numbers. */
+function table(rows: readonly (readonly string[])[], { isText = false } = {}): string[] {
+  const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
+  const pad = (cell: string, i: number): string =>
+    i === 0 || isText ? cell.padEnd(widths[i] ?? 0) : cell.padStart(widths[i] ?? 0);
+  return rows.map((row) => `  ${row.map(pad).join('  ')}`.trimEnd());
+}

@@ -1,0 +1,64 @@
+import { createHmac } from 'node:crypto';
+import type { Arm } from '../../report/request-record.ts';
+import type { Conversation } from './conversation.ts';
+import type { ArmEvent, Found } from './events.ts';
+
+/** The arm of a session, and how it came to it. */
+export interface Assignment {
+  readonly arm: Arm;
+  /** The share of sessions that was held out when this one was drawn. Not there where the session takes no part in the comparison. */
+  readonly share?: number;
+}
+
+/** Masks go out, and the session is in no comparison. */
+export const TREATED: Assignment = { arm: 'treated' };
+
+/** What is known of a session's arm, and what the options say where nothing is. */
+export interface ArmFacts {
+  readonly recorded?: Assignment | undefined;
+  /** For a session without any tool result yet. */
+  readonly starting: Assignment;
+  /** For a session that has some: it began before it was recorded, or elsewhere. */
+  readonly started: Assignment;
+}
+
+/** Draws the arm of a session: the same in every process that has the key and the share. */
+export function drawArm(key: string, session: string, share: number): Assignment {
+  const drawn = createHmac('sha256', key).update(`palimpsest holdout\n${session}`).digest().readUIntBE(0, 6);
+  return { arm: drawn < share * 2 ** 48 ? 'held-out' : 'treated', share };
+}
+
+/** Of several records of a session, one that says treated counts: masks may have been sent. */
+export function chooseArm(records: readonly Assignment[]): Assignment | undefined {
+  const treated = records.filter(({ arm }) => arm === 'treated');
+  return treated.find(({ share }) => share === undefined) ?? treated[0] ?? records[0];
+}
+
+/**
+ * The arm of a request. A conversation that has masks stays treated. Then the record on its prefix counts, which a resumed
+ * session under a new id finds too; then the record of the session; then the options.
+ */
+export function armOf(found: readonly Found[], conversation: Conversation, given: ArmGiven): Assignment {
+  const { arms = NO_ARMS, hasResults } = given;
+  const onPrefix = found.find(isArm)?.event;
+  const known = onPrefix ?? arms.recorded;
+  if (known?.arm !== 'treated' && isMasked(found, conversation)) return TREATED;
+  if (!known) return hasResults ? arms.started : arms.starting;
+  // The session was drawn for another arm: this conversation keeps its own and is in no comparison.
+  if (arms.recorded && arms.recorded.arm !== known.arm) return { arm: known.arm };
+  return known.share === undefined ? { arm: known.arm } : { arm: known.arm, share: known.share };
+}
+
+interface ArmGiven {
+  readonly arms: ArmFacts | undefined;
+  readonly hasResults: boolean;
+}
+
+const NO_ARMS: ArmFacts = { starting: TREATED, started: TREATED };
+
+export const isArm = (found: Found): found is Found & { readonly event: ArmEvent } => found.event.kind === 'arm';
+
+/** Settings are recorded with the first mask. Those of requests that were not sent as decided are never recorded. */
+function isMasked(found: readonly Found[], conversation: Conversation): boolean {
+  return found.some(({ event }) => event.kind === 'settings' && !conversation.isPending(event));
+}

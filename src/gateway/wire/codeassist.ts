@@ -1,0 +1,17 @@
+import { gemini } from './gemini.ts';
+import type { Wire } from './wire.ts';
+
+/** Gemini's API as Gemini CLI uses it with a Google login: the usual request is in `request`, the model beside it. */
+export const codeassist = {
+  ...gemini,
+  home: {
+    name: 'codeassist',
+    address: 'https://cloudcode-pa.googleapis.com',
+    signs: { isOwn: ({ url }) => url.startsWith('/v1internal:') },
+  },
+  routes: [
+    { path: /^\/v1internal:(?:generateContent|streamGenerateContent)$/ },
+    { path: /^\/v1internal:countTokens$/, isCountTokens: true },
+  ],
+  envelope: 'request',
+} as const satisfies Wire;

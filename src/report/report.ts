@@ -1,0 +1,119 @@
+import type { Interval } from './interval.ts';
+import type { Arm } from './request-record.ts';
+import type { CostUnit, Covers, LeftOut, Range } from './sessions.ts';
+
+/** The comparison of the arms, in numbers and in words, without any text of a conversation. */
+export interface Report {
+  readonly range: Range;
+  /** From the first request of the sessions to their last; not there where there are none. */
+  readonly covers?: Covers;
+  /** The chance with which the intervals miss the truth at any look. */
+  readonly alpha: number;
+  readonly headline: Headline;
+  /** Of all costs. Tokens are tokens at the base price of input: cheaper where they were read from the cache. */
+  readonly unit: CostUnit;
+  /** Billed requests of models without a price. Where there is one, all costs are in tokens. */
+  readonly unpricedRequests: number;
+  /** The arms that have sessions. */
+  readonly arms: readonly ArmFigures[];
+  /** Treated against held-out sessions; not there where one of them has no sessions. */
+  readonly savings?: Savings;
+  readonly harm: Harm;
+  /** How far the gateway's estimate of the cost without masks is off in the held-out arm, where that cost was billed. */
+  readonly estimate?: EstimateError;
+  readonly leftOut: LeftOut;
+}
+
+export type Verdict =
+  /** No session to report on. */
+  | 'nothing'
+  /** Nothing was held out, so savings are estimates. */
+  | 'not-measured'
+  | 'too-few'
+  | 'saves'
+  | 'costs-more'
+  | 'no-difference';
+
+export interface Headline {
+  readonly verdict: Verdict;
+  readonly sentence: string;
+  /** More sentences, the most important first. */
+  readonly details: readonly string[];
+  /** About how many more sessions are needed, where there are too few. */
+  readonly moreSessions?: number;
+}
+
+/** One arm as it was billed. */
+export interface ArmFigures {
+  readonly arm: Arm;
+  readonly sessions: number;
+  readonly requests: number;
+  readonly inputTokens: number;
+  readonly cost: number;
+  readonly costPerSession: Level;
+  readonly costPerRequest: Level;
+  /** An estimate of the saving, from the receipts, or in shadow from the gateway's plans. It is not measured. */
+  readonly estimatedSaving?: number;
+}
+
+export interface Level {
+  readonly value: number;
+  /** Not there where there are too few sessions. */
+  readonly interval?: Interval;
+}
+
+/** Shares of the cost: 0.24 is 24 % less. */
+export interface Savings {
+  /** Against the estimate of the cost without masks, which the held-out arm corrects. */
+  readonly sameWork: Saving;
+  readonly perSession: Saving;
+  readonly perRequest: Saving;
+}
+
+export interface Saving {
+  /** Not there where there is nothing to divide. */
+  readonly value?: number;
+  /** Not there where there are too few sessions. */
+  readonly interval?: Interval;
+  /** Sessions that the smaller arm needs for an interval. */
+  readonly leastSessions: number;
+  /**
+   * About how many more sessions it takes to tell the saving from zero, if it is as large as it seems or 10 %. Not there
+   * where that many are there already.
+   */
+  readonly moreSessions?: number;
+}
+
+export interface Harm {
+  readonly verdict: 'not-judged' | 'none-seen' | 'seen';
+  /** How many measures are compared. Their intervals hold together with the confidence of the report. */
+  readonly compared: number;
+  readonly measures: readonly HarmMeasure[];
+}
+
+export type HarmName = 'requests' | 'size' | 'output' | 'failed' | 'repeated' | 'refused' | 'unfinished' | 'recalls';
+
+export interface HarmMeasure {
+  readonly name: HarmName;
+  readonly title: string;
+  /** `typical` is the geometric mean of sessions, `mean` their mean, and `share` a part of a whole. */
+  readonly kind: 'typical' | 'mean' | 'share';
+  readonly treated?: number;
+  readonly heldOut?: number;
+  /** Treated against held-out: the difference of shares, else relative. More is worse. Not there where it cannot be told. */
+  readonly change?: Interval;
+  /** An increase of this size would be seen four times out of five. */
+  readonly wouldShow?: number;
+  readonly isHarm: boolean;
+  /** Why there is no comparison. */
+  readonly note?: string;
+}
+
+export interface EstimateError {
+  /** −0.04: the estimate was 4 % too low. */
+  readonly offBy: number;
+  readonly interval?: Interval;
+  /** Half of the sessions are off by less than this, after that is corrected. */
+  readonly typicalError: number;
+  readonly sessions: number;
+}

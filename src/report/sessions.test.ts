@@ -1,0 +1,134 @@
+import { describe, expect, it } from 'vitest';
+import type { RequestRecord } from './request-record.ts';
+import { createSessionReader, type DollarsOf, type Range, SETTLE_MS } from './sessions.ts';
+
+const RANGE: Range = { since: 1000, until: 1000 + 24 * SETTLE_MS };
+
+const record = (more: Partial<RequestRecord> = {}): RequestRecord => ({
+  id: 'r',
+  at: 2000,
+  session: 's',
+  conversation: 'c',
+  arm: 'treated',
+  api: 'anthropic',
+  model: 'known',
+  prices: { name: 'anthropic-5m', read: 0.1, write: 1.25 },
+  status: 200,
+  act: 'wait',
+  masked: 0,
+  newMasks: 0,
+  billed: { cached: 1000, written: 100, output: 50 },
+  expected: { sent: { cached: 1000, written: 80 }, without: { cached: 2000, written: 80 } },
+  without: { cached: 2000, written: 100 },
+  signs: { results: 2, failed: 1, repeated: 0, recalls: 0, isFinal: true },
+  ...more,
+});
+
+const read = (records: readonly RequestRecord[], dollarsOf?: DollarsOf) => {
+  const reader = createSessionReader(RANGE, dollarsOf);
+  for (const one of records) reader.add(one);
+  return reader.read();
+};
+
+const NONE = {
+  ...{ beganBefore: 0, justBegan: 0, severalArms: 0, noControl: 0, neverBilled: 0 },
+  ...{ unbilledRequests: 0, failedRequests: 0 },
+};
+
+describe('readSessions', () => {
+  it('adds up the requests of a session at the multiples of their price list', () => {
+    const { sessions, leftOut, unit } = read([record(), record({ at: 3000, conversation: 'sub-agent' })]);
+    expect(unit).toBe('tokens');
+    expect(leftOut).toEqual(NONE);
+    expect(sessions).toEqual([
+      {
+        arm: 'treated',
+        requests: 2,
+        attempts: 2,
+        billedRequests: 2,
+        costs: { billed: 450, expectedWithout: 600, expectedSent: 400, receiptWithout: 650 },
+        inputTokens: 2200,
+        output: 100,
+        results: 4,
+        failed: 2,
+        repeated: 0,
+        recalls: 0,
+        refused: 0,
+        isFinished: true,
+      },
+    ]);
+  });
+
+  it('is in dollars where every billed request has a price, else in tokens', () => {
+    const dollarsOf: DollarsOf = ({ model }, { cached, written }) =>
+      model === 'known' ? (cached + written) / 1e6 : undefined;
+    expect(read([record()], dollarsOf)).toMatchObject({ unit: 'dollars', unpricedRequests: 0 });
+    expect(read([record()], dollarsOf).sessions[0]?.costs.billed).toBeCloseTo(0.0011);
+    const mixed = read([record(), record({ session: 't', model: 'unknown' })], dollarsOf);
+    expect(mixed).toMatchObject({ unit: 'tokens', unpricedRequests: 1 });
+    expect(mixed.sessions.map(({ costs }) => costs.billed)).toEqual([225, 225]);
+  });
+
+  it('leaves out a session that began before the range, and ignores one that ended before it', () => {
+    const records = [record({ at: 500 }), record(), record({ session: 'old', at: 600 })];
+    expect(read(records)).toMatchObject({ sessions: [], leftOut: { ...NONE, beganBefore: 1 } });
+  });
+
+  it('leaves out a session that began in the last hour, and requests behind the range', () => {
+    const late = record({ session: 'late', at: RANGE.until - SETTLE_MS });
+    const behind = record({ at: RANGE.until });
+    const { sessions, leftOut } = read([record(), late, behind]);
+    expect(sessions).toHaveLength(1);
+    expect(sessions[0]?.requests).toBe(1);
+    expect(leftOut.justBegan).toBe(1);
+  });
+
+  it('leaves out a session with requests in both arms', () => {
+    const { sessions, leftOut } = read([record(), record({ arm: 'held-out' })]);
+    expect(sessions).toEqual([]);
+    expect(leftOut.severalArms).toBe(1);
+  });
+
+  it('leaves out treated sessions of a time when nothing was held out, but for a day', () => {
+    const day = 24 * SETTLE_MS;
+    const began = (session: string, at: number, arm: RequestRecord['arm'] = 'treated') => record({ session, at, arm });
+    const treated = [began('a', 10 * day - 1), began('b', 10 * day), began('c', 12 * day), began('d', 12 * day + 1)];
+    const reader = createSessionReader({ since: 0, until: 100 * day });
+    for (const one of [...treated, began('e', 5 * day, 'shadow')]) reader.add(one);
+    expect(reader.read()).toMatchObject({ sessions: { length: 5 }, leftOut: { noControl: 0 } });
+    reader.add(began('f', 11 * day, 'held-out'));
+    expect(reader.read()).toMatchObject({ sessions: { length: 4 }, leftOut: { noControl: 2 } });
+  });
+
+  it('counts no cost for requests without usage, and leaves out a session that has only such', () => {
+    const { billed: _, ...unbilled } = record();
+    expect(read([unbilled])).toMatchObject({ sessions: [], leftOut: { neverBilled: 1 } });
+    const { sessions, leftOut } = read([unbilled, record()]);
+    expect(sessions[0]).toMatchObject({ requests: 2, billedRequests: 1, costs: { billed: 225, expectedWithout: 300 } });
+    expect(leftOut.unbilledRequests).toBe(1);
+  });
+
+  it('keeps a session whose requests all failed, at no cost', () => {
+    const { sessions, leftOut } = read([record({ status: 500 }), record({ status: 0 })]);
+    expect(sessions[0]).toMatchObject({ requests: 0, attempts: 2, costs: { billed: 0 }, isFinished: false });
+    expect(leftOut.failedRequests).toBe(2);
+  });
+
+  it('counts refusals of the edited request and of the request itself, but not a limit of rate', () => {
+    const records = [record({ refused: 400 }), record({ status: 413 }), record({ status: 429 }), record()];
+    expect(read(records).sessions[0]?.refused).toBe(2);
+  });
+
+  it('looks for the last word in the longest conversation, whatever the order of the records', () => {
+    const signs = { results: 0, failed: 0, repeated: 0, recalls: 0 };
+    const open = { signs: { ...signs, isFinal: false } };
+    const title = record({ conversation: 'title', at: 9000 });
+    expect(read([title, record({ at: 4000, ...open }), record({ at: 3000 })]).sessions[0]?.isFinished).toBe(false);
+    expect(read([record({ at: 4000 }), record({ at: 3000, ...open })]).sessions[0]?.isFinished).toBe(true);
+    expect(read([record({ signs })]).sessions[0]?.isFinished).toBeUndefined();
+  });
+
+  it('does not judge the end of a session that was active in the last hour', () => {
+    expect(read([record(), record({ at: RANGE.until - 1 })]).sessions[0]?.isFinished).toBeUndefined();
+  });
+});

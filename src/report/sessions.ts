@@ -1,0 +1,276 @@
+import type { Arm, PromptTokens, RequestRecord } from './request-record.ts';
+
+/** Dollars for the prompt of a request; undefined where no price per token is known. */
+export type DollarsOf = (request: Pick<RequestRecord, 'model' | 'prices'>, prompt: PromptTokens) => number | undefined;
+
+/** The unit of costs: dollars, or tokens at the base price of their model. */
+export type CostUnit = 'dollars' | 'tokens';
+
+/** Costs of a session's billed requests. */
+export interface Costs {
+  /** As billed. */
+  readonly billed: number;
+  /** The gateway's estimates before the answers: without masks, and with those it decided. */
+  readonly expectedWithout: number;
+  readonly expectedSent: number;
+  /** The receipts' figure without masks. */
+  readonly receiptWithout: number;
+}
+
+/** One session in numbers. */
+export interface SessionFigures {
+  readonly arm: Arm;
+  /** Requests that were answered (2xx). */
+  readonly requests: number;
+  /** All requests, failed ones too. */
+  readonly attempts: number;
+  /** Answered requests with usage: only these have costs. */
+  readonly billedRequests: number;
+  readonly costs: Costs;
+  readonly inputTokens: number;
+  readonly output: number;
+  readonly results: number;
+  readonly failed: number;
+  readonly repeated: number;
+  readonly recalls: number;
+  readonly refused: number;
+  /** Whether its longest conversation ended with the model's last word; undefined where that is not known. */
+  readonly isFinished: boolean | undefined;
+}
+
+/** Sessions and requests that are not compared, by reason. */
+export interface LeftOut {
+  /** Sessions that began before the range. */
+  readonly beganBefore: number;
+  /** Sessions that began in the last hour of the range: most of them still run. */
+  readonly justBegan: number;
+  /** Sessions with requests in more than one arm. */
+  readonly severalArms: number;
+  /** Treated sessions that began more than a day before the first held-out session, or after the last. */
+  readonly noControl: number;
+  /** Sessions that were answered, always without usage. */
+  readonly neverBilled: number;
+  /** Answered requests without usage, in sessions that are compared. */
+  readonly unbilledRequests: number;
+  /** Requests that failed, in sessions that are compared. Providers do not bill them. */
+  readonly failedRequests: number;
+}
+
+/** In milliseconds since the epoch; `until` is not part of it. */
+export interface Range {
+  readonly since: number;
+  readonly until: number;
+}
+
+/** A session that began, or was used, less than this before the end of the range counts as still running. */
+export const SETTLE_MS = 3_600_000;
+
+/** Treated sessions are compared where others were held out, give or take this much: traffic changes over the weeks. */
+const CONTROL_MS = 86_400_000;
+
+export interface ReadSessions {
+  readonly sessions: readonly SessionFigures[];
+  readonly leftOut: LeftOut;
+  readonly unit: CostUnit;
+  /** Billed requests of models without a price. Where there is one, all costs are in tokens. */
+  readonly unpricedRequests: number;
+  /** From the first request of the sessions to their last; not there where there are none. */
+  readonly covers?: Covers;
+}
+
+/** In milliseconds since the epoch. */
+export interface Covers {
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface SessionReader {
+  /** In any order. Requests before the range tell that their session began before it. */
+  add(record: RequestRecord): void;
+  read(): ReadSessions;
+}
+
+/**
+ * Adds requests up by session. Which sessions are compared depends only on facts that the arm cannot change: when a session
+ * began, not how it went on.
+ */
+export function createSessionReader(range: Range, dollarsOf: DollarsOf = () => undefined): SessionReader {
+  const sums = new Map<string, SessionSum>();
+  return {
+    add: (record) => {
+      if (record.at >= range.until) return;
+      const sum = sums.get(record.session) ?? newSum();
+      sums.set(record.session, sum);
+      addTo(sum, record, dollarsOf);
+    },
+    read: () => readSums([...sums.values()], range),
+  };
+}
+
+interface SessionSum {
+  readonly arms: Set<Arm>;
+  firstAt: number;
+  lastAt: number;
+  requests: number;
+  attempts: number;
+  billedRequests: number;
+  unpricedRequests: number;
+  readonly tokens: Mutable<Costs>;
+  readonly dollars: Mutable<Costs>;
+  inputTokens: number;
+  output: number;
+  results: number;
+  failed: number;
+  repeated: number;
+  recalls: number;
+  refused: number;
+  readonly conversations: Map<string, ConversationEnd>;
+}
+
+interface ConversationEnd {
+  requests: number;
+  lastAt: number;
+  isFinished: boolean | undefined;
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+const newSum = (): SessionSum => ({
+  arms: new Set(),
+  firstAt: Number.POSITIVE_INFINITY,
+  lastAt: Number.NEGATIVE_INFINITY,
+  requests: 0,
+  attempts: 0,
+  billedRequests: 0,
+  unpricedRequests: 0,
+  tokens: { billed: 0, expectedWithout: 0, expectedSent: 0, receiptWithout: 0 },
+  dollars: { billed: 0, expectedWithout: 0, expectedSent: 0, receiptWithout: 0 },
+  inputTokens: 0,
+  output: 0,
+  results: 0,
+  failed: 0,
+  repeated: 0,
+  recalls: 0,
+  refused: 0,
+  conversations: new Map(),
+});
+
+function addTo(sum: SessionSum, record: RequestRecord, dollarsOf: DollarsOf): void {
+  const { arm, at, status, signs } = record;
+  const isAnswered = status >= 200 && status < 300;
+  sum.arms.add(arm);
+  sum.firstAt = Math.min(sum.firstAt, at);
+  sum.lastAt = Math.max(sum.lastAt, at);
+  sum.attempts++;
+  if (isAnswered) sum.requests++;
+  if (isAnswered && record.billed) addBilled(sum, record, record.billed, dollarsOf);
+  if (isRefused(record)) sum.refused++;
+  sum.results += signs.results;
+  sum.failed += signs.failed;
+  sum.repeated += signs.repeated;
+  sum.recalls += signs.recalls;
+  addEnd(sum.conversations, record, isAnswered ? signs.isFinal : false);
+}
+
+function addBilled(
+  sum: SessionSum,
+  record: RequestRecord,
+  billed: NonNullable<RequestRecord['billed']>,
+  dollarsOf: DollarsOf,
+): void {
+  const { prices, expected, without } = record;
+  const prompts = {
+    billed,
+    expectedWithout: expected.without,
+    expectedSent: expected.sent,
+    receiptWithout: without,
+  };
+  let isPriced = true;
+  for (const name of ['billed', 'expectedWithout', 'expectedSent', 'receiptWithout'] as const) {
+    const prompt = prompts[name];
+    const dollars = dollarsOf(record, prompt);
+    sum.tokens[name] += prompt.cached * prices.read + prompt.written * prices.write;
+    sum.dollars[name] += dollars ?? 0;
+    isPriced &&= dollars !== undefined;
+  }
+  sum.billedRequests++;
+  if (!isPriced) sum.unpricedRequests++;
+  sum.inputTokens += billed.cached + billed.written;
+  sum.output += billed.output;
+}
+
+/** The provider refused the request as such: the edited one, or, where nothing was edited, the request itself. */
+const isRefused = ({ refused, status }: RequestRecord): boolean => refused !== undefined || REFUSALS.includes(status);
+
+/** Not 401, 408 or 429, which say nothing about the request itself. */
+const REFUSALS = [400, 413, 422];
+
+function addEnd(ends: SessionSum['conversations'], { conversation, at }: RequestRecord, isFinished?: boolean): void {
+  const end = ends.get(conversation) ?? { requests: 0, lastAt: at, isFinished };
+  ends.set(conversation, end);
+  end.requests++;
+  if (at >= end.lastAt) Object.assign(end, { lastAt: at, isFinished });
+}
+
+function readSums(sums: readonly SessionSum[], range: Range): ReadSessions {
+  const leftOut = { beganBefore: 0, justBegan: 0, severalArms: 0, neverBilled: 0, noControl: 0 };
+  const fit: SessionSum[] = [];
+  for (const sum of sums.filter(({ lastAt }) => lastAt >= range.since)) {
+    const reason = reasonToLeaveOut(sum, range);
+    if (reason) leftOut[reason]++;
+    else fit.push(sum);
+  }
+  const kept = withControl(fit);
+  leftOut.noControl = fit.length - kept.length;
+  const total = (pick: (sum: SessionSum) => number): number => kept.reduce((all, sum) => all + pick(sum), 0);
+  const unpricedRequests = total((sum) => sum.unpricedRequests);
+  const billedRequests = total((sum) => sum.billedRequests);
+  const unbilledRequests = total(({ requests }) => requests) - billedRequests;
+  const failedRequests = total(({ attempts, requests }) => attempts - requests);
+  // One unit for all: costs in two units cannot be added.
+  const unit: CostUnit = billedRequests > 0 && unpricedRequests === 0 ? 'dollars' : 'tokens';
+  return {
+    sessions: kept.map((sum) => figuresOf(sum, unit, range)),
+    leftOut: { ...leftOut, unbilledRequests, failedRequests },
+    unit,
+    unpricedRequests,
+    ...(kept.length === 0 ? {} : { covers: coversOf(kept) }),
+  };
+}
+
+const coversOf = (kept: readonly SessionSum[]): Covers => ({
+  from: kept.reduce((least, { firstAt }) => Math.min(least, firstAt), Number.POSITIVE_INFINITY),
+  to: kept.reduce((most, { lastAt }) => Math.max(most, lastAt), 0),
+});
+
+type Reason = 'beganBefore' | 'justBegan' | 'severalArms' | 'neverBilled';
+
+function reasonToLeaveOut(sum: SessionSum, { since, until }: Range): Reason | undefined {
+  if (sum.firstAt < since) return 'beganBefore';
+  if (sum.arms.size > 1) return 'severalArms';
+  if (sum.firstAt >= until - SETTLE_MS) return 'justBegan';
+  return sum.requests > 0 && sum.billedRequests === 0 ? 'neverBilled' : undefined;
+}
+
+/** All of them where nothing was held out: then nothing is compared. */
+function withControl(sums: readonly SessionSum[]): readonly SessionSum[] {
+  const controls = sums.filter(({ arms }) => arms.has('held-out'));
+  if (controls.length === 0) return sums;
+  const first = controls.reduce((least, { firstAt }) => Math.min(least, firstAt), Number.POSITIVE_INFINITY);
+  const last = controls.reduce((most, { firstAt }) => Math.max(most, firstAt), 0);
+  return sums.filter(
+    ({ arms, firstAt }) => !arms.has('treated') || (firstAt >= first - CONTROL_MS && firstAt <= last + CONTROL_MS),
+  );
+}
+
+function figuresOf(sum: SessionSum, unit: CostUnit, { until }: Range): SessionFigures {
+  const { arms, firstAt, lastAt, tokens, dollars, conversations, unpricedRequests, ...figures } = sum;
+  const [arm = 'treated'] = arms;
+  const isQuiet = lastAt < until - SETTLE_MS;
+  return { ...figures, arm, costs: sum[unit], isFinished: isQuiet ? endsWithLastWord(conversations) : undefined };
+}
+
+/** Side conversations, such as one for a title, end with a last word of their own. */
+function endsWithLastWord(conversations: SessionSum['conversations']): boolean | undefined {
+  return [...conversations.values()].reduce((best, one) => (one.requests > best.requests ? one : best)).isFinished;
+}

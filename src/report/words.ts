@@ -1,0 +1,120 @@
+import { formatDollars } from '../money/show-money.ts';
+import type { Interval } from './interval.ts';
+import type { EstimateError, HarmMeasure, Level, Saving } from './report.ts';
+import type { Arm } from './request-record.ts';
+import type { CostUnit, LeftOut } from './sessions.ts';
+
+/** `24 %`; below one per cent with a digit more. */
+export function percent(share: number): string {
+  const digits = percentDigits(share);
+  return `${digits} %`;
+}
+
+/** `11 to 35 %` */
+export const percentRange = ({ low, high }: Interval): string => `${percentDigits(low)} to ${percentDigits(high)} %`;
+
+function percentDigits(share: number): string {
+  const value = 100 * share;
+  // An interval of a few sessions may end anywhere: the digits would say more than is known.
+  if (value < -999) return 'below −999';
+  if (value > 999) return 'above 999';
+  const digits = Math.abs(value) < 9.5 && Math.abs(value) >= 0.05 ? value.toFixed(1) : value.toFixed(0);
+  return minus(digits.replace(/^-0(?:\.0)?$/, '0'));
+}
+
+/** `+3 %`, `−4 %` */
+export const signedPercent = (change: number): string => (change > 0 ? '+' : '') + percent(change);
+
+/** Points: `0.4` for 0.004. */
+export const points = (share: number): string =>
+  minus((100 * share).toFixed(Math.abs(share) < 0.0995 ? 1 : 0).replace(/^-0(?:\.0)?$/, '0'));
+
+export const pointRange = ({ low, high }: Interval): string => `${points(low)} to ${points(high)}`;
+
+/** `$12.30`, `$0.0042`, `5.2k tokens` */
+export const cost = (amount: number, unit: CostUnit): string =>
+  unit === 'dollars' ? formatDollars(amount) : `${tokenDigits(amount)} tokens`;
+
+/** `$0.42 to $0.55`, `4.1k to 5.2k tokens` */
+export const costRange = ({ low, high }: Interval, unit: CostUnit): string =>
+  `${unit === 'dollars' ? formatDollars(low) : tokenDigits(low)} to ${cost(high, unit)}`;
+
+function tokenDigits(amount: number): string {
+  const size = Math.abs(amount);
+  if (size < 999.5) return minus(amount.toFixed(0));
+  if (size < 9950) return minus(`${(amount / 1000).toFixed(1)}k`);
+  if (size < 999_500) return minus(`${(amount / 1000).toFixed(0)}k`);
+  return minus(`${(amount / 1e6).toFixed(1)}M`);
+}
+
+/** `1 session`, `1,234 sessions` */
+export const count = (n: number, noun: string): string => `${grouped(n)} ${noun}${n === 1 ? '' : 's'}`;
+
+/** `1,234` */
+export const grouped = (n: number | string): string => `${n}`.replace(/\B(?<!\.\d*)(?=(?:\d{3})+(?!\d))/g, ',');
+
+const minus = (digits: string): string => digits.replace('-', '−');
+
+export const ARM_TITLES: Readonly<Record<Arm, string>> = {
+  treated: 'with masking',
+  'held-out': 'held out, untouched',
+  shadow: 'shadow, untouched',
+};
+
+/** `$0.22 ($0.19 to $0.26)` */
+export const levelWords = ({ value, interval }: Level, unit: CostUnit): string =>
+  cost(value, unit) + (interval ? ` (${costRange(interval, unit)})` : '');
+
+/** The ways to look at the saving, the most telling first. */
+export const SAVING_TITLES = {
+  sameWork: 'for the same work',
+  perSession: 'per session, whatever its length',
+  perRequest: 'per request',
+} as const;
+
+/** `22 % (6.0 to 35 %)`. A guess of too few sessions is not shown: it would be remembered. */
+export function savingWords({ value, interval, leastSessions }: Saving): string {
+  if (value === undefined) return 'nothing to compare';
+  if (!interval) return `too few: needs ${leastSessions} sessions in each arm`;
+  return `${percent(value)} (${percentRange(interval)})`;
+}
+
+/** A measure in one of the arms: `11.9`, `3.4 %`. */
+export function measureWords({ name, kind }: HarmMeasure, value: number | undefined, unit: CostUnit): string {
+  if (value === undefined || !Number.isFinite(value)) return '–';
+  if (kind === 'share') return percent(value);
+  if (name === 'size') return cost(value, unit);
+  return value < 99.95 ? value.toFixed(1) : grouped(value.toFixed(0));
+}
+
+/** `+17 % (−30 to 96 %)`, `+0.2 points (−1.1 to 1.5)`, or why there is none. */
+export function measureChangeWords({ kind, change, note }: HarmMeasure): string {
+  if (!change) return note ?? '';
+  if (kind !== 'share') return `${signedPercent(change.value)} (${percentRange(change)})`;
+  return `${change.value > 0 ? '+' : ''}${points(change.value)} points (${pointRange(change)})`;
+}
+
+export function wouldShow({ kind, wouldShow: least }: HarmMeasure): string {
+  if (least === undefined) return '';
+  return kind === 'share' ? `+${points(least)} points` : signedPercent(least);
+}
+
+/** `8.7 % too low (−25 to 11 %)` */
+export function offWords({ offBy, interval }: EstimateError): string {
+  const side = offBy < 0 ? 'too low' : 'too high';
+  return `${percent(Math.abs(offBy))} ${side}${interval ? ` (off by ${percentRange(interval)})` : ''}`;
+}
+
+/** The sessions and requests that are not compared, each with its reason. */
+export function leftOutWords(leftOut: LeftOut): string[] {
+  const words: readonly (readonly [number, string, string])[] = [
+    [leftOut.justBegan, 'session', 'began in the last hour and may still run'],
+    [leftOut.beganBefore, 'session', 'began before this time'],
+    [leftOut.severalArms, 'session', 'had requests in more than one arm'],
+    [leftOut.noControl, 'session', 'with masking began at a time when nothing was held out'],
+    [leftOut.neverBilled, 'session', 'got no usage from the provider'],
+    [leftOut.unbilledRequests, 'request', 'without usage from the provider: no cost is counted for them'],
+    [leftOut.failedRequests, 'request', 'failed and cost nothing'],
+  ];
+  return words.flatMap(([n, noun, reason]) => (n > 0 ? [`${count(n, noun)} ${reason}`] : []));
+}

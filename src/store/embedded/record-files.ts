@@ -1,0 +1,318 @@
+import { constants as fsConstants, readdirSync, statSync } from 'node:fs';
+import * as fs from 'node:fs/promises';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import type { RequestRecord } from '../../report/request-record.ts';
+import { dayOf, isInRange, type RemovedRecords, startOf } from '../request-records.ts';
+import type { Problem, RecordRange } from '../store.ts';
+import { nodeDisk } from './disk.ts';
+
+/**
+ * The records of requests: a file for each day, a line for each record. Lines are only appended; a deletion writes the file
+ * of a day again. All of it is asynchronous, so that a slow disk holds up no request.
+ */
+export class RecordFiles {
+  readonly #folder: string;
+  /** The change that was begun last: one at a time. */
+  #changing: Promise<unknown> = Promise.resolve();
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Durable when it resolves. Where it fails, none of them is there: who tries again writes no record twice. */
+  append(records: readonly RequestRecord[]): Promise<void> {
+    const days = new Map<number, string[]>();
+    for (const record of records) {
+      const all = days.get(dayOf(record.at)) ?? [];
+      days.set(dayOf(record.at), all);
+      all.push(JSON.stringify(record));
+    }
+    return this.#alone(async () => {
+      const begun: Begun[] = [];
+      try {
+        for (const [day, all] of days) await this.#append(day, all, begun);
+      } catch (error) {
+        for (const { path, end } of begun) await fs.truncate(path, end).catch(() => {});
+        throw error;
+      }
+    });
+  }
+
+  async #append(day: number, all: readonly string[], begun: Begun[]): Promise<void> {
+    const path = this.#pathOf(day);
+    const number = await this.#countIn(day);
+    const file = await this.#openToAppend(path);
+    try {
+      const { end, size } = await tailOf(file);
+      if (end < size) await file.truncate(end);
+      begun.push({ path, end });
+      await file.writeFile(all.map((json, i) => lineOf(number + i + 1, json)).join(''));
+      await file.datasync();
+      if (end === 0) await nodeDisk.syncFolder(this.#folder);
+    } finally {
+      await file.close();
+    }
+  }
+
+  async #openToAppend(path: string): Promise<fs.FileHandle> {
+    try {
+      return await fs.open(path, APPEND, 0o600);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+      await nodeDisk.makeFolder(this.#folder);
+      return fs.open(path, APPEND, 0o600);
+    }
+  }
+
+  async *read(range: RecordRange): AsyncGenerator<RequestRecord> {
+    const { since = 0, until = Number.POSITIVE_INFINITY } = range;
+    for (const day of this.days) {
+      if (startOf(day + 1) <= since || startOf(day) >= until) continue;
+      for await (const line of linesIn(this.#pathOf(day))) {
+        const record = recordIn(line);
+        if (record && isInRange(record, range)) yield record;
+      }
+    }
+  }
+
+  /** In their order. */
+  get days(): number[] {
+    return namesIn(this.#folder)
+      .flatMap(dayIn)
+      .sort((a, b) => a - b);
+  }
+
+  get bytes(): number {
+    return this.days.reduce((sum, day) => sum + this.#sizeOf(day), 0);
+  }
+
+  async count(): Promise<number> {
+    let sum = 0;
+    for (const day of this.days) sum += await this.#countIn(day);
+    return sum;
+  }
+
+  /** The number of the last line. Where that cannot be read, all lines are counted. */
+  async #countIn(day: number): Promise<number> {
+    let file: fs.FileHandle | undefined;
+    try {
+      file = await fs.open(this.#pathOf(day), READ);
+      const { end, last } = await tailOf(file);
+      const read = end === 0 ? undefined : readLine(last);
+      if (end === 0 || read) return read?.number ?? 0;
+    } catch (error) {
+      if (isMissing(error)) return 0;
+      throw error;
+    } finally {
+      await file?.close();
+    }
+    let lines = 0;
+    for await (const _ of linesIn(this.#pathOf(day))) lines += 1;
+    return lines;
+  }
+
+  removeDay(day: number, { dryRun }: { readonly dryRun: boolean }): Promise<RemovedRecords> {
+    return this.#alone(async () => {
+      const removed = { records: await this.#countIn(day), bytes: this.#sizeOf(day) };
+      if (!dryRun) await this.#remove(day);
+      return removed;
+    });
+  }
+
+  removeWhere(
+    isMeant: (record: RequestRecord) => boolean,
+    { dryRun }: { readonly dryRun: boolean },
+  ): Promise<RemovedRecords> {
+    return this.#alone(async () => {
+      const total = { records: 0, bytes: 0 };
+      for (const day of this.days) {
+        const found = { records: 0, bytes: 0 };
+        for await (const line of linesIn(this.#pathOf(day))) {
+          const record = recordIn(line);
+          if (!record || !isMeant(record)) continue;
+          found.records += 1;
+          found.bytes += line.length + 1;
+        }
+        if (found.records > 0 && !dryRun)
+          await this.#rewrite(day, (line) => {
+            const record = recordIn(line);
+            return !record || !isMeant(record);
+          });
+        total.records += found.records;
+        total.bytes += found.bytes;
+      }
+      return total;
+    });
+  }
+
+  /** A day with lines that are not as they were written. */
+  async problems(): Promise<Problem[]> {
+    const problems: Problem[] = [];
+    for (const day of this.days) {
+      const damaged = await this.#damagedIn(day);
+      if (damaged > 0)
+        problems.push({
+          what: `${damaged} of the records of requests on ${dateOf(day)} are damaged`,
+          remedy: 'palimpsest store gc --repair gives them up; all others are read',
+        });
+    }
+    return problems;
+  }
+
+  /** Gives up damaged lines, and answers how many. */
+  repair(): Promise<number> {
+    return this.#alone(async () => {
+      let sum = 0;
+      for (const day of this.days) {
+        const damaged = await this.#damagedIn(day);
+        if (damaged > 0) await this.#rewrite(day, (line) => recordIn(line) !== undefined);
+        sum += damaged;
+      }
+      return sum;
+    });
+  }
+
+  async #damagedIn(day: number): Promise<number> {
+    let damaged = 0;
+    for await (const line of linesIn(this.#pathOf(day))) if (!recordIn(line)) damaged += 1;
+    return damaged;
+  }
+
+  /** Into a new file, which takes the place of the old one at once: readers have either. */
+  async #rewrite(day: number, keeps: (line: Buffer) => boolean): Promise<void> {
+    const path = this.#pathOf(day);
+    const file = await fs.open(`${path}.next`, REPLACE, 0o600);
+    try {
+      let kept: (Buffer | string)[] = [];
+      let number = 0;
+      const flush = async (): Promise<void> => {
+        await file.writeFile(Buffer.concat(kept.map((line) => Buffer.from(line))));
+        kept = [];
+      };
+      for await (const line of linesIn(path)) {
+        if (!keeps(line)) continue;
+        number += 1;
+        const read = readLine(line);
+        kept.push(read ? lineOf(number, read.json) : Buffer.concat([line, NEWLINE]));
+        if (kept.length > LINES_AT_ONCE) await flush();
+      }
+      await flush();
+      await file.datasync();
+    } finally {
+      await file.close();
+    }
+    await nodeDisk.rename(`${path}.next`, path);
+    if (this.#sizeOf(day) === 0) await this.#remove(day);
+  }
+
+  async #remove(day: number): Promise<void> {
+    await fs.rm(this.#pathOf(day), { force: true });
+    await nodeDisk.syncFolder(this.#folder);
+  }
+
+  #alone<T>(work: () => Promise<T>): Promise<T> {
+    const run = this.#changing.then(work);
+    this.#changing = run.catch(() => {});
+    return run;
+  }
+
+  #sizeOf(day: number): number {
+    return statSync(this.#pathOf(day), { throwIfNoEntry: false })?.size ?? 0;
+  }
+
+  #pathOf(day: number): string {
+    return join(this.#folder, `${dateOf(day)}.ndjson`);
+  }
+}
+
+const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fsConstants;
+/** No symbolic link is followed, and no pipe is waited for. */
+const CAREFUL = O_NOFOLLOW | O_NONBLOCK;
+const APPEND = O_RDWR | O_APPEND | O_CREAT | CAREFUL;
+const REPLACE = O_WRONLY | O_TRUNC | O_CREAT | CAREFUL;
+const READ = O_RDONLY | CAREFUL;
+
+const LINES_AT_ONCE = 1000;
+
+const LF = 10;
+const NEWLINE = Buffer.from('\n');
+
+/** A file that is being appended to, and where it ended before. */
+interface Begun {
+  readonly path: string;
+  readonly end: number;
+}
+
+const isMissing = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'ENOENT';
+
+const dateOf = (day: number): string => new Date(startOf(day)).toISOString().slice(0, 10);
+
+function dayIn(name: string): number[] {
+  const date = /^(\d{4}-\d\d-\d\d)\.ndjson$/.exec(name)?.[1];
+  const time = Date.parse(date ?? '');
+  return Number.isNaN(time) ? [] : [dayOf(time)];
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    if (isMissing(error)) return [];
+    throw error;
+  }
+}
+
+/** A checksum in hexadecimal, and what it is made of: the number of the line in its file, a space, the JSON. */
+function lineOf(number: number, json: string): string {
+  const rest = `${number} ${json}`;
+  return `${checksumOf(rest)} ${rest}\n`;
+}
+
+const checksumOf = (rest: string | Buffer): string => crc32(rest).toString(16).padStart(8, '0');
+
+/** Undefined where the line is not as it was written. */
+function readLine(line: Buffer): { readonly number: number; readonly json: string } | undefined {
+  if (line.toString('latin1', 0, 9) !== `${checksumOf(line.subarray(9))} `) return undefined;
+  const rest = line.toString('utf8', 9);
+  const space = rest.indexOf(' ');
+  return { number: Number(rest.slice(0, space)), json: rest.slice(space + 1) };
+}
+
+function recordIn(line: Buffer): RequestRecord | undefined {
+  const read = readLine(line);
+  return read && (JSON.parse(read.json) as RequestRecord);
+}
+
+/** Whole lines. A line without an end is being written, or was when its writer was killed. */
+async function* linesIn(path: string): AsyncGenerator<Buffer> {
+  let rest: Buffer = Buffer.alloc(0);
+  try {
+    const file = await fs.open(path, READ);
+    for await (const chunk of file.createReadStream()) {
+      const bytes: Buffer = rest.length > 0 ? Buffer.concat([rest, chunk as Buffer]) : (chunk as Buffer);
+      let from = 0;
+      for (let end = bytes.indexOf(LF); end >= 0; end = bytes.indexOf(LF, from)) {
+        yield bytes.subarray(from, end);
+        from = end + 1;
+      }
+      rest = bytes.subarray(from);
+    }
+  } catch (error) {
+    // Retention has removed it meanwhile.
+    if (!isMissing(error)) throw error;
+  }
+}
+
+/** The size of a file, where its whole lines end, and the last of them. */
+async function tailOf(file: fs.FileHandle): Promise<{ size: number; end: number; last: Buffer }> {
+  const { size } = await file.stat();
+  const tail = Buffer.alloc(Math.min(size, LONGEST_LINE));
+  await file.read(tail, 0, tail.length, size - tail.length);
+  const newline = tail.lastIndexOf(LF);
+  const start = newline <= 0 ? 0 : tail.lastIndexOf(LF, newline - 1) + 1;
+  return { size, end: size - tail.length + newline + 1, last: tail.subarray(start, Math.max(0, newline)) };
+}
+
+/** A record is much shorter: its names have at most 256 characters. */
+const LONGEST_LINE = 64 * 1024;

@@ -1,0 +1,295 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { startUpstream } from '../gateway/upstream.ts';
+import { ensureBuilt, ROOT } from '../support/modules.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'palimpsest-run-test-'));
+const main = join(ROOT, 'dist/cli/main.js');
+const closers: (() => Promise<void>)[] = [];
+
+beforeAll(ensureBuilt, 120_000);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+/** A small agent: it asks for a shell 8 times, as Claude Code would, and prints how it was started. */
+const AGENT = `
+const { ANTHROPIC_BASE_URL: base, OPENAI_BASE_URL, GOOGLE_GEMINI_BASE_URL, PALIMPSEST_TOKEN } = process.env;
+const config = process.argv.find((arg) => arg.startsWith('--mcp-config='))?.slice(13);
+const fs = require('node:fs');
+const servers = config && JSON.parse(fs.readFileSync(config, 'utf8'));
+console.log(JSON.stringify({ base, openai: OPENAI_BASE_URL, gemini: GOOGLE_GEMINI_BASE_URL, args: process.argv.slice(2), servers, config, isTerminal: process.stdout.isTTY === true }));
+const ask = async (body) => (await fetch(base + '/v1/messages', { method: 'POST', headers: { 'content-type': 'application/json', 'x-api-key': 'k', 'anthropic-version': '2023-06-01' }, body: JSON.stringify(body) })).json();
+(async () => {
+  const messages = [{ role: 'user', content: 'Fix it.' }];
+  for (let i = 0; i < Number(process.env.TURNS ?? 0); i++) {
+    await ask({ model: 'claude-sonnet-4-5', max_tokens: 10, messages });
+    messages.push({ role: 'assistant', content: [{ type: 'tool_use', id: 'c' + i, name: 'bash', input: { command: 'run ' + i } }] });
+    messages.push({ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c' + i, content: ('line of turn ' + i + '\\n').repeat(300) }] });
+  }
+  if (process.env.THEN === 'wait') { console.log('waiting'); setInterval(() => {}, 1000); }
+  else process.exit(Number(process.env.CODE ?? 0));
+})();
+`;
+
+/** A home folder, and a folder of commands in which agents of every name are this one. */
+function prepare(): { home: string; env: NodeJS.ProcessEnv } {
+  const home = mkdtempSync(join(folder, 'home-'));
+  const bin = join(home, 'bin');
+  mkdirSync(bin);
+  for (const name of ['claude', 'codex', 'gemini', 'qwen', 'opencode', 'pi', 'my-agent']) {
+    writeFileSync(join(bin, name), `#!${process.execPath}\n${AGENT}`);
+    chmodSync(join(bin, name), 0o755);
+  }
+  return { home, env: { HOME: home, PATH: `${bin}:/usr/bin:/bin`, TMPDIR: home } };
+}
+
+async function upstream(): Promise<string> {
+  const usage = { input_tokens: 1000, cache_read_input_tokens: 500, cache_creation_input_tokens: 0, output_tokens: 7 };
+  const started = await startUpstream((_request, response) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ type: 'message', usage })),
+  );
+  closers.push(started.close);
+  return started.url;
+}
+
+interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function run(args: readonly string[], { home, env }: ReturnType<typeof prepare>, more = {}): Promise<Ran> {
+  const child = spawn(process.execPath, [main, 'run', ...args], { env: { ...env, ...more }, cwd: home });
+  const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout: stdout(), stderr: stderr() };
+}
+
+function collect(stream: ChildProcess['stdout']): () => string {
+  let text = '';
+  stream?.on('data', (chunk) => {
+    text += chunk;
+  });
+  return () => text;
+}
+
+/** The files below a home that a run may not touch: all but the store, the token and the commands. */
+function filesIn(home: string): string[] {
+  const names = readdirSync(home, { recursive: true, encoding: 'utf8' });
+  return names.filter((name) => !/^(?:bin|\.palimpsest)(?:\/|$)/.test(name)).sort();
+}
+
+const startOf = ({ stdout }: Ran) => JSON.parse(stdout.split('\n', 1)[0] ?? '');
+
+describe('palimpsest run', () => {
+  it('starts an agent with the address of a gateway and a recall server, and prints a receipt at the end', async () => {
+    const place = prepare();
+    const to = await upstream();
+    const args = ['--upstream', `anthropic=${to}`, '--policy', 'sliding-window:turns=2', '--', 'claude', '-p', 'go on'];
+    const ran = await run(args, place, { TURNS: '6' });
+    const { base, servers, args: given, config } = startOf(ran);
+    expect(base).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(given.slice(1)).toEqual(['-p', 'go on']);
+    expect(servers.mcpServers.palimpsest).toMatchObject({ type: 'http', url: `${base}/_palimpsest/mcp` });
+    expect(ran.stderr).toMatch(
+      /palimpsest: 6 requests in 1 conversation\n {2}sent {6}9,000 input tokens, 3,000 of them/,
+    );
+    expect(ran.stderr).toMatch(/masked {4}3 tool results, kept in .*\.palimpsest\/store\n {2}saved/);
+    expect(ran.code).toBe(0);
+    // Nothing is left behind but the store and the token.
+    expect([existsSync(config), filesIn(place.home)]).toEqual([false, []]);
+    await expect(fetch(`${base}/healthz`)).rejects.toThrow();
+  });
+
+  it('gives a recall server that answers while the agent runs', async () => {
+    const place = prepare();
+    const script = join(place.home, 'bin', 'claude');
+    const asked = `
+      const { mcpServers: { palimpsest: { url, headers } } } = JSON.parse(require('node:fs').readFileSync(process.argv[2].slice(13)));
+      const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} });
+      const all = { ...headers, 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+      fetch(url, { method: 'POST', headers: all, body }).then(async (got) => console.log(got.status, await got.text()));`;
+    writeFileSync(script, `#!${process.execPath}\n${asked}`);
+    const { stdout } = await run(['--', 'claude'], place);
+    expect(stdout).toMatch(/^200 [\s\S]*"name":"recall"/);
+  });
+
+  it.each([
+    ['codex', /^-c openai_base_url="BASE\/v1" -c mcp_servers\.palimpsest\.url="BASE\/_palimpsest\/mcp" -c .* exec it$/],
+    ['qwen', /^--mcp-config=\S+ exec it$/],
+    ['opencode', /^exec it$/],
+    ['pi', /^-e \S+pi-extension\.js exec it$/],
+    ['gemini', /^exec it$/],
+  ])('puts the set-up of %s before its own arguments', async (command, expected) => {
+    const place = prepare();
+    const ran = await run(['--port', '0', '--', command, 'exec', 'it'], place);
+    const args = startOf(ran)
+      .args.join(' ')
+      .replace(/http:\/\/127\.0\.0\.1:\d+/g, 'BASE');
+    expect(args).toMatch(expected);
+    expect(filesIn(place.home)).toEqual([]);
+    expect(ran.stderr).toContain('no request came through the gateway');
+  });
+
+  it('tells the lines that only a file of the user can hold, and leaves the file alone', async () => {
+    const place = prepare();
+    mkdirSync(join(place.home, '.gemini'));
+    const settings = join(place.home, '.gemini/settings.json');
+    writeFileSync(settings, '{"ui":{"theme":"Default"}}');
+    const ran = await run(['--', 'gemini'], place);
+    expect(ran.stderr).toContain(`Add them to ${settings} once`);
+    expect(ran.stderr).toContain('"selectedType": "gemini-api-key"');
+    expect(ran.stderr).toContain(`"httpUrl": "\${PALIMPSEST_MCP_URL}"`);
+    expect(readFileSync(settings, 'utf8')).toBe('{"ui":{"theme":"Default"}}');
+    writeFileSync(settings, '{"security":{"auth":{"selectedType":"gemini-api-key"}},"mcpServers":{"palimpsest":{}}}');
+    expect((await run(['--', 'gemini'], place)).stderr).not.toContain('needs lines');
+  });
+
+  it('gives any other command all addresses, and says so', async () => {
+    const ran = await run(['--', 'my-agent', '--help'], prepare());
+    const { base, openai, gemini, args } = startOf(ran);
+    expect([openai, gemini, args]).toEqual([`${base}/v1`, base, ['--help']]);
+    expect(ran.stderr).toContain("'my-agent' is no agent that can be set up whole");
+  });
+
+  it('sends requests on to the address that the environment has', async () => {
+    const to = await upstream();
+    const ran = await run(['--', 'claude'], prepare(), { TURNS: '1', ANTHROPIC_BASE_URL: `${to}/` });
+    expect(startOf(ran).base).not.toContain(to);
+    expect(ran.stderr).toContain('palimpsest: 1 request in 1 conversation');
+    const odd = await run(['--', 'qwen'], prepare(), { OPENAI_BASE_URL: 'https://api.example/v4' });
+    expect([odd.code, odd.stdout]).toEqual([2, '']);
+    expect(odd.stderr).toContain("expected $OPENAI_BASE_URL to end in /v1 but found 'https://api.example/v4'");
+  });
+
+  it('answers the exit code of the command, and 128 and the number of a signal', async () => {
+    const place = prepare();
+    expect((await run(['--', 'claude'], place, { CODE: '41' })).code).toBe(41);
+    expect((await run(['--', 'sh', '-c', 'kill -9 $$'], place)).code).toBe(137);
+    const missing = await run(['--', 'no-such-agent'], place);
+    expect([missing.code, missing.stderr]).toEqual([127, expect.stringContaining('there is no such command')]);
+  });
+
+  it('runs beside another one on the same store, and says whose texts it keeps', async () => {
+    const place = prepare();
+    const to = await upstream();
+    const args = ['--upstream', `anthropic=${to}`, '--policy', 'sliding-window:turns=2', '--'];
+    const nested = [process.execPath, main, 'run', ...args, 'claude'];
+    const ran = await run([...args, ...nested], place, { TURNS: '6' });
+    expect(ran.code).toBe(0);
+    expect(ran.stderr).toContain('look again: palimpsest recall <handle> --tenant run-2');
+    expect(readdirSync(join(place.home, '.palimpsest/store')).sort()).toEqual(['default', 'run-2']);
+  });
+
+  it('does not start the command where the gateway cannot start', async () => {
+    const place = prepare();
+    const taken = await upstream();
+    const ran = await run(['--port', new URL(taken).port, '--', 'claude'], place);
+    expect([ran.code, ran.stdout]).toEqual([1, '']);
+    const store = await run(['--store', join(place.home, 'bin/claude'), '--', 'claude'], place);
+    expect([store.code, store.stdout]).toEqual([1, '']);
+  });
+
+  it.each([[[]], [['claude']], [['--']], [['--quiet']]])('refuses %j', async (args) => {
+    const ran = await run(args, prepare());
+    expect([ran.code, ran.stdout]).toEqual([2, '']);
+    expect(ran.stderr).toContain('palimpsest run -- claude');
+  });
+
+  it('suggests the right name of an agent', async () => {
+    const ran = await run(['--for', 'claud-code', '--', 'x'], prepare());
+    expect([ran.code, ran.stderr]).toEqual([2, expect.stringContaining('did you mean claude-code?')]);
+    expect((await run(['--for', 'gemini', '--', 'x'], prepare())).stderr).toContain('did you mean gemini-cli?');
+  });
+
+  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('hands %s on to the command, and ends with it', async (signal) => {
+    const { home, env } = prepare();
+    const child = spawn(process.execPath, [main, 'run', '--', 'claude'], { env: { ...env, THEN: 'wait' }, cwd: home });
+    const [stdout, stderr] = [collect(child.stdout), collect(child.stderr)];
+    const closed = once(child, 'close');
+    await untilSaid(stdout, 'waiting');
+    const { base } = JSON.parse(stdout().split('\n', 1)[0] ?? '');
+    child.kill(signal);
+    const [code] = await closed;
+    expect(code).toBe({ SIGTERM: 143, SIGINT: 130, SIGHUP: 129 }[signal]);
+    expect(stderr()).toContain('no request came through');
+    await expect(fetch(`${base}/healthz`)).rejects.toThrow();
+    expect(filesIn(home)).toEqual([]);
+  });
+
+  it.skipIf(!hasPython())(
+    'gives the command the terminal; Ctrl-C reaches it once and ends all (needs python3)',
+    async () => {
+      const { home, env } = prepare();
+      const counting = `
+      let count = 0;
+      process.on('SIGINT', () => { count += 1; setTimeout(() => { console.log('interrupted ' + count); process.exit(3); }, 300); });
+      console.log('terminal ' + process.stdin.isTTY + ' ' + process.stdout.columns);
+      setInterval(() => {}, 1000);`;
+      writeFileSync(join(home, 'bin/claude'), `#!${process.execPath}\n${counting}`);
+      const { status, stdout } = spawnSync(
+        'python3',
+        ['-c', IN_TERMINAL, process.execPath, main, 'run', '--', 'claude'],
+        {
+          env,
+          cwd: home,
+          encoding: 'utf8',
+        },
+      );
+      expect(stdout).toContain('terminal true 97');
+      expect(stdout).toContain('interrupted 1');
+      expect(stdout).toContain('palimpsest: no request came through');
+      expect(stdout).toMatch(/exit 3\nleft \[\]\n$/);
+      expect(status).toBe(0);
+    },
+  );
+});
+
+/** Runs a command in a terminal of its own, types Ctrl-C, and tells which of its processes are left. */
+const IN_TERMINAL = `
+import fcntl, os, pty, select, struct, subprocess, sys, termios
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', 40, 97, 0, 0))
+said, typed = b'', False
+while True:
+    try:
+        chunk = os.read(fd, 4096)
+    except OSError:
+        break
+    if not chunk:
+        break
+    said += chunk
+    if b'terminal' in said and not typed:
+        typed = True
+        os.write(fd, b'\\x03')
+_, status = os.waitpid(pid, 0)
+print(said.decode().replace('\\r\\n', '\\n'))
+print('exit', os.WEXITSTATUS(status))
+left = subprocess.run(['ps', '-eo', 'sid=,pid='], capture_output=True, text=True).stdout.split('\\n')
+print('left', [line for line in left if line.split()[:1] == [str(pid)]])
+`;
+
+function hasPython(): boolean {
+  return spawnSync('python3', ['-c', 'import pty']).status === 0 && spawnSync('ps', ['--version']).status === 0;
+}
+
+async function untilSaid(said: () => string, word: string): Promise<void> {
+  while (!said().includes(word)) await new Promise((resolve) => setTimeout(resolve, 20));
+}

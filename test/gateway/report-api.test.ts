@@ -1,0 +1,103 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterEach, describe, expect, it } from 'vitest';
+import { createGateway, type Gateway } from '../../src/gateway/index.ts';
+import { lengths, simulateTraffic } from '../../src/report/simulated-traffic.test-data.ts';
+import { createMemoryStore } from '../../src/store/memory-store.ts';
+import type { Store } from '../../src/store/store.ts';
+
+const TOKEN = 'sample-token-0123456789';
+const DAY_MS = 86_400_000;
+const NOW = Date.parse('2026-11-20');
+
+const open: { server: Server; gateway: Gateway }[] = [];
+afterEach(async () => {
+  for (const { server, gateway } of open.splice(0)) {
+    server.close();
+    server.closeAllConnections();
+    await gateway.close({ graceMs: 0 });
+  }
+});
+
+async function start(
+  store: Store,
+  clock = { now: NOW },
+): Promise<(query?: string, token?: string) => Promise<Response>> {
+  const gateway = createGateway({
+    store,
+    token: TOKEN,
+    now: () => clock.now,
+    upstreams: { anthropic: 'http://127.0.0.1:9' },
+  });
+  const server = createServer(gateway).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  open.push({ server, gateway });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/_palimpsest/api/report`;
+  return (query = '', token = TOKEN) => fetch(url + query, { headers: { authorization: `Bearer ${token}` } });
+}
+
+const records = (sessions: number) =>
+  simulateTraffic({
+    seed: 7,
+    sessions,
+    holdout: 0.1,
+    at: NOW - 10 * DAY_MS,
+    everyMs: DAY_MS / 50,
+    effect: { hides: 0.5, lengthens: 1, harms: 0 },
+    lengths: lengths.lognormal,
+  });
+
+describe('/_palimpsest/api/report', () => {
+  it('compares the sessions in the store, and names none of them', async () => {
+    const store = createMemoryStore();
+    await store.putRecords?.(records(412));
+    const ask = await start(store);
+    const response = await ask();
+    const text = await response.text();
+    expect(response.status).toBe(200);
+    expect(JSON.parse(text).headline.sentence).toMatch(/^Saves 22 % of input cost for the same work \(6\.0 to 35 %\)/);
+    expect(text).not.toMatch(/"[sc]7000021/);
+  });
+
+  it('takes a start, as an age or as a day', async () => {
+    const store = createMemoryStore();
+    await store.putRecords?.(records(412));
+    const ask = await start(store);
+    const sessionsOf = async (query: string): Promise<number> => {
+      const { arms } = (await (await ask(query)).json()) as { arms: { sessions: number }[] };
+      return arms.reduce((sum, { sessions }) => sum + sessions, 0);
+    };
+    expect(await sessionsOf('?since=5d')).toBe(162);
+    expect(await sessionsOf('?since=2026-11-15')).toBe(162);
+    expect(await sessionsOf('?since=2026-11-15&until=2026-11-16')).toBe(48);
+  });
+
+  it('answers with the same report for half a minute, then with a new one', async () => {
+    const store = createMemoryStore();
+    const clock = { now: NOW };
+    const ask = await start(store, clock);
+    const verdict = async (): Promise<string> =>
+      ((await (await ask()).json()) as { headline: { verdict: string } }).headline.verdict;
+    expect(await verdict()).toBe('nothing');
+    await store.putRecords?.(records(412));
+    expect(await verdict()).toBe('nothing');
+    clock.now += 31_000;
+    expect(await verdict()).toBe('saves');
+  });
+
+  it('refuses a time that is none, and callers without the token', async () => {
+    const ask = await start(createMemoryStore());
+    const wrong = await ask('?since=yesterday');
+    expect(wrong.status).toBe(400);
+    expect(await wrong.text()).toContain('Expected since to be a time such as 7d or 2026-11-01');
+    expect((await ask('', 'wrong')).status).toBe(401);
+  });
+
+  it('says so where the store keeps no records', async () => {
+    const store = Object.assign(createMemoryStore(), { records: undefined, putRecords: undefined });
+    const answer = await (await start(store as unknown as Store))();
+    expect(answer.status).toBe(404);
+    expect(await answer.text()).toContain('keeps no records of requests');
+  });
+});

@@ -1,0 +1,36 @@
+import { useState } from 'preact/hooks';
+import { Choice } from '../components/choice.tsx';
+import { Comparison, Headline } from '../components/comparison.tsx';
+import type { GatewayApi } from './gateway-api.ts';
+import { useAnswer, useNow } from './hooks.ts';
+
+const RANGES = [
+  { value: '', text: 'all that is recorded' },
+  { value: '30d', text: 'last 30 days' },
+  { value: '7d', text: 'last 7 days' },
+  { value: '24h', text: 'last 24 hours' },
+] as const;
+
+const REFRESH_MS = 60_000;
+
+/** What masking saves and whether it does harm, from the records in the store. */
+export function ReportView({ api }: { readonly api: GatewayApi }) {
+  const [since, setSince] = useState<(typeof RANGES)[number]['value']>('');
+  const minute = Math.floor(useNow(REFRESH_MS) / REFRESH_MS);
+  const { value: report, failure } = useAnswer(`${since} ${minute}`, (signal) => api.report(since, signal));
+  return (
+    <section class="comparison" aria-label="Report">
+      <Choice label="Time" value={since} options={RANGES} onChoose={setSince} />
+      {failure && (
+        <p class="alarm" role="alert">
+          {failure}
+        </p>
+      )}
+      {since !== '' && (
+        <p class="note">With a start that moves along, the bars hold for one look, not for daily ones.</p>
+      )}
+      {report && <Headline report={report} as="h2" />}
+      {report && <Comparison report={report} />}
+    </section>
+  );
+}
