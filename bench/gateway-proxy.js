@@ -4,7 +4,10 @@ import { Agent, createServer, request as send } from 'node:http';
 const [, , kind, port] = process.argv;
 const kinds = { upstream: startUpstream, bare: startBare, rewrite: startRewrite, palimpsest: startPalimpsest };
 const server = await kinds[kind]();
-process.on('message', () => process.send({ rss: process.memoryUsage.rss() / 1e6 }));
+process.on('message', () => {
+  const { user, system } = process.cpuUsage();
+  process.send({ rss: process.memoryUsage.rss() / 1e6, cpuMs: (user + system) / 1000 });
+});
 process.send({ port: server.address().port });
 
 function listen(listener) {

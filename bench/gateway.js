@@ -9,9 +9,10 @@ import { median } from './measure.js';
 const PROXY = join(dirname(fileURLToPath(import.meta.url)), 'gateway-proxy.js');
 const RESULT_CHARS = 4000;
 const WARM_UP = 300;
+const WARM_CONVERSATIONS = 60;
 const WARM_REQUESTS = 20_000;
 const children = [];
-const tasks = { throughput, latency, memory };
+const tasks = { throughput, latency, processor, memory };
 const request = JSON.parse(process.argv[2]);
 try {
   console.log(JSON.stringify(await tasks[request.task](request)));
@@ -69,20 +70,46 @@ async function latency({ bodyBytes, rounds, isNew }) {
   return Object.fromEntries(Object.entries(times).map(([kind, all]) => [kind, median(all)]));
 }
 
+/**
+ * Processor time of each proxy for a conversation that it never saw, in milliseconds: all of its threads, and the work after the
+ * answer too. On a busy machine it varies less than the time to the first byte.
+ */
+async function processor({ bodyBytes, rounds }) {
+  const proxies = await startAll(['bare', 'rewrite', 'palimpsest']);
+  const turns = Math.ceil(bodyBytes / RESULT_CHARS);
+  const times = { bare: [], rewrite: [], palimpsest: [] };
+  for (let round = -WARM_CONVERSATIONS; round < rounds; round++) {
+    const body = Buffer.from(JSON.stringify(conversation(turns, RESULT_CHARS, round)));
+    for (const proxy of proxies) {
+      const before = await sizes(proxy);
+      await ask(proxy, body);
+      const { cpuMs } = await sizes(proxy);
+      if (round >= 0) times[proxy.kind].push(cpuMs - before.cpuMs);
+    }
+  }
+  return Object.fromEntries(Object.entries(times).map(([kind, all]) => [kind, median(all)]));
+}
+
 /** Resident memory after so many requests, and after many more. */
 async function memory({ requests }) {
   const [proxy] = await startAll(['palimpsest']);
-  const sizes = [];
+  const resident = [];
   for (const count of [requests / 2, requests]) {
     for (let i = 0; i < count; i += 16) {
       const body = Buffer.from(JSON.stringify(conversation(3 + (i % 40), 1000, i % 7)));
       await together(proxy, body);
     }
-    proxy.child.send('size');
-    const [{ rss }] = await once(proxy.child, 'message');
-    sizes.push(rss);
+    const { rss } = await sizes(proxy);
+    resident.push(rss);
   }
-  return { first: sizes[0], last: sizes[1] };
+  return { first: resident[0], last: resident[1] };
+}
+
+/** The resident memory of a proxy, and the processor time that it has used. */
+async function sizes({ child }) {
+  child.send('sizes');
+  const [message] = await once(child, 'message');
+  return message;
 }
 
 async function startAll(kinds) {

@@ -25,10 +25,13 @@ const ALPHA = 0.05;
 const HOLDOUT = 0.1;
 const DAYS = 60;
 const SESSIONS_A_DAY = 50;
+/** Signs of harm take most of the time: they are looked at every fifth day. */
+const HARM_DAYS = 5;
+const NO_HARM = { measures: [], verdict: 'not-judged' } as const;
 /** Held-out sessions at which single looks are counted. */
 const LOOKS = [10, 30, 100, 300];
 const POOL = isFull ? 20_000 : 3000;
-const REPEATS = isFull ? 200 : 20;
+const REPEATS = isFull ? 100 : 20;
 
 const effects: Readonly<Record<string, Effect>> = {
   'A/A': NO_EFFECT,
@@ -104,9 +107,13 @@ function poolOf(arm: 'treated' | 'held-out', of: Lengths, effect: Effect): reado
 
 type Intervals = Record<Name, readonly (Interval | undefined)[]> & { readonly isHarm: boolean };
 
-function intervalsOf(treated: readonly SessionFigures[], heldOut: readonly SessionFigures[]): Intervals {
+function intervalsOf(
+  treated: readonly SessionFigures[],
+  heldOut: readonly SessionFigures[],
+  { withHarm = true } = {},
+): Intervals {
   const { sameWork, perSession, perRequest } = savingsOf(treated, heldOut, ALPHA);
-  const { measures, verdict } = harmOf(treated, heldOut, ALPHA);
+  const { measures, verdict } = withHarm ? harmOf(treated, heldOut, ALPHA) : NO_HARM;
   return {
     sameWork: [sameWork.interval],
     perSession: [perSession.interval],
@@ -143,7 +150,7 @@ function runRepeat(
       }
     }
     days.push(today);
-    const found = intervalsOf(treated, heldOut);
+    const found = intervalsOf(treated, heldOut, { withHarm: day % HARM_DAYS === HARM_DAYS - 1 });
     isAlarmed ||= found.isHarm;
     for (const measure of MEASURES) if (!holds(found, truth, measure)) missed.daily.add(measure);
     if (!isFull) continue;
@@ -151,6 +158,7 @@ function runRepeat(
     const moving = intervalsOf(
       week.flatMap((one) => one.treated),
       week.flatMap((one) => one.heldOut),
+      { withHarm: day % HARM_DAYS === HARM_DAYS - 1 },
     );
     for (const measure of MEASURES) if (!holds(moving, truth, measure)) missed.moving.add(measure);
   }

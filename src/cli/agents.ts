@@ -122,13 +122,15 @@ const codex: Agent = {
   }),
 };
 
+/** Where a Google login sends its requests. */
+const CODE_ASSIST: AddressVariable = { provider: 'codeassist', name: 'CODE_ASSIST_ENDPOINT', path: '' };
 const GEMINI_KEY = { security: { auth: { selectedType: 'gemini-api-key' } } };
 
 const geminiCli: Agent = {
   name: 'gemini-cli',
   title: 'Gemini CLI',
   command: 'gemini',
-  variables: [GEMINI],
+  variables: [GEMINI, CODE_ASSIST],
   steps: (gateway) => [
     inTerminal(gateway, addressesOf(geminiCli.variables, gateway)),
     {

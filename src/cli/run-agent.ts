@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { PalimpsestError } from '../errors.ts';
-import { createRecords, type Records } from '../gateway/receipts/records.ts';
+import type { Status, Totals } from '../gateway/receipts/receipt.ts';
 import { type Agent, type AgentSettings, addressesOf, agents, allVariables, type Setup } from './agents.ts';
 import { findAgent } from './find-agent.ts';
 import type { Io } from './io.ts';
@@ -11,7 +11,7 @@ import { type RunningGateway, readServing, type Serving, startGateway } from './
 import { addressFor, showSteps } from './serve-greeting.ts';
 import type { ServeFlags } from './serve-settings.ts';
 import { showReceipt } from './show-receipt.ts';
-import { DEFAULT_TENANT, showPlace } from './stores.ts';
+import { showPlace } from './stores.ts';
 import { upstreamsFrom } from './upstreams-from.ts';
 
 interface Run {
@@ -26,8 +26,7 @@ export async function runAgent({ flags, command, args }: Run, io: Io): Promise<n
   const agent = flags.for === undefined ? agentOf(command) : findAgent(flags.for);
   const upstream = [...upstreamsFrom(agent?.variables ?? allVariables, env), ...(flags.upstream ?? [])];
   const own = { ...flags, upstream, port: flags.port ?? '0', host: '127.0.0.1', 'whole-store': true, quiet: true };
-  const records = createRecords({ startedAt: Date.now() });
-  const { gateway, serving } = await startBeside(await readServing(own, io), records);
+  const { gateway, serving } = await startBeside(await readServing(own, io));
   const folder = mkdtempSync(join(tmpdir(), 'palimpsest-run-'));
   try {
     const address = addressFor({ url: gateway.url, isPublic: serving.settings.isPublic, token: serving.token });
@@ -41,11 +40,17 @@ export async function runAgent({ flags, command, args }: Run, io: Io): Promise<n
     return await runChild(child, io);
   } finally {
     rmSync(folder, { recursive: true, force: true });
-    await gateway.close({ graceMs: LAST_GRACE_MS });
     const { store, tenant } = serving.settings;
-    const totals = await records.receipts(DEFAULT_TENANT).totals();
-    if (!flags.quiet) io.stderr(showReceipt(totals, { store: showPlace(store), tenant }));
+    const totals = await totalsOf(gateway.url, serving.token).catch(() => undefined);
+    await gateway.close({ graceMs: LAST_GRACE_MS });
+    if (!flags.quiet && totals) io.stderr(showReceipt(totals, { store: showPlace(store), tenant }));
   }
+}
+
+/** The sums of all requests so far. */
+async function totalsOf(url: string, token: string): Promise<Totals> {
+  const response = await fetch(`${url}/_palimpsest/api/status`, { headers: { authorization: `Bearer ${token}` } });
+  return ((await response.json()) as Status).totals;
 }
 
 interface Started {
@@ -54,16 +59,16 @@ interface Started {
 }
 
 /** A store in a folder has one writer. A run beside another one keeps its texts in the same place, as a tenant of its own. */
-async function startBeside(serving: Serving, records: Records, number = 1): Promise<Started> {
+async function startBeside(serving: Serving, number = 1): Promise<Started> {
   const { settings } = serving;
   const tenant = number === 1 ? settings.tenant : `run-${number}`;
   const own = { ...serving, settings: { ...settings, tenant } };
   try {
-    return { gateway: await startGateway(own, records), serving: own };
+    return { gateway: await startGateway(own), serving: own };
   } catch (error) {
     const isTaken = error instanceof PalimpsestError && error.code === 'STORE_LOCKED';
     if (!isTaken || number >= MOST_RUNS) throw error;
-    return startBeside(serving, records, number + 1);
+    return startBeside(serving, number + 1);
   }
 }
 

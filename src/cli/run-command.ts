@@ -22,8 +22,11 @@ Options:
                         $PALIMPSEST_STORE, else ~/.palimpsest/store)
   --policy <policy>     what to mask: break-even (default), never, …
   --prices <list>       anthropic-5m, anthropic-1h, gpt-5, … (default: by request)
+  --price-file <file>   own prices of models in dollars: JSON or YAML
   --max-tokens <n>      above it results are masked whatever it costs
   --bound-thinking <w>  opt-in or keep: what may stand before signed thinking
+  --holdout <share>     10%: so many new sessions pass untouched, to compare with
+  --shadow              decides and measures, but sends every request as it came
   --config <file>       a palimpsest.yaml to read all this from, and no other
   --quiet               no receipt at the end
   -h, --help
@@ -41,8 +44,11 @@ const OPTIONS = {
   store: { type: 'string' },
   policy: { type: 'string' },
   prices: { type: 'string' },
+  'price-file': { type: 'string' },
   'max-tokens': { type: 'string' },
   'bound-thinking': { type: 'string' },
+  holdout: { type: 'string' },
+  shadow: { type: 'boolean' },
   config: { type: 'string' },
   quiet: { type: 'boolean' },
 } as const;

@@ -83,11 +83,11 @@ export interface RunningGateway {
 }
 
 /** Resolves when it listens. */
-export async function startGateway(serving: Serving, records?: Records): Promise<RunningGateway> {
+export async function startGateway(serving: Serving): Promise<RunningGateway> {
   const { settings, log } = serving;
   const stores = await openStores(serving);
   try {
-    const options = optionsOf(serving, { open: stores.open, isStoreShared: stores.isShared, records });
+    const options = optionsOf(serving, { open: stores.open, isStoreShared: stores.isShared });
     const server = await listen(createGateway(options), settings);
     const stopPruning = startPruning({ stores, retention: settings.retention, log });
     const close = async ({ graceMs }: { readonly graceMs: number }): Promise<void> => {

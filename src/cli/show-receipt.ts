@@ -1,5 +1,6 @@
 import type { Totals } from '../gateway/receipts/receipt.ts';
 import { counted } from '../mcp/counted.ts';
+import { formatDollars, whatIsPriced } from '../money/index.ts';
 import { DEFAULT_TENANT } from './stores.ts';
 
 interface Place {
@@ -15,9 +16,16 @@ export function showReceipt(totals: Totals, { store, tenant }: Place): string {
   return `
 palimpsest: ${counted(requests, 'request')} in ${counted(conversations, 'conversation')}
   sent      ${counted(tokensSent, 'input token')}, ${number(cached)} of them read from the provider's cache
-  masked    ${masked === 0 ? 'nothing' : `${counted(masked, 'tool result')}, kept in ${store}`}
+${showSpent(totals)}  masked    ${masked === 0 ? 'nothing' : `${counted(masked, 'tool result')}, kept in ${store}`}
   saved     ${showSaved(totals)}
-${masked === 0 ? '' : `  look again: palimpsest recall <handle>${whose}\n`}`;
+  look again: ${masked === 0 ? '' : `palimpsest recall <handle>${whose}, `}palimpsest report
+`;
+}
+
+/** Input and output, where there is a price. */
+function showSpent({ money }: Totals): string {
+  const spent = whatIsPriced(money);
+  return spent === '' ? '' : `  spent     ${spent}\n`;
 }
 
 const NO_REQUEST = `
@@ -26,14 +34,16 @@ see docs/agents.
 `;
 
 /** The estimate of the receipts: the cost without the gateway is never billed. */
-function showSaved({ cost: { without, sent }, tokensIn, tokensSent }: Totals): string {
+function showSaved({ cost: { without, sent }, tokensIn, tokensSent, money: { billed, estimated } }: Totals): string {
   const saved = without - sent;
   const share = `${Math.abs((saved / without) * 100).toFixed(saved / without < 0.1 ? 1 : 0)} %`;
   const fewer = `${number(tokensIn - tokensSent)} tokens fewer were sent`;
   if (Math.abs(saved) < 0.5) return 'nothing yet: masking pays in longer sessions';
   if (saved < 0)
     return `nothing yet: ${fewer}, but input cost ${share} more, since the cache was written again (estimate)`;
-  return `${share} of the cost of input: ${fewer} (estimate)`;
+  const dollars = billed.without + estimated.without - billed.sent - estimated.sent;
+  const worth = dollars > 0 ? `${formatDollars(dollars)}, ` : '';
+  return `${worth}${share} of the cost of input: ${fewer} (estimate)`;
 }
 
 const number = (value: number): string => Math.round(value).toLocaleString('en-US');

@@ -1,5 +1,5 @@
 import { difference, halfWidth, intervalOf, type Sampled } from './interval.ts';
-import { logTypical, type Part, sharesOf } from './ratio.ts';
+import { FREEDOM, logTypical, type Part, sharesOf } from './ratio.ts';
 import type { Harm, HarmMeasure, HarmName } from './report.ts';
 import { changeOf, LEAST_SESSIONS, toChange } from './savings.ts';
 import type { SessionFigures } from './sessions.ts';
@@ -105,7 +105,7 @@ type Parts = readonly Part[];
 
 const CHANGES: Readonly<Record<HarmMeasure['kind'], (a: Parts, b: Parts) => Sampled | undefined>> = {
   typical: (a, b) => minus(logTypical(a.map(({ part }) => part)), logTypical(b.map(({ part }) => part))),
-  mean: changeOf,
+  mean: (a, b) => changeOf(a, b, FREEDOM.skewed),
   share: (a, b) => minus(...(sharesOf(a, b) ?? [])),
 };
 

@@ -6,18 +6,26 @@ export interface Part {
   readonly whole: number;
 }
 
+/** Set so that the intervals hold as often as stated in simulated traffic: `npm run report-coverage`. */
+export const FREEDOM = {
+  /** Where the sizes of sessions cancel out, or matter little. */
+  even: 1.5,
+  /** Costs of whole sessions, with their heavy tails. */
+  skewed: 0.7,
+} as const;
+
 /**
  * The logarithm of a ratio of sums over sessions. Its variance is the jackknife's: each session is left out once, which
  * stays right where one session has most of the cost. Undefined where there is nothing to divide.
  */
-export function logRatio(parts: readonly Part[]): Sampled | undefined {
+export function logRatio(parts: readonly Part[], factor: number = FREEDOM.even): Sampled | undefined {
   const all = sumOf(parts);
   if (parts.length < 2 || all.part <= 0 || all.whole <= 0) return undefined;
   // Of the ratio without the session to that of all.
   const scale = all.whole / all.part;
   const values = parts.map(({ part, whole }) => Math.log((scale * (all.part - part)) / (all.whole - whole)));
   // Where a single session has all of it, nothing can be said of the spread.
-  return values.every(Number.isFinite) ? fromJackknife(-Math.log(scale), values) : undefined;
+  return values.every(Number.isFinite) ? fromJackknife(-Math.log(scale), values, factor) : undefined;
 }
 
 /**
@@ -29,7 +37,10 @@ export function logTypical(values: readonly number[]): Sampled | undefined {
   if (n < 2) return undefined;
   const logs = values.map((value) => Math.log(Math.max(value, 1)));
   const mean = logs.reduce((sum, one) => sum + one, 0) / n;
-  const { second, freedom } = spreadOf(logs.map((one) => one - mean));
+  const { second, freedom } = spreadOf(
+    logs.map((one) => one - mean),
+    FREEDOM.even,
+  );
   return { value: mean, variance: second / (n * (n - 1)), freedom, sessions: n };
 }
 
@@ -38,13 +49,16 @@ export function share(parts: readonly Part[]): Sampled | undefined {
   const all = sumOf(parts);
   if (parts.length < 2 || all.whole <= 0) return undefined;
   const values = parts.map(({ part, whole }) => (all.part - part) / (all.whole - whole));
-  return values.every(Number.isFinite) ? fromJackknife(all.part / all.whole, values) : undefined;
+  return values.every(Number.isFinite) ? fromJackknife(all.part / all.whole, values, FREEDOM.even) : undefined;
 }
 
-function fromJackknife(value: number, values: readonly number[]): Sampled {
+function fromJackknife(value: number, values: readonly number[], factor: number): Sampled {
   const n = values.length;
   const mean = values.reduce((sum, one) => sum + one, 0) / n;
-  const { second, freedom } = spreadOf(values.map((one) => one - mean));
+  const { second, freedom } = spreadOf(
+    values.map((one) => one - mean),
+    factor,
+  );
   return { value, variance: ((n - 1) / n) * second, freedom, sessions: n };
 }
 
@@ -65,10 +79,14 @@ export function sharesOf(a: readonly Part[], b: readonly Part[]): readonly [Samp
 }
 
 /**
- * The sum of squares, and the degrees of freedom it has as an estimate of variance: 2 / (relative variance of the sum),
- * which is n for normal deviations and falls as a few of them make up the sum (Satterthwaite, 1946).
+ * The sum of squares, and the degrees of freedom it has as an estimate of variance. They are 2 / (relative variance of the
+ * sum), which is n for normal deviations and falls as a few of them make up the sum (Satterthwaite, 1946). A sample shows too
+ * little of a heavy tail, so the factor is below 2.
  */
-function spreadOf(deviations: readonly number[]): { readonly second: number; readonly freedom: number } {
+function spreadOf(
+  deviations: readonly number[],
+  factor: number,
+): { readonly second: number; readonly freedom: number } {
   const n = deviations.length;
   let [second, fourth] = [0, 0];
   for (const deviation of deviations) {
@@ -77,7 +95,7 @@ function spreadOf(deviations: readonly number[]): { readonly second: number; rea
     fourth += square * square;
   }
   const excess = second > 0 ? fourth / second ** 2 - 1 / n : 0;
-  return { second, freedom: Math.max(1, Math.min(n - 1, excess > 0 ? 2 / excess : n - 1)) };
+  return { second, freedom: Math.max(1, Math.min(n - 1, excess > 0 ? factor / excess : n - 1)) };
 }
 
 function sumOf(parts: readonly Part[]): Part {

@@ -1,5 +1,5 @@
 import { difference, growthToTell, type Interval, intervalOf, type Sampled } from './interval.ts';
-import { logRatio, type Part } from './ratio.ts';
+import { FREEDOM, logRatio, type Part } from './ratio.ts';
 import type { EstimateError, Level, Saving, Savings } from './report.ts';
 import type { SessionFigures } from './sessions.ts';
 
@@ -22,8 +22,8 @@ const perSession: ToPart = ({ costs }) => ({ part: costs.billed, whole: 1 });
 const perRequest: ToPart = ({ costs, billedRequests }) => ({ part: costs.billed, whole: billedRequests });
 
 export function savingsOf(treated: Sessions, heldOut: Sessions, alpha: number): Savings {
-  const saving = (toPart: ToPart, leastSessions: number): Saving => {
-    const change = changeOf(treated.map(toPart), heldOut.map(toPart));
+  const saving = (toPart: ToPart, leastSessions: number, freedom: number): Saving => {
+    const change = changeOf(treated.map(toPart), heldOut.map(toPart), freedom);
     if (!change) return { leastSessions };
     const { value, low, high } = toChange(intervalOf(change, alpha));
     if (Math.min(treated.length, heldOut.length) < leastSessions) return { value: -value, leastSessions };
@@ -34,9 +34,9 @@ export function savingsOf(treated: Sessions, heldOut: Sessions, alpha: number): 
     return { value: -value, interval, leastSessions, moreSessions };
   };
   return {
-    sameWork: saving(perExpected, LEAST_SESSIONS.sameWork),
-    perSession: saving(perSession, LEAST_SESSIONS.perSession),
-    perRequest: saving(perRequest, LEAST_SESSIONS.perSession),
+    sameWork: saving(perExpected, LEAST_SESSIONS.sameWork, FREEDOM.even),
+    perSession: saving(perSession, LEAST_SESSIONS.perSession, FREEDOM.skewed),
+    perRequest: saving(perRequest, LEAST_SESSIONS.perSession, FREEDOM.skewed),
   };
 }
 
@@ -56,8 +56,8 @@ function roundUp(n: number): number {
 }
 
 /** The logarithm of the ratio of two ratios. */
-export function changeOf(treated: readonly Part[], heldOut: readonly Part[]): Sampled | undefined {
-  const [a, b] = [logRatio(treated), logRatio(heldOut)];
+export function changeOf(treated: readonly Part[], heldOut: readonly Part[], freedom: number): Sampled | undefined {
+  const [a, b] = [logRatio(treated, freedom), logRatio(heldOut, freedom)];
   return a && b && difference(a, b);
 }
 
@@ -74,7 +74,7 @@ export function levelsOf(sessions: Sessions, alpha: number): { costPerSession: L
     const parts = sessions.map(toPart);
     const whole = parts.reduce((sum, one) => sum + one.whole, 0);
     const value = whole > 0 ? parts.reduce((sum, one) => sum + one.part, 0) / whole : 0;
-    const sampled = sessions.length < LEAST_SESSIONS.perSession ? undefined : logRatio(parts);
+    const sampled = sessions.length < LEAST_SESSIONS.perSession ? undefined : logRatio(parts, FREEDOM.skewed);
     if (!sampled) return { value };
     const { low, high } = intervalOf(sampled, alpha);
     return { value, interval: { value, low: Math.exp(low), high: Math.exp(high) } };

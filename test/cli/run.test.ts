@@ -109,8 +109,12 @@ describe('palimpsest run', () => {
     expect(ran.stderr).toMatch(
       /palimpsest: 6 requests in 1 conversation\n {2}sent {6}9,000 input tokens, 3,000 of them/,
     );
-    expect(ran.stderr).toMatch(/masked {4}3 tool results, kept in .*\.palimpsest\/store\n {2}saved/);
+    expect(ran.stderr).toMatch(
+      /spent {5}\$\S+ billed for 6 requests\n {2}masked {4}\d tool results?, kept in .*\.palimpsest\/store\n {2}saved/,
+    );
     expect(ran.code).toBe(0);
+    const report = spawnSync(process.execPath, [main, 'report'], { env: place.env, encoding: 'utf8' });
+    expect(report.stdout).toContain('1 session began in the last hour');
     // Nothing is left behind but the store and the token.
     expect([existsSync(config), filesIn(place.home)]).toEqual([false, []]);
     await expect(fetch(`${base}/healthz`)).rejects.toThrow();

@@ -304,10 +304,11 @@ describe('the arm of a session', () => {
     const all = [...args, '--workers', '2', '--policy', 'sliding-window:turns=1'];
     let gateway = await startProcess([...all, '--holdout', '50%'], folder);
     closers.push(() => gateway.stop());
-    const arms = new Map<string, Set<string>>();
+    let output = '';
     for (const turns of [0, 1, 2, 3, 4, 5]) {
       if (turns === 4) {
         await gateway.stop('SIGKILL', { isGroup: true });
+        output = gateway.output();
         gateway = await startProcess(all, folder);
       }
       for (let i = 0; i < 12; i++) {
@@ -315,15 +316,31 @@ describe('the arm of a session', () => {
         // A connection of its own, so that any worker may get it.
         const init = { method: 'POST', headers: { ...headers, connection: 'close' }, body: JSON.stringify(body) };
         await (await fetch(`${gateway.url}${path}`, init)).arrayBuffer();
-        if (turns < 3) continue;
-        const isOriginal = upstream.received.at(-1)?.body.toString() === init.body;
-        arms.set(`w${i}`, (arms.get(`w${i}`) ?? new Set()).add(isOriginal ? 'held-out' : 'treated'));
       }
     }
-    expect([...arms.values()].map(({ size }) => size)).toEqual(Array(12).fill(1));
-    expect(new Set([...arms.values()].flatMap((one) => [...one]))).toEqual(new Set(['held-out', 'treated']));
+    await gateway.stop();
+    const lines = `${output}${gateway.output()}`.split('\n').filter((line) => line.includes('"arm":'));
+    const entries = lines.map((line) => JSON.parse(line) as Logged);
+    const sessions = new Map<string | undefined, Logged[]>();
+    for (const entry of entries) {
+      const [name] = entry.session.split('-');
+      sessions.set(name, [...(sessions.get(name) ?? []), entry]);
+    }
+    expect(sessions.size).toBe(12);
+    for (const logged of sessions.values()) expectOneArm(logged);
+    expect(new Set(entries.map(({ arm }) => arm))).toEqual(new Set(['held-out', 'treated']));
   }, 60_000);
 });
+
+type Logged = Pick<Receipt, 'session' | 'arm' | 'holdoutShare' | 'masked'>;
+
+/** A request that found the store too slow is in no comparison and has no new mask: a busy machine may cause that. */
+function expectOneArm(requests: readonly Logged[]): void {
+  const compared = requests.filter(({ holdoutShare }) => holdoutShare !== undefined);
+  expect(new Set(compared.map(({ arm, holdoutShare }) => `${arm} ${holdoutShare}`)).size).toBeLessThan(2);
+  const wasHeldOut = requests.some(({ arm }) => arm === 'held-out');
+  if (wasHeldOut) expect(requests.map(({ masked }) => masked)).toEqual(requests.map(() => 0));
+}
 
 describe('without the store', () => {
   const never = (): Promise<never> => new Promise(() => {});
@@ -436,17 +453,18 @@ describe('as a property', () => {
   it('an arm that was drawn never changes, whatever restarts and options come between', async () => {
     const upstream = await provider();
     await fc.assert(
-      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), fc.string(), async (steps, secret) => {
+      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 30 }), fc.string(), async (steps, secret) => {
         const store = storeWithKey(`key ${secret}`);
         let gateway = await serve(upstream, { store, holdout: 0.5, isStoreShared: true });
         let other = await serve(upstream, { store, holdout: 0.5, isStoreShared: true });
         const turns = [0, 0, 0, 0];
         const ids = ['a', 'b', 'c', 'd'];
-        const seen = new Map<number, Set<string>>();
+        const seen = new Map<number, Receipt[]>();
         for (const [i, { session, what, holdout }] of steps.entries()) {
           if (what === 'restart') {
-            await gateway.close();
+            await Promise.all([gateway.close(), other.close()]);
             gateway = await serve(upstream, { store, holdout, isStoreShared: true });
+            other = await serve(upstream, { store, holdout, isStoreShared: true });
             continue;
           }
           if (what === 'other gateway') [gateway, other] = [other, gateway];
@@ -455,17 +473,14 @@ describe('as a property', () => {
           const task = what === 'sub-agent' ? `Sub-agent ${i}` : `Task of ${first}`;
           const request = claudeCode({ session: first, task, turns: what === 'sub-agent' ? 0 : (turns[session] ?? 0) });
           const headers = { ...request.headers, 'x-claude-code-session-id': id };
-          const { arm, holdoutShare, masked } = await gateway.send({ ...request, headers });
+          seen.set(session, [...(seen.get(session) ?? []), await gateway.send({ ...request, headers })]);
           if (what !== 'sub-agent') turns[session] = (turns[session] ?? 0) + 1;
-          const arms = seen.get(session) ?? new Set();
-          seen.set(session, arms.add(`${arm} ${holdoutShare}`));
-          if (arm === 'held-out') expect(masked).toBe(0);
         }
-        for (const arms of seen.values()) expect([...arms]).toHaveLength(1);
+        for (const receipts of seen.values()) expectOneArm(receipts);
         await gateway.close();
         await other.close();
       }),
-      { numRuns: 25 },
+      { numRuns: 15 },
     );
   }, 120_000);
 });

@@ -111,6 +111,30 @@ describe('the record of a request', () => {
     expect(records.every(({ at }) => at >= began && at <= Date.now())).toBe(true);
   });
 
+  it.each([
+    ['treated', {}, 6],
+    ['held-out', { holdout: 1 }, 0],
+    ['shadow', { shadow: true }, 0],
+  ] as const)(
+    'has its session, its arm (%s) and an estimate that is made alike in all arms',
+    async (arm, options, masked) => {
+      const { url } = await startAnthropic();
+      const store = createMemoryStore();
+      const gateway = await startGateway(url, { store, policy: slidingWindow({ turns: 2 }), ...options });
+      const metadata = { user_id: 'user_1_account_2_session_mine' };
+      for (const turns of [0, 8]) await post(gateway.url, anthropicBody(anthropicMessages(turns), { metadata }));
+      await gateway.close();
+      const [first, last] = (await allIn(store)) as [RequestRecord, RequestRecord];
+      expect([first.arm, last.arm, last.masked, last.session === first.session]).toEqual([arm, arm, masked, true]);
+      expect([last.session === last.conversation, JSON.stringify(last).includes('mine')]).toEqual([false, false]);
+      expect(last.holdoutShare).toBe(arm === 'held-out' ? 1 : undefined);
+      const { sent, without } = last.expected;
+      expect(without.cached + without.written).toBeGreaterThan(2 * (sent.cached + sent.written));
+      expect(last.signs).toEqual({ results: 8, failed: 0, repeated: 0, recalls: 0, isFinal: true });
+      expect((await store.delete(`g-${last.session}`)).records).toBe(2);
+    },
+  );
+
   it('has what the provider said to an edited request as a number only', async () => {
     const refusing = await startUpstream((_request, response, body) => {
       const isEdited = body.includes('p_');

@@ -55,6 +55,24 @@ async function send(
 const request = (turns: number): string => JSON.stringify(anthropicBody(anthropicMessages(turns)));
 const masksOf = ({ body }: Received): number => maskedIn(body).filter(Boolean).length;
 
+describe('the first request after a start', () => {
+  it('belongs to the same conversation as those that follow, though the store is slow to name its user', async () => {
+    const store = createMemoryStore();
+    const slow = changedStore(store, {
+      secret: async () => {
+        await new Promise((resolve) => setTimeout(resolve, 100));
+        return store.secret();
+      },
+    });
+    const { url, ask } = await start(() => taken, { store: slow });
+    const headers = { 'x-api-key': 'sk-ant-1' };
+    const first = JSON.stringify({ model: 'claude-sonnet-5', messages: anthropicMessages(0) });
+    for (const body of [first, request(8)]) await send(url, body, { headers });
+    const { conversations } = await ask<{ conversations: { requests: number }[] }>('conversations');
+    expect(conversations.map(({ requests }) => requests)).toEqual([2]);
+  });
+});
+
 describe('a gateway that is started again with another policy', () => {
   it.each([
     ['at the prices of each request', (prices: Prices) => breakEven({ prices })],

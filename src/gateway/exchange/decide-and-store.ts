@@ -128,6 +128,12 @@ async function keepInUse(
   if (known.markTouched(conversationId(session, owner), now())) gate.touch(names, owner);
 }
 
+/** After a start, small talk may be answered before the store can name its user. Waits for the name, for a short time. */
+export async function learnOwner(context: GatewayContext, { tenant, credential }: Understood): Promise<void> {
+  if (credential === undefined || context.tenants.opened(tenant)?.ownerOf(credential) !== undefined) return;
+  await learnSecret(await gateOf(context, tenant), credential);
+}
+
 /** Without a credential no name is needed. */
 async function learnSecret(
   gate: StoreGate | StoreTrouble,

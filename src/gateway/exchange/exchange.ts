@@ -9,7 +9,7 @@ import { providers } from '../wire/providers.ts';
 import type { Admitted } from './admit.ts';
 import { unread, withKnownArm } from './arms.ts';
 import type { Client } from './client.ts';
-import { decideAndStore } from './decide-and-store.ts';
+import { decideAndStore, learnOwner } from './decide-and-store.ts';
 import { decodeBody } from './read-body.ts';
 import { finishExchange, recordOutcome } from './record-outcome.ts';
 import { sendDecision, toUpstream } from './send-decision.ts';
@@ -69,6 +69,7 @@ async function exchangeRead(context: GatewayContext, incoming: Understood, reque
   const overheadMs = performance.now() - read;
   const { outcome, sent } = await sendDecision(context, incoming, { encoded, decision });
   const times = { startedAt, overheadMs, totalMs: performance.now() - began };
+  await learnOwner(context, incoming);
   finishExchange(context, incoming, { outcome, ...recordOutcome(context, incoming, { decision, sent, times }) });
 }
 

@@ -36,6 +36,7 @@ export function toLogEntry(receipt: Receipt): LogEntry {
     cached: receipt.sent.cached,
     estimated: receipt.estimated,
     ...moneyIn(receipt),
+    ...(receipt.holdoutShare === undefined ? {} : { holdoutShare: receipt.holdoutShare }),
     ...(receipt.unsent ? { unsent: true } : {}),
     ...(refused ? { refused: refused.status } : {}),
     overheadMs: receipt.overheadMs,

@@ -7,18 +7,22 @@ import type { Settled } from './write-receipt.ts';
 /** The record of a request: its receipt in numbers, and signs of harm. Nothing that a user or a tool wrote. */
 export function toRequestRecord({ receipt }: Entry, settled: Settled, signs: RequestSigns): RequestRecord {
   const { decision, sent, times } = settled;
-  const { prices, without, sent: expected } = decision.explanation;
-  const { id, session, conversation, arm, api, model, status, act, masked, newMasks } = receipt;
+  const { prices } = decision.explanation;
+  const { id, session, conversation, arm, holdoutShare, api, model, status, act, masked, newMasks } = receipt;
   const { usage, refused, isFinal } = sent;
   return {
     id,
     at: Math.round(times.startedAt),
-    ...{ session, conversation, arm, api },
+    session,
+    conversation,
+    arm,
+    ...(holdoutShare === undefined ? {} : { holdoutShare }),
+    api,
     ...(model === undefined ? {} : { model }),
     prices: { name: prices.name, read: prices.read, write: prices.write },
     ...{ status, act, masked, newMasks: newMasks.length },
     ...(usage ? { billed: { cached: usage.cached, written: usage.written, output: usage.completionTokens } } : {}),
-    expected: { sent: toPrompt(expected), without: toPrompt(without) },
+    expected: { sent: toPrompt(receipt.expected.sent), without: toPrompt(receipt.expected.without) },
     without: toPrompt(receipt.without),
     ...(refused ? { refused: refused.status } : {}),
     signs: isFinal === undefined ? signs : { ...signs, isFinal },
