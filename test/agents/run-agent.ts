@@ -2,10 +2,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Receipt } from '../../src/gateway/index.ts';
 import { everyProvider } from '../gateway/gateway.ts';
-import { type Provider, startProvider } from '../gateway/provider/start-provider.ts';
+import { type Provider, type SeenRequest, startProvider } from '../gateway/provider/start-provider.ts';
 import { type Agent, mcpCommand, type Place } from './agents.ts';
-import { GatewayProcess, type Records } from './gateway-process.ts';
+import { GatewayProcess } from './gateway-process.ts';
 import { startGuarded } from './guarded.ts';
 import { jobScript, writeProject } from './job.ts';
 
@@ -17,8 +18,8 @@ export interface AgentRun {
   readonly code: number | null;
   readonly output: string;
   readonly provider: Provider;
-  /** Of each gateway that ran, in order. */
-  readonly records: readonly Records[];
+  /** Of all gateways that ran. */
+  readonly receipts: readonly Receipt[];
   /** The text that the model recalled, as the store has it. */
   readonly recalled: string | undefined;
 }
@@ -35,13 +36,17 @@ export async function runAgent(agent: Agent, { policy, isKilled = false }: Agent
   const home = mkdtempSync(join(tmpdir(), 'palimpsest-agent-'));
   const work = join(home, 'work');
   writeProject(work);
-  const records: Records[] = [];
+  const receipts: Receipt[] = [];
+  const keepReceipts = async (): Promise<void> => {
+    const known = receipts.filter(({ status }) => status === 200).length;
+    receipts.push(...(await gateway.receipts(paidRequests(provider).length - known)));
+  };
   let recalled: string | undefined;
   const script = jobScript(agent, {
     work,
     interrupt: async () => {
       if (!isKilled) return;
-      records.push(await gateway.records(provider.bill.requests));
+      await keepReceipts();
       await gateway.kill();
       await gateway.start();
     },
@@ -62,15 +67,18 @@ export async function runAgent(agent: Agent, { policy, isKilled = false }: Agent
   try {
     await gateway.start();
     const { code, output } = await start(agent, { home, work, place: { url: gateway.url, mcp: mcpCommand(store) } });
-    const billed = provider.bill.requests - records.reduce((sum, { totals }) => sum + totals.requests, 0);
-    records.push(await gateway.records(isKilled ? billed - 1 : billed));
-    return { code, output, provider, records, recalled };
+    await keepReceipts();
+    return { code, output, provider, receipts, recalled };
   } finally {
     await gateway.kill();
     await provider.close();
     rmSync(home, { recursive: true, force: true });
   }
 }
+
+/** Requests that were billed, but for one that was cut off: it has no receipt. */
+export const paidRequests = ({ requests }: Provider): readonly SeenRequest[] =>
+  requests.filter(({ charge, aborted }) => charge && !aborted);
 
 interface Start {
   readonly home: string;

@@ -12,7 +12,7 @@ import {
   post,
   RESPONSES,
 } from './provider/requests.test-data.ts';
-import type { Reply } from './provider/script.ts';
+import type { Ask, Reply } from './provider/script.ts';
 import { type Provider, type ProviderOptions, startProvider } from './provider/start-provider.ts';
 
 let provider: Provider;
@@ -387,6 +387,40 @@ describe('what agents send by themselves', () => {
     const third = await send({ input: [user('a'), ...references, user('b')] });
     expect(JSON.stringify(third.body.output)).toContain('two');
     expect(usageOf(third).input_tokens).toBe(usageOf(second).input_tokens);
+  });
+});
+
+describe('calls of the Responses API', () => {
+  const FOUND = [{ type: 'namespace', name: 'mcp__store', tools: [{ type: 'function', name: 'recall' }] }];
+  const OUTPUT = { type: 'tool_search_output', call_id: 'call_1', tools: FOUND };
+  const SEARCH = { type: 'tool_search_call', call_id: 'call_1', arguments: { query: 'recall' } };
+
+  const send = (body: Fields): Promise<Answer> => post(provider.url + PATHS.responses, { ...RESPONSES, ...body });
+  const callOf = async (name: string, body: Fields): Promise<Fields | undefined> => {
+    const { body: answer } = await send({ ...body, metadata: { call: name } });
+    return fieldsOf(answer.output)[0];
+  };
+  const calls = ({ body }: Ask): Reply => ({
+    calls: [{ name: String((body.metadata as Fields).call), input: { input: 'x' } }],
+  });
+
+  it('have the shape that their tool was declared with', async () => {
+    await start({ script: calls });
+    const tools = [{ type: 'tool_search' }, { type: 'custom', name: 'exec' }];
+    expect(await callOf('tool_search', { tools })).toMatchObject({ type: 'tool_search_call', execution: 'client' });
+    expect(await callOf('exec', { tools })).toMatchObject({ type: 'custom_tool_call', name: 'exec', input: 'x' });
+    expect(await callOf('bash', { tools })).toMatchObject({ type: 'function_call', arguments: '{"input":"x"}' });
+  });
+
+  it('name the namespace of a tool that a search of the client found', async () => {
+    await start({ script: calls });
+    const call = await callOf('recall', { input: [SEARCH, OUTPUT] });
+    expect(call).toMatchObject({ type: 'function_call', name: 'recall', namespace: 'mcp__store' });
+  });
+
+  it('are refused where a search has no output', async () => {
+    await start();
+    expect((await send({ input: [SEARCH] })).status).toBe(400);
   });
 });
 
