@@ -31,7 +31,7 @@ const read = (records: readonly RequestRecord[], dollarsOf?: DollarsOf) => {
 };
 
 const NONE = {
-  ...{ beganBefore: 0, justBegan: 0, severalArms: 0, noControl: 0, neverBilled: 0 },
+  ...{ beganBefore: 0, justBegan: 0, severalArms: 0, notDrawn: 0, neverBilled: 0 },
   ...{ unbilledRequests: 0, failedRequests: 0 },
 };
 
@@ -89,15 +89,15 @@ describe('readSessions', () => {
     expect(leftOut.severalArms).toBe(1);
   });
 
-  it('leaves out treated sessions of a time when nothing was held out, but for a day', () => {
-    const day = 24 * SETTLE_MS;
-    const began = (session: string, at: number, arm: RequestRecord['arm'] = 'treated') => record({ session, at, arm });
-    const treated = [began('a', 10 * day - 1), began('b', 10 * day), began('c', 12 * day), began('d', 12 * day + 1)];
-    const reader = createSessionReader({ since: 0, until: 100 * day });
-    for (const one of [...treated, began('e', 5 * day, 'shadow')]) reader.add(one);
-    expect(reader.read()).toMatchObject({ sessions: { length: 5 }, leftOut: { noControl: 0 } });
-    reader.add(began('f', 11 * day, 'held-out'));
-    expect(reader.read()).toMatchObject({ sessions: { length: 4 }, leftOut: { noControl: 2 } });
+  it('leaves out treated sessions that were not drawn, or only later, where others were held out', () => {
+    const reader = createSessionReader({ since: 0, until: 100 * SETTLE_MS });
+    const drawn = { holdoutShare: 0.1 };
+    const treated = [record({ session: 'a' }), record({ session: 'b' }), record({ session: 'b', ...drawn })];
+    for (const one of [...treated, record({ session: 'c', ...drawn }), record({ session: 'd', arm: 'shadow' })])
+      reader.add(one);
+    expect(reader.read()).toMatchObject({ sessions: { length: 4 }, leftOut: { notDrawn: 0 } });
+    reader.add(record({ session: 'e', arm: 'held-out', ...drawn }));
+    expect(reader.read()).toMatchObject({ sessions: { length: 3 }, leftOut: { notDrawn: 2 } });
   });
 
   it('counts no cost for requests without usage, and leaves out a session that has only such', () => {

@@ -46,8 +46,8 @@ export interface LeftOut {
   readonly justBegan: number;
   /** Sessions with requests in more than one arm. */
   readonly severalArms: number;
-  /** Treated sessions that began more than a day before the first held-out session, or after the last. */
-  readonly noControl: number;
+  /** Treated sessions that were not drawn: they began when nothing was held out, or on a gateway that holds out none. */
+  readonly notDrawn: number;
   /** Sessions that were answered, always without usage. */
   readonly neverBilled: number;
   /** Answered requests without usage, in sessions that are compared. */
@@ -64,9 +64,6 @@ export interface Range {
 
 /** A session that began, or was used, less than this before the end of the range counts as still running. */
 export const SETTLE_MS = 3_600_000;
-
-/** Treated sessions are compared where others were held out, give or take this much: traffic changes over the weeks. */
-const CONTROL_MS = 86_400_000;
 
 export interface ReadSessions {
   readonly sessions: readonly SessionFigures[];
@@ -109,6 +106,8 @@ export function createSessionReader(range: Range, dollarsOf: DollarsOf = () => u
 
 interface SessionSum {
   readonly arms: Set<Arm>;
+  /** Chance put it into its arm, from its first request on. */
+  isDrawn: boolean;
   firstAt: number;
   lastAt: number;
   requests: number;
@@ -137,6 +136,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 const newSum = (): SessionSum => ({
   arms: new Set(),
+  isDrawn: true,
   firstAt: Number.POSITIVE_INFINITY,
   lastAt: Number.NEGATIVE_INFINITY,
   requests: 0,
@@ -159,6 +159,7 @@ function addTo(sum: SessionSum, record: RequestRecord, dollarsOf: DollarsOf): vo
   const { arm, at, status, signs } = record;
   const isAnswered = status >= 200 && status < 300;
   sum.arms.add(arm);
+  sum.isDrawn &&= record.holdoutShare !== undefined;
   sum.firstAt = Math.min(sum.firstAt, at);
   sum.lastAt = Math.max(sum.lastAt, at);
   sum.attempts++;
@@ -213,15 +214,15 @@ function addEnd(ends: SessionSum['conversations'], { conversation, at }: Request
 }
 
 function readSums(sums: readonly SessionSum[], range: Range): ReadSessions {
-  const leftOut = { beganBefore: 0, justBegan: 0, severalArms: 0, neverBilled: 0, noControl: 0 };
+  const leftOut = { beganBefore: 0, justBegan: 0, severalArms: 0, neverBilled: 0, notDrawn: 0 };
   const fit: SessionSum[] = [];
   for (const sum of sums.filter(({ lastAt }) => lastAt >= range.since)) {
     const reason = reasonToLeaveOut(sum, range);
     if (reason) leftOut[reason]++;
     else fit.push(sum);
   }
-  const kept = withControl(fit);
-  leftOut.noControl = fit.length - kept.length;
+  const kept = comparable(fit);
+  leftOut.notDrawn = fit.length - kept.length;
   const total = (pick: (sum: SessionSum) => number): number => kept.reduce((all, sum) => all + pick(sum), 0);
   const unpricedRequests = total((sum) => sum.unpricedRequests);
   const billedRequests = total((sum) => sum.billedRequests);
@@ -252,19 +253,17 @@ function reasonToLeaveOut(sum: SessionSum, { since, until }: Range): Reason | un
   return sum.requests > 0 && sum.billedRequests === 0 ? 'neverBilled' : undefined;
 }
 
-/** All of them where nothing was held out: then nothing is compared. */
-function withControl(sums: readonly SessionSum[]): readonly SessionSum[] {
-  const controls = sums.filter(({ arms }) => arms.has('held-out'));
-  if (controls.length === 0) return sums;
-  const first = controls.reduce((least, { firstAt }) => Math.min(least, firstAt), Number.POSITIVE_INFINITY);
-  const last = controls.reduce((most, { firstAt }) => Math.max(most, firstAt), 0);
-  return sums.filter(
-    ({ arms, firstAt }) => !arms.has('treated') || (firstAt >= first - CONTROL_MS && firstAt <= last + CONTROL_MS),
-  );
+/**
+ * Sessions that were not drawn belong to other times or other gateways than the held-out ones. All of them are kept where
+ * nothing was held out: then nothing is compared.
+ */
+function comparable(sums: readonly SessionSum[]): readonly SessionSum[] {
+  if (!sums.some(({ arms }) => arms.has('held-out'))) return sums;
+  return sums.filter(({ arms, isDrawn }) => isDrawn || !arms.has('treated'));
 }
 
 function figuresOf(sum: SessionSum, unit: CostUnit, { until }: Range): SessionFigures {
-  const { arms, firstAt, lastAt, tokens, dollars, conversations, unpricedRequests, ...figures } = sum;
+  const { arms, isDrawn, firstAt, lastAt, tokens, dollars, conversations, unpricedRequests, ...figures } = sum;
   const [arm = 'treated'] = arms;
   const isQuiet = lastAt < until - SETTLE_MS;
   return { ...figures, arm, costs: sum[unit], isFinished: isQuiet ? endsWithLastWord(conversations) : undefined };

@@ -77,6 +77,7 @@ export function simulateSession({ seed, arm, effect, lengths, at }: SessionSpec)
       session: `s${seed}`,
       conversation: `c${seed}`,
       arm,
+      holdoutShare: 0.1,
       api: 'anthropic',
       model: agent.model,
       prices: PRICES,

@@ -111,7 +111,7 @@ export function leftOutWords(leftOut: LeftOut): string[] {
     [leftOut.justBegan, 'session', 'began in the last hour and may still run'],
     [leftOut.beganBefore, 'session', 'began before this time'],
     [leftOut.severalArms, 'session', 'had requests in more than one arm'],
-    [leftOut.noControl, 'session', 'with masking began at a time when nothing was held out'],
+    [leftOut.notDrawn, 'session', 'with masking began where nothing was held out'],
     [leftOut.neverBilled, 'session', 'got no usage from the provider'],
     [leftOut.unbilledRequests, 'request', 'without usage from the provider: no cost is counted for them'],
     [leftOut.failedRequests, 'request', 'failed and cost nothing'],
