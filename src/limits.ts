@@ -117,6 +117,12 @@ export const memoryLimits = {
   models: 1000,
 } as const;
 
+/** Results that are made smaller when they first go out. */
+export const arrivalLimits = {
+  /** Of more text that the model can see, the oldest is not searched for repeated lines. A longer result goes out whole. */
+  visibleChars: 8 * 1024 * 1024,
+} as const;
+
 /** The MCP server and the search of the dashboard. */
 export const recallLimits = {
   /** A longer answer is cut and says how to get the rest. */

@@ -1,0 +1,107 @@
+import { headOf, quote, tailOf } from '../../text.ts';
+
+/** How a reference names a text that the model can see. */
+export interface About {
+  readonly kind: 'result' | 'call';
+  readonly tool?: string | undefined;
+  /** A path, a command, a query. */
+  readonly subject?: string | undefined;
+  /** For a call: which of its arguments the text is. */
+  readonly argument?: string | undefined;
+}
+
+/**
+ * Lines from 1, both ends included. `file`: by the numbers that are printed before them. `output`, or the name of an
+ * argument: counted from the top of the text.
+ */
+export interface PrintedLines {
+  readonly unit: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Lines of a result that are left out because a text above has them. */
+export interface Reference {
+  /** The lines left out, as the whole result would show them. */
+  readonly lines: PrintedLines;
+  readonly kind: About['kind'];
+  /** Tool and subject of the text above. */
+  readonly label: string;
+  /** How many newer visible texts have the same label. */
+  readonly newer: number;
+  readonly targetLines: PrintedLines;
+  /** The number of the text above in the conversation. */
+  readonly target: number;
+}
+
+/** The tool and subject of a text, short and on one line. */
+export function labelOf({ tool = '', subject = '', kind }: About): string {
+  const name = quote(tool, 30) || (kind === 'call' ? 'a tool' : 'result');
+  const about = shorten(subject);
+  return about === '' ? name : `${name} ${about}`;
+}
+
+/** The unit of lines that are counted from the top of a text. */
+export function countedUnit({ kind, argument = '' }: About): string {
+  return kind === 'result' ? 'output' : quote(argument, 24).replace(/[ ,]/g, '_') || 'argument';
+}
+
+const LONGEST_SUBJECT = 40;
+const SUBJECT_HEAD = 14;
+
+/** The beginning and the end of a long subject: the end of a path or a command often tells more. */
+function shorten(subject: string): string {
+  const line = quote(subject, MOST_OF_SUBJECT);
+  if (line.length <= LONGEST_SUBJECT) return line;
+  return `${headOf(line, SUBJECT_HEAD)}…${tailOf(line, LONGEST_SUBJECT - SUBJECT_HEAD - 1)}`;
+}
+
+/** More of a subject is not looked at. */
+const MOST_OF_SUBJECT = 1000;
+
+/** `[file lines 40–96: same as lines 38–94 of the last read_file src/a.ts above (#14)]` */
+export function writeReference({ lines, kind, label, newer, targetLines, target }: Reference): string {
+  const last = newer === 0 ? 'last' : `${ordinal(newer + 1)} last`;
+  const where = kind === 'call' ? `your ${last} call of ${label}` : `the ${last} ${label}`;
+  const isSameUnit = kind === 'result' && lines.unit === targetLines.unit;
+  const unit = isSameUnit ? '' : `${targetLines.unit} `;
+  return `[${lines.unit} ${writeRange(lines)}: same as ${unit}${writeRange(targetLines)} of ${where} above (#${target})]`;
+}
+
+const writeRange = ({ from, to }: PrintedLines): string => `lines ${from}–${to}`;
+
+function ordinal(n: number): string {
+  const isTeen = n % 100 >= 11 && n % 100 <= 13;
+  const ending = isTeen ? 'th' : (['th', 'st', 'nd', 'rd'][n % 10] ?? 'th');
+  return `${n}${ending}`;
+}
+
+const RANGE = String.raw`lines (\d{1,9})–(\d{1,9})`;
+// A unit has no blank and a label no bracket, so that the parts can be told apart whatever a label says.
+const REFERENCE = new RegExp(
+  String.raw`^\[(file|output) ${RANGE}: same as (?:([^[\]\n ]+) )?${RANGE} of (the|your) (?:(\d{1,9})(?:st|nd|rd|th) )?last ([^[\]\n]+) above \(#(\d{1,9})\)\]$`,
+);
+const LONGEST_REFERENCE = 300;
+
+/** The reference that a line is, if it is one. */
+export function readReference(line: string): Reference | undefined {
+  const match = line.length <= LONGEST_REFERENCE ? REFERENCE.exec(line) : null;
+  if (!match) return undefined;
+  const [, unit = '', from, to, targetUnit = unit, targetFrom, targetTo, whose, place = '1', label = '', target] =
+    match;
+  const reference: Reference = {
+    lines: { unit, from: Number(from), to: Number(to) },
+    kind: whose === 'your' ? 'call' : 'result',
+    label: whose === 'your' ? label.replace(/^call of /, '') : label,
+    newer: Number(place) - 1,
+    targetLines: { unit: targetUnit, from: Number(targetFrom), to: Number(targetTo) },
+    target: Number(target),
+  };
+  return writeReference(reference) === line ? reference : undefined;
+}
+
+/** The references in a text that was sent. */
+export function readReferences(text: string): Reference[] {
+  if (!text.includes(': same as ')) return [];
+  return text.split('\n').flatMap((line) => readReference(line) ?? []);
+}

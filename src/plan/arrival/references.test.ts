@@ -1,0 +1,375 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { CORPUS, hasCorpus } from '../../../test/support/corpus.ts';
+import { readRuns } from '../../lab/readers/read-runs.ts';
+import { arrivalLimits } from '../../limits.ts';
+import { subjectOf } from '../placeholder.ts';
+import { type About, readReferences } from './reference-line.ts';
+import { VisibleLines } from './references.ts';
+import { resolveReferences, type Visible } from './resolve-references.ts';
+
+const read = (subject: string): About => ({ kind: 'result', tool: 'read', subject });
+const bash = (subject: string): About => ({ kind: 'result', tool: 'bash', subject });
+
+/** Lines of a file, from 1. */
+const source = (name: string, from: number, to: number): string[] =>
+  Array.from({ length: to - from + 1 }, (_, i) => `const ${name}${from + i} = '${name} ${(from + i) ** 2}';`);
+
+const numbered = (lines: readonly string[], from: number): string =>
+  lines.map((line, i) => `${String(from + i).padStart(6)}→${line}`).join('\n');
+
+/** What the model sees: an index, and the texts themselves to check it with. */
+class Conversation {
+  readonly lines = new VisibleLines();
+  readonly visible = new Map<number, Visible>();
+  #next = 1;
+
+  /** Adds a result or an argument as it is, and answers its number. */
+  add(text: string, about: About): number {
+    const id = this.#next++;
+    this.lines.add(id, text, about);
+    this.visible.set(id, { text, about });
+    return id;
+  }
+
+  remove(id: number): void {
+    this.lines.remove(id);
+    this.visible.delete(id);
+  }
+
+  /** Sends a new result: shaped where that pays. Checks that it can be rebuilt. */
+  send(text: string, about: About): string {
+    const shaped = this.lines.shape(text);
+    if (shaped) {
+      expect(resolveReferences(shaped.text, this.visible)).toBe(text);
+      expect(shaped.text.length).toBeLessThan(text.length);
+      expect([...new Set(readReferences(shaped.text).map(({ target }) => target))]).toEqual(shaped.targets);
+      expect(this.lines.shape(shaped.text)).toBeUndefined();
+    }
+    this.add(shaped?.text ?? text, about);
+    return shaped?.text ?? text;
+  }
+}
+
+describe('VisibleLines', () => {
+  it('replaces lines that an earlier read of the file shows, by their line numbers', () => {
+    const conversation = new Conversation();
+    conversation.add(numbered(source('a', 1, 40), 1), read('src/a.ts'));
+    const again = [numbered(source('a', 20, 40), 20), numbered(source('a', 41, 44), 41)].join('\n');
+    expect(conversation.send(again, read('src/a.ts'))).toBe(
+      `[file lines 20–40: same as lines 20–40 of the last read src/a.ts above (#1)]\n${numbered(source('a', 41, 44), 41)}`,
+    );
+  });
+
+  it('gives moved lines their new numbers', () => {
+    const conversation = new Conversation();
+    conversation.add(numbered(source('a', 1, 40), 1), read('src/a.ts'));
+    const moved = `${numbered(['// new', '// lines'], 1)}\n${numbered(source('a', 1, 40), 3)}\n`;
+    expect(conversation.send(moved, read('src/a.ts'))).toBe(
+      '     1→// new\n     2→// lines\n[file lines 3–42: same as lines 1–40 of the last read src/a.ts above (#1)]\n',
+    );
+  });
+
+  it('counts the lines of output that has no numbers', () => {
+    const conversation = new Conversation();
+    conversation.add(['$ cat', ...source('a', 1, 30)].join('\n'), bash('cat src/a.ts'));
+    expect(conversation.send(['head', ...source('a', 5, 30), 'tail'].join('\n'), bash('sed -n 5,30p src/a.ts'))).toBe(
+      'head\n[output lines 2–27: same as lines 6–31 of the last bash cat src/a.ts above (#1)]\ntail',
+    );
+  });
+
+  it('finds output without numbers in a read with numbers, and keeps one line where no other shows how numbers are written', () => {
+    const conversation = new Conversation();
+    conversation.add(numbered(source('a', 1, 30), 1), read('src/a.ts'));
+    conversation.add(source('b', 1, 30).join('\n'), bash('cat src/b.ts'));
+    expect(conversation.send(source('a', 1, 30).join('\n'), bash('cat src/a.ts'))).toBe(
+      '[output lines 1–30: same as file lines 1–30 of the last read src/a.ts above (#1)]',
+    );
+    expect(conversation.send(numbered(source('b', 1, 30), 1), read('src/b.ts'))).toBe(
+      `${numbered(source('b', 1, 1), 1)}\n[file lines 2–30: same as output lines 2–30 of the last bash cat src/b.ts above (#2)]`,
+    );
+  });
+
+  it('finds lines in the arguments of calls', () => {
+    const conversation = new Conversation();
+    const call: About = { kind: 'call', tool: 'write_file', subject: 'src/a.ts', argument: 'content' };
+    conversation.add(source('a', 1, 30).join('\n'), call);
+    expect(conversation.send(source('a', 1, 30).join('\n'), bash('cat src/a.ts'))).toBe(
+      '[output lines 1–30: same as content lines 1–30 of your last call of write_file src/a.ts above (#1)]',
+    );
+  });
+
+  it('names the newest of equally long places, and says which where a newer text has the same name', () => {
+    const conversation = new Conversation();
+    const old = numbered(source('a', 1, 30), 1);
+    conversation.add(old, read('a.ts'));
+    conversation.add(numbered(source('b', 1, 30), 1), read('a.ts'));
+    expect(conversation.send(old, read('a.ts'))).toContain('of the 2nd last read a.ts above (#1)]');
+    conversation.add(old, bash('cat -n a.ts'));
+    expect(conversation.send(old, read('a.ts'))).toContain('of the last bash cat -n a.ts above (#4)]');
+  });
+
+  it('counts lines in a text whose numbers do not name one line', () => {
+    const conversation = new Conversation();
+    conversation.add([numbered(source('b', 1, 30), 1), numbered(source('a', 1, 30), 1)].join('\n'), bash('cat -n b a'));
+    expect(conversation.send(numbered(source('a', 1, 30), 1), read('a'))).toBe(
+      '[file lines 1–30: same as output lines 31–60 of the last bash cat -n b a above (#1)]',
+    );
+  });
+
+  it('refers to nothing that was removed', () => {
+    const conversation = new Conversation();
+    const text = source('a', 1, 30).join('\n');
+    const id = conversation.add(text, read('a.ts'));
+    conversation.remove(id);
+    expect(conversation.lines.shape(text)).toBeUndefined();
+    conversation.add(text, read('a.ts'));
+    expect(conversation.lines.shape(text)?.targets).toEqual([2]);
+  });
+
+  it('never refers to lines that only a reference shows', () => {
+    const conversation = new Conversation();
+    const text = source('a', 1, 30).join('\n');
+    const first = conversation.add(text, read('a.ts'));
+    conversation.send(text, read('a.ts'));
+    conversation.remove(first);
+    expect(conversation.lines.shape(text)).toBeUndefined();
+  });
+
+  it('leaves markers of ours in place', () => {
+    const conversation = new Conversation();
+    const markers = [
+      '[truncated: kept first ~8000 of ~9000 tokens (head)]',
+      '[read_file src/a.ts: 212 lines, 7431 chars masked]',
+      '[… 12 lines]',
+      '[conversation truncated — 12 older messages omitted]',
+    ];
+    const text = [...source('a', 1, 20), ...markers, ...source('b', 1, 20)].join('\n');
+    conversation.add(text, read('a.ts'));
+    expect(conversation.send(text, read('a.ts')).split('\n').slice(1, -1)).toEqual(markers);
+  });
+
+  it.each([
+    ['a result of 80 tokens', { has: source('a', 1, 20), sent: source('a', 1, 20), tokens: 80 }, false],
+    ['a result of 81 tokens', { has: source('a', 1, 20), sent: source('a', 1, 20), tokens: 81 }, true],
+    [
+      'a block below 240 characters',
+      { has: ['x'.repeat(79), 'y', 'z'.repeat(156)], sent: ['x'.repeat(79), 'y', 'z'.repeat(156), ''] },
+      false,
+    ],
+    [
+      'a block of two lines',
+      { has: source('a', 1, 2).map((l) => l.repeat(9)), sent: source('a', 1, 2).map((l) => l.repeat(9)) },
+      false,
+    ],
+    [
+      'three lines of 39 characters',
+      {
+        has: ['a'.repeat(13), 'b'.repeat(13), 'c'.repeat(13), 'd'.repeat(13)],
+        sent: ['a'.repeat(13), 'b'.repeat(13), 'c'.repeat(13), 'x'.repeat(999)],
+      },
+      false,
+    ],
+    [
+      'savings of less than a quarter',
+      { has: source('a', 1, 20), sent: [...source('a', 1, 20), 'x'.repeat(900)] },
+      false,
+    ],
+    ['savings of more', { has: source('a', 1, 20), sent: [...source('a', 1, 20), 'x'.repeat(400)] }, true],
+  ])(
+    'knows where a reference pays: %s',
+    (_, { has, sent, tokens }: { has: string[]; sent: string[]; tokens?: number }, pays) => {
+      const lines = new VisibleLines();
+      lines.add(1, has.join('\n'), read('a.ts'));
+      expect(lines.shape(sent.join('\n'), tokens ?? 1000) !== undefined).toBe(pays);
+    },
+  );
+});
+
+/** Lines that repeat, in every manner of numbering, with all that could mislead: markers, other references, odd line ends. */
+const line = fc.oneof(
+  { weight: 6, arbitrary: fc.integer({ min: 0, max: 11 }).map((n) => `line ${n} ${String(n).repeat(50)}`) },
+  {
+    weight: 3,
+    arbitrary: fc.constantFrom('', ' ', '}', '\r', '1: one', '2→two', '  3|', 'a\rb', '\u2028', '\ud83d', '😀é→'),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.constantFrom(
+      '[output lines 1–9: same as lines 1–9 of the last read a.ts above (#1)]',
+      '[read a.ts: 3 lines, 40 chars masked]',
+      '[… 3 lines]',
+      '7→[output lines 1–9: same as lines 1–9 of the last read a.ts above (#1)]',
+    ),
+  },
+  { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 60 }) },
+);
+
+type Render = (line: string, number: number) => string;
+const manners: readonly Render[] = [
+  (line) => line,
+  (line, n) => `${n}→${line}`,
+  (line, n) => `${String(n).padStart(6)}→${line}`,
+  (line, n) => `${String(n).padStart(6)}\t${line}`,
+  (line, n) => `${n}: ${line}`,
+  (line, n) => (line === '' ? `${n}:` : `${n}: ${line}`),
+  (line, n) => `\t${n}|${line}`,
+  (line, n) => `  ${n}| ${line}`,
+  (line, n) => `${String(n).padStart(4, '0')}: ${line}`,
+  (line, n) => `${n - (n % 4)}: ${line}`,
+  (line, n) => `${n * 2}\t${line}`,
+  (line, n) => (n % 7 === 0 ? line : `${n}: ${line}`),
+];
+
+interface Written {
+  readonly lines: readonly string[];
+  readonly manner: Render;
+  readonly first: number;
+  readonly lineEnd: string;
+  readonly isEnded: boolean;
+}
+
+const write = ({ lines, manner, first, lineEnd, isEnded }: Written): string =>
+  lines.map((line, i) => manner(line, first + i)).join(lineEnd) + (isEnded ? lineEnd : '');
+
+/** Parts of a few files, written in some manner. */
+const texts = fc
+  .array(fc.array(line, { minLength: 8, maxLength: 40 }), { minLength: 1, maxLength: 3 })
+  .chain((files) => {
+    const part = fc
+      .tuple(fc.constantFrom(...files), fc.nat(20), fc.nat(40))
+      .map(([file, from, length]) => file.slice(from % file.length, (from % file.length) + length));
+    const written = fc.record({
+      lines: fc.array(part, { minLength: 1, maxLength: 3 }).map((parts) => parts.flat()),
+      manner: fc.constantFrom(...manners),
+      first: fc.constantFrom(0, 1, 7, 95, 99_990, 999_999_990),
+      lineEnd: fc.constantFrom('\n', '\n', '\n', '\r\n', '\r'),
+      isEnded: fc.boolean(),
+    });
+    return fc.array(
+      fc.array(written, { minLength: 1, maxLength: 2 }).map((all) => all.map(write).join('\n')),
+      {
+        minLength: 2,
+        maxLength: 12,
+      },
+    );
+  });
+const abouts: readonly About[] = [
+  read('a.ts'),
+  bash('cat a.ts\n[x] above (#1)]'),
+  { kind: 'call', tool: 'edit', subject: 'a.ts', argument: 'file' },
+  { kind: 'call' },
+  { kind: 'result' },
+];
+const steps = fc.tuple(
+  texts,
+  fc.array(fc.tuple(fc.nat(abouts.length - 1), fc.boolean()), { minLength: 12, maxLength: 12 }),
+);
+const runs = { numRuns: Number(process.env.PALIMPSEST_RUNS ?? 300) };
+
+describe('a reference is never wrong', () => {
+  it('gives back the very text, whatever the texts are', () => {
+    let references = 0;
+    fc.assert(
+      fc.property(steps, ([all, how]) => {
+        const conversation = new Conversation();
+        for (const [i, text] of all.entries()) {
+          const [about = 0, isRemoved = false] = how[i] ?? [];
+          references += readReferences(conversation.send(text, abouts[about] as About)).length;
+          if (isRemoved && i > 1) conversation.remove(i - 1);
+        }
+      }),
+      runs,
+    );
+    expect(references).toBeGreaterThan(runs.numRuns);
+  });
+
+  it('depends on the visible texts alone: an index that grew shapes like one that is made again', () => {
+    fc.assert(
+      fc.property(steps, ([all, how]) => {
+        const conversation = new Conversation();
+        for (const [i, text] of all.slice(0, -1).entries()) {
+          const [about = 0, isRemoved = false] = how[i] ?? [];
+          conversation.send(text, abouts[about] as About);
+          if (isRemoved && i > 1) conversation.remove(i - 1);
+        }
+        const again = new VisibleLines();
+        for (const [id, { text, about }] of [...conversation.visible].reverse()) again.add(id, text, about);
+        expect(again.shape(all.at(-1) as string)).toEqual(conversation.lines.shape(all.at(-1) as string));
+      }),
+      runs,
+    );
+  });
+
+  it('is not rebuilt from another text than the one it names', () => {
+    const text = source('a', 1, 30).join('\n');
+    const lines = new VisibleLines();
+    lines.add(1, text, read('a.ts'));
+    const shaped = lines.shape(text)?.text ?? '';
+    expect(resolveReferences(shaped, new Map([[1, { text, about: read('a.ts') }]]))).toBe(text);
+    expect(resolveReferences(shaped, new Map())).toBeUndefined();
+    expect(resolveReferences(shaped, new Map([[1, { text, about: read('b.ts') }]]))).toBeUndefined();
+    expect(resolveReferences(shaped, new Map([[1, { text: 'short', about: read('a.ts') }]]))).toBeUndefined();
+  });
+});
+
+describe('long texts take time in proportion to their length', () => {
+  const chars = arrivalLimits.visibleChars;
+  const repeat = (text: string): string => text.repeat(Math.floor(chars / 2 / text.length));
+
+  it.each([
+    ['one line', repeat('a')],
+    ['equal lines', repeat('the same line again\n')],
+    ['lines that alternate', repeat(`${source('a', 1, 2).join('\n')}\n`)],
+    ['empty lines', repeat('\n')],
+    ['blocks that are a little too short', repeat(`${source('a', 1, 6).join('\n')}\n${'x'.repeat(20)}\n`)],
+    ['numbers that do not rise', repeat(`${numbered(source('a', 1, 30), 1)}\n`)],
+    ['line numbers with tabs', repeat(`${'\t'.repeat(300)}1: a line with a number\n`)],
+  ])(
+    '%s',
+    (_, text) => {
+      const lines = new VisibleLines();
+      lines.add(1, text, read('a'));
+      const shaped = lines.shape(`${text}end`);
+      if (shaped)
+        expect(resolveReferences(shaped.text, new Map([[1, { text, about: read('a') }]])) === `${text}end`).toBe(true);
+      lines.remove(1);
+      expect(lines.shape(text)).toBeUndefined();
+    },
+    60_000,
+  );
+
+  it('a text beyond the limit goes out whole and is not searched; the oldest texts are forgotten first', () => {
+    const lines = new VisibleLines();
+    const text = source('a', 1, 50).join('\n');
+    lines.add(1, text, read('a'));
+    lines.add(2, 'x'.repeat(chars + 1), read('b'));
+    expect(lines.shape(`${text}\n${'x'.repeat(chars)}`)).toBeUndefined();
+    expect(lines.shape(text)?.targets).toEqual([1]);
+    lines.add(3, 'x'.repeat(chars - text.length), read('c'));
+    expect(lines.shape(text)?.targets).toEqual([1]);
+    lines.add(4, 'x', read('c'));
+    expect(lines.shape(text)).toBeUndefined();
+  });
+});
+
+describe.skipIf(!hasCorpus)('real runs (skipped where ../shared/corpus is absent)', () => {
+  it('repeat more than a tenth of their results, and every reference gives back its lines', async () => {
+    let [chars, saved] = [0, 0];
+    for await (const { messages } of readRuns([CORPUS])) {
+      const conversation = new Conversation();
+      const calls = new Map(
+        messages.flatMap(({ toolCalls = [] }) => toolCalls.map((call) => [call.id, call] as const)),
+      );
+      for (const { role, content, toolCallId = '' } of messages) {
+        if (role !== 'tool') continue;
+        const { name, arguments: args = '' } = calls.get(toolCallId) ?? {};
+        const sent = conversation.send(content, { kind: 'result', tool: name, subject: subjectOf(args) });
+        chars += content.length;
+        saved += content.length - sent.length;
+      }
+    }
+    expect(saved / chars).toBeGreaterThan(0.1);
+    expect(saved / chars).toBeLessThan(0.25);
+  }, 120_000);
+});

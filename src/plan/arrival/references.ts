@@ -1,0 +1,206 @@
+import { arrivalLimits } from '../../limits.ts';
+import { LineIndex } from './line-index.ts';
+import { isMarker } from './markers.ts';
+import { NumberedLines, renumber } from './numbered-lines.ts';
+import { type About, countedUnit, labelOf, type Reference, readReference, writeReference } from './reference-line.ts';
+import { leftOutLines, numberedUnit, numbersRise } from './resolve-references.ts';
+
+/** A smaller result is not worth a search. */
+const LEAST_TOKENS = 80;
+/** A block is replaced if it has at least so many characters. */
+const LEAST_BLOCK = 240;
+/** A reference line is counted as so many characters. */
+const REFERENCE_CHARS = 100;
+/** A result is shaped if at least this share of it is saved. */
+const LEAST_SHARE = 0.25;
+
+/** A result with references in place of lines that the model can still see. */
+export interface Shaped {
+  readonly text: string;
+  /** The numbers of the texts that the references name. They must stay visible as long as this result. */
+  readonly targets: readonly number[];
+}
+
+interface VisibleText {
+  readonly lines: NumberedLines;
+  readonly about: About;
+  /** Texts with the same name are told apart by their order. */
+  readonly name: string;
+  /** Whether its line numbers only rise, so that a number names one line. Worked out when it is first asked for. */
+  numbersRise?: boolean;
+}
+
+interface Block {
+  readonly from: number;
+  readonly to: number;
+  readonly line: string;
+  readonly target: number;
+}
+
+/**
+ * The texts that the model can see, as they were sent: results, and string arguments of its own calls. Each has its number
+ * in the conversation; a higher number is newer. Short texts belong here too: references count those of the same name.
+ */
+export class VisibleLines {
+  readonly #texts = new Map<number, VisibleText>();
+  /** The numbers of the texts of each name, in rising order. */
+  readonly #named = new Map<string, number[]>();
+  readonly #index = new LineIndex();
+  #chars = 0;
+  /** The result that was shaped last is mostly the next to be added. */
+  #lastShaped: NumberedLines | undefined;
+
+  /** Adds a text as it was sent. It replaces one with the same number. */
+  add(id: number, text: string, about: About): void {
+    this.remove(id);
+    if (text.length > arrivalLimits.visibleChars) return;
+    const lines = this.#linesOf(text);
+    const name = `${about.kind} ${labelOf(about)} ${countedUnit(about)}`;
+    this.#texts.set(id, { lines, about, name });
+    this.#nameIt(name, id);
+    this.#index.add(id, lines);
+    this.#chars += text.length;
+    for (const oldest of this.#texts.keys()) {
+      if (this.#chars <= arrivalLimits.visibleChars) break;
+      this.remove(oldest);
+    }
+  }
+
+  /** Forgets a text that was masked or left out. */
+  remove(id: number): void {
+    const known = this.#texts.get(id);
+    if (!known) return;
+    this.#texts.delete(id);
+    const named = this.#named.get(known.name) ?? [];
+    named.splice(named.lastIndexOf(id), 1);
+    if (named.length === 0) this.#named.delete(known.name);
+    this.#index.remove(id, known.lines);
+    this.#chars -= known.lines.text.length;
+  }
+
+  /** A new result with references, or undefined where they would not pay or it has references already. */
+  shape(text: string, tokens: number = text.length / 4): Shaped | undefined {
+    if (tokens <= LEAST_TOKENS || text.length > arrivalLimits.visibleChars) return undefined;
+    const lines = this.#linesOf(text);
+    this.#lastShaped = lines;
+    if (lines.leftOut.some((line) => readReference(lines.slice(line, line + 1)))) return undefined;
+    const blocks = this.#findBlocks(lines);
+    const saved = blocks.reduce((sum, { from, to }) => sum + lines.sizeOf(from, to) - REFERENCE_CHARS, 0);
+    if (blocks.length === 0 || saved < LEAST_SHARE * text.length) return undefined;
+    return { text: writeShaped(lines, blocks), targets: [...new Set(blocks.map(({ target }) => target))] };
+  }
+
+  #nameIt(name: string, id: number): void {
+    const named = this.#named.get(name) ?? [];
+    this.#named.set(name, named);
+    let at = named.length;
+    while (at > 0 && (named[at - 1] as number) > id) at -= 1;
+    named.splice(at, 0, id);
+  }
+
+  #linesOf(text: string): NumberedLines {
+    const last = this.#lastShaped;
+    this.#lastShaped = undefined;
+    return last?.text === text ? last : new NumberedLines(text, isMarker);
+  }
+
+  #findBlocks(lines: NumberedLines): Block[] {
+    const blocks: Block[] = [];
+    let ends: Int32Array | undefined;
+    for (let line = 0; line + 3 <= lines.count; ) {
+      const places = this.#index.find(lines, line);
+      if (places.length > 0) ends ??= endsOfStretches(lines);
+      const block = ends && this.#longestBlock(lines, line, ends[line] as number, places);
+      if (block) blocks.push(block);
+      line = block ? block.to : line + 1;
+    }
+    return blocks;
+  }
+
+  /** The longest block from a line on that one of the places has; of equally long ones that of the first place. */
+  #longestBlock(lines: NumberedLines, from: number, end: number, places: ReturnType<LineIndex['find']>) {
+    let longest = 0;
+    let best: (typeof places)[number] | undefined;
+    for (const place of places) {
+      const { lines: target } = this.#texts.get(place.id) as VisibleText;
+      if (!isNumberKnown(lines, from, target, place.line)) continue;
+      const length = equalLines(lines, from, end, target, place.line);
+      if (length > longest) [longest, best] = [length, place];
+    }
+    if (!best || lines.sizeOf(from, from + longest) < LEAST_BLOCK) return undefined;
+    return this.#verified(lines, from, from + longest, best);
+  }
+
+  /** The block, if its reference gives back the very lines. */
+  #verified(lines: NumberedLines, from: number, to: number, place: { id: number; line: number }): Block | undefined {
+    const target = this.#texts.get(place.id) as VisibleText;
+    const { about, name } = target;
+    const named = this.#named.get(name) ?? [];
+    const first = lines.isNumbered(from) ? lines.numberAt(from) : from + 1;
+    const reference: Reference = {
+      lines: { unit: lines.isNumbered(from) ? 'file' : 'output', from: first, to: first + to - from - 1 },
+      kind: about.kind,
+      label: labelOf(about),
+      newer: named.length - 1 - named.lastIndexOf(place.id),
+      targetLines: printedLines(target, place.line, to - from),
+      target: place.id,
+    };
+    const above = from === 0 ? '' : lines.prefix(from - 1);
+    const rebuilt = leftOutLines(reference, { lines: target.lines, first: place.line, above });
+    if (rebuilt?.join('\n') !== lines.slice(from, to)) return undefined;
+    return { from, to, line: writeReference(reference), target: place.id };
+  }
+}
+
+/** For each line, the end of the block that may begin with it: lines without numbers, or with numbers that rise by one. */
+function endsOfStretches(lines: NumberedLines): Int32Array {
+  const ends = new Int32Array(lines.count);
+  ends[lines.count - 1] = lines.count;
+  for (let line = lines.count - 2; line >= 0; line--)
+    ends[line] = lines.isContinued(line) ? (ends[line + 1] as number) : line + 1;
+  return ends;
+}
+
+/** Whether the number of a line can be given back from the line above it or, where that has none, from the target. */
+function isNumberKnown(lines: NumberedLines, line: number, target: NumberedLines, place: number): boolean {
+  if (!lines.isNumbered(line)) return true;
+  const above = line === 0 ? '' : lines.prefix(line - 1);
+  return lines.prefix(line) === renumber(above || target.prefix(place), lines.numberAt(line));
+}
+
+function equalLines(lines: NumberedLines, from: number, end: number, target: NumberedLines, place: number): number {
+  const most = Math.min(end - from, target.count - place);
+  let length = 0;
+  while (length < most && lines.equals(from + length, target, place + length)) length += 1;
+  return length;
+}
+
+/** Names lines of a visible text by the numbers that are printed there, if these name them, or else by counting. */
+function printedLines(target: VisibleText, first: number, count: number): Reference['targetLines'] {
+  const { lines, about } = target;
+  const isNumbered = about.kind === 'result' && isNumberedBlock(lines, first, count);
+  if (isNumbered) target.numbersRise ??= numbersRise(lines);
+  const isByNumber = isNumbered && target.numbersRise === true;
+  const from = isByNumber ? lines.numberAt(first) : first + 1;
+  return { unit: isByNumber ? numberedUnit : countedUnit(about), from, to: from + count - 1 };
+}
+
+function isNumberedBlock(lines: NumberedLines, first: number, count: number): boolean {
+  if (!lines.isNumbered(first)) return false;
+  const number = lines.numberAt(first);
+  for (let i = 1; i < count; i++)
+    if (!lines.isNumbered(first + i) || lines.numberAt(first + i) !== number + i) return false;
+  return true;
+}
+
+function writeShaped(lines: NumberedLines, blocks: readonly Block[]): string {
+  const parts: string[] = [];
+  let next = 0;
+  for (const { from, to, line } of blocks) {
+    if (from > next) parts.push(lines.slice(next, from));
+    parts.push(line);
+    next = to;
+  }
+  if (next < lines.count) parts.push(lines.slice(next, lines.count));
+  return `${parts.join('\n')}${lines.text.endsWith('\n') ? '\n' : ''}`;
+}

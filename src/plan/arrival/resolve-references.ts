@@ -1,0 +1,93 @@
+import { NumberedLines, renumber } from './numbered-lines.ts';
+import { type About, countedUnit, labelOf, type Reference, readReference } from './reference-line.ts';
+
+/** The unit of lines that are named by the numbers printed before them. */
+export const numberedUnit = 'file';
+
+/** A text that the model can see. */
+export interface Visible {
+  readonly text: string;
+  readonly about: About;
+}
+
+/** A shaped result as it was before, or undefined if a text that it refers to is missing or is another one. */
+export function resolveReferences(shaped: string, visible: ReadonlyMap<number, Visible>): string | undefined {
+  const found = new Map<number, Target | undefined>();
+  const whole: string[] = [];
+  for (const line of shaped.split('\n')) {
+    const reference = readReference(line);
+    if (!reference) {
+      whole.push(line);
+      continue;
+    }
+    const { target: id } = reference;
+    if (!found.has(id)) found.set(id, readTarget(visible.get(id)));
+    const target = found.get(id);
+    const first = target && firstLine(reference, target);
+    if (target === undefined || first === undefined) return undefined;
+    const above = new NumberedLines(whole.at(-1) ?? '').prefix(0);
+    const leftOut = leftOutLines(reference, { lines: target.lines, first, above });
+    if (!leftOut) return undefined;
+    for (const one of leftOut) whole.push(one);
+  }
+  return whole.join('\n');
+}
+
+/**
+ * The lines that a reference leaves out. If they have numbers, these continue from the line above or, where that has none,
+ * are written as in the target.
+ */
+export function leftOutLines(
+  { lines: { unit, from, to } }: Reference,
+  target: { readonly lines: NumberedLines; readonly first: number; readonly above: string },
+): string[] | undefined {
+  const { lines, first, above } = target;
+  const count = to - from + 1;
+  if (count < 1 || first < 0 || first + count > lines.count) return undefined;
+  const bodies = Array.from({ length: count }, (_, i) => lines.body(first + i));
+  if (unit !== numberedUnit) return bodies;
+  const start = above || lines.prefix(first);
+  return start === '' ? undefined : withNumbers(bodies, from, start);
+}
+
+function withNumbers(bodies: readonly string[], from: number, start: string): string[] {
+  let prefix = start;
+  return bodies.map((body, i) => {
+    prefix = renumber(prefix, from + i);
+    return `${prefix}${body}`;
+  });
+}
+
+interface Target extends Visible {
+  readonly lines: NumberedLines;
+  /** The first line with each number. */
+  readonly numbers: ReadonlyMap<number, number>;
+}
+
+function readTarget(visible: Visible | undefined): Target | undefined {
+  if (!visible) return undefined;
+  const lines = new NumberedLines(visible.text);
+  const numbers = new Map<number, number>();
+  for (let line = lines.count - 1; line >= 0; line--)
+    if (lines.isNumbered(line)) numbers.set(lines.numberAt(line), line);
+  return { ...visible, lines, numbers };
+}
+
+function firstLine({ kind, label, lines, targetLines }: Reference, { about, numbers }: Target): number | undefined {
+  const { unit, from, to } = targetLines;
+  if (kind !== about.kind || label !== labelOf(about) || to - from !== lines.to - lines.from) return undefined;
+  if (kind === 'result' && unit === numberedUnit) return numbers.get(from);
+  return unit === countedUnit(about) ? from - 1 : undefined;
+}
+
+/** Whether the line numbers of a text only rise, so that a number names one line. */
+export function numbersRise(lines: NumberedLines): boolean {
+  let last = -1;
+  for (let line = 0; line < lines.count; line++) {
+    if (!lines.isNumbered(line)) continue;
+    const number = lines.numberAt(line);
+    if (number <= last) return false;
+    last = number;
+  }
+  return true;
+}
