@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { NumberedLines, renumber } from './numbered-lines.ts';
+import { NumberedLines, Numbering } from './numbered-lines.ts';
 
 const bodiesOf = (text: string): string[] => {
   const lines = new NumberedLines(text);
@@ -87,6 +87,6 @@ it.each([
   ['\t9: ', 10, '\t10: '],
   ['  99| ', 7, '   7| '],
   [' 9→', 1000, '1000→'],
-])('renumber(%j, %d) keeps the manner of the prefix', (prefix, next, expected) => {
-  expect(renumber(prefix, next)).toBe(expected);
+])('after %j, %d is written in the same manner', (prefix, next, expected) => {
+  expect(new Numbering(prefix).prefix(next)).toBe(expected);
 });

@@ -70,7 +70,7 @@ export class NumberedLines {
     if (number !== this.numberAt(line) + 1) return false;
     // Two prefixes of one length that differ in digits only are written alike.
     if (prefix === next && number % 10 !== 0) return this.#differInDigits(line, prefix);
-    return this.prefix(line + 1) === renumber(this.prefix(line), number);
+    return this.prefix(line + 1) === new Numbering(this.prefix(line)).prefix(number);
   }
 
   /** Whether a line is the same as one of another text, but for its number. */
@@ -109,16 +109,22 @@ export class NumberedLines {
   }
 }
 
-/**
- * The prefix that gives a line the number `next` in the manner of another prefix. Padding with blanks keeps the numbers
- * right-aligned.
- */
-export function renumber(prefix: string, next: number): string {
-  const [, padding = '', digits = '', separator = ''] = /^([ \t]*)(\d+)(.*)$/s.exec(prefix) ?? [];
-  const number = String(next);
-  if (!padding.endsWith(' ')) return `${padding}${number}${separator}`;
-  const tabs = padding.replace(/ +$/, '');
-  return `${tabs}${number.padStart(padding.length - tabs.length + digits.length)}${separator}`;
+/** How a prefix is written, to write other numbers in the same manner. Padding with blanks keeps numbers right-aligned. */
+export class Numbering {
+  readonly #indent: string;
+  readonly #width: number;
+  readonly #separator: string;
+
+  constructor(prefix: string) {
+    const [, indent = '', padded = '', separator = ''] = /^([ \t]*\t)?( *\d+)(.*)$/s.exec(prefix) ?? [];
+    this.#indent = indent;
+    this.#width = padded.startsWith(' ') ? padded.length : 0;
+    this.#separator = separator;
+  }
+
+  prefix(number: number): string {
+    return `${this.#indent}${String(number).padStart(this.#width)}${this.#separator}`;
+  }
 }
 
 const OPEN_BRACKET = 0x5b;

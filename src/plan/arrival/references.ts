@@ -1,7 +1,7 @@
 import { arrivalLimits } from '../../limits.ts';
 import { LineIndex } from './line-index.ts';
 import { isMarker } from './markers.ts';
-import { NumberedLines, renumber } from './numbered-lines.ts';
+import { NumberedLines, Numbering } from './numbered-lines.ts';
 import { type About, countedUnit, labelOf, type Reference, readReference, writeReference } from './reference-line.ts';
 import { leftOutLines, numberedUnit, numbersRise } from './resolve-references.ts';
 
@@ -165,7 +165,7 @@ function endsOfStretches(lines: NumberedLines): Int32Array {
 function isNumberKnown(lines: NumberedLines, line: number, target: NumberedLines, place: number): boolean {
   if (!lines.isNumbered(line)) return true;
   const above = line === 0 ? '' : lines.prefix(line - 1);
-  return lines.prefix(line) === renumber(above || target.prefix(place), lines.numberAt(line));
+  return lines.prefix(line) === new Numbering(above || target.prefix(place)).prefix(lines.numberAt(line));
 }
 
 function equalLines(lines: NumberedLines, from: number, end: number, target: NumberedLines, place: number): number {

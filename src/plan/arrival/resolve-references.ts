@@ -1,4 +1,4 @@
-import { NumberedLines, renumber } from './numbered-lines.ts';
+import { NumberedLines, Numbering } from './numbered-lines.ts';
 import { type About, countedUnit, labelOf, type Reference, readReference } from './reference-line.ts';
 
 /** The unit of lines that are named by the numbers printed before them. */
@@ -44,18 +44,12 @@ export function leftOutLines(
   const { lines, first, above } = target;
   const count = to - from + 1;
   if (count < 1 || first < 0 || first + count > lines.count) return undefined;
-  const bodies = Array.from({ length: count }, (_, i) => lines.body(first + i));
-  if (unit !== numberedUnit) return bodies;
   const start = above || lines.prefix(first);
-  return start === '' ? undefined : withNumbers(bodies, from, start);
-}
-
-function withNumbers(bodies: readonly string[], from: number, start: string): string[] {
-  let prefix = start;
-  return bodies.map((body, i) => {
-    prefix = renumber(prefix, from + i);
-    return `${prefix}${body}`;
-  });
+  if (unit === numberedUnit && start === '') return undefined;
+  const numbering = unit === numberedUnit ? new Numbering(start) : undefined;
+  const leftOut: string[] = [];
+  for (let i = 0; i < count; i++) leftOut.push(`${numbering?.prefix(from + i) ?? ''}${lines.body(first + i)}`);
+  return leftOut;
 }
 
 interface Target extends Visible {
