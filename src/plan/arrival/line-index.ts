@@ -3,7 +3,7 @@ import type { NumberedLines } from './numbered-lines.ts';
 /** Shorter lines repeat everywhere. */
 const LEAST_CHARS = 40;
 /** For each three lines, no more places in one text are known, and no more places in all texts are tried. */
-export const MOST_PLACES = 12;
+const MOST_PLACES = 12;
 /** A place is one number: the number of its text, then that of its line. */
 const MOST_LINES = 2 ** 24;
 
@@ -44,10 +44,10 @@ export class LineIndex {
   }
 
   /** The newest places where the three lines may be: their hashes are equal. */
-  find(lines: NumberedLines, line: number): Place[] {
+  find(lines: NumberedLines, line: number): readonly Place[] {
     const hash = lines.hashOfThree(line, LEAST_CHARS);
     const known = hash === 0 ? undefined : this.#places.get(hash);
-    if (known === undefined) return [];
+    if (known === undefined) return NO_PLACES;
     const newest = typeof known === 'number' ? [known] : known.slice(-MOST_PLACES).reverse();
     return newest.map((place) => ({ id: idOf(place), line: place % MOST_LINES }));
   }
@@ -68,4 +68,5 @@ export class LineIndex {
   }
 }
 
+const NO_PLACES: readonly Place[] = [];
 const idOf = (place: number): number => Math.floor(place / MOST_LINES);

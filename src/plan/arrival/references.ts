@@ -1,5 +1,5 @@
 import { arrivalLimits } from '../../limits.ts';
-import { LineIndex } from './line-index.ts';
+import { LineIndex, type Place } from './line-index.ts';
 import { isMarker } from './markers.ts';
 import { NumberedLines, Numbering } from './numbered-lines.ts';
 import { type About, countedUnit, labelOf, type Reference, readReference, writeReference } from './reference-line.ts';
@@ -21,8 +21,12 @@ export interface Shaped {
   readonly targets: readonly number[];
 }
 
+/** A text that is shorter than a block is counted, but not searched. */
+const NO_LINES = new NumberedLines('');
+
 interface VisibleText {
   readonly lines: NumberedLines;
+  readonly chars: number;
   readonly about: About;
   /** Texts with the same name are told apart by their order. */
   readonly name: string;
@@ -54,9 +58,9 @@ export class VisibleLines {
   add(id: number, text: string, about: About): void {
     this.remove(id);
     if (text.length > arrivalLimits.visibleChars) return;
-    const lines = this.#linesOf(text);
+    const lines = text.length < LEAST_BLOCK ? NO_LINES : this.#linesOf(text);
     const name = `${about.kind} ${labelOf(about)} ${countedUnit(about)}`;
-    this.#texts.set(id, { lines, about, name });
+    this.#texts.set(id, { lines, chars: text.length, about, name });
     this.#nameIt(name, id);
     this.#index.add(id, lines);
     this.#chars += text.length;
@@ -75,7 +79,7 @@ export class VisibleLines {
     named.splice(named.lastIndexOf(id), 1);
     if (named.length === 0) this.#named.delete(known.name);
     this.#index.remove(id, known.lines);
-    this.#chars -= known.lines.text.length;
+    this.#chars -= known.chars;
   }
 
   /** A new result with references, or undefined where they would not pay or it has references already. */
@@ -118,9 +122,9 @@ export class VisibleLines {
   }
 
   /** The longest block from a line on that one of the places has; of equally long ones that of the first place. */
-  #longestBlock(lines: NumberedLines, from: number, end: number, places: ReturnType<LineIndex['find']>) {
+  #longestBlock(lines: NumberedLines, from: number, end: number, places: readonly Place[]) {
     let longest = 0;
-    let best: (typeof places)[number] | undefined;
+    let best: Place | undefined;
     for (const place of places) {
       const { lines: target } = this.#texts.get(place.id) as VisibleText;
       if (!isNumberKnown(lines, from, target, place.line)) continue;
@@ -132,7 +136,7 @@ export class VisibleLines {
   }
 
   /** The block, if its reference gives back the very lines. */
-  #verified(lines: NumberedLines, from: number, to: number, place: { id: number; line: number }): Block | undefined {
+  #verified(lines: NumberedLines, from: number, to: number, place: Place): Block | undefined {
     const target = this.#texts.get(place.id) as VisibleText;
     const { about, name } = target;
     const named = this.#named.get(name) ?? [];
