@@ -3,12 +3,18 @@ import { readNote } from '../notes.ts';
 import { isTruncated } from '../truncate-result.ts';
 import { readReference } from './reference-line.ts';
 
-/** A line that says what was done to the lines around it, as shapers of results write it. */
-const SHAPED = [/^\[… \d+ lines?\]$/, /^\[the (?:\d+ lines|line) above \d+ more times?\]$/];
+const GAP = /^\[… \d+ lines?\]$/;
+const FOLD = /^\[the (?:([2-8]) lines|line) above \d+ more times\]$/;
 
 /** Whether a line is one of ours and no output. */
 export function isMarker(line: string): boolean {
   if (!line.startsWith('[') || line.length > 400) return false;
   const isKnown = readReference(line) !== undefined || isPlaceholder(line) || isTruncated(line);
-  return isKnown || readNote(line) !== undefined || SHAPED.some((shaped) => shaped.test(line));
+  return isKnown || readNote(line) !== undefined || GAP.test(line) || FOLD.test(line);
+}
+
+/** How many lines above it a marker speaks of: `[the 2 lines above 5 more times]`. */
+export function linesSpokenOf(marker: string): number {
+  const match = FOLD.exec(marker);
+  return match ? Number(match[1] ?? 1) : 0;
 }

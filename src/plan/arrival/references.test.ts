@@ -149,6 +149,20 @@ describe('VisibleLines', () => {
     expect(conversation.send(text, read('a.ts')).split('\n').slice(1, -1)).toEqual(markers);
   });
 
+  it('keeps lines that a marker below them speaks of', () => {
+    const conversation = new Conversation();
+    conversation.add(source('a', 1, 40).join('\n'), read('a.ts'));
+    const folded = [...source('a', 1, 20), '[the 2 lines above 5 more times]', ...source('a', 21, 40)].join('\n');
+    expect(conversation.send(folded, bash('cat a.ts'))).toBe(
+      [
+        '[output lines 1–18: same as lines 1–18 of the last read a.ts above (#1)]',
+        ...source('a', 19, 20),
+        '[the 2 lines above 5 more times]',
+        '[output lines 22–41: same as lines 21–40 of the last read a.ts above (#1)]',
+      ].join('\n'),
+    );
+  });
+
   it.each([
     ['a result of 80 tokens', { has: source('a', 1, 20), sent: source('a', 1, 20), tokens: 80 }, false],
     ['a result of 81 tokens', { has: source('a', 1, 20), sent: source('a', 1, 20), tokens: 81 }, true],
@@ -199,6 +213,7 @@ const line = fc.oneof(
       '[output lines 1–9: same as lines 1–9 of the last read a.ts above (#1)]',
       '[read a.ts: 3 lines, 40 chars masked]',
       '[… 3 lines]',
+      '[the 2 lines above 3 more times]',
       '7→[output lines 1–9: same as lines 1–9 of the last read a.ts above (#1)]',
     ),
   },
@@ -324,6 +339,8 @@ describe('long texts take time in proportion to their length', () => {
     ['empty lines', repeat('\n')],
     ['blocks that are a little too short', repeat(`${source('a', 1, 6).join('\n')}\n${'x'.repeat(20)}\n`)],
     ['numbers that do not rise', repeat(`${numbered(source('a', 1, 30), 1)}\n`)],
+    ['lines in brackets', repeat(`[${'a 1 '.repeat(70)}]\n`)],
+    ['markers', repeat('a line above a marker\n[the 8 lines above 3 more times]\n')],
     ['line numbers with tabs', repeat(`${'\t'.repeat(300)}1: a line with a number\n`)],
   ])(
     '%s',

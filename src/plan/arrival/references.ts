@@ -1,6 +1,6 @@
 import { arrivalLimits } from '../../limits.ts';
 import { LineIndex, type Place } from './line-index.ts';
-import { isMarker } from './markers.ts';
+import { isMarker, linesSpokenOf } from './markers.ts';
 import { NumberedLines, Numbering } from './numbered-lines.ts';
 import { type About, countedUnit, labelOf, type Reference, readReference, writeReference } from './reference-line.ts';
 import { leftOutLines, numberedUnit, numbersRise } from './resolve-references.ts';
@@ -158,11 +158,24 @@ export class VisibleLines {
 
 /** For each line, the end of the block that may begin with it: lines without numbers, or with numbers that rise by one. */
 function endsOfStretches(lines: NumberedLines): Int32Array {
+  const kept = keptForMarkers(lines);
   const ends = new Int32Array(lines.count);
-  ends[lines.count - 1] = lines.count;
-  for (let line = lines.count - 2; line >= 0; line--)
-    ends[line] = lines.isContinued(line) ? (ends[line + 1] as number) : line + 1;
+  for (let line = lines.count - 1; line >= 0; line--) {
+    const isContinued = line + 1 < lines.count && lines.isContinued(line);
+    const end = isContinued ? (ends[line + 1] as number) : line + 1;
+    ends[line] = kept.has(line) ? line : end;
+  }
   return ends;
+}
+
+/** Lines that a marker below them speaks of as those above it. */
+function keptForMarkers(lines: NumberedLines): ReadonlySet<number> {
+  const kept = new Set<number>();
+  for (const marker of lines.leftOut) {
+    const first = Math.max(0, marker - linesSpokenOf(lines.slice(marker, marker + 1)));
+    for (let line = first; line < marker; line++) kept.add(line);
+  }
+  return kept;
 }
 
 /** Whether the number of a line can be given back from the line above it or, where that has none, from the target. */
