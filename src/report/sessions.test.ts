@@ -119,13 +119,24 @@ describe('readSessions', () => {
     expect(read(records).sessions[0]?.refused).toBe(2);
   });
 
-  it('looks for the last word in the longest conversation, whatever the order of the records', () => {
-    const signs = { results: 0, failed: 0, repeated: 0, recalls: 0 };
-    const open = { signs: { ...signs, isFinal: false } };
-    const title = record({ conversation: 'title', at: 9000 });
-    expect(read([title, record({ at: 4000, ...open }), record({ at: 3000 })]).sessions[0]?.isFinished).toBe(false);
-    expect(read([record({ at: 4000 }), record({ at: 3000, ...open })]).sessions[0]?.isFinished).toBe(true);
-    expect(read([record({ signs })]).sessions[0]?.isFinished).toBeUndefined();
+  const noSigns = { results: 0, failed: 0, repeated: 0, recalls: 0 };
+
+  it('looks for the last word in the last conversation with tool results, whatever the order of the records', () => {
+    const working = { ...noSigns, results: 1, isFinal: false };
+    const finished = record({ conversation: 'compacted', at: 9000 });
+    const before = [3000, 4000, 5000].map((at) => record({ at, signs: working }));
+    expect(read([finished, ...before]).sessions[0]?.isFinished).toBe(true);
+    expect(read([...before, finished]).sessions[0]?.isFinished).toBe(true);
+    const title = record({ conversation: 'title', at: 9000, signs: { ...noSigns, isFinal: true } });
+    expect(read([title, ...before]).sessions[0]?.isFinished).toBe(false);
+    expect(read([record({ signs: noSigns })]).sessions[0]?.isFinished).toBeUndefined();
+  });
+
+  it('looks for it in the longest conversation of a session without tool results', () => {
+    const open = { signs: { ...noSigns, isFinal: false } };
+    const title = record({ conversation: 'title', at: 9000, signs: { ...noSigns, isFinal: true } });
+    const records = [title, record({ at: 4000, ...open }), record({ at: 3000, ...open })];
+    expect(read(records).sessions[0]?.isFinished).toBe(false);
   });
 
   it('does not judge the end of a session that was active in the last hour', () => {

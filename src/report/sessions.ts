@@ -34,7 +34,7 @@ export interface SessionFigures {
   readonly repeated: number;
   readonly recalls: number;
   readonly refused: number;
-  /** Whether its longest conversation ended with the model's last word; undefined where that is not known. */
+  /** Whether it ended with the model's last word; undefined where that is not known. */
   readonly isFinished: boolean | undefined;
 }
 
@@ -128,6 +128,7 @@ interface SessionSum {
 
 interface ConversationEnd {
   requests: number;
+  results: number;
   lastAt: number;
   isFinished: boolean | undefined;
 }
@@ -206,10 +207,15 @@ const isRefused = ({ refused, status }: RequestRecord): boolean => refused !== u
 /** Not 401, 408 or 429, which say nothing about the request itself. */
 const REFUSALS = [400, 413, 422];
 
-function addEnd(ends: SessionSum['conversations'], { conversation, at }: RequestRecord, isFinished?: boolean): void {
-  const end = ends.get(conversation) ?? { requests: 0, lastAt: at, isFinished };
+function addEnd(
+  ends: SessionSum['conversations'],
+  { conversation, at, signs }: RequestRecord,
+  isFinished?: boolean,
+): void {
+  const end = ends.get(conversation) ?? { requests: 0, results: 0, lastAt: at, isFinished };
   ends.set(conversation, end);
   end.requests++;
+  end.results += signs.results;
   if (at >= end.lastAt) Object.assign(end, { lastAt: at, isFinished });
 }
 
@@ -269,7 +275,16 @@ function figuresOf(sum: SessionSum, unit: CostUnit, { until }: Range): SessionFi
   return { ...figures, arm, costs: sum[unit], isFinished: isQuiet ? endsWithLastWord(conversations) : undefined };
 }
 
-/** Side conversations, such as one for a title, end with a last word of their own. */
+/**
+ * The last conversation with tool results tells: an agent that compacts its history goes on in a new one. Side conversations,
+ * such as one for a title, have no results.
+ */
 function endsWithLastWord(conversations: SessionSum['conversations']): boolean | undefined {
-  return [...conversations.values()].reduce((best, one) => (one.requests > best.requests ? one : best)).isFinished;
+  const all = [...conversations.values()];
+  const working = all.filter(({ results }) => results > 0);
+  const end =
+    working.length > 0
+      ? working.reduce((last, one) => (one.lastAt > last.lastAt ? one : last))
+      : all.reduce((longest, one) => (one.requests > longest.requests ? one : longest));
+  return end.isFinished;
 }
