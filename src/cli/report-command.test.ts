@@ -68,9 +68,12 @@ describe('palimpsest report', () => {
     expect(found.covers?.from).toBeGreaterThanOrEqual(found.range.since);
   });
 
-  it('says that a moving start is for one look', async () => {
-    const { stdout } = await report(paths.measured, '--since', '5200w');
-    expect(stdout).toContain('for one look');
+  it('says that a moving start is for one look, as text and as data', async () => {
+    const moving = ['--since', '100w'];
+    expect((await report(paths.measured, ...moving)).stdout).toContain('for one look');
+    const isMoving = async (...args: string[]): Promise<unknown> =>
+      JSON.parse((await report(paths.measured, ...args, '--json')).stdout).range.isMoving;
+    expect([await isMoving(...moving), await isMoving(...UNTIL)]).toEqual([true, false]);
   });
 
   it('shows spend and an estimate without held-out sessions, and how to measure', async () => {

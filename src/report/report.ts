@@ -7,7 +7,7 @@ export interface Report {
   readonly range: Range;
   /** From the first request of the sessions to their last; not there where there are none. */
   readonly covers?: Covers;
-  /** The chance with which the intervals miss the truth at any look. */
+  /** The chance with which the intervals miss the truth: at any look, or at one look where the range is moving. */
   readonly alpha: number;
   readonly headline: Headline;
   /** Of all costs. Tokens are tokens at the base price of input: cheaper where they were read from the cache. */

@@ -60,6 +60,8 @@ export interface LeftOut {
 export interface Range {
   readonly since: number;
   readonly until: number;
+  /** `since` moves with the clock, as 7 days ago does: intervals then hold for one look, not for daily ones. */
+  readonly isMoving?: boolean;
 }
 
 /** A session that began, or was used, less than this before the end of the range counts as still running. */

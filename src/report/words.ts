@@ -2,7 +2,7 @@ import { formatDollars } from '../money/show-money.ts';
 import type { Interval } from './interval.ts';
 import type { EstimateError, HarmMeasure, Level, Saving } from './report.ts';
 import type { Arm } from './request-record.ts';
-import type { CostUnit, LeftOut } from './sessions.ts';
+import type { CostUnit, LeftOut, Range } from './sessions.ts';
 
 /** `24 %`; below one per cent with a digit more. */
 export function percent(share: number): string {
@@ -103,6 +103,14 @@ export function wouldShow({ kind, wouldShow: least }: HarmMeasure): string {
 export function offWords({ offBy, interval }: EstimateError): string {
   const side = offBy < 0 ? 'too low' : 'too high';
   return `${percent(Math.abs(offBy))} ${side}${interval ? ` (off by ${percentRange(interval)})` : ''}`;
+}
+
+/** At how many looks the intervals hold. */
+export function lookWords(alpha: number, { isMoving = false }: Range): string {
+  const confidence = percent(1 - alpha);
+  return isMoving
+    ? `Intervals hold at ${confidence} for one look. For daily looks, take a fixed start: palimpsest report --since 2026-11-01.`
+    : `Intervals hold at ${confidence}, however often you look while sessions arrive.`;
 }
 
 /** The sessions and requests that are not compared, each with its reason. */
