@@ -116,6 +116,16 @@ describe('palimpsest report', () => {
     expect(stdout).not.toContain('$');
   });
 
+  it('keeps dollars where hardly any request is without a price, and says how many are not counted', async () => {
+    const path = join(folder, 'one-unpriced');
+    const [first, ...rest] = traffic(0.1);
+    await fill(path, [...rest, { ...(first as RequestRecord), model: 'no-such-model' }]);
+    const { stdout } = await report(path, ...UNTIL);
+    expect(stdout).toMatch(/^Saves 2\d % of input cost/);
+    expect(stdout).toContain('1 request used a model without a price per token: its cost is not counted');
+    expect(stdout).toMatch(/with masking +378 +5,910 +\$84/);
+  });
+
   it('writes a page that holds the figures and no name of a session', async () => {
     let page = '';
     const writeFile = async (_: string, text: string): Promise<void> => {

@@ -13,6 +13,7 @@ import {
   percent,
   SAVING_TITLES,
   savingWords,
+  unpricedWords,
   wouldShow,
 } from '../report/words.ts';
 
@@ -32,8 +33,10 @@ export function showReport(report: Report): string {
     .join('\n\n')}\n`;
 }
 
-function armLines({ arms, unit, covers, unpricedRequests }: Report): string[] {
+function armLines(report: Report): string[] {
+  const { arms, unit, covers } = report;
   if (arms.length === 0) return [];
+  const unpriced = unpricedWords(report);
   const rows = arms.map(({ arm, sessions, requests, cost: spent, costPerSession, costPerRequest }) => [
     ARM_TITLES[arm],
     grouped(sessions),
@@ -46,11 +49,7 @@ function armLines({ arms, unit, covers, unpricedRequests }: Report): string[] {
   return [
     `Input cost as billed${dates}:`,
     ...table([['', 'sessions', 'requests', 'cost', 'per session', 'per request'], ...rows]),
-    ...(unit === 'tokens'
-      ? [
-          `Tokens are counted at the base price of input; ${count(unpricedRequests, 'request')} used a model without a price per token (--price-file).`,
-        ]
-      : []),
+    ...(unpriced === '' ? [] : [unpriced]),
   ];
 }
 

@@ -24,7 +24,7 @@ describe('buildReport', () => {
     const { headline, savings, harm } = await report(traffic({ sessions: 412 }));
     expect(headline.verdict).toBe('saves');
     expect(headline.sentence).toBe(
-      'Saves 22 % of input cost for the same work (4.5 to 36 %); no sign of harm in 412 sessions (sessions that are 124 % longer would show).',
+      'Saves 22 % of input cost for the same work (4.5 to 36 %); no sign of harm in 412 sessions (an increase in requests below 124 % could still be missed).',
     );
     expect(harm).toMatchObject({ verdict: 'none-seen', compared: 7 });
     expect(savings?.perSession.interval).toBeUndefined();

@@ -139,7 +139,7 @@ function harmWords({ harm }: Figures, counts: Counts): string {
 /** That nothing was seen says little where little could be seen. */
 function wouldShowWords({ measures }: Report['harm']): string {
   const wouldShow = measures.find(({ name }) => name === 'requests')?.wouldShow;
-  return wouldShow === undefined ? '' : ` (sessions that are ${percent(wouldShow)} longer would show)`;
+  return wouldShow === undefined ? '' : ` (an increase in requests below ${percent(wouldShow)} could still be missed)`;
 }
 
 function detailsOf({ arms, unit }: Figures, other: string, { interval }: Saving): string[] {

@@ -12,7 +12,7 @@ export interface Report {
   readonly headline: Headline;
   /** Of all costs. Tokens are tokens at the base price of input: cheaper where they were read from the cache. */
   readonly unit: CostUnit;
-  /** Billed requests of models without a price. Where there is one, all costs are in tokens. */
+  /** Billed requests of models without a price. Above 1 %, all costs are in tokens; else these requests have no costs. */
   readonly unpricedRequests: number;
   /** The arms that have sessions. */
   readonly arms: readonly ArmFigures[];

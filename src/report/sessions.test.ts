@@ -59,6 +59,24 @@ describe('readSessions', () => {
     ]);
   });
 
+  it('stays in dollars while at most one billed request in a hundred has no price, and counts no cost for it', () => {
+    const priced: DollarsOf = ({ model }, { cached, written }) => (model === 'known' ? cached + written : undefined);
+    const known = Array.from({ length: 99 }, (_, i) => record({ session: `s${i}` }));
+    const mixed = read([...known, record({ session: 's0', model: 'unknown' })], priced);
+    expect(mixed).toMatchObject({ unit: 'dollars', unpricedRequests: 1 });
+    expect(mixed.sessions[0]).toMatchObject({
+      ...{ requests: 2, billedRequests: 1, inputTokens: 2200 },
+      costs: { billed: 1100, expectedWithout: 2080, expectedSent: 1080, receiptWithout: 2100 },
+    });
+    const half = ({ cached }: { cached: number }): boolean => cached === 1000;
+    const partly: DollarsOf = ({ model }, prompt) => (model === 'known' || half(prompt) ? 1 : undefined);
+    const { sessions } = read([...known, record({ session: 's0', model: 'unknown' })], partly);
+    expect(sessions[0]?.costs).toMatchObject({ billed: 1, expectedWithout: 1 });
+    const more = read([...known.slice(1), record({ session: 's0', model: 'unknown' })], priced);
+    expect(more).toMatchObject({ unit: 'tokens', unpricedRequests: 1 });
+    expect(more.sessions.at(-1)).toMatchObject({ billedRequests: 1, costs: { billed: 225 } });
+  });
+
   it('is in dollars where every billed request has a price, else in tokens', () => {
     const dollarsOf: DollarsOf = ({ model }, { cached, written }) =>
       model === 'known' ? (cached + written) / 1e6 : undefined;

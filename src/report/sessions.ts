@@ -24,7 +24,7 @@ export interface SessionFigures {
   readonly requests: number;
   /** All requests, failed ones too. */
   readonly attempts: number;
-  /** Answered requests with usage: only these have costs. */
+  /** Answered requests with usage, and with a price where costs are in dollars: only these have costs. */
   readonly billedRequests: number;
   readonly costs: Costs;
   readonly inputTokens: number;
@@ -71,7 +71,7 @@ export interface ReadSessions {
   readonly sessions: readonly SessionFigures[];
   readonly leftOut: LeftOut;
   readonly unit: CostUnit;
-  /** Billed requests of models without a price. Where there is one, all costs are in tokens. */
+  /** Billed requests of models without a price. Above 1 %, all costs are in tokens; else these requests have no costs. */
   readonly unpricedRequests: number;
   /** From the first request of the sessions to their last; not there where there are none. */
   readonly covers?: Covers;
@@ -189,13 +189,13 @@ function addBilled(
     expectedSent: expected.sent,
     receiptWithout: without,
   };
-  let isPriced = true;
-  for (const name of ['billed', 'expectedWithout', 'expectedSent', 'receiptWithout'] as const) {
-    const prompt = prompts[name];
-    const dollars = dollarsOf(record, prompt);
-    sum.tokens[name] += prompt.cached * prices.read + prompt.written * prices.write;
-    sum.dollars[name] += dollars ?? 0;
-    isPriced &&= dollars !== undefined;
+  const names = ['billed', 'expectedWithout', 'expectedSent', 'receiptWithout'] as const;
+  const dollars = names.map((name) => dollarsOf(record, prompts[name]));
+  const isPriced = !dollars.includes(undefined);
+  for (const [i, name] of names.entries()) {
+    const { cached, written } = prompts[name];
+    sum.tokens[name] += cached * prices.read + written * prices.write;
+    if (isPriced) sum.dollars[name] += dollars[i] ?? 0;
   }
   sum.billedRequests++;
   if (!isPriced) sum.unpricedRequests++;
@@ -237,7 +237,8 @@ function readSums(sums: readonly SessionSum[], range: Range): ReadSessions {
   const unbilledRequests = total(({ requests }) => requests) - billedRequests;
   const failedRequests = total(({ attempts, requests }) => attempts - requests);
   // One unit for all: costs in two units cannot be added.
-  const unit: CostUnit = billedRequests > 0 && unpricedRequests === 0 ? 'dollars' : 'tokens';
+  const isPriced = billedRequests > 0 && unpricedRequests <= MOST_UNPRICED * billedRequests;
+  const unit: CostUnit = isPriced ? 'dollars' : 'tokens';
   return {
     sessions: kept.map((sum) => figuresOf(sum, unit, range)),
     leftOut: { ...leftOut, unbilledRequests, failedRequests },
@@ -246,6 +247,9 @@ function readSums(sums: readonly SessionSum[], range: Range): ReadSessions {
     ...(kept.length === 0 ? {} : { covers: coversOf(kept) }),
   };
 }
+
+/** With a larger share of billed requests without a price, all costs are in tokens. */
+const MOST_UNPRICED = 0.01;
 
 const coversOf = (kept: readonly SessionSum[]): Covers => ({
   from: kept.reduce((least, { firstAt }) => Math.min(least, firstAt), Number.POSITIVE_INFINITY),
@@ -274,7 +278,13 @@ function figuresOf(sum: SessionSum, unit: CostUnit, { until }: Range): SessionFi
   const { arms, isDrawn, firstAt, lastAt, tokens, dollars, conversations, unpricedRequests, ...figures } = sum;
   const [arm = 'treated'] = arms;
   const isQuiet = lastAt < until - SETTLE_MS;
-  return { ...figures, arm, costs: sum[unit], isFinished: isQuiet ? endsWithLastWord(conversations) : undefined };
+  return {
+    ...figures,
+    arm,
+    billedRequests: sum.billedRequests - (unit === 'dollars' ? unpricedRequests : 0),
+    costs: sum[unit],
+    isFinished: isQuiet ? endsWithLastWord(conversations) : undefined,
+  };
 }
 
 /**

@@ -1,6 +1,6 @@
 import { formatDollars } from '../money/show-money.ts';
 import type { Interval } from './interval.ts';
-import type { EstimateError, HarmMeasure, Level, Saving } from './report.ts';
+import type { EstimateError, HarmMeasure, Level, Report, Saving } from './report.ts';
 import type { Arm } from './request-record.ts';
 import type { CostUnit, LeftOut, Range } from './sessions.ts';
 
@@ -103,6 +103,13 @@ export function wouldShow({ kind, wouldShow: least }: HarmMeasure): string {
 export function offWords({ offBy, interval }: EstimateError): string {
   const side = offBy < 0 ? 'too low' : 'too high';
   return `${percent(Math.abs(offBy))} ${side}${interval ? ` (off by ${percentRange(interval)})` : ''}`;
+}
+
+/** How costs are counted where a model has no price. Empty where all have one. */
+export function unpricedWords({ unit, unpricedRequests: n }: Pick<Report, 'unit' | 'unpricedRequests'>): string {
+  const used = `${count(n, 'request')} used a model without a price per token`;
+  if (unit === 'tokens') return `Tokens are counted at the base price of input; ${used} (--price-file).`;
+  return n === 0 ? '' : `${used}: ${n === 1 ? 'its' : 'their'} cost is not counted (--price-file).`;
 }
 
 /** At how many looks the intervals hold. */

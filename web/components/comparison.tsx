@@ -14,6 +14,7 @@ import {
   percent,
   SAVING_TITLES,
   savingWords,
+  unpricedWords,
   wouldShow,
 } from '../../src/report/words.ts';
 import { IntervalBar } from './interval-bar.tsx';
@@ -48,14 +49,14 @@ export function Headline({ report: { headline }, as: Title }: { readonly report:
 /** A number and its sign stay on one line. */
 const together = (text: string): string => text.replaceAll(' %', '\u00a0%');
 
-function Arms({ report: { arms, unit, covers, unpricedRequests } }: { readonly report: Report }) {
+function Arms({ report }: { readonly report: Report }) {
+  const { arms, unit, covers } = report;
   const dates = covers ? ` Sessions from ${dayOf(covers.from)} to ${dayOf(covers.to)} (UTC).` : '';
-  const inTokens =
-    unit === 'tokens'
-      ? ` Tokens are counted at the base price of input: ${count(unpricedRequests, 'request')} used a model without a price per token.`
-      : '';
   return (
-    <Panel title="Input cost, as the provider billed it" note={`A session is one run of an agent.${dates}${inTokens}`}>
+    <Panel
+      title="Input cost, as the provider billed it"
+      note={`A session is one run of an agent.${dates} ${unpricedWords(report)}`}
+    >
       <div class="scroll">
         <table>
           <thead>
