@@ -31,7 +31,7 @@ const read = (records: readonly RequestRecord[], dollarsOf?: DollarsOf) => {
 };
 
 const NONE = {
-  ...{ beganBefore: 0, justBegan: 0, severalArms: 0, notDrawn: 0, neverBilled: 0 },
+  ...{ beganBefore: 0, justBegan: 0, severalArms: 0, notDrawn: 0, otherShare: 0, neverBilled: 0 },
   ...{ unbilledRequests: 0, failedRequests: 0 },
 };
 
@@ -116,6 +116,34 @@ describe('readSessions', () => {
     expect(reader.read()).toMatchObject({ sessions: { length: 4 }, leftOut: { notDrawn: 0 } });
     reader.add(record({ session: 'e', arm: 'held-out', ...drawn }));
     expect(reader.read()).toMatchObject({ sessions: { length: 3 }, leftOut: { notDrawn: 2 } });
+  });
+
+  it('compares sessions of the newest share only, and counts the others', () => {
+    const old = { holdoutShare: 0.5, at: 2000 };
+    const now = { holdoutShare: 0.1, at: 3000 };
+    const records = [
+      record({ session: 'a', ...now }),
+      record({ session: 'b', arm: 'held-out', ...now }),
+      record({ session: 'c', ...old }),
+      record({ session: 'd', arm: 'held-out', ...old }),
+      record({ session: 'd', arm: 'held-out', holdoutShare: 0.5, at: 9000 }),
+      record({ session: 'e', at: 9000 }),
+      record({ session: 'f', arm: 'shadow' }),
+    ];
+    const found = {
+      sessions: [{ arm: 'treated' }, { arm: 'held-out' }, { arm: 'shadow' }],
+      leftOut: { ...NONE, otherShare: 2, notDrawn: 1 },
+      drawn: { share: 0.1, treated: 1, heldOut: 1 },
+    };
+    expect(read(records)).toMatchObject(found);
+    expect(read(records.toReversed()).leftOut).toEqual(found.leftOut);
+  });
+
+  it('keeps all sessions where the newest share has only one arm: nothing is compared', () => {
+    const old = [record({ session: 'c', holdoutShare: 0.5 }), record({ arm: 'held-out', holdoutShare: 0.5 })];
+    expect(read([...old, record({ session: 'a', at: 3000, holdoutShare: 0.1 })])).toMatchObject({
+      ...{ sessions: { length: 3 }, leftOut: NONE, drawn: { share: 0.1, treated: 1, heldOut: 0 } },
+    });
   });
 
   it('counts no cost for requests without usage, and leaves out a session that has only such', () => {

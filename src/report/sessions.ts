@@ -48,6 +48,8 @@ export interface LeftOut {
   readonly severalArms: number;
   /** Treated sessions that were not drawn: they began when nothing was held out, or on a gateway that holds out none. */
   readonly notDrawn: number;
+  /** Sessions that were drawn with another share than the newest: older and newer traffic would weigh differently in the arms. */
+  readonly otherShare: number;
   /** Sessions that were answered, always without usage. */
   readonly neverBilled: number;
   /** Answered requests without usage, in sessions that are compared. */
@@ -67,7 +69,16 @@ export interface Range {
 /** A session that began, or was used, less than this before the end of the range counts as still running. */
 export const SETTLE_MS = 3_600_000;
 
+/** Sessions that chance put into an arm, with the share of the newest one. Only these are compared. */
+export interface Drawn {
+  /** The share that is held out, 0 to 1. */
+  readonly share: number;
+  readonly treated: number;
+  readonly heldOut: number;
+}
+
 export interface ReadSessions {
+  /** All of them where one of the arms has no drawn session: then nothing is compared. */
   readonly sessions: readonly SessionFigures[];
   readonly leftOut: LeftOut;
   readonly unit: CostUnit;
@@ -75,6 +86,8 @@ export interface ReadSessions {
   readonly unpricedRequests: number;
   /** From the first request of the sessions to their last; not there where there are none. */
   readonly covers?: Covers;
+  /** Not there where no session was drawn. */
+  readonly drawn?: Drawn;
 }
 
 /** In milliseconds since the epoch. */
@@ -89,10 +102,7 @@ export interface SessionReader {
   read(): ReadSessions;
 }
 
-/**
- * Adds requests up by session. Which sessions are compared depends only on facts that the arm cannot change: when a session
- * began, not how it went on.
- */
+/** Adds requests up by session. No rule on which sessions are compared looks at how long a session was, or how it ended. */
 export function createSessionReader(range: Range, dollarsOf: DollarsOf = () => undefined): SessionReader {
   const sums = new Map<string, SessionSum>();
   return {
@@ -110,6 +120,8 @@ interface SessionSum {
   readonly arms: Set<Arm>;
   /** Chance put it into its arm, from its first request on. */
   isDrawn: boolean;
+  /** Of its first request. */
+  share: number | undefined;
   firstAt: number;
   lastAt: number;
   requests: number;
@@ -140,6 +152,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 const newSum = (): SessionSum => ({
   arms: new Set(),
   isDrawn: true,
+  share: undefined,
   firstAt: Number.POSITIVE_INFINITY,
   lastAt: Number.NEGATIVE_INFINITY,
   requests: 0,
@@ -163,6 +176,7 @@ function addTo(sum: SessionSum, record: RequestRecord, dollarsOf: DollarsOf): vo
   const isAnswered = status >= 200 && status < 300;
   sum.arms.add(arm);
   sum.isDrawn &&= record.holdoutShare !== undefined;
+  if (at < sum.firstAt) sum.share = record.holdoutShare;
   sum.firstAt = Math.min(sum.firstAt, at);
   sum.lastAt = Math.max(sum.lastAt, at);
   sum.attempts++;
@@ -222,15 +236,14 @@ function addEnd(
 }
 
 function readSums(sums: readonly SessionSum[], range: Range): ReadSessions {
-  const leftOut = { beganBefore: 0, justBegan: 0, severalArms: 0, neverBilled: 0, notDrawn: 0 };
+  const leftOut = { beganBefore: 0, justBegan: 0, severalArms: 0, neverBilled: 0 };
   const fit: SessionSum[] = [];
   for (const sum of sums.filter(({ lastAt }) => lastAt >= range.since)) {
     const reason = reasonToLeaveOut(sum, range);
     if (reason) leftOut[reason]++;
     else fit.push(sum);
   }
-  const kept = comparable(fit);
-  leftOut.notDrawn = fit.length - kept.length;
+  const { kept, drawn, notDrawn, otherShare } = comparable(fit);
   const total = (pick: (sum: SessionSum) => number): number => kept.reduce((all, sum) => all + pick(sum), 0);
   const unpricedRequests = total((sum) => sum.unpricedRequests);
   const billedRequests = total((sum) => sum.billedRequests);
@@ -241,10 +254,11 @@ function readSums(sums: readonly SessionSum[], range: Range): ReadSessions {
   const unit: CostUnit = isPriced ? 'dollars' : 'tokens';
   return {
     sessions: kept.map((sum) => figuresOf(sum, unit, range)),
-    leftOut: { ...leftOut, unbilledRequests, failedRequests },
+    leftOut: { ...leftOut, notDrawn, otherShare, unbilledRequests, failedRequests },
     unit,
     unpricedRequests,
     ...(kept.length === 0 ? {} : { covers: coversOf(kept) }),
+    ...(drawn ? { drawn } : {}),
   };
 }
 
@@ -265,17 +279,35 @@ function reasonToLeaveOut(sum: SessionSum, { since, until }: Range): Reason | un
   return sum.requests > 0 && sum.billedRequests === 0 ? 'neverBilled' : undefined;
 }
 
-/**
- * Sessions that were not drawn belong to other times or other gateways than the held-out ones. All of them are kept where
- * nothing was held out: then nothing is compared.
- */
-function comparable(sums: readonly SessionSum[]): readonly SessionSum[] {
-  if (!sums.some(({ arms }) => arms.has('held-out'))) return sums;
-  return sums.filter(({ arms, isDrawn }) => isDrawn || !arms.has('treated'));
+interface Comparable extends Pick<LeftOut, 'notDrawn' | 'otherShare'> {
+  readonly kept: readonly SessionSum[];
+  readonly drawn?: Drawn;
 }
 
+/**
+ * Sessions that were not drawn, or with another share, belong to other times or other gateways than the rest. All of them are
+ * kept where one of the arms is empty: then nothing is compared.
+ */
+function comparable(sums: readonly SessionSum[]): Comparable {
+  const all = { kept: sums, notDrawn: 0, otherShare: 0 };
+  const lots = sums.filter(({ arms, isDrawn }) => isDrawn && !arms.has('shadow'));
+  const share = lots.reduce<SessionSum | undefined>((a, b) => (a && a.firstAt >= b.firstAt ? a : b), undefined)?.share;
+  if (share === undefined) return all;
+  const same = new Set(lots.filter((sum) => sum.share === share));
+  const heldOut = [...same].filter(({ arms }) => arms.has('held-out')).length;
+  const drawn = { share, treated: same.size - heldOut, heldOut };
+  if (!isCompared(drawn)) return { ...all, drawn };
+  const kept = sums.filter((sum) => same.has(sum) || sum.arms.has('shadow'));
+  const otherShare = lots.length - same.size;
+  return { kept, drawn, otherShare, notDrawn: sums.length - kept.length - otherShare };
+}
+
+/** Whether both arms have sessions. */
+export const isCompared = (drawn: Drawn | undefined): drawn is Drawn =>
+  drawn !== undefined && drawn.treated > 0 && drawn.heldOut > 0;
+
 function figuresOf(sum: SessionSum, unit: CostUnit, { until }: Range): SessionFigures {
-  const { arms, isDrawn, firstAt, lastAt, tokens, dollars, conversations, unpricedRequests, ...figures } = sum;
+  const { arms, isDrawn, share, firstAt, lastAt, tokens, dollars, conversations, unpricedRequests, ...figures } = sum;
   const [arm = 'treated'] = arms;
   const isQuiet = lastAt < until - SETTLE_MS;
   return {

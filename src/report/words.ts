@@ -127,6 +127,7 @@ export function leftOutWords(leftOut: LeftOut): string[] {
     [leftOut.beganBefore, 'session', 'began before this time'],
     [leftOut.severalArms, 'session', 'had requests in more than one arm'],
     [leftOut.notDrawn, 'session', 'with masking began where nothing was held out'],
+    [leftOut.otherShare, 'session', 'began while another share was held out'],
     [leftOut.neverBilled, 'session', 'got no usage from the provider'],
     [leftOut.unbilledRequests, 'request', 'without usage from the provider: no cost is counted for them'],
     [leftOut.failedRequests, 'request', 'failed and cost nothing'],
