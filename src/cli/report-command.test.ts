@@ -90,6 +90,30 @@ describe('palimpsest report', () => {
     expect(await report(paths.empty)).toEqual({ code: 0, stdout: 'No sessions to report on.\n', stderr: '' });
   });
 
+  it('leaves out sessions that began while another share was held out, and says so', async () => {
+    const path = join(folder, 'two-shares');
+    const earlier = traffic(0.5).map((one) => ({
+      ...one,
+      ...{ id: `x${one.id}`, session: `x${one.session}`, at: one.at - 60 * DAY_MS },
+    }));
+    await fill(path, [...earlier, ...traffic(0.1)]);
+    const [both, newest] = [await report(path, ...UNTIL), await report(paths.measured, ...UNTIL)];
+    expect(both.stdout).toContain('Left out: 412 sessions began while another share was held out; 63 requests failed');
+    const firstLine = (text: string): string | undefined => text.split('\n')[0];
+    expect(firstLine(both.stdout)).toBe(firstLine(newest.stdout));
+  });
+
+  it('says how many more sessions it takes before the first is held out', async () => {
+    const path = join(folder, 'none-yet');
+    await fill(
+      path,
+      traffic(0).map((one) => ({ ...one, holdoutShare: 0.01 })),
+    );
+    const { stdout } = await report(path, ...UNTIL);
+    expect(stdout).toMatch(/^Too few sessions to tell: about 2,000 more; so far, \$[\d.]+ of input was spent in 412 /);
+    expect(stdout).not.toContain('--holdout');
+  });
+
   it('takes own prices', async () => {
     const prices = 'claude-opus-5: { input: 50, output: 1 }\nclaude-haiku-4-5: { input: 10, output: 1 }';
     const readFile = async (path: string): Promise<string> => {

@@ -86,7 +86,7 @@ function noteLines({ estimate, leftOut, savings, alpha, range }: Report): string
   return [
     ...(estimate && savings ? [estimateWords(estimate)] : []),
     ...(left.length > 0 ? [`Left out: ${left.join('; ')}.`] : []),
-    ...(savings ? [lookWords(alpha, range)] : []),
+    ...(savings ? [`Intervals hold at ${percent(1 - alpha)}, ${lookWords(range)}.`] : []),
   ];
 }
 

@@ -113,12 +113,10 @@ export function unpricedWords({ unit, unpricedRequests: n }: Pick<Report, 'unit'
 }
 
 /** At how many looks the intervals hold. */
-export function lookWords(alpha: number, { isMoving = false }: Range): string {
-  const confidence = percent(1 - alpha);
-  return isMoving
-    ? `Intervals hold at ${confidence} for one look. For daily looks, take a fixed start: palimpsest report --since 2026-11-01.`
-    : `Intervals hold at ${confidence}, however often you look while sessions arrive.`;
-}
+export const lookWords = ({ isMoving = false }: Range): string =>
+  isMoving
+    ? 'for one look only; for daily looks, take a fixed start (palimpsest report --since 2026-11-01)'
+    : 'however often you look while sessions arrive';
 
 /** The sessions and requests that are not compared, each with its reason. */
 export function leftOutWords(leftOut: LeftOut): string[] {

@@ -135,7 +135,7 @@ function SavingsPanel({
   return (
     <Panel
       title="Saved input cost"
-      note={`The dot is the best guess, the bar what is possible: the truth is in it in ${percent(1 - report.alpha)} of reports. ${lookWords(report.alpha, report.range)} Right of the line is a saving.`}
+      note={`The dot is the best guess, the bar what is possible: the truth is in it in ${percent(1 - report.alpha)} of reports, ${lookWords(report.range)}. Right of the line is a saving.`}
     >
       <div class="scroll">
         <table class="intervals">
