@@ -73,6 +73,15 @@ describe('/_palimpsest/api/report', () => {
     expect(await sessionsOf('?since=2026-11-15&until=2026-11-16')).toBe(48);
   });
 
+  it('tells whether its start moves with the clock', async () => {
+    const ask = await start(createMemoryStore());
+    const rangeOf = async (query: string): Promise<unknown> =>
+      ((await (await ask(query)).json()) as { range: unknown }).range;
+    expect(await rangeOf('?since=5d')).toEqual({ since: NOW - 5 * DAY_MS, until: NOW, isMoving: true });
+    expect(await rangeOf('?since=2026-11-15')).toMatchObject({ isMoving: false });
+    expect(await rangeOf('')).toMatchObject({ isMoving: false });
+  });
+
   it('answers with the same report for half a minute, then with a new one', async () => {
     const store = createMemoryStore();
     const clock = { now: NOW };
@@ -90,7 +99,10 @@ describe('/_palimpsest/api/report', () => {
     const ask = await start(createMemoryStore());
     const wrong = await ask('?since=yesterday');
     expect(wrong.status).toBe(400);
-    expect(await wrong.text()).toContain('Expected since to be a time such as 7d or 2026-11-01');
+    expect(await wrong.text()).toContain("expected since to be a time such as 7d or 2026-11-01 but found 'yesterday'");
+    const turned = await ask('?since=2026-11-15&until=2026-11-14');
+    expect(turned.status).toBe(400);
+    expect(await turned.text()).toContain('expected since to be before until');
     expect((await ask('', 'wrong')).status).toBe(401);
   });
 

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { PalimpsestError } from '../../errors.ts';
 import { recordLimits } from '../../limits.ts';
-import { readTime } from '../../manager/config/read-time.ts';
+import { type RangeWords, readRange } from '../../manager/config/read-range.ts';
 import type { PriceBook } from '../../money/price-book.ts';
 import { buildReport, LEAD_MS } from '../../report/build-report.ts';
 import { dollarsAt } from '../../report/dollars.ts';
@@ -32,8 +32,9 @@ export function createReports({ book, now }: ReportsOptions): Reports {
   };
   return {
     reportOf: async (tenant, store, query) => {
-      const range = readRange(query, now());
-      const key = JSON.stringify([tenant, query.get('since'), query.get('until')]);
+      const times = { since: query.get('since') ?? undefined, until: query.get('until') ?? undefined };
+      const range = readRange(times, now(), WORDS);
+      const key = JSON.stringify([tenant, times.since, times.until]);
       const found = kept.get(key);
       if (found && now() - found.madeAt < FRESH_MS) return found.report;
       const report = make(store, range);
@@ -46,17 +47,7 @@ export function createReports({ book, now }: ReportsOptions): Reports {
 }
 
 const FRESH_MS = 30_000;
-
-function readRange(query: URLSearchParams, now: number): Range {
-  const read = (name: string, otherwise: number): number => {
-    const text = query.get(name);
-    if (text === null) return otherwise;
-    const time = readTime(text, now);
-    if (time !== undefined) return time;
-    throw new PalimpsestError('BAD_INPUT', `Expected ${name} to be a time such as 7d or 2026-11-01`);
-  };
-  return { since: read('since', 0), until: read('until', now) };
-}
+const WORDS: RangeWords = { prefix: '', toError: (complaint) => new PalimpsestError('BAD_INPUT', complaint) };
 
 function reportFrom(store: Store, range: Range, book: PriceBook): Promise<Report> {
   if (!store.records) throw new PalimpsestError('NOT_FOUND', 'The store of this gateway keeps no records of requests');
