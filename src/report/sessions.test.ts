@@ -59,6 +59,11 @@ describe('readSessions', () => {
     ]);
   });
 
+  it('costs tokens that were not written to the cache at the base price', () => {
+    const { sessions } = read([record({ billed: { cached: 1000, written: 100, uncached: 40, output: 50 } })]);
+    expect(sessions[0]?.costs.billed).toBe(100 + 75 + 40);
+  });
+
   it('is in dollars where every billed request has a price, else in tokens', () => {
     const dollarsOf: DollarsOf = ({ model }, { cached, written }) =>
       model === 'known' ? (cached + written) / 1e6 : undefined;

@@ -1,3 +1,4 @@
+import { inputCost } from '../plan/prices.ts';
 import type { Arm, PromptTokens, RequestRecord } from './request-record.ts';
 
 /** Dollars for the prompt of a request; undefined where no price per token is known. */
@@ -190,7 +191,7 @@ function addBilled(
   for (const name of ['billed', 'expectedWithout', 'expectedSent', 'receiptWithout'] as const) {
     const prompt = prompts[name];
     const dollars = dollarsOf(record, prompt);
-    sum.tokens[name] += prompt.cached * prices.read + prompt.written * prices.write;
+    sum.tokens[name] += inputCost(prompt, prices);
     sum.dollars[name] += dollars ?? 0;
     isPriced &&= dollars !== undefined;
   }
