@@ -77,6 +77,11 @@ describe('readSessions', () => {
     expect(more.sessions.at(-1)).toMatchObject({ billedRequests: 1, costs: { billed: 225 } });
   });
 
+  it('costs tokens that were not written to the cache at the base price', () => {
+    const { sessions } = read([record({ billed: { cached: 1000, written: 100, uncached: 40, output: 50 } })]);
+    expect(sessions[0]?.costs.billed).toBe(100 + 75 + 40);
+  });
+
   it('is in dollars where every billed request has a price, else in tokens', () => {
     const dollarsOf: DollarsOf = ({ model }, { cached, written }) =>
       model === 'known' ? (cached + written) / 1e6 : undefined;

@@ -1,3 +1,4 @@
+import { inputCost } from '../plan/prices.ts';
 import type { Arm, PromptTokens, RequestRecord } from './request-record.ts';
 
 /** Dollars for the prompt of a request; undefined where no price per token is known. */
@@ -207,8 +208,7 @@ function addBilled(
   const dollars = names.map((name) => dollarsOf(record, prompts[name]));
   const isPriced = !dollars.includes(undefined);
   for (const [i, name] of names.entries()) {
-    const { cached, written } = prompts[name];
-    sum.tokens[name] += cached * prices.read + written * prices.write;
+    sum.tokens[name] += inputCost(prompts[name], prices);
     if (isPriced) sum.dollars[name] += dollars[i] ?? 0;
   }
   sum.billedRequests++;
