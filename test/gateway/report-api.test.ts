@@ -106,10 +106,19 @@ describe('/_palimpsest/api/report', () => {
     expect((await ask('', 'wrong')).status).toBe(401);
   });
 
-  it('says so where the store keeps no records', async () => {
+  it('is made of the records in memory where the store keeps none', async () => {
     const store = Object.assign(createMemoryStore(), { records: undefined, putRecords: undefined });
-    const answer = await (await start(store as unknown as Store))();
-    expect(answer.status).toBe(404);
-    expect(await answer.text()).toContain('keeps no records of requests');
+    const clock = { now: NOW };
+    const ask = await start(store as unknown as Store, clock);
+    const { url } = await ask();
+    const body = JSON.stringify({ model: 'claude-sonnet-5', messages: [{ role: 'user', content: 'Hello' }] });
+    await fetch(new URL('/v1/messages', url), { method: 'POST', body });
+    clock.now += DAY_MS;
+    const arms = async (): Promise<unknown> => {
+      // A report is kept for half a minute.
+      clock.now += 60_000;
+      return (await (await ask()).json()).arms;
+    };
+    await expect.poll(arms, { timeout: 20_000 }).toMatchObject([{ arm: 'treated', sessions: 1 }]);
   });
 });

@@ -8,12 +8,12 @@ import { dollarsAt } from '../../report/dollars.ts';
 import type { Report } from '../../report/report.ts';
 import type { RequestRecord } from '../../report/request-record.ts';
 import type { Range } from '../../report/sessions.ts';
-import type { Store } from '../../store/store.ts';
+import type { RecordStore } from '../receipts/record-stores.ts';
 
 /** The reports that pages ask for. */
 export interface Reports {
   /** From the records in a tenant's store. `since` and `until` are times such as `7d` or `2026-11-01`. */
-  reportOf(tenant: string, store: Store, query: URLSearchParams): Promise<Report>;
+  reportOf(tenant: string, store: RecordStore, query: URLSearchParams): Promise<Report>;
 }
 
 export interface ReportsOptions {
@@ -25,7 +25,7 @@ export interface ReportsOptions {
 export function createReports({ book, now }: ReportsOptions): Reports {
   const kept = new Map<string, { readonly madeAt: number; readonly report: Promise<Report> }>();
   let last: Promise<unknown> = Promise.resolve();
-  const make = (store: Store, range: Range): Promise<Report> => {
+  const make = (store: RecordStore, range: Range): Promise<Report> => {
     const report = last.then(() => reportFrom(store, range, book));
     last = report.catch(() => {});
     return report;
@@ -49,8 +49,7 @@ export function createReports({ book, now }: ReportsOptions): Reports {
 const FRESH_MS = 30_000;
 const WORDS: RangeWords = { prefix: '', toError: (complaint) => new PalimpsestError('BAD_INPUT', complaint) };
 
-function reportFrom(store: Store, range: Range, book: PriceBook): Promise<Report> {
-  if (!store.records) throw new PalimpsestError('NOT_FOUND', 'The store of this gateway keeps no records of requests');
+function reportFrom(store: RecordStore, range: Range, book: PriceBook): Promise<Report> {
   const records = store.records({ since: Math.max(0, range.since - LEAD_MS), until: range.until });
   return buildReport(inTurns(records), { range, dollarsOf: dollarsAt(book) });
 }
