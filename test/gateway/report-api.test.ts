@@ -117,7 +117,7 @@ describe('/_palimpsest/api/report', () => {
     const arms = async (): Promise<unknown> => {
       // A report is kept for half a minute.
       clock.now += 60_000;
-      return (await (await ask()).json()).arms;
+      return ((await (await ask()).json()) as { arms: unknown }).arms;
     };
     await expect.poll(arms, { timeout: 20_000 }).toMatchObject([{ arm: 'treated', sessions: 1 }]);
   });
