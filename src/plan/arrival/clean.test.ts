@@ -145,6 +145,13 @@ describe('cleanResult', () => {
     expect(cleanResult(JSON.stringify(list, null, 8), 'other')).toBe(JSON.stringify(list));
   });
 
+  it('applies its rules until nothing changes', () => {
+    const line = 'a line with a number that is padded each time in another way';
+    expect(cleanResult(`   1→${line}\n  1→${line}\n 1→${line}\n`, 'shell')).toBe(
+      `1→${line}\n[the line above 2 more times]\n`,
+    );
+  });
+
   it('leaves an output alone that was shortened', () => {
     const text = 'a   \n\n\n\nb\n[truncated: kept first+last+failures ~2000 of ~9000 tokens (shell) · recall p_x]';
     expect(cleanResult(text, 'shell')).toBe(text);
@@ -242,9 +249,10 @@ describe('dropBlanks', () => {
 describe('foldRepeatedBlocks', () => {
   const line = 'a line that is long enough to be folded';
 
-  it('folds three equal lines, and not two', () => {
+  it('folds three equal blocks, and not two', () => {
     expect(foldRepeatedBlocks(`${line}\n${line}\n${line}\nend`)).toBe(`${line}\n[the line above 2 more times]\nend`);
-    expect(foldRepeatedBlocks(`${line}\n${line}\nend`)).toBe(`${line}\n${line}\nend`);
+    const twice = `${line}\nand a second\n`.repeat(2);
+    expect(foldRepeatedBlocks(twice)).toBe(twice);
   });
 
   it('folds blocks of lines', () => {

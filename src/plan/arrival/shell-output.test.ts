@@ -54,6 +54,12 @@ describe('shortenShellOutput', () => {
     );
   });
 
+  it('fills the limit with failures that are far apart', () => {
+    const failures = Object.fromEntries(Array.from({ length: 150 }, (_, i) => [i * 20 + 10, `Error ${i}`]));
+    const shortened = shortenShellOutput(log(3000, failures), { maxTokens: 8000, counter: (text) => text.length });
+    expect(shortened?.length).toBeGreaterThan(7700);
+  });
+
   it('clips long lines in the middle', () => {
     const text = log(2000, { 1: `start ${'x'.repeat(5000)} end` });
     const first = shortenShellOutput(text)?.split('\n')[0] ?? '';
