@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { type Fields, isRecord } from '../formats/lens.ts';
 import type { Provider } from '../gateway/index.ts';
 
 /** A gateway as an agent reaches it. */
@@ -152,7 +153,8 @@ const geminiCli: Agent = {
               },
             ]
           : []),
-        ...(servers?.palimpsest === undefined
+        // The block that `serve --for` prints names the port of that gateway.
+        ...(!JSON.stringify(servers?.palimpsest ?? {}).includes('PALIMPSEST_MCP_URL')
           ? [{ about: 'Gemini CLI takes MCP servers only from its settings', lines: toJson(mcpServers(FROM_ENV)) }]
           : []),
       ],
@@ -193,21 +195,42 @@ const openCode: Agent = {
     const hasGoogle = GOOGLE_KEYS.some((name) => env[name]);
     // A provider that is named there is offered, whether there is a key for it or not.
     const config = { ...openCodeMcp(gateway), ...(hasGoogle ? openCodeGoogle(gateway) : {}) };
+    const merged = withDefaults(config, ownConfig(env.OPENCODE_CONFIG_CONTENT));
     return {
-      env: { ...addressesOf(openCode.variables, gateway), OPENCODE_CONFIG_CONTENT: JSON.stringify(config) },
+      env: { ...addressesOf(openCode.variables, gateway), OPENCODE_CONFIG_CONTENT: JSON.stringify(merged) },
     };
   },
 };
 
+/** The configuration that the user gives OpenCode in the same variable. OpenCode itself reports what is no JSON. */
+function ownConfig(text = '{}'): Fields {
+  try {
+    const own: unknown = JSON.parse(text);
+    return isRecord(own) ? own : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Ours, and everything of the user's that it leaves open. */
+function withDefaults(ours: Fields, own: Fields): Fields {
+  const merged: Record<string, unknown> = { ...own };
+  for (const [name, value] of Object.entries(ours)) {
+    const users = own[name];
+    merged[name] = isRecord(value) && isRecord(users) ? withDefaults(value, users) : value;
+  }
+  return merged;
+}
+
 const GOOGLE_KEYS = ['GOOGLE_GENERATIVE_AI_API_KEY', 'GEMINI_API_KEY', 'GOOGLE_API_KEY'];
 
-const openCodeMcp = ({ mcp }: GatewayAddress): object => ({
+const openCodeMcp = ({ mcp }: GatewayAddress): Fields => ({
   mcp: {
     palimpsest: { type: 'remote', url: mcp, headers: { Authorization: 'Bearer {env:PALIMPSEST_TOKEN}' } },
   },
 });
 
-const openCodeGoogle = ({ base }: GatewayAddress): object => ({
+const openCodeGoogle = ({ base }: GatewayAddress): Fields => ({
   provider: { google: { options: { baseURL: `${base}/v1beta` } } },
 });
 

@@ -68,9 +68,12 @@ describe('palimpsest report', () => {
     expect(found.covers?.from).toBeGreaterThanOrEqual(found.range.since);
   });
 
-  it('says that a moving start is for one look', async () => {
-    const { stdout } = await report(paths.measured, '--since', '5200w');
-    expect(stdout).toContain('for one look');
+  it('says that a moving start is for one look, as text and as data', async () => {
+    const moving = ['--since', '100w'];
+    expect((await report(paths.measured, ...moving)).stdout).toContain('for one look');
+    const isMoving = async (...args: string[]): Promise<unknown> =>
+      JSON.parse((await report(paths.measured, ...args, '--json')).stdout).range.isMoving;
+    expect([await isMoving(...moving), await isMoving(...UNTIL)]).toEqual([true, false]);
   });
 
   it('shows spend and an estimate without held-out sessions, and how to measure', async () => {
@@ -85,6 +88,30 @@ describe('palimpsest report', () => {
 
   it('says that there is nothing where there is nothing', async () => {
     expect(await report(paths.empty)).toEqual({ code: 0, stdout: 'No sessions to report on.\n', stderr: '' });
+  });
+
+  it('leaves out sessions that began while another share was held out, and says so', async () => {
+    const path = join(folder, 'two-shares');
+    const earlier = traffic(0.5).map((one) => ({
+      ...one,
+      ...{ id: `x${one.id}`, session: `x${one.session}`, at: one.at - 60 * DAY_MS },
+    }));
+    await fill(path, [...earlier, ...traffic(0.1)]);
+    const [both, newest] = [await report(path, ...UNTIL), await report(paths.measured, ...UNTIL)];
+    expect(both.stdout).toContain('Left out: 412 sessions began while another share was held out; 63 requests failed');
+    const firstLine = (text: string): string | undefined => text.split('\n')[0];
+    expect(firstLine(both.stdout)).toBe(firstLine(newest.stdout));
+  });
+
+  it('says how many more sessions it takes before the first is held out', async () => {
+    const path = join(folder, 'none-yet');
+    await fill(
+      path,
+      traffic(0).map((one) => ({ ...one, holdoutShare: 0.01 })),
+    );
+    const { stdout } = await report(path, ...UNTIL);
+    expect(stdout).toMatch(/^Too few sessions to tell: about 2,000 more; so far, \$[\d.]+ of input was spent in 412 /);
+    expect(stdout).not.toContain('--holdout');
   });
 
   it('takes own prices', async () => {
@@ -111,6 +138,16 @@ describe('palimpsest report', () => {
       /Tokens are counted at the base price of input; [\d,]+ requests used a model without a price/,
     );
     expect(stdout).not.toContain('$');
+  });
+
+  it('keeps dollars where hardly any request is without a price, and says how many are not counted', async () => {
+    const path = join(folder, 'one-unpriced');
+    const [first, ...rest] = traffic(0.1);
+    await fill(path, [...rest, { ...(first as RequestRecord), model: 'no-such-model' }]);
+    const { stdout } = await report(path, ...UNTIL);
+    expect(stdout).toMatch(/^Saves 2\d % of input cost/);
+    expect(stdout).toContain('1 request used a model without a price per token: its cost is not counted');
+    expect(stdout).toMatch(/with masking +378 +5,910 +\$84/);
   });
 
   it('writes a page that holds the figures and no name of a session', async () => {

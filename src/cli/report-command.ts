@@ -1,5 +1,5 @@
 import { PalimpsestError } from '../errors.ts';
-import { isMoving, readTime } from '../manager/config/read-time.ts';
+import { readRange } from '../manager/config/read-range.ts';
 import { createPriceBook, type PriceBook } from '../money/index.ts';
 import { buildReport, LEAD_MS } from '../report/build-report.ts';
 import { dollarsAt } from '../report/dollars.ts';
@@ -57,28 +57,13 @@ type Values = ReturnType<typeof parseOptions<typeof OPTIONS>>['values'];
 export async function reportCommand(args: readonly string[], io: Io, now = Date.now()): Promise<number> {
   const { values, positionals } = parseOptions(args, OPTIONS);
   if (positionals.length > 0) throw new UsageError(`expected no further words but found '${positionals[0]}'`);
-  const range = readRange(values, now);
+  const range = readRange(values, now, { prefix: '--', toError: (complaint) => new UsageError(complaint) });
   const report = await reportOf(values, range, io);
   const say = values.html === '-' ? io.stderr : io.stdout;
-  const shown = { isMoving: isMoving(values.since ?? '') };
-  say(values.json ? `${JSON.stringify(report, null, 2)}\n` : showReport(report, shown));
+  say(values.json ? `${JSON.stringify(report, null, 2)}\n` : showReport(report));
   if (values.html !== undefined) await writeHtml(values.html, report, io);
   if (values.html !== undefined && values.html !== '-' && !values.json) say(`\nThe page is in ${values.html}\n`);
   return 0;
-}
-
-function readRange({ since, until }: Values, now: number): Range {
-  const read = (flag: string, text: string): number => {
-    const time = readTime(text, now);
-    if (time !== undefined) return time;
-    throw new UsageError(`expected ${flag} to be a time such as 7d or 2026-11-01 but found '${text}'`);
-  };
-  const range = {
-    since: since === undefined ? 0 : read('--since', since),
-    until: until === undefined ? now : read('--until', until),
-  };
-  if (range.since >= range.until) throw new UsageError('expected --since to be before --until');
-  return range;
 }
 
 async function reportOf(values: Values, range: Range, io: Io): Promise<Report> {

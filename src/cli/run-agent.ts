@@ -13,6 +13,7 @@ import type { ServeFlags } from './serve-settings.ts';
 import { showReceipt } from './show-receipt.ts';
 import { showPlace } from './stores.ts';
 import { upstreamsFrom } from './upstreams-from.ts';
+import { storePath } from './with-store.ts';
 
 interface Run {
   readonly flags: ServeFlags;
@@ -43,7 +44,8 @@ export async function runAgent({ flags, command, args }: Run, io: Io): Promise<n
     const { store, tenant } = serving.settings;
     const totals = await totalsOf(gateway.url, serving.token).catch(() => undefined);
     await gateway.close({ graceMs: LAST_GRACE_MS });
-    if (!flags.quiet && totals) io.stderr(showReceipt(totals, { store: showPlace(store), tenant }));
+    const place = { store: showPlace(store), tenant, isUsual: store === storePath(undefined, io) };
+    if (!flags.quiet && totals) io.stderr(showReceipt(totals, place));
   }
 }
 

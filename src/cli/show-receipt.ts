@@ -6,19 +6,21 @@ import { DEFAULT_TENANT } from './stores.ts';
 interface Place {
   readonly store: string;
   readonly tenant: string;
+  /** Commands find it without being told. */
+  readonly isUsual: boolean;
 }
 
 /** The receipt of a run, for the person who started it. */
-export function showReceipt(totals: Totals, { store, tenant }: Place): string {
+export function showReceipt(totals: Totals, { store, tenant, isUsual }: Place): string {
   const { requests, conversations, tokensSent, cached, masked } = totals;
   if (requests === 0) return NO_REQUEST;
-  const whose = tenant === DEFAULT_TENANT ? '' : ` --tenant ${tenant}`;
+  const where = `${isUsual ? '' : ` --store ${store}`}${tenant === DEFAULT_TENANT ? '' : ` --tenant ${tenant}`}`;
   return `
 palimpsest: ${counted(requests, 'request')} in ${counted(conversations, 'conversation')}
   sent      ${counted(tokensSent, 'input token')}, ${number(cached)} of them read from the provider's cache
 ${showSpent(totals)}  masked    ${masked === 0 ? 'nothing' : `${counted(masked, 'tool result')}, kept in ${store}`}
   saved     ${showSaved(totals)}
-  look again: ${masked === 0 ? '' : `palimpsest recall <handle>${whose}, `}palimpsest report
+  later     ${masked === 0 ? '' : `palimpsest recall <handle>${where}, `}palimpsest report${where}
 `;
 }
 

@@ -6,24 +6,26 @@ import {
   grouped,
   leftOutWords,
   levelWords,
+  lookWords,
   measureChangeWords,
   measureWords,
   offWords,
   percent,
   SAVING_TITLES,
   savingWords,
+  unpricedWords,
   wouldShow,
 } from '../report/words.ts';
 
 /** The report for a terminal. */
-export function showReport(report: Report, { isMoving }: { readonly isMoving: boolean }): string {
+export function showReport(report: Report): string {
   const { headline } = report;
   const parts = [
     [headline.sentence, ...headline.details],
     armLines(report),
     savingLines(report),
     harmLines(report),
-    noteLines(report, isMoving),
+    noteLines(report),
   ];
   return `${parts
     .filter((lines) => lines.length > 0)
@@ -31,8 +33,10 @@ export function showReport(report: Report, { isMoving }: { readonly isMoving: bo
     .join('\n\n')}\n`;
 }
 
-function armLines({ arms, unit, covers, unpricedRequests }: Report): string[] {
+function armLines(report: Report): string[] {
+  const { arms, unit, covers } = report;
   if (arms.length === 0) return [];
+  const unpriced = unpricedWords(report);
   const rows = arms.map(({ arm, sessions, requests, cost: spent, costPerSession, costPerRequest }) => [
     ARM_TITLES[arm],
     grouped(sessions),
@@ -45,11 +49,7 @@ function armLines({ arms, unit, covers, unpricedRequests }: Report): string[] {
   return [
     `Input cost as billed${dates}:`,
     ...table([['', 'sessions', 'requests', 'cost', 'per session', 'per request'], ...rows]),
-    ...(unit === 'tokens'
-      ? [
-          `Tokens are counted at the base price of input; ${count(unpricedRequests, 'request')} used a model without a price per token (--price-file).`,
-        ]
-      : []),
+    ...(unpriced === '' ? [] : [unpriced]),
   ];
 }
 
@@ -81,12 +81,12 @@ function harmLines({ harm, savings, unit, alpha }: Report): string[] {
   ];
 }
 
-function noteLines({ estimate, leftOut, savings, alpha }: Report, isMoving: boolean): string[] {
+function noteLines({ estimate, leftOut, savings, alpha, range }: Report): string[] {
   const left = leftOutWords(leftOut);
   return [
     ...(estimate && savings ? [estimateWords(estimate)] : []),
     ...(left.length > 0 ? [`Left out: ${left.join('; ')}.`] : []),
-    ...(savings ? [lookWords(alpha, isMoving)] : []),
+    ...(savings ? [`Intervals hold at ${percent(1 - alpha)}, ${lookWords(range)}.`] : []),
   ];
 }
 
@@ -96,13 +96,6 @@ function estimateWords(estimate: EstimateError): string {
     `The estimate of the cost without masks is ${offWords(estimate)} in ${count(sessions, 'held-out session')}, where the true ` +
     `cost is known. The saving for the same work corrects that. A typical session is off by another ${percent(typicalError)}.`
   );
-}
-
-function lookWords(alpha: number, isMoving: boolean): string {
-  const confidence = percent(1 - alpha);
-  return isMoving
-    ? `Intervals hold at ${confidence} for one look. To look every day, name a fixed start: --since 2026-11-01.`
-    : `Intervals hold at ${confidence}, however often you look while sessions arrive.`;
 }
 
 /** Columns as wide as their widest cell; the first is text, the others are numbers. */

@@ -17,7 +17,7 @@ import { createReports } from './page/reports.ts';
 import type { Log } from './receipts/log.ts';
 import { toLogEntry } from './receipts/log.ts';
 import type { Status } from './receipts/receipt.ts';
-import { createRecordStores, type RecordStore } from './receipts/record-stores.ts';
+import { createRecordStores } from './receipts/record-stores.ts';
 import { createRecords } from './receipts/records.ts';
 import { officialAddresses } from './wire/providers.ts';
 
@@ -40,8 +40,6 @@ export interface GatewayContext extends OwnRoutesOptions {
   now(): number;
   /** Undefined where a token is needed and none of ours came. */
   callerOf(request: Pick<IncomingMessage, 'url' | 'headers'>): Caller | undefined;
-  /** Where the records of a tenant's requests are: a report reads them there. */
-  recordStoreOf(tenant: string): Promise<RecordStore>;
   /** Writes the records that wait. */
   closeRecords(): Promise<void>;
   /** Whether agents of a tenant are known to have our tool `recall`. */

@@ -23,6 +23,17 @@ export function readUsage(value: unknown): Usage | undefined {
   return READERS.find(isToldIn(usage))?.[1](usage);
 }
 
+/** Whether a usage object counts tokens that were written to the cache, apart from other input. Anthropic may write null for 0. */
+export function tellsCacheWrites(usage: unknown): boolean {
+  if (!isRecord(usage)) return false;
+  const { prompt_tokens_details: chat, input_tokens_details: responses } = usage;
+  return (
+    usage.cache_creation_input_tokens !== undefined ||
+    usage.cacheWriteInputTokens !== undefined ||
+    [chat, responses].some((details) => isRecord(details) && typeof details.cache_write_tokens === 'number')
+  );
+}
+
 /** The sum over several requests; undefined where none was told. */
 export function addUsage(a: Usage | undefined, b: Usage | undefined): Usage | undefined {
   if (!a || !b) return a ?? b;

@@ -16,6 +16,13 @@ describe('moneyOf', () => {
     expect(money(M, M, M)).toEqual({ dollars: 31.75, input: 6.75, output: 25 });
   });
 
+  it('bills a token that was neither read from the cache nor written to it at the base price', () => {
+    const tokens = { cached: 5000, written: 10_000, uncached: 10_000 };
+    expect(moneyOf('claude-sonnet-4-5', tokens, { prices })?.dollars).toBeCloseTo(0.0315, 12);
+    const book = createPriceBook({ mine: { input: 1, output: 2, cacheRead: 0.3, cacheWrite: 3 } });
+    expect(moneyOf('mine', { cached: M, written: 3 * M, uncached: M }, { prices, book })?.input).toBeCloseTo(7.3, 12);
+  });
+
   it('takes the multiples of the request, where the model has no rates of its own', () => {
     const written = { cached: 0, written: M };
     expect(moneyOf('claude-opus-5', written, { prices: priceLists['anthropic-1h'] })?.dollars).toBe(10);

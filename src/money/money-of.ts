@@ -1,12 +1,9 @@
-import type { Prices } from '../plan/prices.ts';
+import { inputCost, type Prices, type SplitPrompt } from '../plan/prices.ts';
 import type { ModelPrice, Rates } from './model-prices.ts';
 import { listPrices, type PriceBook } from './price-book.ts';
 
 /** The tokens of one request: a price may depend on the size of its prompt. */
-export interface UsedTokens {
-  readonly cached: number;
-  /** Not read from the cache. */
-  readonly written: number;
+export interface UsedTokens extends SplitPrompt {
   readonly output?: number;
 }
 
@@ -32,7 +29,7 @@ export function moneyOf(model: string | undefined, tokens: UsedTokens, options: 
   if (!price || 'subscription' in price) return undefined;
   const rates = ratesFor(price, tokens.cached + tokens.written);
   const { cacheRead = rates.input * prices.read, cacheWrite = rates.input * prices.write } = rates;
-  const input = tokens.cached * cacheRead + tokens.written * cacheWrite;
+  const input = inputCost(tokens, { read: cacheRead, write: cacheWrite, base: rates.input });
   const output = (tokens.output ?? 0) * rates.output;
   return { dollars: (input + output) / MILLION, input: input / MILLION, output: output / MILLION };
 }

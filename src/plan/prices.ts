@@ -122,6 +122,31 @@ const RULES = {
 
 const OWN = { name: 'own', lifeMs: Number.POSITIVE_INFINITY, leastTokens: 0, date: '', source: 'the caller' };
 
+/** The tokens of a prompt, as the provider's cache split them. */
+export interface SplitPrompt {
+  readonly cached: number;
+  /** Not read from the cache. */
+  readonly written: number;
+  /** Of `written`: not written to the cache either. Not there where the provider does not tell. */
+  readonly uncached?: number;
+}
+
+/** The price of one token: read from the cache, written to it, and neither. */
+export interface InputRates {
+  readonly read: number;
+  readonly write: number;
+  /** 1 if not given: then the others are multiples of it. */
+  readonly base?: number;
+}
+
+/** The cost of a prompt. Where the provider does not tell `uncached`, all tokens that were not read cost as much as a write. */
+export function inputCost(
+  { cached, written, uncached = 0 }: SplitPrompt,
+  { read, write, base = 1 }: InputRates,
+): number {
+  return cached * read + (written - uncached) * write + uncached * base;
+}
+
 /** In this order: a longer name before the one that it begins with. */
 const MODELS: readonly (readonly [RegExp, PriceName])[] = [
   [/claude|anthropic/, 'anthropic-5m'],

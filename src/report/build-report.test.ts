@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { buildReport } from './build-report.ts';
 import type { RequestRecord } from './request-record.ts';
 import { dollarsOf, type Effect, lengths, NO_EFFECT, simulateTraffic } from './simulated-traffic.test-data.ts';
+import { leftOutWords } from './words.ts';
 
 const HOUR_MS = 3_600_000;
 const SAVES: Effect = { hides: 0.5, lengthens: 1, harms: 0 };
@@ -24,7 +25,7 @@ describe('buildReport', () => {
     const { headline, savings, harm } = await report(traffic({ sessions: 412 }));
     expect(headline.verdict).toBe('saves');
     expect(headline.sentence).toBe(
-      'Saves 22 % of input cost for the same work (4.5 to 36 %); no sign of harm in 412 sessions (sessions that are 124 % longer would show).',
+      'Saves 22 % of input cost for the same work (4.5 to 36 %); no sign of harm in 412 sessions (an increase in requests below 124 % could still be missed).',
     );
     expect(harm).toMatchObject({ verdict: 'none-seen', compared: 7 });
     expect(savings?.perSession.interval).toBeUndefined();
@@ -35,8 +36,8 @@ describe('buildReport', () => {
     const { headline, savings } = await report(traffic({ sessions: 60 }));
     expect(headline).toMatchObject({
       verdict: 'too-few',
-      sentence: 'Too few sessions to tell: about 120 more.',
-      moreSessions: 120,
+      sentence: 'Too few sessions to tell: about 130 more.',
+      moreSessions: 130,
     });
     expect(savings?.sameWork.interval).toBeUndefined();
   });
@@ -80,8 +81,8 @@ describe('buildReport', () => {
     expect(savings?.sameWork.interval?.low).toBeGreaterThan(0);
     expect(savings?.perSession.interval).toBeUndefined();
     expect(harm.verdict).toBe('seen');
-    expect(headline).toMatchObject({ verdict: 'too-few', moreSessions: 200 });
-    expect(headline.sentence).toMatch(/; too few sessions to tell what a session costs: about 200 more\.$/);
+    expect(headline).toMatchObject({ verdict: 'too-few', moreSessions: 160 });
+    expect(headline.sentence).toMatch(/; too few sessions to tell what a session costs: about 160 more\.$/);
   });
 
   it('names the signs of harm', async () => {
@@ -110,6 +111,44 @@ describe('buildReport', () => {
     expect([savings, estimate]).toEqual([undefined, undefined]);
   });
 
+  it('says how many more sessions it takes where sessions are drawn and none is held out yet', async () => {
+    const drawn = traffic({ sessions: 9, holdout: 1e-9 }).map((one) => ({ ...one, holdoutShare: 0.1 }));
+    const { headline, savings, harm } = await report(drawn);
+    expect(headline).toMatchObject({ verdict: 'too-few', moreSessions: 200 });
+    expect(headline.sentence).toMatch(
+      /^Too few sessions to tell: about 200 more; so far, \$[\d.]+ of input was spent in 9 sessions\.$/,
+    );
+    expect(headline.details.join(' ')).toContain(
+      '9 masked sessions and 0 held-out sessions were drawn with 10 % held out',
+    );
+    expect(headline.details.join(' ')).not.toContain('--holdout');
+    expect([savings, harm.verdict]).toEqual([undefined, 'not-judged']);
+  });
+
+  it('says what was spent in all where only the held-out sessions were drawn', async () => {
+    const undrawn = traffic({ sessions: 500, holdout: 0 });
+    const one = traffic({ sessions: 1, seed: 4, holdout: 1 }).map((of) => ({ ...of, holdoutShare: 0.1 }));
+    const { headline, arms, savings, leftOut } = await report([...undrawn, ...one]);
+    expect(headline.verdict).toBe('too-few');
+    expect(headline.sentence).toMatch(
+      /^Too few sessions to tell: about 190 more; so far, \$[\d.]+ of input was spent in 501 sessions\.$/,
+    );
+    expect(headline.details[0]).toMatch(/^By estimate, masking saved \d+ % in 500 of them\. This is not measured\.$/);
+    expect(arms.map(({ sessions }) => sessions)).toEqual([500, 1]);
+    expect([savings, leftOut.notDrawn]).toEqual([undefined, 0]);
+  });
+
+  it('compares only sessions of the newest share: old and new traffic weigh differently in the arms', async () => {
+    const HALF = { sessions: 300, holdout: 0.5, effect: NO_EFFECT, seed: 11 };
+    const old = traffic(HALF).map((one) => ({ ...one, at: one.at + HOUR_MS }));
+    const dear = traffic({ sessions: 300, effect: NO_EFFECT }).map((one) => ({ ...one, at: one.at + 100 * HOUR_MS }));
+    const both = await report([...dear, ...old]);
+    const alone = await report(dear);
+    expect(both.leftOut).toEqual({ ...alone.leftOut, otherShare: 300 });
+    expect(both.savings).toEqual(alone.savings);
+    expect(leftOutWords(both.leftOut)).toContain('300 sessions began while another share was held out');
+  });
+
   it('shows shadow sessions apart, with an estimate only', async () => {
     const shadow = traffic({ sessions: 20, seed: 3, effect: NO_EFFECT }).map(
       (record): RequestRecord => ({
@@ -123,7 +162,9 @@ describe('buildReport', () => {
     expect(arms).toMatchObject([{ arm: 'shadow', sessions: 20 }]);
     expect(savings).toBeUndefined();
     const heldOut = traffic({ sessions: 5, seed: 4, holdout: 1 });
-    expect((await report([...shadow, ...heldOut])).headline.sentence).toBe(headline.sentence);
+    expect((await report([...shadow, ...heldOut])).headline.sentence).toMatch(
+      /in 25 sessions; by estimate, masking would save \d+ % in 20 of them\. Nothing was masked \(shadow\)\.$/,
+    );
     expect((await report(heldOut)).headline.sentence).toMatch(
       /in 5 sessions, all of them held out, so there is nothing/,
     );

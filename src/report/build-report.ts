@@ -3,7 +3,7 @@ import { headlineOf } from './headline.ts';
 import type { ArmFigures, Report } from './report.ts';
 import type { Arm, RequestRecord } from './request-record.ts';
 import { estimateErrorOf, levelsOf, savingsOf } from './savings.ts';
-import { createSessionReader, type DollarsOf, type Range, type SessionFigures } from './sessions.ts';
+import { createSessionReader, type DollarsOf, isCompared, type Range, type SessionFigures } from './sessions.ts';
 
 export interface ReportOptions {
   readonly range: Range;
@@ -28,15 +28,14 @@ export async function buildReport(
 ): Promise<Report> {
   const reader = createSessionReader(range, dollarsOf);
   for await (const record of records) reader.add(record);
-  const { sessions, covers, ...read } = reader.read();
+  const { sessions, ...read } = reader.read();
   const [treated = [], heldOut = []] = ARMS.map((arm) => sessions.filter((session) => session.arm === arm));
   const arms = ARMS.flatMap((arm) => armFigures(arm, sessions));
-  const savings = treated.length > 0 && heldOut.length > 0 ? savingsOf(treated, heldOut, ALPHA) : undefined;
-  const harm = harmOf(treated, heldOut, ALPHA);
+  const savings = isCompared(read.drawn) ? savingsOf(treated, heldOut, ALPHA) : undefined;
+  const harm = harmOf(treated, savings ? heldOut : [], ALPHA);
   const estimate = estimateErrorOf(heldOut, ALPHA);
   const figures = {
     ...{ range, alpha: ALPHA, arms, harm, ...read },
-    ...(covers ? { covers } : {}),
     ...(savings ? { savings } : {}),
     ...(estimate ? { estimate } : {}),
   };

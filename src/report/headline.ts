@@ -1,7 +1,7 @@
 import type { Interval } from './interval.ts';
 import type { ArmFigures, Headline, Report, Saving, Savings } from './report.ts';
-import type { Arm } from './request-record.ts';
 import { LEAST_SESSIONS, sessionsUntil } from './savings.ts';
+import type { Drawn } from './sessions.ts';
 import { cost, costRange, count, grouped, measureChangeWords, percent, percentRange } from './words.ts';
 
 type Figures = Omit<Report, 'headline'>;
@@ -9,8 +9,8 @@ type Figures = Omit<Report, 'headline'>;
 /** The report in one sentence, and details that a reader needs to judge it. */
 export function headlineOf(figures: Figures): Headline {
   if (figures.arms.length === 0) return nothing(figures);
-  if (!figures.savings) return notMeasured(figures);
-  return measured(figures, figures.savings);
+  const { savings, drawn } = figures;
+  return savings && drawn ? measured(figures, savings, drawn) : notMeasured(figures);
 }
 
 function nothing({ leftOut: { justBegan, neverBilled, beganBefore, severalArms } }: Figures): Headline {
@@ -23,32 +23,61 @@ function nothing({ leftOut: { justBegan, neverBilled, beganBefore, severalArms }
   return { verdict: 'nothing', sentence: 'No sessions to report on.', details };
 }
 
-function notMeasured({ arms, unit }: Figures): Headline {
-  const first = arms.find(({ arm }) => arm !== 'held-out') ?? (arms[0] as ArmFigures);
-  const spent = `Spent ${cost(first.cost, unit)} of input in ${count(first.sessions, 'session')}`;
-  const saving = percent(first.estimatedSaving ?? 0);
-  const sentences: Readonly<Record<Arm, string>> = {
-    treated: `${spent}; by estimate, masking saved ${saving}. This is not measured.`,
-    shadow: `${spent}; by estimate, masking would save ${saving}. Nothing was masked (shadow).`,
-    'held-out': `${spent}, all of them held out, so there is nothing to compare.`,
-  };
-  const remedy =
-    'For a measured figure, start the gateway with --holdout 10%: one session in ten then passes untouched.';
+function notMeasured({ arms, unit, drawn }: Figures): Headline {
+  const sum = (pick: (arm: ArmFigures) => number): number => arms.reduce((total, arm) => total + pick(arm), 0);
+  const total = sum(({ sessions }) => sessions);
+  const [spent, sessions] = [
+    cost(
+      sum((arm) => arm.cost),
+      unit,
+    ),
+    count(total, 'session'),
+  ];
+  const estimated = arms.find(({ arm }) => arm !== 'held-out');
+  const estimate = estimated ? estimateWords(estimated, total) : undefined;
+  // Where all are held out, waiting does not help; nor in shadow, where none is drawn.
+  if (drawn && drawn.share < 1 && estimated?.arm !== 'shadow') {
+    const moreSessions = sessionsUntil(LEAST_SESSIONS.sameWork, drawn);
+    const soFar = `${drawnWords(drawn)} were drawn with ${percent(drawn.share)} held out`;
+    return {
+      verdict: 'too-few',
+      sentence: `Too few sessions to tell: about ${grouped(moreSessions)} more; so far, ${spent} of input was spent in ${sessions}.`,
+      details: [
+        ...(estimate ? [`By estimate, ${estimate}`] : []),
+        `${soFar}; a comparison needs ${LEAST_SESSIONS.sameWork} of each.`,
+      ],
+      moreSessions,
+    };
+  }
+  const start = `Spent ${spent} of input in ${sessions}`;
   return {
     verdict: 'not-measured',
-    sentence: sentences[first.arm],
-    details: first.arm === 'held-out' ? [] : [remedy],
+    sentence: estimate
+      ? `${start}; by estimate, ${estimate}`
+      : `${start}, all of them held out, so there is nothing to compare.`,
+    details: estimate ? [REMEDY] : [],
   };
 }
 
-function measured(figures: Figures, { sameWork, perSession }: Savings): Headline {
-  const counts = countsOf(figures);
-  const harm = harmWords(figures, counts);
-  if (!sameWork.interval) return tooFew(sameWork, counts, harm);
+const REMEDY = 'For a measured figure, start the gateway with --holdout 10%: one session in ten then passes untouched.';
+
+function estimateWords({ arm, sessions, estimatedSaving = 0 }: ArmFigures, total: number): string {
+  const saving = `${percent(estimatedSaving)}${sessions < total ? ` in ${grouped(sessions)} of them` : ''}`;
+  return arm === 'shadow'
+    ? `masking would save ${saving}. Nothing was masked (shadow).`
+    : `masking saved ${saving}. This is not measured.`;
+}
+
+const drawnWords = ({ treated, heldOut }: Drawn): string =>
+  `${count(treated, 'masked session')} and ${count(heldOut, 'held-out session')}`;
+
+function measured(figures: Figures, { sameWork, perSession }: Savings, drawn: Drawn): Headline {
+  const harm = harmWords(figures, drawn);
+  if (!sameWork.interval) return tooFew(sameWork, drawn, harm);
   const isLarger = figures.harm.measures.some(({ name, isHarm }) => isHarm && (name === 'requests' || name === 'size'));
   // Larger sessions have more to save on. Then only their whole cost tells whether anything was saved.
   const isPerSession = isLarger || (perSession.interval !== undefined && perSession.interval.high < 0);
-  const told = isPerSession ? perSessionTold(perSession, counts) : savingTold(sameWork, 'for the same work');
+  const told = isPerSession ? perSessionTold(perSession, drawn) : savingTold(sameWork, 'for the same work');
   const saving = `${told.words}${isPerSession ? '' : doubtWords(sameWork, perSession)}`;
   const other = isPerSession ? sameWorkWords(sameWork, isLarger) : perSessionWords(perSession);
   return {
@@ -61,21 +90,11 @@ function measured(figures: Figures, { sameWork, perSession }: Savings): Headline
 
 type Told = Pick<Headline, 'verdict' | 'moreSessions'> & { readonly words: string };
 
-function perSessionTold(saving: Saving, counts: Counts): Told {
+function perSessionTold(saving: Saving, drawn: Drawn): Told {
   if (saving.interval) return savingTold(saving, 'per session');
-  const moreSessions = sessionsUntil(saving.leastSessions, counts);
+  const moreSessions = sessionsUntil(saving.leastSessions, drawn);
   const words = `too few sessions to tell what a session costs: about ${grouped(moreSessions)} more`;
   return { verdict: 'too-few', words, moreSessions };
-}
-
-interface Counts {
-  readonly treated: number;
-  readonly heldOut: number;
-}
-
-function countsOf({ arms }: Figures): Counts {
-  const sessionsOf = (name: Arm): number => arms.find(({ arm }) => arm === name)?.sessions ?? 0;
-  return { treated: sessionsOf('treated'), heldOut: sessionsOf('held-out') };
 }
 
 function savingTold({ interval, moreSessions }: Saving, of: string): Told {
@@ -109,26 +128,25 @@ function doubtWords({ interval: same }: Saving, { interval }: Saving): string {
   return `, but per session ${value >= 0 ? `only ${percent(value)}` : `it costs ${percent(-value)} more`} so far`;
 }
 
-function tooFew({ leastSessions }: Saving, counts: Counts, harm: string): Headline {
-  const moreSessions = sessionsUntil(leastSessions, counts);
+function tooFew({ leastSessions }: Saving, drawn: Drawn, harm: string): Headline {
+  const moreSessions = sessionsUntil(leastSessions, drawn);
   if (moreSessions === 0) {
     const sentence = 'Nothing was billed in one of the arms, so there is nothing to compare.';
     return { verdict: 'not-measured', sentence, details: [] };
   }
-  const soFar = `${count(counts.treated, 'masked session')} and ${count(counts.heldOut, 'held-out session')}`;
   return {
     verdict: 'too-few',
     sentence: `Too few sessions to tell: about ${grouped(moreSessions)} more.`,
-    details: [`There are ${soFar}; a comparison needs ${leastSessions} of each.`, toSentence(harm)],
+    details: [`There are ${drawnWords(drawn)}; a comparison needs ${leastSessions} of each.`, toSentence(harm)],
     moreSessions,
   };
 }
 
-function harmWords({ harm }: Figures, counts: Counts): string {
-  const sessions = count(counts.treated + counts.heldOut, 'session');
+function harmWords({ harm }: Figures, drawn: Drawn): string {
+  const sessions = count(drawn.treated + drawn.heldOut, 'session');
   if (harm.verdict === 'none-seen') return `no sign of harm in ${sessions}${wouldShowWords(harm)}`;
   if (harm.verdict === 'not-judged')
-    return `too early to judge harm: about ${count(sessionsUntil(LEAST_SESSIONS.harm, counts), 'more session')}`;
+    return `too early to judge harm: about ${count(sessionsUntil(LEAST_SESSIONS.harm, drawn), 'more session')}`;
   const signs = harm.measures
     .filter(({ isHarm }) => isHarm)
     .map((measure) => `${measure.title} ${measureChangeWords(measure)}`);
@@ -139,7 +157,7 @@ function harmWords({ harm }: Figures, counts: Counts): string {
 /** That nothing was seen says little where little could be seen. */
 function wouldShowWords({ measures }: Report['harm']): string {
   const wouldShow = measures.find(({ name }) => name === 'requests')?.wouldShow;
-  return wouldShow === undefined ? '' : ` (sessions that are ${percent(wouldShow)} longer would show)`;
+  return wouldShow === undefined ? '' : ` (an increase in requests below ${percent(wouldShow)} could still be missed)`;
 }
 
 function detailsOf({ arms, unit }: Figures, other: string, { interval }: Saving): string[] {

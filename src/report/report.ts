@@ -1,22 +1,24 @@
 import type { Interval } from './interval.ts';
 import type { Arm } from './request-record.ts';
-import type { CostUnit, Covers, LeftOut, Range } from './sessions.ts';
+import type { CostUnit, Covers, Drawn, LeftOut, Range } from './sessions.ts';
 
 /** The comparison of the arms, in numbers and in words, without any text of a conversation. */
 export interface Report {
   readonly range: Range;
   /** From the first request of the sessions to their last; not there where there are none. */
   readonly covers?: Covers;
-  /** The chance with which the intervals miss the truth at any look. */
+  /** The chance with which the intervals miss the truth: at any look, or at one look where the range is moving. */
   readonly alpha: number;
   readonly headline: Headline;
   /** Of all costs. Tokens are tokens at the base price of input: cheaper where they were read from the cache. */
   readonly unit: CostUnit;
-  /** Billed requests of models without a price. Where there is one, all costs are in tokens. */
+  /** Billed requests of models without a price. Above 1 %, all costs are in tokens; else these requests have no costs. */
   readonly unpricedRequests: number;
   /** The arms that have sessions. */
   readonly arms: readonly ArmFigures[];
-  /** Treated against held-out sessions; not there where one of them has no sessions. */
+  /** The sessions that are compared; not there where none was drawn. */
+  readonly drawn?: Drawn;
+  /** Treated against held-out sessions; not there where one of them has no drawn sessions. */
   readonly savings?: Savings;
   readonly harm: Harm;
   /** How far the gateway's estimate of the cost without masks is off in the held-out arm, where that cost was billed. */
@@ -27,7 +29,7 @@ export interface Report {
 export type Verdict =
   /** No session to report on. */
   | 'nothing'
-  /** Nothing was held out, so savings are estimates. */
+  /** No session was drawn, so savings are estimates. */
   | 'not-measured'
   | 'too-few'
   | 'saves'

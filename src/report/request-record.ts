@@ -9,6 +9,8 @@ export interface PromptTokens {
   readonly cached: number;
   /** Not read from the cache. */
   readonly written: number;
+  /** Of `written`: not written to the cache either. Not there where the provider does not tell, and in estimates. */
+  readonly uncached?: number;
 }
 
 /** One request in numbers and names, without any text of it: the report is made of these. */

@@ -1,7 +1,7 @@
 import { difference, growthToTell, type Interval, intervalOf, type Sampled } from './interval.ts';
 import { logRatio, type Part } from './ratio.ts';
 import type { EstimateError, Level, Saving, Savings } from './report.ts';
-import type { SessionFigures } from './sessions.ts';
+import type { Drawn, SessionFigures } from './sessions.ts';
 
 /** Sessions that each arm needs before an interval is shown. `npm run report-coverage` shows why: with fewer they miss too often. */
 export const LEAST_SESSIONS = {
@@ -43,11 +43,14 @@ export function savingsOf(treated: Sessions, heldOut: Sessions, alpha: number): 
 /** Smaller savings are not waited for. */
 const LEAST_SAVING = 0.1;
 
-/** Sessions until the smaller arm has enough, if they go on arriving in the same shares. */
-export function sessionsUntil(least: number, counts: { readonly treated: number; readonly heldOut: number }): number {
-  const smaller = Math.min(counts.treated, counts.heldOut);
-  return smaller >= least ? 0 : roundUp(((least - smaller) * (counts.treated + counts.heldOut)) / smaller);
+/** Sessions until both arms have enough, if they go on arriving and the same share is held out. */
+export function sessionsUntil(least: number, { share, treated, heldOut }: Drawn): number {
+  const until = (sessions: number, part: number): number => Math.max(0, least - sessions) / Math.max(part, LEAST_PART);
+  return roundUp(Math.max(until(treated, 1 - share), until(heldOut, share)));
 }
+
+/** Below it, the number of sessions to wait for says nothing. */
+const LEAST_PART = 0.001;
 
 /** To two digits: it is a guess. */
 function roundUp(n: number): number {

@@ -31,7 +31,7 @@ const read = (records: readonly RequestRecord[], dollarsOf?: DollarsOf) => {
 };
 
 const NONE = {
-  ...{ beganBefore: 0, justBegan: 0, severalArms: 0, notDrawn: 0, neverBilled: 0 },
+  ...{ beganBefore: 0, justBegan: 0, severalArms: 0, notDrawn: 0, otherShare: 0, neverBilled: 0 },
   ...{ unbilledRequests: 0, failedRequests: 0 },
 };
 
@@ -57,6 +57,29 @@ describe('readSessions', () => {
         isFinished: true,
       },
     ]);
+  });
+
+  it('stays in dollars while at most one billed request in a hundred has no price, and counts no cost for it', () => {
+    const priced: DollarsOf = ({ model }, { cached, written }) => (model === 'known' ? cached + written : undefined);
+    const known = Array.from({ length: 99 }, (_, i) => record({ session: `s${i}` }));
+    const mixed = read([...known, record({ session: 's0', model: 'unknown' })], priced);
+    expect(mixed).toMatchObject({ unit: 'dollars', unpricedRequests: 1 });
+    expect(mixed.sessions[0]).toMatchObject({
+      ...{ requests: 2, billedRequests: 1, inputTokens: 2200 },
+      costs: { billed: 1100, expectedWithout: 2080, expectedSent: 1080, receiptWithout: 2100 },
+    });
+    const half = ({ cached }: { cached: number }): boolean => cached === 1000;
+    const partly: DollarsOf = ({ model }, prompt) => (model === 'known' || half(prompt) ? 1 : undefined);
+    const { sessions } = read([...known, record({ session: 's0', model: 'unknown' })], partly);
+    expect(sessions[0]?.costs).toMatchObject({ billed: 1, expectedWithout: 1 });
+    const more = read([...known.slice(1), record({ session: 's0', model: 'unknown' })], priced);
+    expect(more).toMatchObject({ unit: 'tokens', unpricedRequests: 1 });
+    expect(more.sessions.at(-1)).toMatchObject({ billedRequests: 1, costs: { billed: 225 } });
+  });
+
+  it('costs tokens that were not written to the cache at the base price', () => {
+    const { sessions } = read([record({ billed: { cached: 1000, written: 100, uncached: 40, output: 50 } })]);
+    expect(sessions[0]?.costs.billed).toBe(100 + 75 + 40);
   });
 
   it('is in dollars where every billed request has a price, else in tokens', () => {
@@ -100,6 +123,34 @@ describe('readSessions', () => {
     expect(reader.read()).toMatchObject({ sessions: { length: 3 }, leftOut: { notDrawn: 2 } });
   });
 
+  it('compares sessions of the newest share only, and counts the others', () => {
+    const old = { holdoutShare: 0.5, at: 2000 };
+    const now = { holdoutShare: 0.1, at: 3000 };
+    const records = [
+      record({ session: 'a', ...now }),
+      record({ session: 'b', arm: 'held-out', ...now }),
+      record({ session: 'c', ...old }),
+      record({ session: 'd', arm: 'held-out', ...old }),
+      record({ session: 'd', arm: 'held-out', holdoutShare: 0.5, at: 9000 }),
+      record({ session: 'e', at: 9000 }),
+      record({ session: 'f', arm: 'shadow' }),
+    ];
+    const found = {
+      sessions: [{ arm: 'treated' }, { arm: 'held-out' }, { arm: 'shadow' }],
+      leftOut: { ...NONE, otherShare: 2, notDrawn: 1 },
+      drawn: { share: 0.1, treated: 1, heldOut: 1 },
+    };
+    expect(read(records)).toMatchObject(found);
+    expect(read(records.toReversed()).leftOut).toEqual(found.leftOut);
+  });
+
+  it('keeps all sessions where the newest share has only one arm: nothing is compared', () => {
+    const old = [record({ session: 'c', holdoutShare: 0.5 }), record({ arm: 'held-out', holdoutShare: 0.5 })];
+    expect(read([...old, record({ session: 'a', at: 3000, holdoutShare: 0.1 })])).toMatchObject({
+      ...{ sessions: { length: 3 }, leftOut: NONE, drawn: { share: 0.1, treated: 1, heldOut: 0 } },
+    });
+  });
+
   it('counts no cost for requests without usage, and leaves out a session that has only such', () => {
     const { billed: _, ...unbilled } = record();
     expect(read([unbilled])).toMatchObject({ sessions: [], leftOut: { neverBilled: 1 } });
@@ -119,13 +170,24 @@ describe('readSessions', () => {
     expect(read(records).sessions[0]?.refused).toBe(2);
   });
 
-  it('looks for the last word in the longest conversation, whatever the order of the records', () => {
-    const signs = { results: 0, failed: 0, repeated: 0, recalls: 0 };
-    const open = { signs: { ...signs, isFinal: false } };
-    const title = record({ conversation: 'title', at: 9000 });
-    expect(read([title, record({ at: 4000, ...open }), record({ at: 3000 })]).sessions[0]?.isFinished).toBe(false);
-    expect(read([record({ at: 4000 }), record({ at: 3000, ...open })]).sessions[0]?.isFinished).toBe(true);
-    expect(read([record({ signs })]).sessions[0]?.isFinished).toBeUndefined();
+  const noSigns = { results: 0, failed: 0, repeated: 0, recalls: 0 };
+
+  it('looks for the last word in the last conversation with tool results, whatever the order of the records', () => {
+    const working = { ...noSigns, results: 1, isFinal: false };
+    const finished = record({ conversation: 'compacted', at: 9000 });
+    const before = [3000, 4000, 5000].map((at) => record({ at, signs: working }));
+    expect(read([finished, ...before]).sessions[0]?.isFinished).toBe(true);
+    expect(read([...before, finished]).sessions[0]?.isFinished).toBe(true);
+    const title = record({ conversation: 'title', at: 9000, signs: { ...noSigns, isFinal: true } });
+    expect(read([title, ...before]).sessions[0]?.isFinished).toBe(false);
+    expect(read([record({ signs: noSigns })]).sessions[0]?.isFinished).toBeUndefined();
+  });
+
+  it('looks for it in the longest conversation of a session without tool results', () => {
+    const open = { signs: { ...noSigns, isFinal: false } };
+    const title = record({ conversation: 'title', at: 9000, signs: { ...noSigns, isFinal: true } });
+    const records = [title, record({ at: 4000, ...open }), record({ at: 3000, ...open })];
+    expect(read(records).sessions[0]?.isFinished).toBe(false);
   });
 
   it('does not judge the end of a session that was active in the last hour', () => {

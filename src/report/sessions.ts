@@ -1,3 +1,4 @@
+import { inputCost } from '../plan/prices.ts';
 import type { Arm, PromptTokens, RequestRecord } from './request-record.ts';
 
 /** Dollars for the prompt of a request; undefined where no price per token is known. */
@@ -24,7 +25,7 @@ export interface SessionFigures {
   readonly requests: number;
   /** All requests, failed ones too. */
   readonly attempts: number;
-  /** Answered requests with usage: only these have costs. */
+  /** Answered requests with usage, and with a price where costs are in dollars: only these have costs. */
   readonly billedRequests: number;
   readonly costs: Costs;
   readonly inputTokens: number;
@@ -34,7 +35,7 @@ export interface SessionFigures {
   readonly repeated: number;
   readonly recalls: number;
   readonly refused: number;
-  /** Whether its longest conversation ended with the model's last word; undefined where that is not known. */
+  /** Whether it ended with the model's last word; undefined where that is not known. */
   readonly isFinished: boolean | undefined;
 }
 
@@ -48,6 +49,8 @@ export interface LeftOut {
   readonly severalArms: number;
   /** Treated sessions that were not drawn: they began when nothing was held out, or on a gateway that holds out none. */
   readonly notDrawn: number;
+  /** Sessions that were drawn with another share than the newest: older and newer traffic would weigh differently in the arms. */
+  readonly otherShare: number;
   /** Sessions that were answered, always without usage. */
   readonly neverBilled: number;
   /** Answered requests without usage, in sessions that are compared. */
@@ -60,19 +63,32 @@ export interface LeftOut {
 export interface Range {
   readonly since: number;
   readonly until: number;
+  /** `since` moves with the clock, as 7 days ago does: intervals then hold for one look, not for daily ones. */
+  readonly isMoving?: boolean;
 }
 
 /** A session that began, or was used, less than this before the end of the range counts as still running. */
 export const SETTLE_MS = 3_600_000;
 
+/** Sessions that chance put into an arm, with the share of the newest one. Only these are compared. */
+export interface Drawn {
+  /** The share that is held out, 0 to 1. */
+  readonly share: number;
+  readonly treated: number;
+  readonly heldOut: number;
+}
+
 export interface ReadSessions {
+  /** All of them where one of the arms has no drawn session: then nothing is compared. */
   readonly sessions: readonly SessionFigures[];
   readonly leftOut: LeftOut;
   readonly unit: CostUnit;
-  /** Billed requests of models without a price. Where there is one, all costs are in tokens. */
+  /** Billed requests of models without a price. Above 1 %, all costs are in tokens; else these requests have no costs. */
   readonly unpricedRequests: number;
   /** From the first request of the sessions to their last; not there where there are none. */
   readonly covers?: Covers;
+  /** Not there where no session was drawn. */
+  readonly drawn?: Drawn;
 }
 
 /** In milliseconds since the epoch. */
@@ -87,10 +103,7 @@ export interface SessionReader {
   read(): ReadSessions;
 }
 
-/**
- * Adds requests up by session. Which sessions are compared depends only on facts that the arm cannot change: when a session
- * began, not how it went on.
- */
+/** Adds requests up by session. No rule on which sessions are compared looks at how long a session was, or how it ended. */
 export function createSessionReader(range: Range, dollarsOf: DollarsOf = () => undefined): SessionReader {
   const sums = new Map<string, SessionSum>();
   return {
@@ -108,6 +121,8 @@ interface SessionSum {
   readonly arms: Set<Arm>;
   /** Chance put it into its arm, from its first request on. */
   isDrawn: boolean;
+  /** Of its first request. */
+  share: number | undefined;
   firstAt: number;
   lastAt: number;
   requests: number;
@@ -128,6 +143,7 @@ interface SessionSum {
 
 interface ConversationEnd {
   requests: number;
+  results: number;
   lastAt: number;
   isFinished: boolean | undefined;
 }
@@ -137,6 +153,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 const newSum = (): SessionSum => ({
   arms: new Set(),
   isDrawn: true,
+  share: undefined,
   firstAt: Number.POSITIVE_INFINITY,
   lastAt: Number.NEGATIVE_INFINITY,
   requests: 0,
@@ -160,6 +177,7 @@ function addTo(sum: SessionSum, record: RequestRecord, dollarsOf: DollarsOf): vo
   const isAnswered = status >= 200 && status < 300;
   sum.arms.add(arm);
   sum.isDrawn &&= record.holdoutShare !== undefined;
+  if (at < sum.firstAt) sum.share = record.holdoutShare;
   sum.firstAt = Math.min(sum.firstAt, at);
   sum.lastAt = Math.max(sum.lastAt, at);
   sum.attempts++;
@@ -186,13 +204,12 @@ function addBilled(
     expectedSent: expected.sent,
     receiptWithout: without,
   };
-  let isPriced = true;
-  for (const name of ['billed', 'expectedWithout', 'expectedSent', 'receiptWithout'] as const) {
-    const prompt = prompts[name];
-    const dollars = dollarsOf(record, prompt);
-    sum.tokens[name] += prompt.cached * prices.read + prompt.written * prices.write;
-    sum.dollars[name] += dollars ?? 0;
-    isPriced &&= dollars !== undefined;
+  const names = ['billed', 'expectedWithout', 'expectedSent', 'receiptWithout'] as const;
+  const dollars = names.map((name) => dollarsOf(record, prompts[name]));
+  const isPriced = !dollars.includes(undefined);
+  for (const [i, name] of names.entries()) {
+    sum.tokens[name] += inputCost(prompts[name], prices);
+    if (isPriced) sum.dollars[name] += dollars[i] ?? 0;
   }
   sum.billedRequests++;
   if (!isPriced) sum.unpricedRequests++;
@@ -206,38 +223,47 @@ const isRefused = ({ refused, status }: RequestRecord): boolean => refused !== u
 /** Not 401, 408 or 429, which say nothing about the request itself. */
 const REFUSALS = [400, 413, 422];
 
-function addEnd(ends: SessionSum['conversations'], { conversation, at }: RequestRecord, isFinished?: boolean): void {
-  const end = ends.get(conversation) ?? { requests: 0, lastAt: at, isFinished };
+function addEnd(
+  ends: SessionSum['conversations'],
+  { conversation, at, signs }: RequestRecord,
+  isFinished?: boolean,
+): void {
+  const end = ends.get(conversation) ?? { requests: 0, results: 0, lastAt: at, isFinished };
   ends.set(conversation, end);
   end.requests++;
+  end.results += signs.results;
   if (at >= end.lastAt) Object.assign(end, { lastAt: at, isFinished });
 }
 
 function readSums(sums: readonly SessionSum[], range: Range): ReadSessions {
-  const leftOut = { beganBefore: 0, justBegan: 0, severalArms: 0, neverBilled: 0, notDrawn: 0 };
+  const leftOut = { beganBefore: 0, justBegan: 0, severalArms: 0, neverBilled: 0 };
   const fit: SessionSum[] = [];
   for (const sum of sums.filter(({ lastAt }) => lastAt >= range.since)) {
     const reason = reasonToLeaveOut(sum, range);
     if (reason) leftOut[reason]++;
     else fit.push(sum);
   }
-  const kept = comparable(fit);
-  leftOut.notDrawn = fit.length - kept.length;
+  const { kept, drawn, notDrawn, otherShare } = comparable(fit);
   const total = (pick: (sum: SessionSum) => number): number => kept.reduce((all, sum) => all + pick(sum), 0);
   const unpricedRequests = total((sum) => sum.unpricedRequests);
   const billedRequests = total((sum) => sum.billedRequests);
   const unbilledRequests = total(({ requests }) => requests) - billedRequests;
   const failedRequests = total(({ attempts, requests }) => attempts - requests);
   // One unit for all: costs in two units cannot be added.
-  const unit: CostUnit = billedRequests > 0 && unpricedRequests === 0 ? 'dollars' : 'tokens';
+  const isPriced = billedRequests > 0 && unpricedRequests <= MOST_UNPRICED * billedRequests;
+  const unit: CostUnit = isPriced ? 'dollars' : 'tokens';
   return {
     sessions: kept.map((sum) => figuresOf(sum, unit, range)),
-    leftOut: { ...leftOut, unbilledRequests, failedRequests },
+    leftOut: { ...leftOut, notDrawn, otherShare, unbilledRequests, failedRequests },
     unit,
     unpricedRequests,
     ...(kept.length === 0 ? {} : { covers: coversOf(kept) }),
+    ...(drawn ? { drawn } : {}),
   };
 }
+
+/** With a larger share of billed requests without a price, all costs are in tokens. */
+const MOST_UNPRICED = 0.01;
 
 const coversOf = (kept: readonly SessionSum[]): Covers => ({
   from: kept.reduce((least, { firstAt }) => Math.min(least, firstAt), Number.POSITIVE_INFINITY),
@@ -253,23 +279,56 @@ function reasonToLeaveOut(sum: SessionSum, { since, until }: Range): Reason | un
   return sum.requests > 0 && sum.billedRequests === 0 ? 'neverBilled' : undefined;
 }
 
-/**
- * Sessions that were not drawn belong to other times or other gateways than the held-out ones. All of them are kept where
- * nothing was held out: then nothing is compared.
- */
-function comparable(sums: readonly SessionSum[]): readonly SessionSum[] {
-  if (!sums.some(({ arms }) => arms.has('held-out'))) return sums;
-  return sums.filter(({ arms, isDrawn }) => isDrawn || !arms.has('treated'));
+interface Comparable extends Pick<LeftOut, 'notDrawn' | 'otherShare'> {
+  readonly kept: readonly SessionSum[];
+  readonly drawn?: Drawn;
 }
+
+/**
+ * Sessions that were not drawn, or with another share, belong to other times or other gateways than the rest. All of them are
+ * kept where one of the arms is empty: then nothing is compared.
+ */
+function comparable(sums: readonly SessionSum[]): Comparable {
+  const all = { kept: sums, notDrawn: 0, otherShare: 0 };
+  const lots = sums.filter(({ arms, isDrawn }) => isDrawn && !arms.has('shadow'));
+  const share = lots.reduce<SessionSum | undefined>((a, b) => (a && a.firstAt >= b.firstAt ? a : b), undefined)?.share;
+  if (share === undefined) return all;
+  const same = new Set(lots.filter((sum) => sum.share === share));
+  const heldOut = [...same].filter(({ arms }) => arms.has('held-out')).length;
+  const drawn = { share, treated: same.size - heldOut, heldOut };
+  if (!isCompared(drawn)) return { ...all, drawn };
+  const kept = sums.filter((sum) => same.has(sum) || sum.arms.has('shadow'));
+  const otherShare = lots.length - same.size;
+  return { kept, drawn, otherShare, notDrawn: sums.length - kept.length - otherShare };
+}
+
+/** Whether both arms have sessions. */
+export const isCompared = (drawn: Drawn | undefined): drawn is Drawn =>
+  drawn !== undefined && drawn.treated > 0 && drawn.heldOut > 0;
 
 function figuresOf(sum: SessionSum, unit: CostUnit, { until }: Range): SessionFigures {
-  const { arms, isDrawn, firstAt, lastAt, tokens, dollars, conversations, unpricedRequests, ...figures } = sum;
+  const { arms, isDrawn, share, firstAt, lastAt, tokens, dollars, conversations, unpricedRequests, ...figures } = sum;
   const [arm = 'treated'] = arms;
   const isQuiet = lastAt < until - SETTLE_MS;
-  return { ...figures, arm, costs: sum[unit], isFinished: isQuiet ? endsWithLastWord(conversations) : undefined };
+  return {
+    ...figures,
+    arm,
+    billedRequests: sum.billedRequests - (unit === 'dollars' ? unpricedRequests : 0),
+    costs: sum[unit],
+    isFinished: isQuiet ? endsWithLastWord(conversations) : undefined,
+  };
 }
 
-/** Side conversations, such as one for a title, end with a last word of their own. */
+/**
+ * The last conversation with tool results tells: an agent that compacts its history goes on in a new one. Side conversations,
+ * such as one for a title, have no results.
+ */
 function endsWithLastWord(conversations: SessionSum['conversations']): boolean | undefined {
-  return [...conversations.values()].reduce((best, one) => (one.requests > best.requests ? one : best)).isFinished;
+  const all = [...conversations.values()];
+  const working = all.filter(({ results }) => results > 0);
+  const end =
+    working.length > 0
+      ? working.reduce((last, one) => (one.lastAt > last.lastAt ? one : last))
+      : all.reduce((longest, one) => (one.requests > longest.requests ? one : longest));
+  return end.isFinished;
 }

@@ -30,6 +30,8 @@ export interface SessionSpec {
   readonly lengths: Lengths;
   /** Start, in milliseconds since the epoch. */
   readonly at: number;
+  /** The share of sessions that was held out then. 0: the session was not drawn. */
+  readonly holdout?: number;
 }
 
 /** Two agents: one on a dear model whose tokens the gateway counts too low, one on a cheap model it counts too high. */
@@ -48,7 +50,7 @@ const COMPACTS_AT = 170_000;
 const MASKS_FROM = 25_000;
 
 /** The requests of one session. The same seed gives the same session in either arm, but for the effect. */
-export function simulateSession({ seed, arm, effect, lengths, at }: SessionSpec): RequestRecord[] {
+export function simulateSession({ seed, arm, effect, lengths, at, holdout = 0.1 }: SessionSpec): RequestRecord[] {
   const random = createRandom(seed);
   const isTreated = arm === 'treated';
   const { hides, lengthens, harms } = isTreated ? effect : NO_EFFECT;
@@ -77,7 +79,7 @@ export function simulateSession({ seed, arm, effect, lengths, at }: SessionSpec)
       session: `s${seed}`,
       conversation: `c${seed}`,
       arm,
-      holdoutShare: 0.1,
+      ...(holdout > 0 ? { holdoutShare: holdout } : {}),
       api: 'anthropic',
       model: agent.model,
       prices: PRICES,
@@ -124,6 +126,7 @@ export function simulateTraffic({ seed, sessions, holdout, at, everyMs, ...spec 
       ...spec,
       seed: seed * 1_000_003 + i,
       arm: random() < holdout ? 'held-out' : 'treated',
+      holdout,
       at: at + i * everyMs,
     }),
   ).flat();

@@ -1,8 +1,8 @@
 import { formatDollars } from '../money/show-money.ts';
 import type { Interval } from './interval.ts';
-import type { EstimateError, HarmMeasure, Level, Saving } from './report.ts';
+import type { EstimateError, HarmMeasure, Level, Report, Saving } from './report.ts';
 import type { Arm } from './request-record.ts';
-import type { CostUnit, LeftOut } from './sessions.ts';
+import type { CostUnit, LeftOut, Range } from './sessions.ts';
 
 /** `24 %`; below one per cent with a digit more. */
 export function percent(share: number): string {
@@ -105,6 +105,19 @@ export function offWords({ offBy, interval }: EstimateError): string {
   return `${percent(Math.abs(offBy))} ${side}${interval ? ` (off by ${percentRange(interval)})` : ''}`;
 }
 
+/** How costs are counted where a model has no price. Empty where all have one. */
+export function unpricedWords({ unit, unpricedRequests: n }: Pick<Report, 'unit' | 'unpricedRequests'>): string {
+  const used = `${count(n, 'request')} used a model without a price per token`;
+  if (unit === 'tokens') return `Tokens are counted at the base price of input; ${used} (--price-file).`;
+  return n === 0 ? '' : `${used}: ${n === 1 ? 'its' : 'their'} cost is not counted (--price-file).`;
+}
+
+/** At how many looks the intervals hold. */
+export const lookWords = ({ isMoving = false }: Range): string =>
+  isMoving
+    ? 'for one look only; for daily looks, take a fixed start (palimpsest report --since 2026-11-01)'
+    : 'however often you look while sessions arrive';
+
 /** The sessions and requests that are not compared, each with its reason. */
 export function leftOutWords(leftOut: LeftOut): string[] {
   const words: readonly (readonly [number, string, string])[] = [
@@ -112,6 +125,7 @@ export function leftOutWords(leftOut: LeftOut): string[] {
     [leftOut.beganBefore, 'session', 'began before this time'],
     [leftOut.severalArms, 'session', 'had requests in more than one arm'],
     [leftOut.notDrawn, 'session', 'with masking began where nothing was held out'],
+    [leftOut.otherShare, 'session', 'began while another share was held out'],
     [leftOut.neverBilled, 'session', 'got no usage from the provider'],
     [leftOut.unbilledRequests, 'request', 'without usage from the provider: no cost is counted for them'],
     [leftOut.failedRequests, 'request', 'failed and cost nothing'],

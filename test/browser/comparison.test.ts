@@ -90,8 +90,11 @@ describe.skipIf(isAbsent)(`the comparison of arms in Chromium${REASON}`, () => {
     await page.getByRole('link', { name: 'Report' }).click();
   }
 
-  async function openFile(records: readonly RequestRecord[], options?: { width: number }): Promise<void> {
-    const report = await buildReport(records, { range: { since: 0, until: START + 30 * DAY_MS }, dollarsOf });
+  async function openFile(
+    records: readonly RequestRecord[],
+    { isMoving = false, ...options }: { width?: number; isMoving?: boolean } = {},
+  ): Promise<void> {
+    const report = await buildReport(records, { range: { since: 0, until: START + 30 * DAY_MS, isMoving }, dollarsOf });
     const file = join(folder, 'report.html');
     writeFileSync(file, writeReportPage(report));
     await openPage(pathToFileURL(file).href, options);
@@ -120,7 +123,7 @@ describe.skipIf(isAbsent)(`the comparison of arms in Chromium${REASON}`, () => {
     expect(await panel('How far to trust it').textContent()).toContain('the true cost is known');
     await shoot('report-saves');
     await page.getByRole('combobox').selectOption({ label: 'last 7 days' });
-    await expect.poll(() => page.locator('.comparison').textContent(), SLOW).toContain('hold for one look');
+    await expect.poll(() => page.locator('.comparison').textContent(), SLOW).toContain('for one look');
     await expect.poll(() => words(), SLOW).not.toContain('1,500');
     await page.getByRole('link', { name: 'Conversations' }).click();
     await expect.poll(() => page.getByText('No conversation yet').count(), SLOW).toBe(1);
@@ -152,6 +155,17 @@ describe.skipIf(isAbsent)(`the comparison of arms in Chromium${REASON}`, () => {
     const overflow = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
     await shoot('report-phone');
     expect(overflow).toBeLessThanOrEqual(0);
+  });
+
+  it('the file of --html claims daily looks for a fixed start only', async () => {
+    const records = traffic({ sessions: 412, holdout: 0.1 });
+    await openFile(records);
+    expect(await page.locator('main').textContent()).toContain('however often you look');
+    expect(await page.locator('main').textContent()).not.toContain('for one look');
+    await page.close();
+    await openFile(records, { isMoving: true });
+    expect(await page.locator('main').textContent()).toContain('for one look');
+    expect(await page.locator('main').textContent()).not.toMatch(/however often you look/);
   });
 
   it('the file of --html shows the same and loads nothing', async () => {

@@ -160,7 +160,8 @@ describe('palimpsest run', () => {
     expect(ran.stderr).toContain('"selectedType": "gemini-api-key"');
     expect(ran.stderr).toContain(`"httpUrl": "\${PALIMPSEST_MCP_URL}"`);
     expect(readFileSync(settings, 'utf8')).toBe('{"ui":{"theme":"Default"}}');
-    writeFileSync(settings, '{"security":{"auth":{"selectedType":"gemini-api-key"}},"mcpServers":{"palimpsest":{}}}');
+    const mcpServers = { palimpsest: { httpUrl: `\${PALIMPSEST_MCP_URL}` } };
+    writeFileSync(settings, JSON.stringify({ security: { auth: { selectedType: 'gemini-api-key' } }, mcpServers }));
     expect((await run(['--', 'gemini'], place)).stderr).not.toContain('needs lines');
   });
 
@@ -196,7 +197,9 @@ describe('palimpsest run', () => {
     const nested = [process.execPath, main, 'run', ...args, 'claude'];
     const ran = await run([...args, ...nested], place, { TURNS: '6' });
     expect(ran.code).toBe(0);
-    expect(ran.stderr).toContain('look again: palimpsest recall <handle> --tenant run-2');
+    expect(ran.stderr).toContain(
+      'later     palimpsest recall <handle> --tenant run-2, palimpsest report --tenant run-2',
+    );
     expect(readdirSync(join(place.home, '.palimpsest/store')).sort()).toEqual(['default', 'run-2']);
   });
 

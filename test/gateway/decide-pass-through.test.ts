@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Reason } from '../../src/gateway/decide/pass-through.ts';
-import { slidingWindow } from '../../src/index.ts';
+import { type Policy, slidingWindow } from '../../src/index.ts';
 import { anthropicBody, anthropicMessages, Desk, type Json, maskedIn, output, parsed } from './requests.test-data.ts';
 
 const policy = () => slidingWindow({ turns: 2 });
@@ -99,6 +99,19 @@ describe('a request is planned, and nothing new is masked,', () => {
     expect(asked.body).toBeUndefined();
     expect(asked.explanation).toMatchObject({ reason, act: 'wait', masked: 0 });
     expect(asked.events).toEqual([]);
+  });
+});
+
+describe('a policy that fails', () => {
+  it('lets the request pass in the session and arm that it belongs to', () => {
+    const policy = (): Policy => {
+      throw new Error('no');
+    };
+    const held = { arm: 'held-out', share: 0.1 } as const;
+    const asked = new Desk({ policy, arms: { recorded: held, starting: held, started: held } }).ask(body);
+    expect(asked.explanation.reason).toBe('failed');
+    expect(asked).toMatchObject({ arm: 'held-out', holdoutShare: 0.1, session: new Desk({}).look(body).session });
+    expect(asked.session).not.toBe('');
   });
 });
 

@@ -3,6 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { ConversationSummary, GatewayOptions, Receipt, Totals } from '../../src/gateway/index.ts';
+import { listPrices } from '../../src/money/price-book.ts';
+import { dollarsAt } from '../../src/report/dollars.ts';
+import type { RequestRecord } from '../../src/report/request-record.ts';
+import { createMemoryStore } from '../../src/store/memory-store.ts';
+import { collect } from '../store/support/stores.ts';
 import { ensureBuilt } from '../support/modules.ts';
 import { type Started, startGateway, TOKEN } from './gateway.ts';
 import { startProcess } from './processes.ts';
@@ -61,8 +66,8 @@ async function conversationOf(gateway: Started): Promise<{ summary: Conversation
   return { summary, receipts };
 }
 
-/** 20,000 cached and 4,000 written tokens, and an answer of 500, at the price of Claude Opus 5. */
-const PROMPT = (20_000 * 0.5 + 4000 * 6.25) / M;
+/** 20,000 cached, 3,000 written and 1,000 other tokens, and an answer of 500, at the price of Claude Opus 5. */
+const PROMPT = (20_000 * 0.5 + 3000 * 6.25 + 1000 * 5) / M;
 const ANSWER = (500 * 25) / M;
 
 describe('money in receipts', () => {
@@ -76,6 +81,29 @@ describe('money in receipts', () => {
     expect((await totalsOf(gateway)).money).toEqual(summary.money);
   });
 
+  it('has the base price for tokens that were neither read from the cache nor written to it', async () => {
+    const usage = { input_tokens: 10_000, cache_creation_input_tokens: 0, cache_read_input_tokens: 5000 };
+    const upstream = await startUpstream((_request, response) => {
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify({ type: 'message', usage: { ...usage, output_tokens: 0 } }));
+    });
+    const store = createMemoryStore();
+    const gateway = await startGateway(upstream.url, { store });
+    closers.push(upstream.close, () => gateway.close({ graceMs: 0 }));
+    await send(gateway, 'claude-sonnet-4-5');
+    const { receipts } = await conversationOf(gateway);
+    expect(receipts[0]).toMatchObject({
+      sent: { tokens: 15_000, cached: 5000, written: 10_000, uncached: 10_000 },
+      cost: { sent: 10_500, without: 10_500 },
+      money: { sent: 0.0315, without: 0.0315 },
+    });
+    await gateway.close();
+    const [record] = await collect(store.records?.() as AsyncIterable<RequestRecord>);
+    if (!record?.billed) throw new Error('No bill is recorded');
+    expect(record.billed).toEqual({ cached: 5000, written: 10_000, uncached: 10_000, output: 0 });
+    expect(dollarsAt(listPrices)(record, record.billed)).toBeCloseTo(0.0315, 12);
+  });
+
   it('says what the same requests would have cost without masks', async () => {
     const gateway = await start();
     for (let turns = 1; turns <= 40; turns++) await send(gateway, 'claude-opus-5', { 'x-sized': '1' }, turns);
@@ -84,7 +112,9 @@ describe('money in receipts', () => {
     if (!masked?.money || 'subscription' in masked.money) throw new Error('Nothing is masked');
     const { sent, without } = masked.money;
     expect(without).toBeGreaterThan(sent);
-    expect(without).toBeCloseTo((masked.without.cached * 0.5 + masked.without.written * 6.25) / M, 12);
+    const { cached, written, uncached = 0 } = masked.without;
+    expect(uncached).toBe(USAGE.input_tokens);
+    expect(without).toBeCloseTo((cached * 0.5 + (written - uncached) * 6.25 + uncached * 5) / M, 12);
     const { billed } = (await totalsOf(gateway)).money;
     expect(billed.without).toBeGreaterThan(billed.sent);
   });
@@ -128,7 +158,7 @@ describe('money in receipts', () => {
     const gateway = await start({ modelPrices: { 'my-*': { input: 10, output: 20, cacheRead: 0 } } });
     await send(gateway, 'my-own-model');
     const { receipts } = await conversationOf(gateway);
-    expect(receipts[0]?.money).toMatchObject({ sent: (4000 * 12.5) / M, output: 0.01 });
+    expect(receipts[0]?.money).toMatchObject({ sent: (3000 * 12.5 + 1000 * 10) / M, output: 0.01 });
     expect(await gateway.ask('status')).toMatchObject({ settings: { modelPrices: '1 own, then list prices' } });
   });
 
@@ -178,9 +208,9 @@ describe('money in receipts', () => {
     const headers = { authorization: `Bearer ${TOKEN}` };
     const status = await fetch(`${gateway.url}/_palimpsest/api/status`, { headers });
     expect(await status.json()).toMatchObject({
-      totals: { money: { billed: { requests: 1, sent: 0.05, output: 0.01 } } },
+      totals: { money: { billed: { requests: 1, sent: 0.0475, output: 0.01 } } },
     });
-    await expect.poll(() => gateway.output()).toContain('"dollars":0.06,');
+    await expect.poll(() => gateway.output()).toContain('"dollars":0.0575,');
   });
 
   it('at a price that no model could have is refused at the start', async () => {

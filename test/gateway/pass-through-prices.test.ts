@@ -68,7 +68,7 @@ describe('a request that passes unread costs what the provider billed', () => {
         body: {},
         answer: JSON.stringify({ usage: CHAT }),
       },
-      { model: 'my-gpt-4o', prices: 'gpt-4o', cost: { without: 5500, sent: 5500 } },
+      { model: 'azure/my-gpt-4o', prices: 'gpt-4o', cost: { without: 5500, sent: 5500 } },
     ],
     [
       'by its provider, where that has one list for all models',

@@ -73,6 +73,15 @@ describe('/_palimpsest/api/report', () => {
     expect(await sessionsOf('?since=2026-11-15&until=2026-11-16')).toBe(48);
   });
 
+  it('tells whether its start moves with the clock', async () => {
+    const ask = await start(createMemoryStore());
+    const rangeOf = async (query: string): Promise<unknown> =>
+      ((await (await ask(query)).json()) as { range: unknown }).range;
+    expect(await rangeOf('?since=5d')).toEqual({ since: NOW - 5 * DAY_MS, until: NOW, isMoving: true });
+    expect(await rangeOf('?since=2026-11-15')).toMatchObject({ isMoving: false });
+    expect(await rangeOf('')).toMatchObject({ isMoving: false });
+  });
+
   it('answers with the same report for half a minute, then with a new one', async () => {
     const store = createMemoryStore();
     const clock = { now: NOW };
@@ -90,14 +99,26 @@ describe('/_palimpsest/api/report', () => {
     const ask = await start(createMemoryStore());
     const wrong = await ask('?since=yesterday');
     expect(wrong.status).toBe(400);
-    expect(await wrong.text()).toContain('Expected since to be a time such as 7d or 2026-11-01');
+    expect(await wrong.text()).toContain("expected since to be a time such as 7d or 2026-11-01 but found 'yesterday'");
+    const turned = await ask('?since=2026-11-15&until=2026-11-14');
+    expect(turned.status).toBe(400);
+    expect(await turned.text()).toContain('expected since to be before until');
     expect((await ask('', 'wrong')).status).toBe(401);
   });
 
-  it('says so where the store keeps no records', async () => {
+  it('is made of the records in memory where the store keeps none', async () => {
     const store = Object.assign(createMemoryStore(), { records: undefined, putRecords: undefined });
-    const answer = await (await start(store as unknown as Store))();
-    expect(answer.status).toBe(404);
-    expect(await answer.text()).toContain('keeps no records of requests');
+    const clock = { now: NOW };
+    const ask = await start(store as unknown as Store, clock);
+    const { url } = await ask();
+    const body = JSON.stringify({ model: 'claude-sonnet-5', messages: [{ role: 'user', content: 'Hello' }] });
+    await fetch(new URL('/v1/messages', url), { method: 'POST', body });
+    clock.now += DAY_MS;
+    const arms = async (): Promise<unknown> => {
+      // A report is kept for half a minute.
+      clock.now += 60_000;
+      return ((await (await ask()).json()) as { arms: unknown }).arms;
+    };
+    await expect.poll(arms, { timeout: 20_000 }).toMatchObject([{ arm: 'treated', sessions: 1 }]);
   });
 });

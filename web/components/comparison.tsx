@@ -7,12 +7,14 @@ import {
   count,
   grouped,
   leftOutWords,
+  lookWords,
   measureChangeWords,
   measureWords,
   offWords,
   percent,
   SAVING_TITLES,
   savingWords,
+  unpricedWords,
   wouldShow,
 } from '../../src/report/words.ts';
 import { IntervalBar } from './interval-bar.tsx';
@@ -47,14 +49,14 @@ export function Headline({ report: { headline }, as: Title }: { readonly report:
 /** A number and its sign stay on one line. */
 const together = (text: string): string => text.replaceAll(' %', '\u00a0%');
 
-function Arms({ report: { arms, unit, covers, unpricedRequests } }: { readonly report: Report }) {
+function Arms({ report }: { readonly report: Report }) {
+  const { arms, unit, covers } = report;
   const dates = covers ? ` Sessions from ${dayOf(covers.from)} to ${dayOf(covers.to)} (UTC).` : '';
-  const inTokens =
-    unit === 'tokens'
-      ? ` Tokens are counted at the base price of input: ${count(unpricedRequests, 'request')} used a model without a price per token.`
-      : '';
   return (
-    <Panel title="Input cost, as the provider billed it" note={`A session is one run of an agent.${dates}${inTokens}`}>
+    <Panel
+      title="Input cost, as the provider billed it"
+      note={`A session is one run of an agent.${dates} ${unpricedWords(report)}`}
+    >
       <div class="scroll">
         <table>
           <thead>
@@ -133,7 +135,7 @@ function SavingsPanel({
   return (
     <Panel
       title="Saved input cost"
-      note={`The dot is the best guess, the bar what is possible: the truth is in it in ${percent(1 - report.alpha)} of reports, also when you look every day. Right of the line is a saving.`}
+      note={`The dot is the best guess, the bar what is possible: the truth is in it in ${percent(1 - report.alpha)} of reports, ${lookWords(report.range)}. Right of the line is a saving.`}
     >
       <div class="scroll">
         <table class="intervals">

@@ -114,6 +114,12 @@ describe('turningsOf', () => {
     expect(turningsOf(receipts)[1]?.detail).toBe('2 results of 2.0k tokens masked, 200 tokens written to the cache.');
   });
 
+  it('does not count tokens as written to the cache that were not', () => {
+    const sent = { tokens: 900, cached: 700, written: 200, uncached: 50 };
+    const [turning] = turningsOf([receipt({ sent, act: 'mask', epoch: 1, newMasks: [mask({ turn: 1 })] })]);
+    expect(turning?.detail).toBe('1 result of 1.0k tokens masked, 150 tokens written to the cache.');
+  });
+
   it('tells what waiting had cost against what masking costs', () => {
     const [turning] = turningsOf([receipt({ newMasks: [mask({})], rent: 11_000, price: 15_000 })]);
     expect(turning?.detail).toMatch(/^Waiting had cost 11k, masking cost 15k\. 1 result of 1\.0k tokens masked, /);

@@ -152,7 +152,7 @@ function epochOf(receipt: Receipt): Turning[] {
       : `Waiting had cost ${formatTokens(rent)}, masking cost ${formatTokens(price)}. `;
   const detail =
     `${sums}${formatPlural(newMasks.length, 'result')} of ${formatTokens(hidden)} tokens masked, ` +
-    `${formatTokens(sent.written)} tokens written to the cache${dropped}.`;
+    `${formatTokens(sent.written - (sent.uncached ?? 0))} tokens written to the cache${dropped}.`;
   return [{ receipt, kind: 'epoch', title: `Epoch ${epoch}`, detail }];
 }
 

@@ -26,9 +26,6 @@ export function ReportView({ api }: { readonly api: GatewayApi }) {
           {failure}
         </p>
       )}
-      {since !== '' && (
-        <p class="note">With a start that moves along, the bars hold for one look, not for daily ones.</p>
-      )}
       {report && <Headline report={report} as="h2" />}
       {report && <Comparison report={report} />}
     </section>

@@ -66,12 +66,17 @@ export const headerSession = ({ api, headers }: Pick<GatewayRequest, 'api' | 'he
  * If anything fails, the original goes out.
  */
 export function decide(request: GatewayRequest | Opened, memory: ConversationMemory, facts: Facts): Decision {
+  let session = '';
+  const unplanned = (reason: Reason): Decision => {
+    const assignment = facts.arms?.recorded ?? facts.arms?.started;
+    return { ...passThrough(reason, facts.limits), session, ...toArm(assignment) };
+  };
   try {
-    const { read, session } = 'read' in request ? request : openRequest(request, memory, facts.limits);
-    if (typeof read !== 'string') return decideRead(read, memory, facts);
-    return { ...passThrough(read, facts.limits), session, ...toArm(facts.arms?.recorded ?? facts.arms?.started) };
+    const opened = 'read' in request ? request : openRequest(request, memory, facts.limits);
+    ({ session } = opened);
+    return typeof opened.read === 'string' ? unplanned(opened.read) : decideRead(opened.read, memory, facts);
   } catch {
-    return passThrough('failed');
+    return unplanned('failed');
   }
 }
 

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { wires } from '../wire/index.ts';
-import { UsageReader } from './usage-reader.ts';
+import { type Usage, UsageReader } from './usage-reader.ts';
 
 const ANSWER = Buffer.from(JSON.stringify({ usage: { input_tokens: 7, output_tokens: 2 } }));
 
@@ -14,6 +14,25 @@ async function usageOf(encoding: string, body: Buffer): Promise<unknown> {
 describe('UsageReader', () => {
   it('reads what is compressed', async () => {
     expect(await usageOf('gzip', gzipSync(ANSWER))).toEqual({ cached: 0, written: 7, completionTokens: 2 });
+  });
+
+  it.each([
+    ['Anthropic', { input_tokens: 7, cache_creation_input_tokens: 2, cache_read_input_tokens: 4 }, 4, 9, 7],
+    ['Anthropic without a cache', { input_tokens: 7, cache_creation_input_tokens: null }, 0, 7, 7],
+    ['Bedrock', { inputTokens: 7, cacheReadInputTokens: 4, cacheWriteInputTokens: 2 }, 4, 9, 7],
+    ['OpenRouter', { prompt_tokens: 13, prompt_tokens_details: { cached_tokens: 4, cache_write_tokens: 2 } }, 4, 9, 7],
+    ['the Responses API', { input_tokens: 13, input_tokens_details: { cache_write_tokens: 2 } }, 0, 13, 11],
+    ['more written than there is', { prompt_tokens: 3, prompt_tokens_details: { cache_write_tokens: 5 } }, 0, 3, 0],
+    [
+      'a provider that does not tell',
+      { input_tokens: 13, input_tokens_details: { cached_tokens: 4 } },
+      4,
+      9,
+      undefined,
+    ],
+  ])('tells tokens that were not written to the cache: %s', async (_, usage, cached, written, uncached) => {
+    const told = (await usageOf('identity', Buffer.from(JSON.stringify({ usage })))) as Usage;
+    expect([told.cached, told.written, told.uncached]).toEqual([cached, written, uncached]);
   });
 
   it.each(['zstd', 'constructor'])(

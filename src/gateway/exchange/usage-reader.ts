@@ -1,6 +1,6 @@
 import { type BrotliDecompress, createBrotliDecompress, createGunzip, createInflate, type Unzip } from 'node:zlib';
 import { answerLimits, requestLimits } from '../../limits.ts';
-import { readUsage } from '../../manager/usage.ts';
+import { readUsage, tellsCacheWrites } from '../../manager/usage.ts';
 import { JsonScan, parseJson } from '../bytes/json-scan.ts';
 import type { Wire } from '../wire/wire.ts';
 import { headerOf, type RawHeaders } from './headers.ts';
@@ -12,6 +12,8 @@ export interface Usage {
   readonly cached: number;
   /** Prompt tokens that were not. */
   readonly written: number;
+  /** Of `written`: not written to its cache either. Not there where the provider does not tell. */
+  readonly uncached?: number;
   readonly completionTokens: number;
   /** The model that answered, where the answer names it. */
   readonly model?: string;
@@ -238,10 +240,12 @@ function toUsage(usage: Fields | undefined, { model, droppedThinking }: Told): U
   const read = readUsage(usage);
   if (!read) return undefined;
   const { promptTokens, cachedTokens, cacheWriteTokens, completionTokens } = read;
-  if (![promptTokens, cachedTokens, completionTokens].every(isBelievable)) return undefined;
+  if (![promptTokens, cachedTokens, cacheWriteTokens, completionTokens].every(isBelievable)) return undefined;
   const cached = Math.min(promptTokens, cachedTokens);
+  const written = promptTokens - cached;
   return {
-    ...{ cached, written: promptTokens - cached, completionTokens },
+    ...{ cached, written, completionTokens },
+    ...(tellsCacheWrites(usage) ? { uncached: Math.max(0, written - cacheWriteTokens) } : {}),
     ...(model === undefined ? {} : { model }),
     ...(cached + cacheWriteTokens > 0 ? { usesCache: true } : {}),
     ...(droppedThinking > 0 ? { droppedThinking } : {}),

@@ -8,6 +8,7 @@ import { isEventSession } from '../conversation/events.ts';
 import { answerError, answerJson } from '../exchange/answer.ts';
 import type { InFlight } from '../exchange/in-flight.ts';
 import type { Status } from '../receipts/receipt.ts';
+import type { RecordStore } from '../receipts/record-stores.ts';
 import type { Records } from '../receipts/records.ts';
 import type { Reports } from './reports.ts';
 
@@ -18,6 +19,8 @@ export interface ApiOptions {
   /** The tenant of the request's token. */
   readonly tenant: string;
   storeOf(tenant: string): Promise<Store>;
+  /** Where the records of a tenant's requests are. */
+  recordStoreOf(tenant: string): Promise<RecordStore>;
   /** All but the totals. */
   statusOf(tenant: string): Promise<Omit<Status, 'totals'>>;
 }
@@ -77,7 +80,8 @@ const answers: Readonly<Record<string, Answer>> = {
     const found = id ? await records.receipts(tenant).conversation(id) : undefined;
     return search(await storeOf(tenant), query, found?.conversation.session ?? id);
   },
-  report: async ({ tenant, storeOf, reports, query }) => reports.reportOf(tenant, await storeOf(tenant), query),
+  report: async ({ tenant, recordStoreOf, reports, query }) =>
+    reports.reportOf(tenant, await recordStoreOf(tenant), query),
   events: async ({ tenant, records, inFlight, request, response }) => {
     const log = records.receipts(tenant);
     streamEvents((watcher) => log.watch(watcher), request, response);

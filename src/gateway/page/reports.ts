@@ -1,19 +1,19 @@
 import { setImmediate } from 'node:timers/promises';
 import { PalimpsestError } from '../../errors.ts';
 import { recordLimits } from '../../limits.ts';
-import { readTime } from '../../manager/config/read-time.ts';
+import { type RangeWords, readRange } from '../../manager/config/read-range.ts';
 import type { PriceBook } from '../../money/price-book.ts';
 import { buildReport, LEAD_MS } from '../../report/build-report.ts';
 import { dollarsAt } from '../../report/dollars.ts';
 import type { Report } from '../../report/report.ts';
 import type { RequestRecord } from '../../report/request-record.ts';
 import type { Range } from '../../report/sessions.ts';
-import type { Store } from '../../store/store.ts';
+import type { RecordStore } from '../receipts/record-stores.ts';
 
 /** The reports that pages ask for. */
 export interface Reports {
   /** From the records in a tenant's store. `since` and `until` are times such as `7d` or `2026-11-01`. */
-  reportOf(tenant: string, store: Store, query: URLSearchParams): Promise<Report>;
+  reportOf(tenant: string, store: RecordStore, query: URLSearchParams): Promise<Report>;
 }
 
 export interface ReportsOptions {
@@ -25,15 +25,16 @@ export interface ReportsOptions {
 export function createReports({ book, now }: ReportsOptions): Reports {
   const kept = new Map<string, { readonly madeAt: number; readonly report: Promise<Report> }>();
   let last: Promise<unknown> = Promise.resolve();
-  const make = (store: Store, range: Range): Promise<Report> => {
+  const make = (store: RecordStore, range: Range): Promise<Report> => {
     const report = last.then(() => reportFrom(store, range, book));
     last = report.catch(() => {});
     return report;
   };
   return {
     reportOf: async (tenant, store, query) => {
-      const range = readRange(query, now());
-      const key = JSON.stringify([tenant, query.get('since'), query.get('until')]);
+      const times = { since: query.get('since') ?? undefined, until: query.get('until') ?? undefined };
+      const range = readRange(times, now(), WORDS);
+      const key = JSON.stringify([tenant, times.since, times.until]);
       const found = kept.get(key);
       if (found && now() - found.madeAt < FRESH_MS) return found.report;
       const report = make(store, range);
@@ -46,20 +47,9 @@ export function createReports({ book, now }: ReportsOptions): Reports {
 }
 
 const FRESH_MS = 30_000;
+const WORDS: RangeWords = { prefix: '', toError: (complaint) => new PalimpsestError('BAD_INPUT', complaint) };
 
-function readRange(query: URLSearchParams, now: number): Range {
-  const read = (name: string, otherwise: number): number => {
-    const text = query.get(name);
-    if (text === null) return otherwise;
-    const time = readTime(text, now);
-    if (time !== undefined) return time;
-    throw new PalimpsestError('BAD_INPUT', `Expected ${name} to be a time such as 7d or 2026-11-01`);
-  };
-  return { since: read('since', 0), until: read('until', now) };
-}
-
-function reportFrom(store: Store, range: Range, book: PriceBook): Promise<Report> {
-  if (!store.records) throw new PalimpsestError('NOT_FOUND', 'The store of this gateway keeps no records of requests');
+function reportFrom(store: RecordStore, range: Range, book: PriceBook): Promise<Report> {
   const records = store.records({ since: Math.max(0, range.since - LEAD_MS), until: range.until });
   return buildReport(inTurns(records), { range, dollarsOf: dollarsAt(book) });
 }

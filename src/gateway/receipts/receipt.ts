@@ -11,6 +11,8 @@ export interface Tokens {
   readonly cached: number;
   /** Not read from the cache. */
   readonly written: number;
+  /** Of `written`: not written to the cache either. Not there where the provider does not tell. */
+  readonly uncached?: number;
 }
 
 /** The cost of one request, its cost without the gateway, and the reason for the gateway's action. */
@@ -53,7 +55,7 @@ export interface Receipt {
   readonly completionTokens: number;
   /** True where the provider gave no usage. */
   readonly estimated: boolean;
-  /** In base input tokens: read price times cached plus write price times written. */
+  /** In base input tokens: read price × cached + write price × (written − uncached) + uncached. */
   readonly cost: { readonly without: number; readonly sent: number };
   /** Dollars at the price of the model. Not there where no price is known. */
   readonly money?: RequestMoney | Subscription;

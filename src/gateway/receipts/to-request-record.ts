@@ -1,6 +1,5 @@
 import type { PromptTokens, RequestRecord } from '../../report/request-record.ts';
 import type { RequestSigns } from '../decide/signs.ts';
-import type { Tokens } from './receipt.ts';
 import type { Entry } from './receipt-log.ts';
 import type { Settled } from './write-receipt.ts';
 
@@ -21,7 +20,7 @@ export function toRequestRecord({ receipt }: Entry, settled: Settled, signs: Req
     ...(model === undefined ? {} : { model }),
     prices: { name: prices.name, read: prices.read, write: prices.write },
     ...{ status, act, masked, newMasks: newMasks.length },
-    ...(usage ? { billed: { cached: usage.cached, written: usage.written, output: usage.completionTokens } } : {}),
+    ...(usage ? { billed: { ...toPrompt(usage), output: usage.completionTokens } } : {}),
     expected: { sent: toPrompt(receipt.expected.sent), without: toPrompt(receipt.expected.without) },
     without: toPrompt(receipt.without),
     ...(refused ? { refused: refused.status } : {}),
@@ -29,4 +28,5 @@ export function toRequestRecord({ receipt }: Entry, settled: Settled, signs: Req
   };
 }
 
-const toPrompt = ({ cached, written }: Tokens): PromptTokens => ({ cached, written });
+const toPrompt = ({ cached, written, uncached }: PromptTokens): PromptTokens =>
+  uncached === undefined ? { cached, written } : { cached, written, uncached };

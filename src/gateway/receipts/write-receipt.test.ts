@@ -92,6 +92,21 @@ describe('writeReceipt', () => {
     expect(writeReceipt(missed).without).toEqual(tokens(3000, 0));
   });
 
+  it('costs tokens that were not written to the cache at the base price', () => {
+    const usage = { cached: 900, written: 100, uncached: 40, completionTokens: 5 };
+    const { sent, without, cost } = writeReceipt(settled(MASKED, { usage }));
+    expect(sent).toEqual({ tokens: 1000, cached: 900, written: 100, uncached: 40 });
+    expect(without).toEqual({ tokens: 3000, cached: 2900, written: 100, uncached: 40 });
+    expect(cost).toEqual({ without: 290 + 75 + 40, sent: 90 + 75 + 40 });
+  });
+
+  it('costs the request without masks as not cached where nothing of it was', () => {
+    const usage = { cached: 0, written: 1000, uncached: 1000, completionTokens: 5 };
+    const { without, cost } = writeReceipt(settled(MASKED, { usage }));
+    expect(without).toEqual({ tokens: 3000, cached: 0, written: 3000, uncached: 3000 });
+    expect(cost).toEqual({ without: 3000, sent: 1000 });
+  });
+
   it('bills nothing that was not answered', () => {
     const { sent, without, cost } = writeReceipt(settled(MASKED, { status: 529, usage: undefined }));
     expect([sent, without, cost]).toEqual([tokens(0, 0), tokens(0, 0), { without: 0, sent: 0 }]);

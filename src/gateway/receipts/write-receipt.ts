@@ -1,5 +1,5 @@
 import { answerLimits, requestLimits } from '../../limits.ts';
-import type { Prices } from '../../plan/prices.ts';
+import { inputCost, type Prices } from '../../plan/prices.ts';
 import { clipText, ownCopy } from '../../text.ts';
 import { newMasks } from '../decide/decide.ts';
 import type { Decision, Explanation } from '../decide/decision.ts';
@@ -180,9 +180,17 @@ interface Both {
 function tokensOf({ decision, sent: { usage }, previous }: Settled, isOriginal: boolean): Both {
   const { explanation, basis } = decision;
   if (!usage) return isOriginal ? { sent: explanation.without, without: explanation.without } : explanation;
-  const sent = toTokens(usage.cached + usage.written, usage.cached);
+  const { cached, written, uncached } = usage;
+  const sent = toTokens(cached + written, cached, uncached);
   if (isOriginal || !basis || explanation.masked === 0) return { sent, without: sent };
-  return { sent, without: withoutMasks(explanation, { sent, previous, estimate: basis.estimate }) };
+  const { tokens, cached: wasCached } = withoutMasks(explanation, { sent, previous, estimate: basis.estimate });
+  return { sent, without: toTokens(tokens, wasCached, uncachedWithout(sent, tokens - wasCached)) };
+}
+
+/** The part behind the last cache marker is taken to be the same with masks and without. Where nothing is cached, it is all. */
+function uncachedWithout({ tokens, uncached }: Tokens, writtenWithout: number): number | undefined {
+  if (uncached === undefined) return undefined;
+  return uncached === tokens ? writtenWithout : Math.min(uncached, writtenWithout);
 }
 
 interface Bill {
@@ -224,9 +232,11 @@ function messageRatio(sent: number, { previous, estimate }: Omit<Bill, 'sent'>):
 /** The guess weighs as much as this many tokens of messages. */
 const GUESS_TOKENS = 200;
 
-const toTokens = (tokens: number, cached: number): Tokens => ({ tokens, cached, written: tokens - cached });
+function toTokens(tokens: number, cached: number, uncached?: number): Tokens {
+  const written = tokens - cached;
+  return uncached === undefined ? { tokens, cached, written } : { tokens, cached, written, uncached };
+}
 
-const costOf = ({ cached, written }: Tokens, { read, write }: Prices): Receipt['cost']['sent'] =>
-  round(cached * read + written * write);
+const costOf = (tokens: Tokens, prices: Prices): Receipt['cost']['sent'] => round(inputCost(tokens, prices));
 
 const round = (value: number): number => Math.round(value * 1000) / 1000;

@@ -49,7 +49,7 @@ export class Bill {
     });
   }
 
-  /** The cost model of receipts and of the lab: r for what was read, w for all else. */
+  /** The cost model of the lab: r for what was read, w for all else. */
   costAt({ read, write }: Pick<Prices, 'read' | 'write'>): number {
     return this.read * read + this.written * write;
   }
