@@ -27,6 +27,16 @@ export function readToolUse(tool: string | undefined, args: string): ToolUse {
   return kind === 'editor' && fields.command !== 'view' ? EDIT : readOf(rangeIn(fields));
 }
 
+/**
+ * Whether a call shows text of a file, which agents quote exactly in edits: reads, the snippet that an edit prints, `cat`,
+ * `sed -n`, `git show`, diffs. In doubt it does: then its result is cleaned less.
+ */
+export function showsFile(tool: string | undefined, args: string): boolean {
+  const kind = kindOfName(tool ?? '');
+  if (kind !== 'shell') return kind === 'read' || kind === 'edit' || kind === 'editor';
+  return args.length > LONGEST || printsFile(commandIn(fieldsIn(args), args));
+}
+
 /** Whether a newer read shows all that an older one showed. */
 export function covers(newer: LineRange, older: LineRange): boolean {
   return newer.path === older.path && newer.from <= older.from && newer.to >= older.to;
@@ -297,6 +307,45 @@ const isPreliminary = (command: SimpleCommand | undefined): boolean =>
 
 /** `cat > file`, but not `2>&1` or `> /dev/null`. */
 const writes = (text: string): boolean => /(?:^|[^>&0-9-])>{1,2}\s*(?!\/dev\/)[^>&\s]/.test(unquoted(text));
+
+const FILE_PRINTERS = words(
+  'cat zcat tac nl head tail less more bat batcat sed awk gawk get-content gc type open edit goto scroll_down scroll_up ' +
+    'diff colordiff git-show git-diff git-blame git-annotate git-cat-file git-range-diff git-format-patch git-difftool',
+);
+/** They print patches if they are asked to. */
+const PATCH_PRINTERS = words('git-log git-stash git-whatchanged git-reflog gh hg svn');
+const PRINTED_EACH = /(?:\bxargs|\s-exec(?:dir)?|\s-x)\s.*\b(?:cat|nl|head|tail|sed|awk|bat|git (?:show|diff))\b/s;
+
+/** A program in the middle of a pipeline prints no file: `npm test | tail -20`. `cat a.ts | grep x` searches. */
+function printsFile(command: string): boolean {
+  if (command.length > LONGEST_COMMAND) return true;
+  const commands = simpleCommands(command);
+  return commands.some(({ text }, i) => {
+    const isFiltered = commands[i - 1]?.joiner === '|';
+    if (PRINTED_EACH.test(unquoted(text))) return true;
+    const script = scriptIn(wordsIn(text));
+    if (script !== undefined) return printsFile(script);
+    return !isFiltered && isFilePrinter(text) && !isSearched(commands, i);
+  });
+}
+
+const KEYWORDS = /^(?:(?:do|then|else|if|while|!|\{)\s+)+/;
+const GIT_OPTIONS = /^git\s+(?:(?:-C|-c)\s+\S+\s+|-P\s+|--\S+\s+)+/;
+
+function isFilePrinter(text: string): boolean {
+  const line = text.replace(KEYWORDS, '').replace(GIT_OPTIONS, 'git ');
+  const program = programOf(line);
+  if (writes(line)) return false;
+  if (PATCH_PRINTERS.has(program)) return /\s(?:-p|-u|-\d*p|--patch|-U\d*|-L\S*|diff|cat)(?:\s|$)/.test(line);
+  return FILE_PRINTERS.has(program);
+}
+
+/** A filter of this pipeline searches. */
+function isSearched(commands: readonly SimpleCommand[], from: number): boolean {
+  for (let i = from; commands[i]?.joiner === '|'; i++)
+    if (SEARCHERS.has(programOf(commands[i + 1]?.text ?? ''))) return true;
+  return false;
+}
 
 /** With a directory where nothing else shows anything. */
 function readPipeline(pipeline: readonly string[], directory: string | undefined): ToolUse {

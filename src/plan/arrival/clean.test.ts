@@ -1,0 +1,460 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { loneSurrogates } from '../../laws/text.ts';
+import { dropBlanks } from './clean/empty-lines.ts';
+import { stripEscapeCodes } from './clean/escape-codes.ts';
+import { compactJson } from './clean/json.ts';
+import { unpadLineNumbers } from './clean/line-numbers.ts';
+import { keepLastStates } from './clean/overwritten-lines.ts';
+import { foldRepeatedBlocks } from './clean/repeated-blocks.ts';
+import { writePathsOnce } from './clean/search-paths.ts';
+import { cleanResult } from './clean.ts';
+import type { Shown } from './shown-by.ts';
+
+const runs = { numRuns: Number(process.env.PALIMPSEST_RUNS ?? 500) };
+const KINDS: readonly Shown[] = ['file', 'search', 'shell', 'other'];
+
+const ingredients = [
+  ...[
+    '\n',
+    '\n',
+    '\n',
+    '\r\n',
+    '\r',
+    ' ',
+    '\t',
+    '   ',
+    'a',
+    'b',
+    'error',
+    '}',
+    '',
+    '漢',
+    '😀',
+    '\ud83d',
+    '\ude00',
+    '\u2028',
+  ],
+  ...[
+    '\u001b',
+    '\u001b[',
+    '\u001b[31m',
+    '\u001b[0m',
+    '[0m',
+    '\u001b]0;title\u0007',
+    '\u001b]8;;http://x\u001b\\',
+    'm',
+    '\u009b',
+  ],
+  ...['src/a.ts:1:x', 'src/a.ts:2:y', 'src/a.ts:', 'b.c:', '1:', '12:34:', 'C:\\a.ts:3:z', ':', '7'],
+  ...['  1\t', '  2\t', '     3→', '1→', '10\t', '9\t'],
+  ...['the same long line of output, again and again\n', 'x\ny of a block that is repeated\n'],
+  ...['[the line above 2 more times]\n', '[the 2 lines above 3 more times]', '[… 4 lines]'],
+  ...[
+    '{',
+    '}',
+    '[',
+    ']',
+    ',',
+    '"',
+    '\\',
+    '{"id":1.0,"name":"a"}',
+    ' {"id": 2, "name": "b\\"}"} ',
+    '[1, 2]',
+    '{"a":[]}',
+  ],
+  '{"list of objects with the keys":["a"],"values":[[1]]}',
+];
+const soup = fc
+  .array(fc.tuple(fc.constantFrom(...ingredients), fc.integer({ min: 1, max: 4 })), { maxLength: 40 })
+  .map((parts) => parts.map(([part, times]) => part.repeat(times)).join(''));
+const anyText = fc.oneof(soup, fc.string({ unit: 'binary', maxLength: 200 }), fc.json());
+
+describe('cleanResult', () => {
+  it('gives a cleaned text back as it is', () => {
+    fc.assert(
+      fc.property(anyText, fc.constantFrom(...KINDS), (text, shows) => {
+        const cleaned = cleanResult(text, shows);
+        expect(cleanResult(cleaned, shows)).toBe(cleaned);
+      }),
+      runs,
+    );
+  });
+
+  it('makes no text longer, empty or ill-formed', () => {
+    fc.assert(
+      fc.property(anyText, fc.constantFrom(...KINDS), (text, shows) => {
+        const cleaned = cleanResult(text, shows);
+        expect(cleaned === text || cleaned.length < text.length).toBe(true);
+        expect(cleaned.trim() === '' && text.trim() !== '' && cleaned !== text).toBe(false);
+        expect(loneSurrogates(cleaned)).toBeLessThanOrEqual(loneSurrogates(text));
+      }),
+      runs,
+    );
+  });
+
+  it('leaves a text of escape codes alone, because a result must not be empty', () => {
+    expect(cleanResult('\u001b[0m\n', 'shell')).toBe('\u001b[0m\n');
+  });
+
+  it('takes only escape codes and blanks before line numbers from a file', () => {
+    const file = '     1→const a = 1;  \r\n     2→\n     3→\n\n\n\n{  }\rx\n  \nx\nx\nx\nx\n';
+    expect(cleanResult(`\u001b[1m${file}`, 'file')).toBe(file.replace(/ {5}(?=\d)/g, ''));
+    const json = '{\n  "a": 1\n}\n';
+    expect(cleanResult(json, 'file')).toBe(json);
+  });
+
+  it('keeps every other character of a file', () => {
+    fc.assert(
+      fc.property(anyText, (text) => {
+        const cleaned = cleanResult(text, 'file');
+        const unpadded = (of: string): string => of.replace(/(^|\n)[ \t]+(?=\d+[→\t])/g, '$1');
+        if (cleaned !== text) expect(unpadded(cleaned)).toBe(unpadded(stripEscapeCodes(text)));
+      }),
+      runs,
+    );
+  });
+
+  it('applies every rule to the output of a shell', () => {
+    const output = [
+      '\u001b[32mInstalling\u001b[0m   ',
+      '10%\r50%\r100%',
+      '',
+      '',
+      '',
+      ...Array.from({ length: 40 }, () => 'warning: this is said again'),
+      'src/a.ts:1:const a',
+      'src/a.ts:2:const b',
+      '',
+    ];
+    expect(cleanResult(output.join('\n'), 'shell').split('\n')).toEqual([
+      'Installing',
+      '100%',
+      '',
+      'warning: this is said again',
+      '[the line above 39 more times]',
+      'src/a.ts:',
+      '1:const a',
+      '2:const b',
+      '',
+    ]);
+  });
+
+  it('compacts JSON that has equal lines, which are not folded', () => {
+    const list = { numbers: Array.from({ length: 50 }, () => 0) };
+    expect(cleanResult(JSON.stringify(list, null, 8), 'other')).toBe(JSON.stringify(list));
+  });
+
+  it('applies its rules until nothing changes', () => {
+    const line = 'a line with a number that is padded each time in another way';
+    expect(cleanResult(`   1→${line}\n  1→${line}\n 1→${line}\n`, 'shell')).toBe(
+      `1→${line}\n[the line above 2 more times]\n`,
+    );
+  });
+
+  it('leaves an output alone that was shortened', () => {
+    const text = 'a   \n\n\n\nb\n[truncated: kept first+last+failures ~2000 of ~9000 tokens (shell) · recall p_x]';
+    expect(cleanResult(text, 'shell')).toBe(text);
+  });
+
+  const MB10 = 10_000_000;
+  const long = (part: string): string => part.repeat(Math.ceil(MB10 / part.length));
+  it.each([
+    ['one line', long('x')],
+    ['blanks', `${long(' ')}x`],
+    ['returns', long('\r')],
+    ['line breaks', long('\n')],
+    ['short lines', long('}\n')],
+    ['blocks of equal lines', long('a\nb\na\nc\n')],
+    ['escapes', long('\u001b')],
+    ['open titles', long('\u001b]0;')],
+    ['one open title', `\u001b]${long('x')}`],
+    ['parameters', `\u001b[${long('1;')}`],
+    ['dots', long('.')],
+    ['colons', long('a.b:')],
+    ['findings', long('src/a.ts:12:text\n')],
+    ['padded numbers', long('     1\tx\n')],
+    ['digits', `  ${long('1')}`],
+    ['brackets', `${'['.repeat(MB10 / 10)}${']'.repeat(MB10 / 10)}`],
+    ['nested lists', `${'[0,'.repeat(MB10 / 10)}0${']'.repeat(MB10 / 10)}`],
+    ['a long string', `["${long('\\"')}"]`],
+    ['a list of objects', `[${long('{ "id": 1, "name": "x" },')}{ "id": 1, "name": "x" }]`],
+  ])('reads 10 MB of %s', (_name, text) => {
+    for (const shows of ['file', 'shell'] as const)
+      expect(cleanResult(text, shows).length).toBeLessThanOrEqual(text.length);
+  });
+});
+
+describe('stripEscapeCodes', () => {
+  it.each([
+    ['colours', '\u001b[1;31mred\u001b[0m \u001b[38;2;1;2;3mx\u001b[m', 'red x'],
+    ['movement', 'a\u001b[2K\u001b[1A\u001b[?25lb', 'ab'],
+    ['titles', '\u001b]0;a title\u0007x\u001b]2;other\u001b\\y', 'xy'],
+    ['links', '\u001b]8;;https://example.org\u001b\\text\u001b]8;;\u001b\\', 'text'],
+    ['character sets and resets', '\u001b(Ba\u001bcb\u001b7', 'ab'],
+    ['device strings', '\u001bPq#0\u001b\\x', 'x'],
+    ['a title without an end, but no output behind it', '\u001b]0;title\nnext\u0007', '0;title\nnext\u0007'],
+    ['a code that is cut off', 'a\u001b[31', 'a'],
+    ['codes within codes', '\u001b\u001b[0m[0mx', '[0mx'],
+  ])('strips %s', (_name, text, plain) => {
+    expect(stripEscapeCodes(text)).toBe(plain);
+  });
+});
+
+describe('keepLastStates', () => {
+  it('keeps the last state of a line that was overwritten', () => {
+    expect(keepLastStates('10%\r50%\r100%\nok')).toBe('100%\nok');
+    expect(keepLastStates('50%\r100%\r\r\nok')).toBe('100%\r\nok');
+    expect(keepLastStates('a\r   \r')).toBe('   \r');
+  });
+
+  it('keeps line ends', () => {
+    expect(keepLastStates('a\r\nb\r\n\r\n')).toBe('a\r\nb\r\n\r\n');
+  });
+
+  it('keeps all lines', () => {
+    const linesOf = (text: string): number => text.split('\n').length;
+    fc.assert(
+      fc.property(soup, (text) => {
+        expect(linesOf(keepLastStates(text))).toBe(linesOf(text));
+      }),
+      runs,
+    );
+  });
+});
+
+describe('dropBlanks', () => {
+  it('strips blanks at line ends', () => {
+    expect(dropBlanks('  a \t\n b  \r\nc  ')).toBe('  a\n b\r\nc');
+  });
+
+  it('makes one of two or more empty lines', () => {
+    expect(dropBlanks('a\n\n\n\nb\n \n\t\nc\r\n\r\n\r\nd')).toBe('a\n\nb\n\nc\r\n\r\nd');
+    expect(dropBlanks('\n\n\na\n\n\n\n')).toBe('\na\n\n');
+    expect(dropBlanks('a\n\nb\n\n')).toBe('a\n\nb\n\n');
+  });
+
+  it('keeps all other characters', () => {
+    const solid = (text: string): string => text.replace(/[ \t\r\n]/g, '');
+    fc.assert(
+      fc.property(soup, (text) => {
+        expect(solid(dropBlanks(text))).toBe(solid(text));
+        expect(dropBlanks(dropBlanks(text))).toBe(dropBlanks(text));
+      }),
+      runs,
+    );
+  });
+});
+
+describe('foldRepeatedBlocks', () => {
+  const line = 'a line that is long enough to be folded';
+
+  it('folds three equal blocks, and not two', () => {
+    expect(foldRepeatedBlocks(`${line}\n${line}\n${line}\nend`)).toBe(`${line}\n[the line above 2 more times]\nend`);
+    const twice = `${line}\nand a second\n`.repeat(2);
+    expect(foldRepeatedBlocks(twice)).toBe(twice);
+  });
+
+  it('folds blocks of lines', () => {
+    const block = `${line}\nand a second\n`;
+    expect(foldRepeatedBlocks(`start\n${block.repeat(7)}`)).toBe(`start\n${block}[the 2 lines above 6 more times]\n`);
+    const long = Array.from({ length: 8 }, (_, i) => `line ${i} of the block\n`).join('');
+    expect(foldRepeatedBlocks(long.repeat(3))).toBe(`${long}[the 8 lines above 2 more times]\n`);
+  });
+
+  it('leaves alone what would not become shorter', () => {
+    expect(foldRepeatedBlocks('}\n}\n}\n}\n')).toBe('}\n}\n}\n}\n');
+  });
+
+  it('leaves a text alone that speaks of lines above', () => {
+    const text = `x\n[the line above 2 more times]\n${`${line}\n`.repeat(5)}`;
+    expect(foldRepeatedBlocks(text)).toBe(text);
+  });
+
+  it('can be unfolded', () => {
+    const lines = fc.array(fc.constantFrom(line, `${line}\r`, '', 'b', 'another line of the output', '\r'), {
+      maxLength: 60,
+    });
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          lines.map((all) => all.join('\n')),
+          soup,
+        ),
+        (text) => {
+          const folded = foldRepeatedBlocks(text);
+          if (folded === text) return;
+          expect(folded.length).toBeLessThan(text.length);
+          expect(unfold(folded)).toBe(text);
+        },
+      ),
+      runs,
+    );
+  });
+});
+
+/** As a reader does it: the lines above, once more and once more. */
+function unfold(text: string): string {
+  const lines: string[] = [];
+  for (const line of text.split('\n')) {
+    const [, size, times] = /^\[the (?:(\d) lines|line) above (\d+) more times\]\r?$/.exec(line) ?? [];
+    if (times === undefined) lines.push(line);
+    else {
+      const block = lines.slice(-Number(size ?? 1));
+      for (let i = 0; i < Number(times); i++) lines.push(...block);
+    }
+  }
+  return lines.join('\n');
+}
+
+describe('compactJson', () => {
+  it('strips white space outside strings', () => {
+    expect(compactJson(' { "a b" : [ 1 , "x \\" : y" ] ,\r\n"c":{ } }\n')).toBe('{"a b":[1,"x \\" : y"],"c":{}}');
+  });
+
+  it('keeps numbers and strings as they are written', () => {
+    const text = '[1.0, 1e400, 12345678901234567890, -0, "\\u00e9\\/"]';
+    expect(compactJson(text)).toBe(text.replaceAll(' ', ''));
+  });
+
+  it('writes a list of objects with the same keys as columns and rows', () => {
+    const users = Array.from({ length: 4 }, (_, i) => ({ id: i, name: `user ${i}`, mail_address: null }));
+    expect(compactJson(JSON.stringify({ users }, null, 2))).toBe(
+      '{"users":{"list of objects with the keys":["id","name","mail_address"],' +
+        '"values":[[0,"user 0",null],[1,"user 1",null],[2,"user 2",null],[3,"user 3",null]]}}',
+    );
+  });
+
+  it('keeps lists of other objects', () => {
+    for (const list of [
+      [{ a: 1 }, { a: 2 }, { b: 3 }],
+      [{}, {}, {}],
+      [{ a: 1 }, { a: 2 }, { a: 3 }],
+      [1, 2, 3],
+    ])
+      expect(compactJson(JSON.stringify(list))).toBe(JSON.stringify(list));
+  });
+
+  it('answers nothing for a text that is not JSON as a whole', () => {
+    for (const text of ['', 'x', '{', '{"a":1} x', '{"a":1}{"a":1}', "{'a':1}", '[1,]', '"a"', '12'])
+      expect(compactJson(text)).toBeUndefined();
+  });
+
+  it('gives the same value back', () => {
+    const value = fc.letrec((tie) => {
+      const word = fc.oneof(fc.constantFrom('id', 'values', 'a"b', '\\', 'list of objects with the keys'), fc.string());
+      const leaf = fc.oneof(
+        fc.string(),
+        fc.double({ noNaN: true, noDefaultInfinity: true }),
+        fc.boolean(),
+        fc.constant(null),
+      );
+      const table = fc
+        .uniqueArray(word, { minLength: 1, maxLength: 4 })
+        .chain((keys) => fc.array(fc.tuple(...keys.map((key) => tie('any').map((v) => [key, v]))), { maxLength: 6 }))
+        .map((rows) => rows.map((row) => Object.fromEntries(row as [string, unknown][])));
+      const any = fc.oneof(
+        { maxDepth: 4 },
+        leaf,
+        table,
+        fc.array(tie('any'), { maxLength: 4 }),
+        fc.dictionary(word, tie('any'), { maxKeys: 3 }),
+      );
+      return { any, table };
+    });
+    fc.assert(
+      fc.property(fc.oneof(value.any, value.table), fc.constantFrom('', ' ', '\n'), (written, indent) => {
+        if (typeof written !== 'object' || written === null) return;
+        const text = JSON.stringify(written, null, indent);
+        const compact = compactJson(text) ?? '';
+        const mentioned = text.includes('list of objects with the keys');
+        expect(mentioned ? JSON.parse(compact) : fromColumns(JSON.parse(compact))).toEqual(JSON.parse(text));
+        expect(compactJson(compact)).toBe(compact);
+        expect(compact.length).toBeLessThanOrEqual(text.length);
+      }),
+      runs,
+    );
+  });
+
+  it('adds no columns to a text that has the words, however they are written', () => {
+    const items = Array.from({ length: 9 }, (_, i) => `{"identifier":${i}}`).join();
+    const text = `[${items},{"identifier":{"\\u006cist of objects with the keys":["a"],"values":[[1]]}}]`;
+    expect(compactJson(text)).toBe(text);
+    expect(compactJson(text.replace('\\u006c', 'L'))).not.toBe(text.replace('\\u006c', 'L'));
+  });
+});
+
+function fromColumns(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(fromColumns);
+  if (typeof value !== 'object' || value === null) return value;
+  const keys = Object.hasOwn(value, 'list of objects with the keys')
+    ? (value as Record<string, string[]>)['list of objects with the keys']
+    : undefined;
+  if (keys === undefined) return Object.fromEntries(Object.entries(value).map(([key, v]) => [key, fromColumns(v)]));
+  const { values } = value as { values: unknown[][] };
+  return values.map((row) => Object.fromEntries(keys.map((key, i) => [key, fromColumns(row[i])])));
+}
+
+describe('writePathsOnce', () => {
+  it('writes the path of consecutive findings once', () => {
+    const text = 'src/a.ts:1:one\nsrc/a.ts:22: two: 2\nb.ts:3:x\nC:\\c.ts:1:x\nC:\\c.ts:2:y\n';
+    expect(writePathsOnce(text)).toBe('src/a.ts:\n1:one\n22: two: 2\nb.ts:3:x\nC:\\c.ts:\n1:x\n2:y\n');
+  });
+
+  it('leaves times, addresses and other lines alone', () => {
+    const text = '12:30:01 a\n12:30:02 b\n10.0.0.1:80:x\n10.0.0.1:80:y\nat foo (a.ts:1:2)\nat foo (a.ts:1:3)\n';
+    expect(writePathsOnce(text)).toBe(text);
+  });
+
+  it('leaves a text alone in which a number would go to the wrong path', () => {
+    for (const text of ['a.ts:1:x\na.ts:2:y\n3:z', 'c.ts:\n1:x\na.ts:1:x\na.ts:2:y'])
+      expect(writePathsOnce(text)).toBe(text);
+  });
+
+  it('can be undone', () => {
+    const line = fc.constantFrom('a/b.ts:1:x', 'a/b.ts:2:7:y', 'c.ts:3:', 'c.ts:4:z\r', 'c.ts:', '12:x', '', 'text');
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.array(line, { maxLength: 20 }).map((all) => all.join('\n')),
+          soup,
+        ),
+        (text) => {
+          const grouped = writePathsOnce(text);
+          expect(writePathsOnce(grouped)).toBe(grouped);
+          if (grouped !== text) expect(withPaths(grouped)).toBe(text);
+        },
+      ),
+      runs,
+    );
+  });
+});
+
+function withPaths(text: string): string {
+  let path = '';
+  const lines = text.split('\n').flatMap((line, i, all) => {
+    const isNumbered = (of: string | undefined): boolean => /^\d{1,9}:/.test(of ?? '');
+    const heading = /^((?:[A-Za-z]:[\\/])?[^\s:]*[./\\][^\s:]*:)\r?$/.exec(line)?.[1];
+    if (heading !== undefined && isNumbered(all[i + 1])) {
+      path = heading;
+      return [];
+    }
+    if (!isNumbered(line)) path = '';
+    return [path + line];
+  });
+  return lines.join('\n');
+}
+
+describe('unpadLineNumbers', () => {
+  it('strips the blanks before line numbers', () => {
+    const text = '     1→a\n     2→  b\n    10\tc\n    11\td\n  x 3→\n';
+    for (const onlyRising of [true, false])
+      expect(unpadLineNumbers(text, { onlyRising })).toBe('1→a\n2→  b\n10\tc\n11\td\n  x 3→\n');
+  });
+
+  it('keeps the blanks before numbers of a file itself', () => {
+    const table = '  12\tapples\n   7\tpears\n';
+    expect(unpadLineNumbers(table, { onlyRising: true })).toBe(table);
+    expect(unpadLineNumbers(table, { onlyRising: false })).toBe('12\tapples\n7\tpears\n');
+  });
+});
