@@ -323,7 +323,7 @@ function printsFile(command: string): boolean {
   return commands.some(({ text }, i) => {
     const isFiltered = commands[i - 1]?.joiner === '|';
     if (PRINTED_EACH.test(unquoted(text))) return true;
-    const script = scriptIn(wordsIn(text));
+    const script = /sh(?:ell)?(?:\.exe)?\s+-\w*c\s/.test(text) ? scriptIn(wordsIn(text)) : undefined;
     if (script !== undefined) return printsFile(script);
     return !isFiltered && isFilePrinter(text) && !isSearched(commands, i);
   });

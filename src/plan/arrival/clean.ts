@@ -12,31 +12,36 @@ import type { Shown } from './shown-by.ts';
  * Makes a result shorter without loss of content: escape codes, overwritten progress lines, blanks, repeated lines, JSON
  * white space, repeated paths. Agents quote files exactly in edits, so a text that shows a file loses only escape codes and
  * the blanks before line numbers. Returns the same text where nothing becomes shorter.
- *
- * A cleaned text is cleaned no further: the rules run until they change nothing. A text that is still changing after a few
- * rounds was made for that, and stays as it is.
  */
 export function cleanResult(text: string, shows: Shown): string {
   if (isShortenedShellOutput(text)) return text;
+  const plain = stripEscapeCodes(text);
+  const cleaned = shows === 'file' ? unpadLineNumbers(plain, { onlyRising: true }) : cleanOutput(plain, shows);
+  // Providers refuse a result without text.
+  return cleaned.trim() === '' ? text : cleaned;
+}
+
+const MOST_ROUNDS = 5;
+
+/**
+ * A cleaned text is cleaned no further: the rules run until they change nothing. A text that is still changing after a few
+ * rounds was made for that, and stays as it is.
+ */
+function cleanOutput(text: string, shows: Shown): string {
   let cleaned = text;
   for (let round = 0; round < MOST_ROUNDS; round++) {
-    const next = cleanOnce(cleaned, shows);
-    // Providers refuse a result without text.
-    if (next === cleaned) return cleaned.trim() === '' ? text : cleaned;
+    // First, because pretty-printed JSON has equal lines, and is JSON no longer once they are folded.
+    const json = compactJson(cleaned);
+    if (json !== undefined) return json;
+    const next = cleanLines(cleaned, shows);
+    if (next === cleaned) return cleaned;
     cleaned = next;
   }
   return text;
 }
 
-const MOST_ROUNDS = 5;
-
-function cleanOnce(text: string, shows: Shown): string {
-  const plain = stripEscapeCodes(text);
-  if (shows === 'file') return unpadLineNumbers(plain, { onlyRising: true });
-  // First, because pretty-printed JSON has equal lines, and is JSON no longer once they are folded.
-  const json = compactJson(plain);
-  if (json !== undefined) return json;
-  const folded = foldRepeatedBlocks(dropBlanks(keepLastStates(plain)));
+function cleanLines(text: string, shows: Shown): string {
+  const folded = foldRepeatedBlocks(dropBlanks(keepLastStates(text)));
   const grouped = shows === 'other' ? folded : writePathsOnce(folded);
   return unpadLineNumbers(grouped, { onlyRising: false });
 }

@@ -13,7 +13,7 @@ export function unpadLineNumbers(text: string, { onlyRising }: { readonly onlyRi
   };
   return lines
     .map((line, i) => {
-      const [, padding = '', mark] = PADDED.exec(line) ?? [];
+      const [, padding = '', mark] = numbers[i] === undefined ? [] : (PADDED.exec(line) ?? []);
       return padding !== '' && isLineNumber(i, mark) ? line.slice(padding.length) : line;
     })
     .join('\n');

@@ -32,12 +32,13 @@ function bestBlock(lines: readonly string[], at: number): Block | undefined {
   let best: Block | undefined;
   let mostSaved = 0;
   for (let size = 1; size <= MOST_LINES; size++) {
-    const block = { size, times: timesInARow(lines, at, size) };
-    if (block.times < FEWEST_BLOCKS) continue;
+    const times = timesInARow(lines, at, size);
+    if (times < FEWEST_BLOCKS) continue;
+    const block = { size, times };
     let chars = 0;
     for (let i = at; i < at + size; i++) chars += (lines[i]?.length ?? 0) + 1;
     // 2: a line break, and a `\r` before it.
-    const saved = chars * (block.times - 1) - foldLine(block).length - 2;
+    const saved = chars * (times - 1) - foldLine(block).length - 2;
     if (saved > mostSaved) [best, mostSaved] = [block, saved];
   }
   return best;
