@@ -67,7 +67,11 @@ export async function recordsOf(gateway: Started, requests: number): Promise<Pic
 /** To the token, request by request and in total. */
 export function expectReceiptsToEqualBill({ receipts, bill, totals }: HeldThrough): void {
   expect(receipts.map(({ sent }) => sent)).toEqual(
-    bill.charges.map(({ prompt, split }) => ({ tokens: prompt, cached: split.read, written: prompt - split.read })),
+    bill.charges.map(({ prompt, split }, i) => ({
+      ...{ tokens: prompt, cached: split.read, written: prompt - split.read },
+      // Where the provider tells writes to its cache apart.
+      ...(receipts[i]?.sent.uncached === undefined ? {} : { uncached: split.fresh }),
+    })),
   );
   expect(receipts.map(({ completionTokens }) => completionTokens)).toEqual(
     bill.charges.map(({ completion }) => completion),
