@@ -10,7 +10,7 @@ import { sessionIdOf } from '../wire/session-id.ts';
 import { modelOf, type Wire } from '../wire/wire.ts';
 import type { Decision, Facts, GatewayRequest } from './decision.ts';
 import { UNCHANGED } from './pass-through.ts';
-import { readSaid, TaskFinder, toTitle } from './task.ts';
+import { readSaid, TaskFinder } from './task.ts';
 
 /** A larger request is read like all others, since the part that came before need not be read again. */
 const MOST_BYTES = 16 * 1024;
@@ -90,7 +90,8 @@ function beginningOf(wire: Wire, messages: unknown, start: string): Beginning | 
     prefix = nextPrefixes(prefix, segments).at(-1) ?? prefix;
     if (prefix !== start) conversation ||= prefix;
     const { text, kind } = readSaid(segments);
-    task.add({ title: toTitle(text), said: kind, isReply: viewer.isReply }, prefix);
+    // The receipt makes a title of it, once for each conversation.
+    task.add({ title: text, said: kind, isReply: viewer.isReply }, prefix);
     if (!task.isLooking) break;
   }
   return conversation ? { conversation, task } : undefined;
