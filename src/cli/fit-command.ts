@@ -29,7 +29,8 @@ Options:
                        folder, or a postgres:// address; implies --recall
   --recall             show in placeholders the handle of what they hide;
                        without --store nothing is stored
-  --bound-thinking <w> opt-in or keep: what may stand before signed thinking
+  --bound-thinking <w> opt-in drops signed thinking behind a mask; keep
+                       masks nothing before it
   --report             write what was done, and why, to standard error
   --show               write a readable before/after in place of the JSON
   --json               with --report or --show: as JSON

@@ -24,7 +24,8 @@ Options:
   --prices <list>       anthropic-5m, anthropic-1h, gpt-5, … (default: by request)
   --price-file <file>   own prices of models in dollars: JSON or YAML
   --max-tokens <n>      above it results are masked whatever it costs
-  --bound-thinking <w>  opt-in or keep: what may stand before signed thinking
+  --bound-thinking <w>  opt-in drops signed thinking behind a mask; keep
+                        masks nothing before it
   --holdout <share>     10%: so many new sessions pass untouched, to compare with
   --shadow              decides and measures, but sends every request as it came
   --config <file>       a palimpsest.yaml to read all this from, and no other

@@ -28,7 +28,8 @@ Options:
   --price-file <file>   own prices of models in dollars, and subscriptions: JSON or
                         YAML (default: list prices; docs/money.md)
   --max-tokens <n>      above it results are masked whatever it costs
-  --bound-thinking <w>  opt-in or keep: what may stand before signed thinking
+  --bound-thinking <w>  opt-in drops signed thinking behind a mask; keep
+                        masks nothing before it
   --holdout <share>     10%: so many new sessions pass untouched, to compare with
   --shadow              decides and measures, but sends every request as it came
   --workers <n>         processes that share the port; auto: one for each core

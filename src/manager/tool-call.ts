@@ -19,7 +19,7 @@ export interface ToolResult {
   readonly images?: readonly StoredImage[];
 }
 
-/** What a tool of ours may answer in the place of a text. */
+/** A text with images, which a tool of ours may answer in place of a text. */
 export class TextWithImages implements TextAndImages {
   readonly text: string;
   readonly images: readonly StoredImage[];

@@ -2,7 +2,7 @@ import { listPrices } from '../money/price-book.ts';
 import { dollarsAt } from './dollars.ts';
 import type { Arm, RequestRecord } from './request-record.ts';
 
-/** What masking does in a simulated world. */
+/** The effect of masking in a simulated world. */
 export interface Effect {
   /** Part of a long prompt that masks hide. */
   readonly hides: number;

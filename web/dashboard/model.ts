@@ -180,7 +180,7 @@ export function sizePoints(receipts: readonly Receipt[]): readonly SentPoint[] {
   }));
 }
 
-/** What the prompts of all requests up to each cost: in dollars where each has a price, else in tokens at the base price. */
+/** The cost of the prompts of all requests up to each: in dollars where each has a price, else in tokens at the base price. */
 export function costPoints(receipts: readonly Receipt[]): {
   readonly points: readonly SentPoint[];
   readonly isInDollars: boolean;

@@ -13,7 +13,7 @@ const RANGES = [
 
 const REFRESH_MS = 60_000;
 
-/** What masking saves and whether it does harm, from the records in the store. */
+/** The report: the saving and signs of harm, from the records in the store. */
 export function ReportView({ api }: { readonly api: GatewayApi }) {
   const [since, setSince] = useState<(typeof RANGES)[number]['value']>('');
   const minute = Math.floor(useNow(REFRESH_MS) / REFRESH_MS);

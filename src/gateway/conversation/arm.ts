@@ -13,7 +13,7 @@ export interface Assignment {
 /** Masks go out, and the session is in no comparison. */
 export const TREATED: Assignment = { arm: 'treated' };
 
-/** What is known of a session's arm, and what the options say where nothing is. */
+/** The recorded arm of a session, and the arms that the options give where none is recorded. */
 export interface ArmFacts {
   readonly recorded?: Assignment | undefined;
   /** For a session without any tool result yet. */

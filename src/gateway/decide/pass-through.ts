@@ -163,7 +163,7 @@ export function passThrough(reason: Reason, limits = defaultLimits): Decision {
   };
 }
 
-/** What the answer to a request tells about its price. */
+/** The answer to a request, as far as it tells the price. */
 export interface AnswerFacts extends Pick<Facts, 'prices' | 'providerPrices'> {
   readonly wire: Wire;
   readonly path: string;

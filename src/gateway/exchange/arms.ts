@@ -64,7 +64,7 @@ interface Asked {
   readonly credential: string | undefined;
 }
 
-/** What is known of the arm of a session, and its arm if nothing is. */
+/** Asks the store for the arm of a session. Where it has none, the session gets the arm of the options. */
 export async function learnArm(context: GatewayContext, asked: Asked): Promise<ArmFacts> {
   const { gate, tenant, session } = asked;
   const { holdout } = context.armOptions;

@@ -222,7 +222,11 @@ export const configSchema = z
         max_tokens: about(positive, 'The budget of a request. The window of its model if not given.'),
         prices: about(prices, 'The prices in place of those the request tells.'),
         price_file: about(text, 'A JSON or YAML file with own prices of models in dollars: docs/money.md.'),
-        bound_thinking: about(oneOf(['opt-in', 'keep']), 'What may stand before signed thinking.', 'opt-in'),
+        bound_thinking: about(
+          oneOf(['opt-in', 'keep']),
+          'Signed thinking behind a mask: opt into dropping it, or mask nothing before it.',
+          'opt-in',
+        ),
         holdout: about(
           holdout,
           'The share of new sessions that is held out, such as 10%: they pass untouched and are only measured, to compare with.',

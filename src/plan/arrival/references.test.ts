@@ -18,7 +18,7 @@ const source = (name: string, from: number, to: number): string[] =>
 const numbered = (lines: readonly string[], from: number): string =>
   lines.map((line, i) => `${String(from + i).padStart(6)}→${line}`).join('\n');
 
-/** What the model sees: an index, and the texts themselves to check it with. */
+/** Everything that the model sees: an index, and the texts themselves to check it with. */
 class Conversation {
   readonly lines = new VisibleLines();
   readonly visible = new Map<number, Visible>();
