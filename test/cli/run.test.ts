@@ -106,12 +106,11 @@ describe('palimpsest run', () => {
     expect(base).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(given.slice(1)).toEqual(['-p', 'go on']);
     expect(servers.mcpServers.palimpsest).toMatchObject({ type: 'http', url: `${base}/_palimpsest/mcp` });
-    expect(ran.stderr).toMatch(
-      /palimpsest: 6 requests in 1 conversation\n {2}sent {6}9,000 input tokens, 3,000 of them/,
-    );
-    expect(ran.stderr).toMatch(
-      /spent {5}\$\S+ billed for 6 requests\n {2}masked {4}\d tool results?, kept in .*\.palimpsest\/store\n {2}saved/,
-    );
+    const page = readFileSync(join(ROOT, 'docs/agents/README.md'), 'utf8');
+    // A slow store delays masks, so only the lines that do not depend on them are compared.
+    const shown = /^palimpsest: 6 requests in 1 conversation\n {2}sent .*\n {2}spent .*$/m.exec(page)?.[0];
+    expect(ran.stderr).toContain(shown ?? 'a receipt on the page of agents');
+    expect(ran.stderr).toMatch(/masked {4}\d tool results?, kept in .*\.palimpsest\/store\n {2}saved/);
     expect(ran.code).toBe(0);
     const report = spawnSync(process.execPath, [main, 'report'], { env: place.env, encoding: 'utf8' });
     expect(report.stdout).toContain('1 session began in the last hour');
