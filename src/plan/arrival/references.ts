@@ -78,7 +78,7 @@ export class VisibleLines {
     const named = this.#named.get(known.name) ?? [];
     named.splice(named.lastIndexOf(id), 1);
     if (named.length === 0) this.#named.delete(known.name);
-    this.#index.remove(id, known.lines);
+    this.#index.remove(id);
     this.#chars -= known.chars;
   }
 
