@@ -19,14 +19,21 @@ export class HashTable {
     let slot = this.#slotOf(hash);
     const before = this.#slots[slot + 1] as number;
     if (before === 0) {
-      if (4 * (this.#count + 1) > this.#slots.length) this.#moveAll(2);
-      else if (this.#isFar(hash, slot)) this.#moveAll(1);
+      if (this.#isFar(hash, slot)) this.#moveAll(this.#slots.length, Math.imul(this.#multiplier, 0x2c1b3c6d));
+      this.reserve(1);
       slot = this.#slotOf(hash);
       this.#count += 1;
       this.#slots[slot] = hash;
     }
     this.#slots[slot + 1] = value;
     return before;
+  }
+
+  /** Makes room for more hashes at once. */
+  reserve(more: number): void {
+    let length = this.#slots.length;
+    while (4 * (this.#count + more) > length) length *= 2;
+    if (length > this.#slots.length) this.#moveAll(length, this.#multiplier);
   }
 
   #slotOf(hash: number): number {
@@ -44,11 +51,11 @@ export class HashTable {
     return ((slot - first) & (this.#slots.length - 1)) > 2 * FARTHEST;
   }
 
-  #moveAll(growth: number): void {
+  #moveAll(length: number, multiplier: number): void {
     const old = this.#slots;
-    this.#slots = new Int32Array(old.length * growth);
-    if (growth > 1) this.#shift -= 1;
-    else this.#multiplier = Math.imul(this.#multiplier, 0x2c1b3c6d);
+    this.#slots = new Int32Array(length);
+    this.#shift = 33 - Math.log2(length);
+    this.#multiplier = multiplier;
     for (let from = 0; from < old.length; from += 2) {
       const value = old[from + 1] as number;
       if (value === 0) continue;

@@ -39,6 +39,7 @@ export class LineIndex {
     this.#byId.set(id, text);
     const number = this.#texts.push(text) - 1;
     this.#reserve(lines.count);
+    this.#newest.reserve(lines.count);
     const first = this.#nextPlace;
     let before = 0;
     for (let line = 0; line + 3 <= lines.count; line++) {

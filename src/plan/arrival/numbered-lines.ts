@@ -66,8 +66,38 @@ export class NumberedLines {
 
   /** Whether a line is the same as one of another text, but for its number. */
   equals(line: number, other: NumberedLines, place: number): boolean {
+    return this.#isLikely(line, other, place) && this.body(line) === other.body(place);
+  }
+
+  /** How many lines in a row are the same as those of another text, but for their numbers. */
+  countEqual({ from, to }: { from: number; to: number }, other: NumberedLines, place: number): number {
+    const most = Math.min(to - from, other.count - place);
+    for (let count = 0; ; ) {
+      const likely = this.#countLikely(from + count, other, place + count, Math.min(most - count, AT_ONCE));
+      const equal = this.#countEqual(from + count, other, place + count, likely);
+      count += equal;
+      if (equal < AT_ONCE) return count;
+    }
+  }
+
+  /** By their hashes alone. */
+  #countLikely(line: number, other: NumberedLines, place: number, most: number): number {
+    let count = 0;
+    while (count < most && this.#isLikely(line + count, other, place + count)) count += 1;
+    return count;
+  }
+
+  #countEqual(line: number, other: NumberedLines, place: number, likely: number): number {
+    const areWhole = this.#numbers === undefined && other.#numbers === undefined;
+    if (areWhole && this.slice(line, line + likely) === other.slice(place, place + likely)) return likely;
+    let count = 0;
+    while (count < likely && this.body(line + count) === other.body(place + count)) count += 1;
+    return count;
+  }
+
+  #isLikely(line: number, other: NumberedLines, place: number): boolean {
     const hash = this.#hash(line);
-    return hash !== 0 && hash === other.#hash(place) && this.body(line) === other.body(place);
+    return hash !== 0 && hash === other.#hash(place);
   }
 
   /** A hash of three lines in a row without their numbers; 0 where they are shorter than `leastChars`, or one is left out. */
@@ -121,5 +151,8 @@ export class Numbering {
     return `${this.#indent}${String(number).padStart(this.#width)}${this.#separator}`;
   }
 }
+
+/** More lines are compared only if these are equal, so that lines with made-up equal hashes cost little. */
+const AT_ONCE = 32;
 
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;

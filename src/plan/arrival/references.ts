@@ -3,7 +3,7 @@ import { LineIndex, type Place } from './line-index.ts';
 import { isMarker, linesSpokenOf } from './markers.ts';
 import { NumberedLines, Numbering } from './numbered-lines.ts';
 import { type About, countedUnit, labelOf, type Reference, readReference, writeReference } from './reference-line.ts';
-import { leftOutLines, numberedUnit, numbersRise } from './resolve-references.ts';
+import { numberedUnit, numbersRise } from './resolve-references.ts';
 
 /** A smaller result is not worth a search. */
 const LEAST_TOKENS = 80;
@@ -28,6 +28,7 @@ interface VisibleText {
   readonly lines: NumberedLines;
   readonly chars: number;
   readonly about: About;
+  readonly label: string;
   /** Texts with the same name are told apart by their order. */
   readonly name: string;
   /** Whether its line numbers only rise, so that a number names one line. Worked out when it is first asked for. */
@@ -50,6 +51,7 @@ export class VisibleLines {
   /** The numbers of the texts of each name, in rising order. */
   readonly #named = new Map<string, number[]>();
   readonly #index = new LineIndex();
+  readonly #labels = new Labels();
   #chars = 0;
   /** The result that was shaped last is mostly the next to be added. */
   #lastShaped: NumberedLines | undefined;
@@ -59,8 +61,9 @@ export class VisibleLines {
     this.remove(id);
     if (text.length > arrivalLimits.visibleChars) return;
     const lines = text.length < LEAST_BLOCK ? NO_LINES : this.#linesOf(text);
-    const name = `${about.kind} ${labelOf(about)} ${countedUnit(about)}`;
-    this.#texts.set(id, { lines, chars: text.length, about, name });
+    const label = this.#labels.of(about);
+    const name = `${about.kind} ${label} ${countedUnit(about)}`;
+    this.#texts.set(id, { lines, chars: text.length, about, label, name });
     this.#nameIt(name, id);
     this.#index.add(id, lines);
     this.#chars += text.length;
@@ -76,7 +79,7 @@ export class VisibleLines {
     if (!known) return;
     this.#texts.delete(id);
     const named = this.#named.get(known.name) ?? [];
-    named.splice(named.lastIndexOf(id), 1);
+    named.splice(countBelow(named, id), 1);
     if (named.length === 0) this.#named.delete(known.name);
     this.#index.remove(id);
     this.#chars -= known.chars;
@@ -95,11 +98,10 @@ export class VisibleLines {
   }
 
   #nameIt(name: string, id: number): void {
-    const named = this.#named.get(name) ?? [];
-    this.#named.set(name, named);
-    let at = named.length;
-    while (at > 0 && (named[at - 1] as number) > id) at -= 1;
-    named.splice(at, 0, id);
+    const named = this.#named.get(name);
+    if (!named) this.#named.set(name, [id]);
+    else if ((named.at(-1) as number) < id) named.push(id);
+    else named.splice(countBelow(named, id), 0, id);
   }
 
   #linesOf(text: string): NumberedLines {
@@ -127,31 +129,29 @@ export class VisibleLines {
     let best: Place | undefined;
     for (const place of places) {
       const { lines: target } = this.#texts.get(place.id) as VisibleText;
-      if (!isNumberKnown(lines, from, target, place.line)) continue;
-      const length = equalLines(lines, from, end, target, place.line);
+      if (!areNumbersKnown(lines, from, from + 1, target.prefix(place.line))) continue;
+      const length = lines.countEqual({ from, to: end }, target, place.line);
       if (length > longest) [longest, best] = [length, place];
     }
     if (!best || lines.sizeOf(from, from + longest) < LEAST_BLOCK) return undefined;
     return this.#verified(lines, from, from + longest, best);
   }
 
-  /** The block, if its reference gives back the very lines. */
+  /** The block, if its reference gives back the very lines: the target has them, and their numbers can be written again. */
   #verified(lines: NumberedLines, from: number, to: number, place: Place): Block | undefined {
     const target = this.#texts.get(place.id) as VisibleText;
-    const { about, name } = target;
+    if (!areNumbersKnown(lines, from, to, target.lines.prefix(place.line))) return undefined;
+    const { about, label, name } = target;
     const named = this.#named.get(name) ?? [];
     const first = lines.isNumbered(from) ? lines.numberAt(from) : from + 1;
     const reference: Reference = {
       lines: { unit: lines.isNumbered(from) ? 'file' : 'output', from: first, to: first + to - from - 1 },
       kind: about.kind,
-      label: labelOf(about),
-      newer: named.length - 1 - named.lastIndexOf(place.id),
+      label,
+      newer: named.length - 1 - countBelow(named, place.id),
       targetLines: printedLines(target, place.line, to - from),
       target: place.id,
     };
-    const above = from === 0 ? '' : lines.prefix(from - 1);
-    const rebuilt = leftOutLines(reference, { lines: target.lines, first: place.line, above });
-    if (rebuilt?.join('\n') !== lines.slice(from, to)) return undefined;
     return { from, to, line: writeReference(reference), target: place.id };
   }
 }
@@ -178,18 +178,49 @@ function keptForMarkers(lines: NumberedLines): ReadonlySet<number> {
   return kept;
 }
 
-/** Whether the number of a line can be given back from the line above it or, where that has none, from the target. */
-function isNumberKnown(lines: NumberedLines, line: number, target: NumberedLines, place: number): boolean {
-  if (!lines.isNumbered(line)) return true;
-  const above = line === 0 ? '' : lines.prefix(line - 1);
-  return lines.prefix(line) === new Numbering(above || target.prefix(place)).prefix(lines.numberAt(line));
+/**
+ * Whether the numbers of a block can be given back: each is one more than that above it, and all are written like the one
+ * above the block or, where that has none, like that of the target.
+ */
+function areNumbersKnown(lines: NumberedLines, from: number, to: number, targetPrefix: string): boolean {
+  if (!lines.isNumbered(from)) return true;
+  const above = from === 0 ? '' : lines.prefix(from - 1);
+  const numbering = new Numbering(above || targetPrefix);
+  const first = lines.numberAt(from);
+  for (let line = from; line < to; line++)
+    if (lines.prefix(line) !== numbering.prefix(first + line - from)) return false;
+  return true;
 }
 
-function equalLines(lines: NumberedLines, from: number, end: number, target: NumberedLines, place: number): number {
-  const most = Math.min(end - from, target.count - place);
-  let length = 0;
-  while (length < most && lines.equals(from + length, target, place + length)) length += 1;
-  return length;
+/** How many of the first numbers of a rising list are below this one. */
+function countBelow(rising: readonly number[], id: number): number {
+  let [low, high] = [0, rising.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((rising[middle] as number) < id) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+const MOST_LABELS = 64;
+/** Labels without the name of a tool. They differ between calls and results. */
+const OF_ITS_KIND = /^(?:a tool|result)/;
+
+/** The labels that were made last: the arguments of a call and its result have the same one. */
+class Labels {
+  readonly #bySubject = new Map<string, { readonly about: About; readonly label: string }>();
+
+  of(about: About): string {
+    const subject = about.subject ?? '';
+    const known = this.#bySubject.get(subject);
+    const isSame = known?.about.tool === about.tool;
+    if (known && isSame && (known.about.kind === about.kind || !OF_ITS_KIND.test(known.label))) return known.label;
+    if (this.#bySubject.size === MOST_LABELS) this.#bySubject.clear();
+    const label = labelOf(about);
+    this.#bySubject.set(subject, { about, label });
+    return label;
+  }
 }
 
 /** Names lines of a visible text by the numbers that are printed there, if these name them, or else by counting. */
