@@ -14,14 +14,15 @@ export class HashTable {
     return this.#slots[this.#slotOf(hash) + 1] as number;
   }
 
-  /** Gives a hash a number above 0. Answers the number that it had; 0 if it had none. */
+  /** Gives a hash a number above 0; there must be room for it. Answers the number that it had; 0 if it had none. */
   set(hash: number, value: number): number {
     let slot = this.#slotOf(hash);
     const before = this.#slots[slot + 1] as number;
     if (before === 0) {
-      if (this.#isFar(hash, slot)) this.#moveAll(this.#slots.length, Math.imul(this.#multiplier, 0x2c1b3c6d));
-      this.reserve(1);
-      slot = this.#slotOf(hash);
+      if (this.#isFar(hash, slot)) {
+        this.#moveAll(this.#slots.length, Math.imul(this.#multiplier, 0x2c1b3c6d));
+        slot = this.#slotOf(hash);
+      }
       this.#count += 1;
       this.#slots[slot] = hash;
     }
@@ -29,7 +30,7 @@ export class HashTable {
     return before;
   }
 
-  /** Makes room for more hashes at once. */
+  /** Makes room for so many more hashes. */
   reserve(more: number): void {
     let length = this.#slots.length;
     while (4 * (this.#count + more) > length) length *= 2;

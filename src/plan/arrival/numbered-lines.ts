@@ -13,6 +13,7 @@ export class NumberedLines {
   readonly #lines: Int32Array;
   /** For each line its number, and the length of that with its padding and separator. */
   readonly #numbers: Int32Array | undefined;
+  #hashesOfThree: Int32Array | undefined;
 
   constructor(text: string, isLeftOut: (line: string) => boolean = () => false) {
     const { count, lines, numbers, inBrackets } = readLines(text);
@@ -100,16 +101,31 @@ export class NumberedLines {
     return hash !== 0 && hash === other.#hash(place);
   }
 
-  /** A hash of three lines in a row without their numbers; 0 where they are shorter than `leastChars`, or one is left out. */
-  hashOfThree(line: number, leastChars: number): number {
-    if (line + 3 > this.count) return 0;
-    const a = this.#hash(line);
-    const b = this.#hash(line + 1);
-    const c = this.#hash(line + 2);
-    if (a === 0 || b === 0 || c === 0) return 0;
-    const prefixes = this.#prefix(line) + this.#prefix(line + 1) + this.#prefix(line + 2);
-    if (this.sizeOf(line, line + 3) - 3 - prefixes < leastChars) return 0;
-    return Math.imul(Math.imul(a, 0x9e3779b1) ^ b, 0x85ebca6b) ^ c || 1;
+  /**
+   * For each line a hash of it and the next two, without their numbers; 0 where they are too short to be worth a search, or one
+   * is left out.
+   */
+  get hashesOfThree(): Int32Array {
+    this.#hashesOfThree ??= this.#hashThree();
+    return this.#hashesOfThree;
+  }
+
+  #hashThree(): Int32Array {
+    const hashes = new Int32Array(Math.max(0, this.count - 2));
+    let [a, b] = [this.#hash(0), this.count > 1 ? this.#hash(1) : 0];
+    for (let line = 0; line < hashes.length; line++) {
+      const c = this.#hash(line + 2);
+      const isWhole = a !== 0 && b !== 0 && c !== 0;
+      if (isWhole && this.#charsOfThree(line) >= LEAST_CHARS)
+        hashes[line] = Math.imul(Math.imul(a, 0x9e3779b1) ^ b, 0x85ebca6b) ^ c || 1;
+      [a, b] = [b, c];
+    }
+    return hashes;
+  }
+
+  #charsOfThree(line: number): number {
+    const chars = this.sizeOf(line, line + 3) - 3;
+    return this.#numbers ? chars - this.#prefix(line) - this.#prefix(line + 1) - this.#prefix(line + 2) : chars;
   }
 
   #differInDigits(line: number, length: number): boolean {
@@ -152,6 +168,8 @@ export class Numbering {
   }
 }
 
+/** Shorter lines repeat everywhere. */
+const LEAST_CHARS = 40;
 /** More lines are compared only if these are equal, so that lines with made-up equal hashes cost little. */
 const AT_ONCE = 32;
 

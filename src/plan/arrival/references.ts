@@ -67,10 +67,7 @@ export class VisibleLines {
     this.#nameIt(name, id);
     this.#index.add(id, lines);
     this.#chars += text.length;
-    for (const oldest of this.#texts.keys()) {
-      if (this.#chars <= arrivalLimits.visibleChars) break;
-      this.remove(oldest);
-    }
+    if (this.#chars > arrivalLimits.visibleChars) this.#removeOldest();
   }
 
   /** Forgets a text that was masked or left out. */
@@ -97,6 +94,13 @@ export class VisibleLines {
     return { text: writeShaped(lines, blocks), targets: [...new Set(blocks.map(({ target }) => target))] };
   }
 
+  #removeOldest(): void {
+    for (const oldest of this.#texts.keys()) {
+      this.remove(oldest);
+      if (this.#chars <= arrivalLimits.visibleChars) break;
+    }
+  }
+
   #nameIt(name: string, id: number): void {
     const named = this.#named.get(name);
     if (!named) this.#named.set(name, [id]);
@@ -113,12 +117,11 @@ export class VisibleLines {
   #findBlocks(lines: NumberedLines): Block[] {
     const blocks: Block[] = [];
     let ends: Int32Array | undefined;
-    for (let line = 0; line + 3 <= lines.count; ) {
-      const places = this.#index.find(lines, line);
-      if (places.length > 0) ends ??= endsOfStretches(lines);
-      const block = ends && this.#longestBlock(lines, line, ends[line] as number, places);
+    for (let line = this.#index.nextLikely(lines, 0); line < lines.count; ) {
+      ends ??= endsOfStretches(lines);
+      const block = this.#longestBlock(lines, line, ends[line] as number, this.#index.find(lines, line));
       if (block) blocks.push(block);
-      line = block ? block.to : line + 1;
+      line = this.#index.nextLikely(lines, block ? block.to : line + 1);
     }
     return blocks;
   }
