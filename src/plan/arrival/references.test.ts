@@ -358,7 +358,7 @@ describe('long texts take time in proportion to their length', () => {
 
   it('many texts with the same lines: the newest that is left is named, whichever were removed', () => {
     const lines = new VisibleLines();
-    const text = source('a', 1, 10).join('\n');
+    const text = source('a', 1, 20).join('\n');
     const count = Math.floor(chars / text.length);
     for (let id = 1; id <= count; id++) lines.add(id, text, read('a'));
     expect(lines.shape(text)?.targets).toEqual([count]);
