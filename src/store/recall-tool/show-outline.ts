@@ -3,7 +3,7 @@ import { outlineOf } from './outline.ts';
 import { opening, type Request } from './request.ts';
 import { fromStart, positionIn, restAfter } from './show-part.ts';
 
-/** Characters of the outline and of the first lines. With the words around them, an answer has about 500 tokens at most. */
+/** Characters of the outline and of the first lines. With the words around them, an answer has at most 2,000. */
 const OUTLINE_CHARS = 1200;
 const FIRST_CHARS = 400;
 const FIRST_LINES = 10;
