@@ -67,12 +67,6 @@ describe('the outline', () => {
       'lines about failures',
     ],
     [
-      'a log',
-      text(filler(20), '12:00 request failed: timeout', filler(5)),
-      ['21:12:00 request failed: timeout'],
-      'lines about failures',
-    ],
-    [
       'a diff',
       text(
         'diff --git a/x.ts b/x.ts',
@@ -82,7 +76,7 @@ describe('the outline', () => {
         '-class A {',
         '+class B {',
       ),
-      ['1:diff --git a/x.ts b/x.ts', '3:+++ b/x.ts', '4:@@ -1,2 +1,2 @@ class A'],
+      ['1:diff --git a/x.ts b/x.ts', '4:@@ -1,2 +1,2 @@ class A'],
       'changed files and places',
     ],
   ])('of %s has these lines', (_name, given, lines, kind) => {
@@ -114,6 +108,20 @@ describe('the outline', () => {
     const { kind, lines, total } = outlineOf(text(filler(120)), 1200);
     expect([kind, total, lines.length]).toEqual(['lines, at even distances', 120, 11]);
     expect(lines[0]).toBe('11:some words of line 10');
+  });
+
+  it('of a log has the lines with words of failures too', () => {
+    const { kind, lines } = outlineOf(text(filler(55), '12:00 request failed: timeout', filler(64)), 1200);
+    expect(kind).toBe('lines, about failures or at even distances');
+    expect(lines).toHaveLength(12);
+    expect(lines).toContain('56:12:00 request failed: timeout');
+  });
+
+  it('of a long log has the first and the last such lines, and fits', () => {
+    const failures = Array.from({ length: 1000 }, (_, i) => `12:00 request ${i} failed: ${'x'.repeat(90)}`);
+    const { lines } = outlineOf(text(failures), 1200);
+    expect(lines.join('\n').length).toBeLessThan(1200);
+    expect(lines.at(-1)).toMatch(/^1000:/);
   });
 
   it('keeps the outermost definitions where there are too many', () => {

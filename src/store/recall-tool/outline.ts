@@ -23,10 +23,9 @@ const LOOK_AT_CHARS = 200;
  */
 export function outlineOf(text: string, room: number): Outline {
   const lines = new Lines(text);
-  const outline =
-    text.length > outlineChars ? undefined : (outlineJson(text, lines, MOST) ?? outlineOfLines(lines, room));
-  const { lines: shown, ...others } = outline ?? evenly(lines);
-  return { ...others, lines: takeLines(shown, room) };
+  if (text.length > outlineChars) return outlineOfAny(lines, [], room);
+  const json = outlineJson(text, lines, MOST);
+  return json ? { ...json, lines: takeLines(json.lines, room) } : outlineOfLines(lines, room);
 }
 
 type Kind = 'hunks' | 'failures' | 'definitions' | 'headings' | 'mentions';
@@ -37,18 +36,29 @@ interface Found {
   readonly depth: number;
 }
 
-function outlineOfLines(lines: Lines, room: number): Outline | undefined {
+function outlineOfLines(lines: Lines, room: number): Outline {
   const { hunks, failures, definitions, headings, mentions } = findLines(lines);
   const outline = (kind: string, found: readonly Found[], choose: Choose): Outline => {
     const shown = fitting(room, (most) => choose(found, most).map(({ line }) => showLine(lines, line)));
     return { kind, lines: shown, total: found.length };
   };
-  if (hunks.some(({ depth }) => depth > 0)) return outline('changed files and places', hunks, shallowest);
+  if (hunks.some(isPlace)) return outline('changed files and places', withoutSecondNames(hunks), shallowest);
   if (failures.length > 0 && failures.length * 2 >= definitions.length)
     return outline('lines about failures', failures, firstAndLast);
   if (definitions.length >= 3) return outline('definitions', definitions, shallowest);
   if (headings.length >= 2) return outline('headings', headings, shallowest);
-  return mentions.length > 0 ? outline('lines about failures', mentions, firstAndLast) : undefined;
+  return outlineOfAny(lines, mentions, room);
+}
+
+/** Lines with words of failures, and lines at even distances. */
+function outlineOfAny(lines: Lines, mentions: readonly Found[], room: number): Outline {
+  const kind = mentions.length > 0 ? 'lines, about failures or at even distances' : 'lines, at even distances';
+  const shown = fitting(room, (most) => {
+    const even = Math.floor(most * EVEN_SHARE);
+    const chosen = [...evenLines(lines, even), ...firstAndLast(mentions, most - even).map(({ line }) => line)];
+    return [...new Set(chosen)].sort((a, b) => a - b).map((line) => showLine(lines, line));
+  });
+  return { kind, lines: shown, total: lines.count };
 }
 
 /** As many lines as fit: fewer are chosen where they are long. */
@@ -116,8 +126,15 @@ const DEFINITION = new RegExp(
   `^\\s*(?:${EXPORTED_VALUE}|${MODIFIERS}(?:${KEYWORDS}|${TYPE}|${FUNCTION_VALUE}|${TEST_CASE}|${BODY}))`,
 );
 
+const isPlace = ({ depth }: Found): boolean => depth === 2;
+
+/** Git names a file twice: in the line `diff --git` and behind `+++`. */
+function withoutSecondNames(hunks: readonly Found[]): readonly Found[] {
+  return hunks.some(({ depth }) => depth === 0) ? hunks.filter(({ depth }) => depth !== 1) : hunks;
+}
+
 function depthOf(kind: Kind, line: string): number {
-  if (kind === 'hunks') return line.startsWith('@@') ? 1 : 0;
+  if (kind === 'hunks') return ['d', '+', '@'].indexOf(line.charAt(0));
   if (kind === 'headings') return line.indexOf(' ');
   return line.search(/\S/);
 }
@@ -150,14 +167,14 @@ function firstAndLast(found: readonly Found[], most: number): readonly Found[] {
   return [...found.slice(0, first), ...found.slice(found.length - most + first)];
 }
 
-const EVEN_LINES = 12;
+const EVEN_SHARE = 0.4;
 
-function evenly(lines: Lines): Outline {
-  const step = Math.max(1, Math.floor(lines.count / EVEN_LINES));
-  const shown: string[] = [];
-  for (let line = step; line < lines.count && shown.length < EVEN_LINES; line += step)
-    if (lines.start(line + 1) - lines.start(line) > 1) shown.push(showLine(lines, line));
-  return { kind: 'lines, at even distances', lines: shown, total: lines.count };
+function evenLines(lines: Lines, most: number): number[] {
+  const step = Math.max(1, Math.floor(lines.count / Math.max(1, most)));
+  const shown: number[] = [];
+  for (let line = step; line < lines.count && shown.length < most; line += step)
+    if (lines.start(line + 1) - lines.start(line) > 1) shown.push(line);
+  return shown;
 }
 
 function atDistances<T>(items: readonly T[], most: number): readonly T[] {
