@@ -1,6 +1,6 @@
 import { recallLimits } from '../../limits.ts';
 import { badOption, checkOptions, rule } from '../../options.ts';
-import type { Store } from '../store.ts';
+import type { Signal, Store } from '../store.ts';
 import type { TextWithImages } from '../stored-images.ts';
 import { answerRecall } from './answer-recall.ts';
 import { type RecallInput, type RecallParameters, recallParameters } from './recall-input.ts';
@@ -20,7 +20,7 @@ export interface RecallTool {
   /** Answers a text, or a text with images where the result had images. Checks its input, which a model wrote. */
   execute(input: RecallInput): Promise<string | TextWithImages>;
   /** The same, under the name that tools of `runAgent` have. */
-  run(input: RecallInput, context: { readonly signal: AbortSignal }): Promise<string | TextWithImages>;
+  run(input: RecallInput, context: { readonly signal: Signal }): Promise<string | TextWithImages>;
 }
 
 /** Lets the model read again what was hidden from it. Give it to every run of a conversation, from the first on. */
