@@ -1,7 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createPlanner, type FitOptions, fit, formatByName, PalimpsestError, type Plan, type Report } from '../src/index.ts';
+import {
+  createPlanner,
+  type FitOptions,
+  fit,
+  formatByName,
+  PalimpsestError,
+  type Plan,
+  type Report,
+} from '../src/index.ts';
 import { brokenLaws } from '../src/laws/index.ts';
 import { addedViolations } from '../src/laws/pairs.ts';
 import { extendsPlan } from '../src/laws/stable-prefix.ts';

@@ -77,7 +77,9 @@ const fileLines = fc
     ),
   )
   .map(([file, from, count, manner]) =>
-    Array.from({ length: count }, (_, i) => manner(`const ${file}${from + i} = compute(${(from + i) ** 3});`, from + i)),
+    Array.from({ length: count }, (_, i) =>
+      manner(`const ${file}${from + i} = compute(${(from + i) ** 3});`, from + i),
+    ),
   )
   .map((lines) => lines.join('\n'));
 
