@@ -115,7 +115,7 @@ function runWorld({ name, effect, of, what, growth }: World): Counted {
 
 /** Sessions to draw from: what is true of them all is the truth. */
 function poolOf(arm: 'treated' | 'held-out', of: Lengths, effect: Effect): readonly SessionFigures[] {
-  const reader = createSessionReader({ since: 0, until: Number.POSITIVE_INFINITY }, dollarsOf);
+  const reader = createSessionReader({ since: 0, until: Number.POSITIVE_INFINITY }, { dollarsOf });
   for (let seed = 0; seed < POOL; seed++)
     for (const record of simulateSession({ seed, arm, effect, lengths: of, at: 0 })) reader.add(record);
   return reader.read().sessions;

@@ -64,11 +64,12 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
   const tenants = new Tenants(options.store, facts.limits.memoryStoreBytes);
   const storeOf = async (tenant: string): Promise<Store> => (await tenants.gate(tenant)).store;
   const recordStoreOf = createRecordStores(storeOf);
+  const book = createPriceBook(options.modelPrices);
   const records =
     options.records ??
     createRecords({
       startedAt,
-      priceBook: createPriceBook(options.modelPrices),
+      priceBook: book,
       keep: { open: recordStoreOf, log },
       ...(options.log ? { onReceipt: (receipt) => log(toLogEntry(receipt)) } : {}),
     });
@@ -76,7 +77,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
   return {
     guard,
     records,
-    reports: createReports({ book: createPriceBook(options.modelPrices), now }),
+    reports: createReports({ book, now }),
     tenants,
     log,
     now,

@@ -46,6 +46,12 @@ export interface RequestRecord {
   readonly signs: HarmSigns;
 }
 
+/**
+ * Whether a provider refuses a request as such with this status. Every other status has another cause than the request itself:
+ * 401, 408 and 429 too.
+ */
+export const isRefusal = (status: number): boolean => status === 400 || status === 413 || status === 422;
+
 /** Signs of harm in one request and its answer. */
 export interface HarmSigns {
   /** Tool results that are new since the last request of the conversation. */

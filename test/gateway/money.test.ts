@@ -168,6 +168,7 @@ describe('money in receipts', () => {
     const { receipts } = await conversationOf(gateway);
     expect(receipts[0]?.money).toEqual({ subscription: true, window: M });
     expect((await totalsOf(gateway)).money).toMatchObject({ billed: { requests: 0 }, subscription: 1, unpriced: 0 });
+    expect((await totalsOf(gateway)).money.window).toEqual({ sent: 0.024, without: 0.024 });
     expect(gateway.logged.find(({ message }) => message === 'request')).toMatchObject({ windowShare: 0.024 });
   });
 

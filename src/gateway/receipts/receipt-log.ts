@@ -151,7 +151,7 @@ class Sums {
     this.without += receipt.cost.without;
     this.sent += receipt.cost.sent;
     // A request without tokens was refused, and costs nothing.
-    if (receipt.sent.tokens > 0) this.money.add(receipt.money, { isEstimated: receipt.estimated });
+    if (receipt.sent.tokens > 0) this.money.add(receipt);
   }
 }
 
