@@ -40,7 +40,9 @@ export function decideSmallTalk(
   // A rough size will do: the provider counts.
   const tokens = Math.ceil(bytes.length / 4);
   const list = providerPrices ?? pricesFor(wire, model);
-  const sent = { tokens, cached: 0, written: tokens };
+  const billed = prices ?? (tokens < list.leastTokens ? priceLists.none : list);
+  const whole = { tokens, cached: 0, written: tokens };
+  const sent = billed.lifeMs === 0 ? { ...whole, uncached: tokens } : whole;
   return {
     body: undefined,
     headers: UNCHANGED.headers,
@@ -58,7 +60,7 @@ export function decideSmallTalk(
       act: 'wait',
       because: 'there is no result that could be masked',
       ...(model ? { model } : {}),
-      prices: prices ?? (tokens < list.leastTokens ? priceLists.none : list),
+      prices: billed,
       epoch: 0,
       masked: 0,
       newMasks: 0,
