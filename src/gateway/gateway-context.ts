@@ -52,7 +52,8 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
   const now = options.now ?? Date.now;
   const { log = () => {} } = options;
   const startedAt = now();
-  const facts = factsOf(options);
+  const book = createPriceBook(options.modelPrices);
+  const facts = { ...factsOf(options), priceBook: book };
   const guard = createGuard({
     hosts: options.hosts ?? [],
     origins: options.origins ?? [],
@@ -64,7 +65,6 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
   const tenants = new Tenants(options.store, facts.limits.memoryStoreBytes);
   const storeOf = async (tenant: string): Promise<Store> => (await tenants.gate(tenant)).store;
   const recordStoreOf = createRecordStores(storeOf);
-  const book = createPriceBook(options.modelPrices);
   const records =
     options.records ??
     createRecords({
