@@ -126,7 +126,7 @@ describe('palimpsest run', () => {
     const args = ['--upstream', `anthropic=${to}`, '--price-file', 'prices.yaml', '--', 'claude'];
     const { stderr } = await run(args, place, { TURNS: '2' });
     expect(stderr).toContain('  spent     2 requests are paid by subscription\n');
-    expect(stderr).toContain('  window    the largest request took 13 % of the context window\n');
+    expect(stderr).toContain('  window    the largest request took 13 % of the context window');
   });
 
   it('gives a recall server that answers while the agent runs', async () => {
