@@ -2,7 +2,7 @@ import { PalimpsestError } from '../errors.ts';
 import { readRange } from '../manager/config/read-range.ts';
 import { createPriceBook, type PriceBook } from '../money/index.ts';
 import { buildReport, LEAD_MS } from '../report/build-report.ts';
-import { dollarsAt } from '../report/dollars.ts';
+import { dollarsAt, subscriptionWindows } from '../report/dollars.ts';
 import type { Report } from '../report/report.ts';
 import type { Range } from '../report/sessions.ts';
 import { type Io, UsageError } from './io.ts';
@@ -67,11 +67,11 @@ export async function reportCommand(args: readonly string[], io: Io, now = Date.
 }
 
 async function reportOf(values: Values, range: Range, io: Io): Promise<Report> {
-  const dollarsOf = dollarsAt(await priceBook(values, io));
+  const book = await priceBook(values, io);
   return withStore({ path: storePath(values.store, io), tenant: values.tenant }, async (store) => {
     if (!store.records) throw new PalimpsestError('BAD_INPUT', 'this store keeps no records of requests');
     const lead = { since: Math.max(0, range.since - LEAD_MS), until: range.until };
-    return buildReport(store.records(lead), { range, dollarsOf });
+    return buildReport(store.records(lead), { range, dollarsOf: dollarsAt(book), windowOf: subscriptionWindows(book) });
   });
 }
 

@@ -7,7 +7,9 @@ export {
   MoneySums,
   type MoneyTotals,
   NO_MONEY,
+  type PricedRequest,
   type RequestMoney,
+  type WindowShares,
 } from './money-totals.ts';
 export { createPriceBook, listPrices, type OwnModelPrices, type PriceBook, type Subscription } from './price-book.ts';
 export { formatDollars, spentOf, whatIsPriced } from './show-money.ts';

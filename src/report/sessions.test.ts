@@ -25,7 +25,7 @@ const record = (more: Partial<RequestRecord> = {}): RequestRecord => ({
 });
 
 const read = (records: readonly RequestRecord[], dollarsOf?: DollarsOf) => {
-  const reader = createSessionReader(RANGE, dollarsOf);
+  const reader = createSessionReader(RANGE, { dollarsOf });
   for (const one of records) reader.add(one);
   return reader.read();
 };
@@ -48,6 +48,8 @@ describe('readSessions', () => {
         billedRequests: 2,
         costs: { billed: 450, expectedWithout: 600, expectedSent: 400, receiptWithout: 650 },
         inputTokens: 2200,
+        windowRequests: 0,
+        windowShares: 0,
         output: 100,
         results: 4,
         failed: 2,

@@ -119,6 +119,16 @@ describe('palimpsest run', () => {
     await expect(fetch(`${base}/healthz`)).rejects.toThrow();
   });
 
+  it('tells how much of the context window a subscription used, since its tokens have no price', async () => {
+    const place = prepare();
+    const to = await upstream();
+    writeFileSync(join(place.home, 'prices.yaml'), 'claude-*: { subscription: true, window: 12000 }');
+    const args = ['--upstream', `anthropic=${to}`, '--price-file', 'prices.yaml', '--', 'claude'];
+    const { stderr } = await run(args, place, { TURNS: '2' });
+    expect(stderr).toContain('  spent     2 requests are paid by subscription\n');
+    expect(stderr).toContain('  window    the largest request took 13 % of the context window');
+  });
+
   it('gives a recall server that answers while the agent runs', async () => {
     const place = prepare();
     const script = join(place.home, 'bin', 'claude');

@@ -43,7 +43,7 @@ export function findConversation(request: ReadRequest, memory: ConversationMemor
     ...{ prefix, order: conversation.nextOrder, model },
     ...(laterPrefixes.length > 0 ? { laterPrefixes } : {}),
   };
-  const prices = facts.prices ?? requestPrices(request, facts.providerPrices);
+  const prices = facts.prices ?? requestPrices(request, facts);
   const settings = settingsOf(request, facts, {
     ...{ replayed, place },
     prices: maskingPrices(request, prices, { isOwn: facts.prices !== undefined }),

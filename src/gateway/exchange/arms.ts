@@ -8,7 +8,7 @@ import { armEventOf, headerSession, toArm } from '../decide/decide.ts';
 import type { Decision, GatewayRequest } from '../decide/decision.ts';
 import type { StoreTrouble } from '../decide/pass-through.ts';
 import type { GatewayContext } from '../gateway-context.ts';
-import type { StoreGate } from './store-gate.ts';
+import type { Patience, StoreGate } from './store-gate.ts';
 
 /** Which sessions are only measured. */
 export interface ArmOptions {
@@ -62,18 +62,20 @@ interface Asked {
   readonly tenant: string;
   readonly session: string;
   readonly credential: string | undefined;
+  /** Not there: the usual. */
+  readonly patience: Patience | undefined;
 }
 
 /** Asks the store for the arm of a session. Where it has none, the session gets the arm of the options. */
 export async function learnArm(context: GatewayContext, asked: Asked): Promise<ArmFacts> {
-  const { gate, tenant, session } = asked;
+  const { gate, tenant, session, patience } = asked;
   const { holdout } = context.armOptions;
   const arms = context.tenants.arms(tenant);
   const known = arms.get(session);
   const unknown = unknownArm(context.armOptions);
   const facts = { recorded: known?.assignment, starting: unknown, started: unknown };
   if (known?.isConfirmed || typeof gate === 'string') return facts;
-  const found = await gate.arm(session);
+  const found = await gate.arm(session, patience);
   if (typeof found === 'object') {
     arms.set(session, { assignment: found, isRecorded: true, isConfirmed: true, touchedAt: context.now() });
     return { ...facts, recorded: found };
@@ -82,10 +84,10 @@ export async function learnArm(context: GatewayContext, asked: Asked): Promise<A
 }
 
 /** A session that had masks before there was a holdout is not drawn, nor one where the key is not known. */
-async function draw({ session, credential }: Asked, gate: StoreGate, holdout: number): Promise<Assignment> {
-  await gate.learnSecret();
+async function draw({ session, credential, patience }: Asked, gate: StoreGate, holdout: number): Promise<Assignment> {
+  await gate.learnSecret(patience);
   const own = conversationId(session, gate.ownerOf(credential));
-  return (await gate.hasTexts(own)) === true ? TREATED : (gate.drawArm(session, holdout) ?? TREATED);
+  return (await gate.hasTexts(own, patience)) === true ? TREATED : (gate.drawArm(session, holdout) ?? TREATED);
 }
 
 /** Records the arm of a session, and keeps the record in use. Waits for the store only at the first request. */

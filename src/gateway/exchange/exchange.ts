@@ -92,9 +92,9 @@ function smallTalk(
   request: GatewayRequest,
 ): Decision | undefined {
   if (route.isCountTokens) return undefined;
-  const { prices } = context.facts;
+  const { prices, priceBook } = context.facts;
   try {
-    const decision = decideSmallTalk(request, { prices, providerPrices: providers[route.provider].prices });
+    const decision = decideSmallTalk(request, { prices, priceBook, providerPrices: providers[route.provider].prices });
     return decision && withKnownArm(context, tenant, decision);
   } catch {
     // The full reading finds what is odd about the request, and names it.

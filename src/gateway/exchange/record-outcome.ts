@@ -30,7 +30,8 @@ export function recordOutcome(
 ): Recorded {
   if (route.isCountTokens) return {};
   const { status, usage, refused } = sent;
-  const facts = { prices: context.facts.prices, providerPrices: providers[route.provider].prices };
+  const { prices, priceBook } = context.facts;
+  const facts = { prices, priceBook, providerPrices: providers[route.provider].prices };
   const decision =
     decided.explanation.act === 'pass-through'
       ? pricedByAnswer(decided, { ...facts, wire: wires[api], path: route.path, usage })

@@ -1,4 +1,5 @@
 import { answerLimits } from '../../limits.ts';
+import { isRefusal } from '../../report/request-record.ts';
 import { afterRefusal, originalOf } from '../decide/decide.ts';
 import type { Decision, Outgoing } from '../decide/decision.ts';
 import type { GatewayContext } from '../gateway-context.ts';
@@ -77,9 +78,6 @@ class Answering implements Watch {
     return { status, usage, streamed: this.#reader?.isEvents === true, refused, isFinal: this.#reader?.isFinal };
   }
 }
-
-/** The statuses with which a provider refuses a request as such. Every other one has another cause than our edits. */
-const isRefusal = (status: number): boolean => status === 400 || status === 413 || status === 422;
 
 interface Body {
   /** As it came. Undefined: not read, it is streamed. */

@@ -1,6 +1,6 @@
 import { type BrotliDecompress, createBrotliDecompress, createGunzip, createInflate, type Unzip } from 'node:zlib';
 import { answerLimits, requestLimits } from '../../limits.ts';
-import { readUsage, tellsCacheWrites } from '../../manager/usage.ts';
+import { hourWritesIn, readUsage, tellsCacheWrites } from '../../manager/usage.ts';
 import { JsonScan, parseJson } from '../bytes/json-scan.ts';
 import type { Wire } from '../wire/wire.ts';
 import { headerOf, type RawHeaders } from './headers.ts';
@@ -14,6 +14,8 @@ export interface Usage {
   readonly written: number;
   /** Of `written`: not written to its cache either. Not there where the provider does not tell. */
   readonly uncached?: number;
+  /** Of `written`: written to its cache for an hour. Not there where the provider does not tell, or wrote nothing. */
+  readonly hourWritten?: number;
   readonly completionTokens: number;
   /** The model that answered, where the answer names it. */
   readonly model?: string;
@@ -243,9 +245,11 @@ function toUsage(usage: Fields | undefined, { model, droppedThinking }: Told): U
   if (![promptTokens, cachedTokens, cacheWriteTokens, completionTokens].every(isBelievable)) return undefined;
   const cached = Math.min(promptTokens, cachedTokens);
   const written = promptTokens - cached;
+  const hourWrites = cacheWriteTokens > 0 ? hourWritesIn(usage) : undefined;
   return {
     ...{ cached, written, completionTokens },
     ...(tellsCacheWrites(usage) ? { uncached: Math.max(0, written - cacheWriteTokens) } : {}),
+    ...(hourWrites === undefined ? {} : { hourWritten: Math.min(hourWrites, cacheWriteTokens, written) }),
     ...(model === undefined ? {} : { model }),
     ...(cached + cacheWriteTokens > 0 ? { usesCache: true } : {}),
     ...(droppedThinking > 0 ? { droppedThinking } : {}),

@@ -1,3 +1,4 @@
+import type { Prices } from '../../plan/prices.ts';
 import type { PromptTokens, RequestRecord } from '../../report/request-record.ts';
 import type { RequestSigns } from '../decide/signs.ts';
 import type { Entry } from './receipt-log.ts';
@@ -18,7 +19,7 @@ export function toRequestRecord({ receipt }: Entry, settled: Settled, signs: Req
     ...(holdoutShare === undefined ? {} : { holdoutShare }),
     api,
     ...(model === undefined ? {} : { model }),
-    prices: { name: prices.name, read: prices.read, write: prices.write },
+    prices: multiplesOf(prices),
     ...{ status, act, masked, newMasks: newMasks.length },
     ...(usage ? { billed: { ...toPrompt(usage), output: usage.completionTokens } } : {}),
     expected: { sent: toPrompt(receipt.expected.sent), without: toPrompt(receipt.expected.without) },
@@ -28,5 +29,10 @@ export function toRequestRecord({ receipt }: Entry, settled: Settled, signs: Req
   };
 }
 
-const toPrompt = ({ cached, written, uncached }: PromptTokens): PromptTokens =>
-  uncached === undefined ? { cached, written } : { cached, written, uncached };
+const multiplesOf = ({ name, read, write, writes }: Prices): RequestRecord['prices'] =>
+  writes === undefined ? { name, read, write } : { name, read, write, writes };
+
+const toPrompt = ({ cached, written, uncached, hourWritten }: PromptTokens): PromptTokens => {
+  if (hourWritten !== undefined) return { cached, written, uncached: uncached ?? 0, hourWritten };
+  return uncached === undefined ? { cached, written } : { cached, written, uncached };
+};

@@ -121,8 +121,9 @@ export function writeReceipt(settled: Settled): Entry {
     ...armFields(decision),
     ...optionalFields(explanation, answer, modelIn(settled)),
   };
-  const { read, write } = explanation.prices;
-  return { receipt, title: settled.previous ? '' : ownCopy(titleOf(decision)), multiples: { read, write } };
+  const { read, write, writes } = explanation.prices;
+  const multiples = writes ? { read, write, writes } : { read, write };
+  return { receipt, title: settled.previous ? '' : ownCopy(titleOf(decision)), multiples };
 }
 
 function armFields({ holdoutShare, explanation }: Decision): Pick<Receipt, 'holdoutShare' | 'unsent'> {
@@ -180,11 +181,23 @@ interface Both {
 function tokensOf({ decision, sent: { usage }, previous }: Settled, isOriginal: boolean): Both {
   const { explanation, basis } = decision;
   if (!usage) return isOriginal ? { sent: explanation.without, without: explanation.without } : explanation;
-  const { cached, written, uncached } = usage;
-  const sent = toTokens(cached + written, cached, uncached);
+  const { cached, written, uncached, hourWritten } = usage;
+  const sent = toTokens(cached + written, cached, { uncached, hourWritten });
   if (isOriginal || !basis || explanation.masked === 0) return { sent, without: sent };
   const { tokens, cached: wasCached } = withoutMasks(explanation, { sent, previous, estimate: basis.estimate });
-  return { sent, without: toTokens(tokens, wasCached, uncachedWithout(sent, tokens - wasCached)) };
+  return { sent, without: toTokens(tokens, wasCached, partsWithout(sent, tokens - wasCached)) };
+}
+
+/** Of the tokens that would have been written without masks, the parts with another price. Writes have the lifetimes that they had. */
+function partsWithout(sent: Tokens, writtenWithout: number): Parts {
+  const uncached = uncachedWithout(sent, writtenWithout);
+  const { hourWritten } = sent;
+  if (hourWritten === undefined) return { uncached };
+  const stored = sent.written - (sent.uncached ?? 0);
+  return {
+    uncached,
+    hourWritten: Math.round((writtenWithout - (uncached ?? 0)) * (stored > 0 ? hourWritten / stored : 0)),
+  };
 }
 
 /** The part behind the last cache marker is taken to be the same with masks and without. Where nothing is cached, it is all. */
@@ -232,8 +245,15 @@ function messageRatio(sent: number, { previous, estimate }: Omit<Bill, 'sent'>):
 /** The guess weighs as much as this many tokens of messages. */
 const GUESS_TOKENS = 200;
 
-function toTokens(tokens: number, cached: number, uncached?: number): Tokens {
+/** Parts of `written`. */
+interface Parts {
+  readonly uncached?: number | undefined;
+  readonly hourWritten?: number | undefined;
+}
+
+function toTokens(tokens: number, cached: number, { uncached, hourWritten }: Parts = {}): Tokens {
   const written = tokens - cached;
+  if (hourWritten !== undefined) return { tokens, cached, written, uncached: uncached ?? 0, hourWritten };
   return uncached === undefined ? { tokens, cached, written } : { tokens, cached, written, uncached };
 }
 
