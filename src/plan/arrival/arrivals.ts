@@ -8,7 +8,7 @@ import { cleanResult } from './clean.ts';
 import { KeptTargets } from './kept-targets.ts';
 import { originalHandle, withLastLine } from './last-line.ts';
 import type { Arrival } from './options.ts';
-import { readCall } from './read-call.ts';
+import { type ReadCall, readCall } from './read-call.ts';
 import { type About, type Reference, readReferences } from './reference-line.ts';
 import { VisibleLines } from './references.ts';
 import { shortenShellOutput } from './shell-output.ts';
@@ -49,15 +49,17 @@ export class Arrivals<M> {
   readonly #ledger: Ledger<M>;
   readonly #options: ArrivalsOptions;
   readonly #visible = new VisibleLines((id) => this.#isSent(id));
-  readonly #sent = new Map<number, SentText>();
+  /** By their numbers. */
+  readonly #sent: (SentText | undefined)[] = [];
   readonly #ids = new Map<Result, number>();
   readonly #referrers = new Map<Result, Referrer>();
   readonly #kept = new KeptTargets();
   /** Results that this request has changed. It may be taken back. */
   readonly #unsettled = new Set<Result>();
+  /** The call that was read last: mostly its result comes next. */
+  #lastCall: { readonly args: string; readonly read: ReadCall } | undefined;
   #row: Turn | undefined;
   #nextSegment = 0;
-  #nextId = 0;
 
   constructor(ledger: Ledger<M>, options: ArrivalsOptions) {
     this.#ledger = ledger;
@@ -87,6 +89,7 @@ export class Arrivals<M> {
   repair(): boolean {
     let isChanged = false;
     this.#sync();
+    if (this.#unsettled.size === 0 && !this.#ledger.leftOutTurns) return false;
     for (const referrer of this.#referrers.values()) {
       const { result } = referrer;
       if (!this.#ledger.isSent(result) || this.#isRight(referrer)) continue;
@@ -102,37 +105,49 @@ export class Arrivals<M> {
 
   #takeResult(result: Result): void {
     const ledger = this.#ledger;
-    const options = this.#options;
-    const { subject } = readCall(result.args);
-    const about: About = { kind: 'result', tool: result.tool, subject };
-    const received = result.masked || !options.references ? [] : readReferences(result.text);
-    if (received.length === 0) this.#shape(result);
-    const references = received.length > 0 ? received : readReferences(result.text);
+    if (!this.#options.references) {
+      this.#shape(result);
+      this.#truncate(result);
+      ledger.coverage?.add(result);
+      return;
+    }
+    const { text: received } = result;
+    let references = readReferences(received);
+    if (references.length === 0) this.#shape(result);
+    if (result.text !== received) references = readReferences(result.text);
     this.#truncate(result);
     ledger.coverage?.add(result);
-    const id = this.#add(about, result.text, { row: result.row, result });
+    const about: About = { kind: 'result', tool: result.tool, subject: this.#readCall(result.args).subject };
+    const id = this.#add(about, { row: result.row, result, text: result.text });
     this.#ids.set(result, id);
     this.#refer(id, result, references);
   }
 
   #takeCall({ text, tool }: Segment): void {
-    const { subject, texts } = readCall(text);
+    const { subject, texts } = this.#readCall(text);
     for (const { argument, text: part } of texts)
-      this.#add({ kind: 'call', tool, subject, argument }, part, { row: this.#ledger.lastRow, result: undefined });
+      this.#add(
+        { kind: 'call', tool, subject, argument },
+        { row: this.#ledger.lastRow, result: undefined, text: part },
+      );
   }
 
-  #add(about: About, text: string, sent: Omit<SentText, 'text'>): number {
-    const id = this.#nextId++;
-    if (!this.#options.references) return id;
+  #readCall(args: string): ReadCall {
+    if (this.#lastCall?.args !== args) this.#lastCall = { args, read: readCall(args) };
+    return this.#lastCall.read;
+  }
+
+  #add(about: About, { row, result, text }: SentText): number {
+    const id = this.#sent.push({ row, result, text }) - 1;
     this.#visible.add(id, text, about);
-    this.#sent.set(id, { ...sent, text });
     return id;
   }
 
   #shape(result: Result): void {
+    const { clean, references, shellOutput } = this.#options;
+    if (!clean && !references && shellOutput === undefined) return;
     const shows = this.#mayShape(result) ? shownBy(result.tool, result.args) : undefined;
     if (shows === undefined) return;
-    const { clean, references, shellOutput } = this.#options;
     const text = clean ? cleanResult(result.text, shows) : result.text;
     // The placeholder of a failure quotes it: it could not replace a line that is as short as a reference.
     const mayRefer = references && !result.isError;
@@ -175,11 +190,11 @@ export class Arrivals<M> {
     if (references.length === 0) return;
     const found = references.map((reference): ReferenceTo => {
       const target = this.#visible.find(reference, id);
-      const text = target === undefined ? undefined : this.#sent.get(target)?.text;
+      const text = target === undefined ? undefined : this.#sent[target]?.text;
       return { reference, target: target === undefined || text === undefined ? undefined : { id: target, text } };
     });
     this.#referrers.set(result, { id, result, references: found });
-    const results = found.flatMap(({ target }) => (target && this.#sent.get(target.id)?.result) ?? []);
+    const results = found.flatMap(({ target }) => (target && this.#sent[target.id]?.result) ?? []);
     if (results.length === 0) return;
     this.#kept.link(result, results);
     this.#ledger.referred = result.row;
@@ -189,12 +204,12 @@ export class Arrivals<M> {
   #isRight({ id, references }: Referrer): boolean {
     return references.every(
       ({ reference, target }) =>
-        !target || (this.#sent.get(target.id)?.text === target.text && this.#visible.find(reference, id) === target.id),
+        !target || (this.#sent[target.id]?.text === target.text && this.#visible.find(reference, id) === target.id),
     );
   }
 
   #isSent(id: number): boolean {
-    const sent = this.#sent.get(id);
+    const sent = this.#sent[id];
     const row = sent?.result?.row ?? sent?.row;
     return row !== undefined && this.#ledger.rows[row.number] === row;
   }
@@ -205,7 +220,7 @@ export class Arrivals<M> {
     for (const { result } of this.#ledger.changedResults) this.#unsettled.add(result);
     for (const result of this.#unsettled) {
       const id = this.#ids.get(result);
-      const sent = id === undefined ? undefined : this.#sent.get(id);
+      const sent = id === undefined ? undefined : this.#sent[id];
       if (id === undefined || !sent || sent.text === result.text) continue;
       sent.text = result.text;
       this.#visible.change(id, result.text);
@@ -216,11 +231,11 @@ export class Arrivals<M> {
 
   /** The turns that the last request left out do not come back. */
   #forgetTurns(): void {
-    for (const [id, { result }] of this.#sent) {
-      if (this.#isSent(id)) continue;
-      this.#sent.delete(id);
+    for (const [id, sent] of this.#sent.entries()) {
+      if (!sent || this.#isSent(id)) continue;
+      this.#sent[id] = undefined;
       this.#visible.remove(id);
-      if (result) this.#forgetReferrer(result);
+      if (sent.result) this.#forgetReferrer(sent.result);
     }
   }
 

@@ -67,6 +67,6 @@ export class HashTable {
   }
 }
 
-const FEWEST_SLOTS = 64;
+const FEWEST_SLOTS = 1024;
 /** Hashes that were not made for this table stay within a fraction of this distance. */
 const FARTHEST = 512;
