@@ -117,6 +117,14 @@ export const memoryLimits = {
   models: 1000,
 } as const;
 
+/** Links from a conversation to the session that it goes on with. */
+export const linkLimits = {
+  /** A conversation that no gateway has seen is compared with earlier ones by so many of its last messages with tool results. */
+  results: 64,
+  /** Later results of a conversation are not recorded as links: a compaction behind them begins a new session. */
+  linksPerConversation: 10_000,
+} as const;
+
 /** Results that are made smaller when they first go out. */
 export const arrivalLimits = {
   /** Of more text that the model can see, the oldest is not searched for repeated lines. A longer result goes out whole. */

@@ -22,8 +22,17 @@ export async function decideAndStore(
     return await decideWithStore(context, incoming, request);
   } catch (error) {
     context.log({ level: 'error', message: 'could not decide', code: codeOf(error), api: request.api });
-    return unread(context, incoming.tenant, { request, decision: passThrough('failed') });
+    return passUnread(context, incoming.tenant, { request, decision: passThrough('failed') });
   }
+}
+
+/** The decision to let a request pass unread, with the session and arm as far as its headers tell. */
+export function passUnread(
+  context: GatewayContext,
+  tenant: string,
+  passed: { readonly request: Pick<GatewayRequest, 'api' | 'headers'>; readonly decision: Decision },
+): Promise<Decision> {
+  return unread(context, { ...passed, tenant, gate: () => gateOf(context, tenant) });
 }
 
 async function decideWithStore(
@@ -38,12 +47,12 @@ async function decideWithStore(
   const opened = openRequest(request, memory, context.facts.limits);
   const { conversation, session } = opened;
   if (!session)
-    return unread(context, tenant, { request, decision: decide(opened, memory, { ...facts, now: context.now() }) });
+    return passUnread(context, tenant, { request, decision: decide(opened, memory, { ...facts, now: context.now() }) });
   const gate = context.tenants.opened(tenant) ?? (await gateOf(context, tenant));
   const asked = { gate, memory, conversation, session };
   const [trouble, arms] = await Promise.all([
     learnEvents(context, asked),
-    learnArm(context, { gate, tenant, session, credential }),
+    learnArm(context, { gate, tenant, opened, credential }),
   ]);
   if (!conversation) return decide(opened, memory, { ...facts, now: context.now(), arms });
   const storeTrouble = trouble ?? (await learnSecret(gate, credential));
