@@ -22,7 +22,7 @@ import {
   qwen,
   type Run,
 } from './agent-requests.test-data.ts';
-import { startGateway } from './gateway.ts';
+import { changedStore, startGateway } from './gateway.ts';
 import { startUpstream } from './upstream.ts';
 
 const closers: (() => Promise<unknown>)[] = [];
@@ -243,6 +243,28 @@ describe('a request that cannot be read', () => {
         first?.session,
       ]);
     }
+  });
+});
+
+describe('a store that fails at the first request after a restart', () => {
+  it.each([{}, { holdout: 0.5 }])('takes no session out of its arm (%j)', async (options) => {
+    const real = createMemoryStore();
+    const place = await createPlace(real);
+    await place.through({ holdout: 1 }, [codex(run('one', 0))]);
+    let failures = 1;
+    const store = changedStore(real, {
+      putRecords: real.putRecords?.bind(real) as NonNullable<Store['putRecords']>,
+      records: real.records?.bind(real) as NonNullable<Store['records']>,
+      list: async function* (session) {
+        if (session.startsWith('ga-') && failures-- > 0) throw new Error('the store is down');
+        yield* real.list(session);
+      },
+    });
+    const later = await place.through(
+      { ...options, store },
+      [1, 2, 3, 4].map((turns) => codex(run('one', turns))),
+    );
+    expect(armsOf(later.slice(1))).toEqual(Array(3).fill(['held-out', 1]));
   });
 });
 

@@ -22,6 +22,8 @@ export interface ArmFacts {
   readonly starting: Assignment;
   /** For a later one: the session began before it was recorded, or elsewhere. */
   readonly started: Assignment;
+  /** The store did not tell: it may have a record. */
+  readonly isUnsure?: boolean | undefined;
 }
 
 /** Draws the arm of a session: the same in every process that has the key and the share. */

@@ -38,10 +38,7 @@ const SET_UPS = [
 export const isSummary = (text: string): boolean => SUMMARIES.some((pattern) => pattern.test(text));
 
 /** Gemini CLI and Qwen Code, some models with their thoughts before it. pi. */
-const SUMMARIES = [
-  /^<(?:scratchpad|state_snapshot)>/,
-  /^The conversation history before this point was compacted\b/,
-];
+const SUMMARIES = [/^<(?:scratchpad|state_snapshot)>/, /^The conversation history before this point was compacted\b/];
 
 /** Whether a text is one tagged block after the other, such as `<system-reminder>…</system-reminder>`. */
 function isAllTagged(text: string): boolean {

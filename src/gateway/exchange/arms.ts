@@ -9,7 +9,7 @@ import { armRecordOf, headerSession, type Opened, toArm } from '../decide/decide
 import type { Decision, GatewayRequest } from '../decide/decision.ts';
 import type { StoreTrouble } from '../decide/pass-through.ts';
 import type { GatewayContext } from '../gateway-context.ts';
-import type { KnownSession, StoreGate } from './store-gate.ts';
+import type { StoreGate } from './store-gate.ts';
 
 /** Which sessions are only measured. */
 export interface ArmOptions {
@@ -85,9 +85,14 @@ export async function learnArm(context: GatewayContext, asked: Asked): Promise<A
   const known = arms.get(session);
   const unknown = unknownArm(context.armOptions);
   const facts = { recorded: known?.assignment, starting: unknown, started: unknown };
-  if (known?.isConfirmed || typeof gate === 'string') return facts;
+  if (known?.isConfirmed) return facts;
+  if (typeof gate === 'string') return { ...facts, isUnsure: true };
   const found = await gate.session(session);
-  const { assignment, hasBegun } = typeof found === 'string' ? NOT_FOUND : found;
+  if (typeof found === 'string') {
+    const starting = known || holdout === 0 ? unknown : await draw(asked, gate, holdout);
+    return { ...facts, starting, isUnsure: true };
+  }
+  const { assignment, hasBegun } = found;
   if (assignment) {
     arms.set(session, { assignment, isRecorded: true, isConfirmed: true, touchedAt: context.now(), links: 0 });
     return { ...facts, recorded: assignment };
@@ -97,8 +102,6 @@ export async function learnArm(context: GatewayContext, asked: Asked): Promise<A
   if (recorded || hasBegun || holdout === 0) return { ...facts, recorded };
   return { ...facts, starting: await draw(asked, gate, holdout) };
 }
-
-const NOT_FOUND: KnownSession = { assignment: undefined, hasBegun: false };
 
 /** After a compaction, an agent that sends no id may have kept tool results. They tell which session goes on, and its arm. */
 async function armOfRoot(gate: StoreGate, { read }: Opened): Promise<Assignment | undefined> {
@@ -117,10 +120,14 @@ async function draw({ opened, credential }: Asked, gate: StoreGate, holdout: num
   return (await gate.hasTexts(own)) === true ? TREATED : (gate.drawArm(session, holdout) ?? TREATED);
 }
 
+interface Keeping extends Pick<Asked, 'gate' | 'tenant'>, Pick<ArmFacts, 'isUnsure'> {
+  readonly memory: ConversationMemory;
+}
+
 /** Records the arm of a session, and keeps the record in use. Waits for the store only at the first request. */
 export async function keepArm(
   context: GatewayContext,
-  { gate, tenant, memory }: Pick<Asked, 'gate' | 'tenant'> & { readonly memory: ConversationMemory },
+  { gate, tenant, memory, isUnsure }: Keeping,
   decision: Decision,
 ): Promise<void> {
   const { session } = decision;
@@ -134,10 +141,13 @@ export async function keepArm(
   const isPlain = assignment.arm === 'treated' && assignment.share === undefined;
   if (!known?.isConfirmed) {
     const isWanted = isOn(context.armOptions) || !isPlain;
+    // A session that was drawn must not be recorded as one that was not, because the store was slow to tell.
+    const mayRecord = typeof gate !== 'string' && !(isUnsure && isPlain);
     const isRecorded =
-      typeof gate !== 'string' &&
+      mayRecord &&
       (isWanted ? (await gate.recordArm(session, event)) === 'stored' : hasId && gate.recordBegun(session));
-    arms.set(session, { assignment, isRecorded, isConfirmed: !isWanted, touchedAt: now, links: known?.links ?? 0 });
+    const isConfirmed = !isWanted && !isUnsure;
+    arms.set(session, { assignment, isRecorded, isConfirmed, touchedAt: now, links: known?.links ?? 0 });
   }
   if (typeof gate === 'string') return;
   // A resumed session may have a new id: it finds the arm on the messages that it begins with.

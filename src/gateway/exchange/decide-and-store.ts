@@ -60,7 +60,7 @@ async function decideWithStore(
   if (typeof gate !== 'string' && !isCountTokens) await keepInUse(context, { ...asked, gate, owner });
   const decision = decide(opened, memory, { ...facts, now: context.now(), owner, storeTrouble, arms });
   if (storeTrouble) warnOf(context, storeTrouble);
-  await keepArm(context, { gate, tenant, memory }, decision);
+  await keepArm(context, { gate, tenant, memory, isUnsure: arms.isUnsure }, decision);
   // A count is planned like a request, but nothing is stored.
   if (isCountTokens || (decision.fresh.length === 0 && decision.events.length === 0)) return decision;
   const kept = typeof gate === 'string' ? gate : await gate.keep(decision, owner);
