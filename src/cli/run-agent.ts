@@ -7,12 +7,12 @@ import { type Agent, type AgentSettings, addressesOf, agents, allVariables, type
 import { findAgent } from './find-agent.ts';
 import type { Io } from './io.ts';
 import { runChild } from './run-child.ts';
-import { runTenant, shareRuns } from './run-stores.ts';
+import { shareRuns } from './run-stores.ts';
 import { openStores, type RunningGateway, readServing, type Serving, startGateway } from './serve.ts';
 import { addressFor, showSteps } from './serve-greeting.ts';
 import type { ServeFlags } from './serve-settings.ts';
 import { showReceipt } from './show-receipt.ts';
-import { type Stores, showPlace } from './stores.ts';
+import { runTenant, type Stores, showPlace } from './stores.ts';
 import { upstreamsFrom } from './upstreams-from.ts';
 import { storePath } from './with-store.ts';
 

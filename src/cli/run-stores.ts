@@ -3,12 +3,7 @@ import { isEventSession } from '../gateway/conversation/events.ts';
 import { nodeDisk } from '../store/embedded/disk.ts';
 import { keepSecret } from '../store/embedded/secret.ts';
 import type { Store, Stored } from '../store/store.ts';
-import { createStores, DEFAULT_TENANT, type Stores } from './stores.ts';
-
-/** The tenant of a run beside others, by its number from 2 on. */
-export const runTenant = (number: number): string => `run-${number}`;
-
-const isRunTenant = (tenant: string): boolean => /^run-\d+$/.test(tenant);
+import { createStores, DEFAULT_TENANT, isRunTenant, type Stores } from './stores.ts';
 
 interface Run {
   /** The folder of all stores. */

@@ -49,9 +49,9 @@ const ask = async (body) => (await fetch(base + '/v1/messages', { method: 'POST'
 })();
 `;
 
-/** Sends requests of 20 sessions, with as many tool results as it is told. */
+/** Sends requests of 20 sessions, or of forks of them, with as many tool results as it is told. */
 const TWENTY_SESSIONS = `
-const [name, turns] = process.argv.slice(-2);
+const [name, turns, fork = ''] = process.argv.slice(process.argv[2].startsWith('--mcp') ? 3 : 2);
 (async () => {
   for (let n = 0; n < 80; n++) {
     const i = n % 20;
@@ -61,19 +61,19 @@ const [name, turns] = process.argv.slice(-2);
       messages.push({ role: 'assistant', content: [{ type: 'tool_use', id, name: 'bash', input: { command: 'run ' + k } }] });
       messages.push({ role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: ('line of turn ' + k + '\\n').repeat(100) }] });
     }
-    const headers = { 'content-type': 'application/json', 'x-api-key': 'k', 'anthropic-version': '2023-06-01', 'x-claude-code-session-id': name + i };
+    const headers = { 'content-type': 'application/json', 'x-api-key': 'k', 'anthropic-version': '2023-06-01', 'x-claude-code-session-id': fork + name + i };
     const body = JSON.stringify({ model: 'claude-sonnet-4-5', max_tokens: 10, messages });
     await (await fetch(process.env.ANTHROPIC_BASE_URL + '/v1/messages', { method: 'POST', headers, body })).text();
   }
 })();
 `;
 
-/** Arms and shares of the requests of each session that a tenant has records of. */
+/** Arms and shares of the requests of each session, with its forks, that a tenant has records of. */
 async function armsIn(path: string, tenant: string): Promise<Map<string, string[]>> {
   const store = await openStore({ path, tenant, mode: 'read' });
   const arms = new Map<string, string[]>();
-  for await (const { session, arm, holdoutShare } of store.records?.() ?? []) {
-    const name = session.split('-')[0] ?? '';
+  for await (const { session, root = session, arm, holdoutShare } of store.records?.() ?? []) {
+    const name = root.split('-')[0] ?? '';
     arms.set(name, [...(arms.get(name) ?? []), `${arm} ${holdoutShare}`]);
   }
   await store.close();
@@ -254,7 +254,7 @@ describe('palimpsest run', () => {
     ];
     const again = [process.execPath, main, ...own].join(' ');
     // The inner runs are beside the outer one: sessions that begin in either go on in the other.
-    const script = `claude a 0 && ${again} claude a 4 && ${again} claude b 0 && claude b 4`;
+    const script = `claude a 0 && ${again} claude a 4 && ${again} claude b 0 && claude b 4 && ${again} claude b 5 fork && ${again} claude c 0`;
     expect((await run([...own.slice(1), 'sh', '-c', script], place)).code).toBe(0);
     const path = join(place.home, '.palimpsest/store');
     const [first, second] = [await armsIn(path, 'default'), await armsIn(path, 'run-2')];
@@ -263,6 +263,9 @@ describe('palimpsest run', () => {
       Array.from({ length: 20 }, (_, i) => sessionNames(`${name}${i}`, '').session).map(
         (session) => [session, `${drawArm(key, session, 0.5).arm} 0.5`] as const,
       );
+    const report = spawnSync(process.execPath, [main, 'report', '--json'], { env: place.env, encoding: 'utf8' });
+    const { justBegan, severalArms } = JSON.parse(report.stdout).leftOut;
+    expect(justBegan + severalArms).toBe(60);
     for (const [name, began, wentOn] of [
       ['a', first, second],
       ['b', second, first],

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Arm } from '../../report/request-record.ts';
+import type { StoreTrouble } from '../decide/pass-through.ts';
 import type { Conversation } from './conversation.ts';
 import type { ArmEvent, Found } from './events.ts';
 
@@ -22,8 +23,8 @@ export interface ArmFacts {
   readonly starting: Assignment;
   /** For a later one: the session began before it was recorded, or elsewhere. */
   readonly started: Assignment;
-  /** The store did not tell: it may have a record. */
-  readonly isUnsure?: boolean | undefined;
+  /** Why the store did not tell whether it has a record. */
+  readonly trouble?: StoreTrouble | undefined;
 }
 
 /** Draws the arm of a session: the same in every process that has the key and the share. */

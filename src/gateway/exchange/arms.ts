@@ -86,11 +86,11 @@ export async function learnArm(context: GatewayContext, asked: Asked): Promise<A
   const unknown = unknownArm(context.armOptions);
   const facts = { recorded: known?.assignment, starting: unknown, started: unknown };
   if (known?.isConfirmed) return facts;
-  if (typeof gate === 'string') return { ...facts, isUnsure: true };
+  if (typeof gate === 'string') return { ...facts, trouble: gate };
   const found = await gate.session(session);
   if (typeof found === 'string') {
     const starting = known || holdout === 0 ? unknown : await draw(asked, gate, holdout);
-    return { ...facts, starting, isUnsure: true };
+    return { ...facts, starting, trouble: found };
   }
   const { assignment, hasBegun } = found;
   if (assignment) {
@@ -120,14 +120,14 @@ async function draw({ opened, credential }: Asked, gate: StoreGate, holdout: num
   return (await gate.hasTexts(own)) === true ? TREATED : (gate.drawArm(session, holdout) ?? TREATED);
 }
 
-interface Keeping extends Pick<Asked, 'gate' | 'tenant'>, Pick<ArmFacts, 'isUnsure'> {
+interface Keeping extends Pick<Asked, 'gate' | 'tenant'>, Pick<ArmFacts, 'trouble'> {
   readonly memory: ConversationMemory;
 }
 
 /** Records the arm of a session, and keeps the record in use. Waits for the store only at the first request. */
 export async function keepArm(
   context: GatewayContext,
-  { gate, tenant, memory, isUnsure }: Keeping,
+  { gate, tenant, memory, trouble }: Keeping,
   decision: Decision,
 ): Promise<void> {
   const { session } = decision;
@@ -142,11 +142,11 @@ export async function keepArm(
   if (!known?.isConfirmed) {
     const isWanted = isOn(context.armOptions) || !isPlain;
     // A session that was drawn must not be recorded as one that was not, because the store was slow to tell.
-    const mayRecord = typeof gate !== 'string' && !(isUnsure && isPlain);
+    const mayRecord = typeof gate !== 'string' && !(trouble && isPlain);
     const isRecorded =
       mayRecord &&
       (isWanted ? (await gate.recordArm(session, event)) === 'stored' : hasId && gate.recordBegun(session));
-    const isConfirmed = !isWanted && !isUnsure;
+    const isConfirmed = !isWanted && !trouble;
     arms.set(session, { assignment, isRecorded, isConfirmed, touchedAt: now, links: known?.links ?? 0 });
   }
   if (typeof gate === 'string') return;

@@ -55,12 +55,12 @@ async function decideWithStore(
     learnArm(context, { gate, tenant, opened, credential }),
   ]);
   if (!conversation) return decide(opened, memory, { ...facts, now: context.now(), arms });
-  const storeTrouble = trouble ?? (await learnSecret(gate, credential));
+  const storeTrouble = trouble ?? arms.trouble ?? (await learnSecret(gate, credential));
   const owner = typeof gate === 'string' ? undefined : gate.ownerOf(credential);
   if (typeof gate !== 'string' && !isCountTokens) await keepInUse(context, { ...asked, gate, owner });
   const decision = decide(opened, memory, { ...facts, now: context.now(), owner, storeTrouble, arms });
   if (storeTrouble) warnOf(context, storeTrouble);
-  await keepArm(context, { gate, tenant, memory, isUnsure: arms.isUnsure }, decision);
+  await keepArm(context, { gate, tenant, memory, trouble: arms.trouble }, decision);
   // A count is planned like a request, but nothing is stored.
   if (isCountTokens || (decision.fresh.length === 0 && decision.events.length === 0)) return decision;
   const kept = typeof gate === 'string' ? gate : await gate.keep(decision, owner);
