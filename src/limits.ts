@@ -119,9 +119,9 @@ export const memoryLimits = {
 
 /** Links from a conversation to the session that it goes on with. */
 export const linkLimits = {
-  /** A conversation that no gateway has seen is compared with earlier ones by so many of its last messages with tool results. */
-  results: 64,
-  /** Later results of a conversation are not recorded as links: a compaction behind them begins a new session. */
+  /** A conversation that no gateway has seen is compared with earlier ones by the tool calls and results in so many of its last messages. */
+  messages: 128,
+  /** Results of later requests are not recorded as links: a compaction behind them begins a new session. */
   linksPerConversation: 10_000,
 } as const;
 

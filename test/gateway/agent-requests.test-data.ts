@@ -173,7 +173,7 @@ export function pi(run: Run): AgentRequest {
   return { path: '/v1/responses', headers: { ...others, session_id: id }, body: { ...rest, input } };
 }
 
-/** The set-up is a part of the first message, and no id is sent. */
+/** The set-up is a part of the first message, and no id is sent. A call has an id, its response has none. */
 export function geminiCli({
   session = '',
   task,
@@ -189,10 +189,11 @@ export function geminiCli({
       contents: [
         { role: 'user', parts: [{ text: setUp }, { text: task }] },
         ...turnsOf(turns).flatMap((turn) => {
-          const call = { id: `run_shell_command_${session}_${turn}`, name: 'run_shell_command' };
+          const name = 'run_shell_command';
+          const functionCall = { id: `606d910c503ed5f7${session}${turn}`, name, args: { command: `cat ${turn}` } };
           return [
-            { role: 'model', parts: [{ functionCall: { ...call, args: { command: `cat ${turn}` } } }] },
-            { role: 'user', parts: [{ functionResponse: { ...call, response: { output: results(turn) } } }] },
+            { role: 'model', parts: [{ functionCall }] },
+            { role: 'user', parts: [{ functionResponse: { name, response: { output: results(turn) } } }] },
           ];
         }),
       ],

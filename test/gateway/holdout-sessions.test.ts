@@ -91,21 +91,16 @@ const AGENTS = [
 ] as const;
 
 describe('after the compaction of an agent that sends no id', () => {
-  it.each(AGENTS)('a session keeps its arm, also in another process (%s)', async (_name, agent, compacted) => {
-    const path = mkdtempSync(join(folder, 'compacted-'));
+  it.each(AGENTS)('a session keeps its arm, also after a restart (%s)', async (_name, agent, compacted) => {
+    const place = await createPlace();
     const requests = [0, 1, 2, 3, 4].map((turns) => agent(run('one', turns)));
     const later = [4, 5, 6].map((turns, i) => compacted(run('one', turns), { summary: SUMMARY, keep: 2 + 2 * i }));
     const again = [6, 7].map((turns, i) => compacted(run('one', turns), { summary: 'Shorter.', keep: 2 + 2 * i }));
-    const all: RequestRecord[] = [];
-    for (const [holdout, some] of [
-      [1, requests],
-      [0, later],
-      [0.5, again],
-    ] as const) {
-      const store = await openStore({ path });
-      all.push(...(await (await createPlace(store)).through({ holdout }, some)));
-      await store.close();
-    }
+    const all = [
+      ...(await place.through({ holdout: 1 }, requests)),
+      ...(await place.through({}, later)),
+      ...(await place.through({ holdout: 0.5 }, again)),
+    ];
     expect(armsOf(all)).toEqual(all.map(() => ['held-out', 1]));
     expect([new Set(all.map(({ session }) => session)).size, countSessions(all)]).toEqual([3, 1]);
   });
@@ -165,12 +160,21 @@ describe('after the compaction of an agent that sends no id', () => {
     expect(armsOf(all)).toEqual(all.map(() => ['held-out', 1]));
   });
 
+  it('a result that was cut is known by its call, where only the call has an id (Gemini CLI)', async () => {
+    const place = await createPlace();
+    const all = await place.through({ holdout: 1 }, [
+      ...[0, 1, 2].map((turns) => geminiCli(run('', turns))),
+      compactedGemini(run('', 2, { results: () => '[cut]' }), { summary: SUMMARY, keep: 2 }),
+    ]);
+    expect(armsOf(all)).toEqual(all.map(() => ['held-out', 1]));
+  });
+
   it('a link holds no text, and without the option there is none', async () => {
     const path = join(folder, 'no text');
     const store = await openStore({ path });
     const place = await createPlace(store);
     const results = (turn: number): string => `a needle of turn ${turn}\n`.repeat(60);
-    const requests = [0, 1, 2].map((turns) => piWithAnthropic(run('needle-id', turns, { results })));
+    const requests = [0, 1, 2, 3, 4, 5, 6].map((turns) => piWithAnthropic(run('needle-id', turns, { results })));
     const links = async (): Promise<string[]> => {
       const names: string[] = [];
       for await (const { session } of store.sessions()) if (session.startsWith('gl-')) names.push(session);

@@ -104,7 +104,7 @@ export const eventSessionOf = (prefix: string): string => `ge-${prefix}`;
 /** The session that holds the arm of an agent's session, whatever its conversations begin with. */
 export const armSessionOf = (session: string): string => `ga-${session}`;
 
-/** The session that holds the links to an agent's session: hashes of tool results that a later conversation may go on with. */
+/** The session that holds the links to an agent's session: hashes of tool calls and results that a later conversation may go on with. */
 export const linkSessionOf = (session: string): string => `gl-${session}`;
 
 /** The agent's session that a session of the store links to. */

@@ -19,22 +19,29 @@ export function isUnderWay({ listed, session, part }: Asked): boolean {
   return isSummary(listed[task]?.read.title ?? '') || listed.slice(task + 1).some(({ read }) => read.isReply);
 }
 
-/** The names of the last tool results of a request, the latest first. None where the agent sends an id: the id tells more. */
-export function resultNames(request: Asked): readonly string[] {
-  if (request.session !== request.part) return [];
-  const last = request.listed.filter(hasResult).slice(-linkLimits.results).reverse();
-  return last.flatMap((one) => namesIn(request, one));
+/** The names of the last tool calls and results of a request, the latest first. None where the agent sends an id, which tells more. */
+export function linksOf(request: Asked): readonly string[] {
+  if (request.session !== request.part || !request.listed.some(hasResult)) return [];
+  return request.listed
+    .slice(-linkLimits.messages)
+    .reverse()
+    .flatMap((one) => namesIn(request, one));
 }
 
-/** The same of the last tool result alone, where no earlier request had it. */
-export function newResultName(request: Asked): string | undefined {
-  const last = request.session === request.part ? request.listed.findLast(hasResult) : undefined;
-  if (!last || request.listed.indexOf(last) < request.knownMessages) return undefined;
-  return namesIn(request, last)[0];
+/** The names of the last tool result and of the message before it, where no earlier request had that result. */
+export function newLinksOf(request: Asked): readonly string[] {
+  const { listed, knownMessages } = request;
+  const last = request.session === request.part ? listed.findLastIndex(hasResult) : -1;
+  if (last < knownMessages) return [];
+  const names = listed.slice(Math.max(0, last - 1), last + 1).flatMap((one) => namesIn(request, one).slice(0, 1));
+  return [...new Set(names)];
 }
 
-/** The latest first. */
+/** The latest first. Gemini CLI sends the id of a call with the call alone. */
 function namesIn({ wire }: Asked, { read: { message, originals } }: Listed): readonly string[] {
-  const results = wire.format.view([message]).filter(({ kind }) => kind === 'observation');
-  return results.reverse().flatMap((result) => resultName(toHashed(wire, message as Fields, result, originals)) ?? []);
+  const names = wire.format.view([message]).map((segment) => {
+    if (segment.kind === 'observation') return resultName(toHashed(wire, message as Fields, segment, originals));
+    return segment.kind === 'action' ? resultName({ callId: segment.callId, text: '' }) : undefined;
+  });
+  return names.reverse().flatMap((name) => name ?? []);
 }

@@ -4,7 +4,7 @@ import { USE_EVERY_MS } from '../../store/prune.ts';
 import { type ArmFacts, type Assignment, TREATED } from '../conversation/arm.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import { LruMap } from '../conversation/lru-map.ts';
-import { newResultName, resultNames } from '../decide/continuation.ts';
+import { linksOf, newLinksOf } from '../decide/continuation.ts';
 import { armRecordOf, headerSession, type Opened, toArm } from '../decide/decide.ts';
 import type { Decision, GatewayRequest } from '../decide/decision.ts';
 import type { StoreTrouble } from '../decide/pass-through.ts';
@@ -26,7 +26,7 @@ interface KnownArm {
   readonly isConfirmed: boolean;
   /** When the store was told that it is in use. */
   readonly touchedAt: number;
-  /** How many results this process recorded as links to it. */
+  /** How many requests had results that this process recorded as links to it. */
   readonly links: number;
 }
 
@@ -105,8 +105,8 @@ export async function learnArm(context: GatewayContext, asked: Asked): Promise<A
 
 /** After a compaction, an agent that sends no id may have kept tool results. They tell which session goes on, and its arm. */
 async function armOfRoot(gate: StoreGate, { read }: Opened): Promise<Assignment | undefined> {
-  const results = typeof read === 'string' ? [] : resultNames(read);
-  const linked = results.length === 0 ? undefined : await gate.linked(results);
+  const links = typeof read === 'string' ? [] : linksOf(read);
+  const linked = links.length === 0 ? undefined : await gate.linked(links);
   if (typeof linked !== 'object') return undefined;
   const found = await gate.session(linked.session);
   return typeof found === 'object' && found.assignment ? { root: linked.session, ...found.assignment } : undefined;
@@ -164,8 +164,8 @@ export async function keepArm(
 /** An agent that sends no id may keep this result when it compacts its history. */
 function keepLink(arms: ArmCache, gate: StoreGate, { session, root = session, basis }: Decision): void {
   const known = arms.get(session);
-  const result = basis && newResultName(basis.planned.request);
-  if (!known || result === undefined || known.links >= linkLimits.linksPerConversation) return;
+  const links = basis ? newLinksOf(basis.planned.request) : [];
+  if (!known || links.length === 0 || known.links >= linkLimits.linksPerConversation) return;
   arms.set(session, { ...known, links: known.links + 1 });
-  gate.recordLink(root, result);
+  gate.recordLinks(root, links);
 }

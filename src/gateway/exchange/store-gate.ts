@@ -128,20 +128,20 @@ export class StoreGate {
     });
   }
 
-  /** The session that one of these results was recorded for. Undefined where there is none, or where there are several. */
-  linked(results: readonly string[]): Promise<Linked | undefined | StoreTrouble> {
+  /** The session that one of these links was recorded for. Undefined where there is none, or where there are several. */
+  linked(links: readonly string[]): Promise<Linked | undefined | StoreTrouble> {
     return this.#inTime(async () => {
-      const found = await this.store.getMany(results.map((result) => handleOf(toLink(result))));
+      const found = await this.store.getMany(links.map((link) => handleOf(toLink(link))));
       const sessions = found.map((link) => new Set(link?.refs.flatMap((ref) => linkedSession(ref.session) ?? [])));
       const [session] = sessions.find(({ size }) => size === 1) ?? [];
       return session === undefined ? undefined : { session };
     });
   }
 
-  /** Records that a session has this result. Does not wait. */
-  recordLink(session: string, result: string): void {
-    const link = { text: toLink(result), about: { session: linkSessionOf(session) } };
-    void this.#inTime(async () => this.store.putMany([link]));
+  /** Records links to a session. Does not wait. */
+  recordLinks(session: string, links: readonly string[]): void {
+    const about = { session: linkSessionOf(session) };
+    void this.#inTime(async () => this.store.putMany(links.map((link) => ({ text: toLink(link), about }))));
   }
 
   /** Whether texts of the session of an owner are stored. */
