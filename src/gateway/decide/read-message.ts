@@ -236,7 +236,7 @@ function withoutMarkersIn(scan: JsonScan, value: number): string {
 }
 
 /** Depends on the message alone, not on those before it: a viewer names the call of a result only where it saw the call. */
-function toHashed(wire: Wire, message: Fields, segment: Segment, originals: Results['originals']): Hashed {
+export function toHashed(wire: Wire, message: Fields, segment: Segment, originals: Results['originals']): Hashed {
   const { kind, text, callId, path, bound } = segment;
   if (kind !== 'observation') return { kind, text, callId };
   const original = bound ? undefined : originals.get(placeKey(path));

@@ -7,9 +7,9 @@ import { codeOf } from '../receipts/log.ts';
 import type { Api } from '../wire/index.ts';
 import { providers } from '../wire/providers.ts';
 import type { Admitted } from './admit.ts';
-import { unread, withKnownArm } from './arms.ts';
+import { withKnownArm } from './arms.ts';
 import type { Client } from './client.ts';
-import { decideAndStore, learnOwner } from './decide-and-store.ts';
+import { decideAndStore, learnOwner, passUnread } from './decide-and-store.ts';
 import { decodeBody } from './read-body.ts';
 import { finishExchange, recordOutcome } from './record-outcome.ts';
 import { sendDecision, toUpstream } from './send-decision.ts';
@@ -76,7 +76,8 @@ async function exchangeRead(context: GatewayContext, incoming: Understood, reque
 async function decideOn(context: GatewayContext, incoming: Understood, encoded: Buffer | undefined): Promise<Decision> {
   const { api, route, tenant } = incoming;
   const headers = incoming.client.headers as GatewayRequest['headers'];
-  const pass = (decision: Decision): Decision => unread(context, tenant, { request: { api, headers }, decision });
+  const pass = (decision: Decision): Promise<Decision> =>
+    passUnread(context, tenant, { request: { api, headers }, decision });
   if (!encoded) return pass(passThrough('too-large', context.limits));
   const encoding = headers['content-encoding'];
   const body = encoding === undefined ? encoded : await decodeBody(encoded, encoding, context.limits.bodyBytes);

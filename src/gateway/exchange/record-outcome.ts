@@ -46,11 +46,12 @@ export function recordOutcome(
   const owner = context.tenants.opened(tenant)?.ownerOf(credential);
   const conversation = decision.part && conversationId(decision.part, owner);
   const session = decision.session && conversationId(decision.session, owner);
+  const root = decision.root && conversationId(decision.root, owner);
   // Each model counts its own way.
   const key = `${conversation} ${decision.explanation.model ?? ''}`;
   const previous = counted.get(key);
   const settled = {
-    ...{ id: nextId(), conversation, session, api, path: route.path },
+    ...{ id: nextId(), conversation, session, root, api, path: route.path },
     ...{ decision, previous, sent, times },
   };
   const entry = writeReceipt(settled);

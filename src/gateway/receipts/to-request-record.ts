@@ -6,7 +6,7 @@ import type { Settled } from './write-receipt.ts';
 
 /** The record of a request: its receipt in numbers, and signs of harm. Nothing that a user or a tool wrote. */
 export function toRequestRecord({ receipt }: Entry, settled: Settled, signs: RequestSigns): RequestRecord {
-  const { decision, sent, times } = settled;
+  const { decision, root, sent, times } = settled;
   const { prices } = decision.explanation;
   const { id, session, conversation, arm, holdoutShare, api, model, status, act, masked, newMasks } = receipt;
   const { usage, refused, isFinal } = sent;
@@ -14,6 +14,7 @@ export function toRequestRecord({ receipt }: Entry, settled: Settled, signs: Req
     id,
     at: Math.round(times.startedAt),
     session,
+    ...(root === undefined ? {} : { root }),
     conversation,
     arm,
     ...(holdoutShare === undefined ? {} : { holdoutShare }),

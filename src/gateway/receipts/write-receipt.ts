@@ -36,6 +36,8 @@ export interface Settled {
   readonly conversation: string;
   /** With its owner in it; empty where it is not known. */
   readonly session: string;
+  /** The session that it goes on with, with its owner in it. */
+  readonly root?: string | undefined;
   readonly api: Api;
   readonly path: string;
   readonly decision: Decision;
