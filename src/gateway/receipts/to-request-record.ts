@@ -1,5 +1,6 @@
 import type { PromptTokens, RequestRecord } from '../../report/request-record.ts';
 import type { RequestSigns } from '../decide/signs.ts';
+import type { Mutable } from '../mutable.ts';
 import type { Entry } from './receipt-log.ts';
 import type { Settled } from './write-receipt.ts';
 
@@ -7,25 +8,29 @@ import type { Settled } from './write-receipt.ts';
 export function toRequestRecord({ receipt }: Entry, settled: Settled, signs: RequestSigns): RequestRecord {
   const { decision, sent, times } = settled;
   const { prices } = decision.explanation;
-  const { id, session, conversation, arm, holdoutShare, api, model, status, act, masked, newMasks } = receipt;
+  const { holdoutShare, model } = receipt;
   const { usage, refused, isFinal } = sent;
-  return {
-    id,
+  const record: Mutable<RequestRecord> = {
+    id: receipt.id,
     at: Math.round(times.startedAt),
-    session,
-    conversation,
-    arm,
-    ...(holdoutShare === undefined ? {} : { holdoutShare }),
-    api,
-    ...(model === undefined ? {} : { model }),
+    session: receipt.session,
+    conversation: receipt.conversation,
+    arm: receipt.arm,
+    api: receipt.api,
     prices: { name: prices.name, read: prices.read, write: prices.write },
-    ...{ status, act, masked, newMasks: newMasks.length },
-    ...(usage ? { billed: { ...toPrompt(usage), output: usage.completionTokens } } : {}),
+    status: receipt.status,
+    act: receipt.act,
+    masked: receipt.masked,
+    newMasks: receipt.newMasks.length,
     expected: { sent: toPrompt(receipt.expected.sent), without: toPrompt(receipt.expected.without) },
     without: toPrompt(receipt.without),
-    ...(refused ? { refused: refused.status } : {}),
     signs: isFinal === undefined ? signs : { ...signs, isFinal },
   };
+  if (holdoutShare !== undefined) record.holdoutShare = holdoutShare;
+  if (model !== undefined) record.model = model;
+  if (usage) record.billed = { ...toPrompt(usage), output: usage.completionTokens };
+  if (refused) record.refused = refused.status;
+  return record;
 }
 
 const toPrompt = ({ cached, written, uncached }: PromptTokens): PromptTokens =>
