@@ -1,4 +1,4 @@
-import { type MoneyOptions, moneyOf } from '../../money/money-of.ts';
+import { type MoneyOptions, moneyOf, type UsedTokens } from '../../money/money-of.ts';
 import type { PriceBook } from '../../money/price-book.ts';
 import type { Mutable } from '../mutable.ts';
 import type { Entry } from './receipt-log.ts';
@@ -17,7 +17,9 @@ function moneyFor(
   const price = options.book.priceOf(model);
   if (!price) return undefined;
   if ('subscription' in price) return price;
-  const paid = moneyOf(model, { ...sent, output }, options);
+  const used: Mutable<UsedTokens> = { cached: sent.cached, written: sent.written, output };
+  if (sent.uncached !== undefined) used.uncached = sent.uncached;
+  const paid = moneyOf(model, used, options);
   const unmasked = without === sent ? paid : moneyOf(model, without, options);
   return paid && unmasked && { sent: paid.input, without: unmasked.input, output: paid.output };
 }

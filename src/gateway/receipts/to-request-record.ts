@@ -1,5 +1,6 @@
 import type { PromptTokens, RequestRecord } from '../../report/request-record.ts';
 import type { RequestSigns } from '../decide/signs.ts';
+import type { Usage } from '../exchange/usage-reader.ts';
 import type { Mutable } from '../mutable.ts';
 import type { Entry } from './receipt-log.ts';
 import type { Settled } from './write-receipt.ts';
@@ -24,14 +25,28 @@ export function toRequestRecord({ receipt }: Entry, settled: Settled, signs: Req
     newMasks: receipt.newMasks.length,
     expected: { sent: toPrompt(receipt.expected.sent), without: toPrompt(receipt.expected.without) },
     without: toPrompt(receipt.without),
-    signs: isFinal === undefined ? signs : { ...signs, isFinal },
+    signs: isFinal === undefined ? signs : withEnd(signs, isFinal),
   };
   if (holdoutShare !== undefined) record.holdoutShare = holdoutShare;
   if (model !== undefined) record.model = model;
-  if (usage) record.billed = { ...toPrompt(usage), output: usage.completionTokens };
+  if (usage) record.billed = toBilled(usage);
   if (refused) record.refused = refused.status;
   return record;
 }
+
+const withEnd = ({ results, failed, repeated, recalls }: RequestSigns, isFinal: boolean): RequestRecord['signs'] => ({
+  results,
+  failed,
+  repeated,
+  recalls,
+  isFinal,
+});
+
+function toBilled({ cached, written, uncached, completionTokens: output }: Usage): Billed {
+  return uncached === undefined ? { cached, written, output } : { cached, written, uncached, output };
+}
+
+type Billed = NonNullable<RequestRecord['billed']>;
 
 const toPrompt = ({ cached, written, uncached }: PromptTokens): PromptTokens =>
   uncached === undefined ? { cached, written } : { cached, written, uncached };
