@@ -330,18 +330,22 @@ describe('a reference is never wrong', () => {
 
   it('is not made later: a result that went out whole stays whole when texts above it are masked or left out', () => {
     fc.assert(
-      fc.property(steps, fc.array(fc.constantFrom('hide', 'remove', 'keep'), { maxLength: 12 }), ([all, how], fates) => {
-        const conversation = new Conversation();
-        for (const [i, text] of all.slice(0, -1).entries())
-          conversation.send(text, abouts[how[i]?.[0] ?? 0] as About);
-        const last = all.at(-1) as string;
-        if (conversation.lines.shape(last)) return;
-        for (const [i, fate] of fates.entries()) {
-          if (fate === 'hide') conversation.lines.hide(i + 1);
-          if (fate === 'remove') conversation.lines.remove(i + 1);
-          expect(conversation.lines.shape(last)).toBeUndefined();
-        }
-      }),
+      fc.property(
+        steps,
+        fc.array(fc.constantFrom('hide', 'remove', 'keep'), { maxLength: 12 }),
+        ([all, how], fates) => {
+          const conversation = new Conversation();
+          for (const [i, text] of all.slice(0, -1).entries())
+            conversation.send(text, abouts[how[i]?.[0] ?? 0] as About);
+          const last = all.at(-1) as string;
+          if (conversation.lines.shape(last)) return;
+          for (const [i, fate] of fates.entries()) {
+            if (fate === 'hide') conversation.lines.hide(i + 1);
+            if (fate === 'remove') conversation.lines.remove(i + 1);
+            expect(conversation.lines.shape(last)).toBeUndefined();
+          }
+        },
+      ),
       runs,
     );
   });
@@ -367,13 +371,26 @@ describe('long texts take time in proportion to their length', () => {
       const lines = new VisibleLines();
       lines.add(1, text, read('a'));
       const shaped = lines.shape(`${text}end`);
-      if (shaped)
-        expect(resolveReferences(shaped.text, [{ text, about: read('a') }]) === `${text}end`).toBe(true);
+      if (shaped) expect(resolveReferences(shaped.text, [{ text, about: read('a') }]) === `${text}end`).toBe(true);
       lines.remove(1);
       expect(lines.shape(text)).toBeUndefined();
     },
     60_000,
   );
+
+  it('many texts with the same lines: the newest that is left is named, whichever were removed', () => {
+    const lines = new VisibleLines();
+    const text = source('a', 1, 20).join('\n');
+    const count = Math.floor(chars / text.length);
+    for (let id = 1; id <= count; id++) lines.add(id, text, read('a'));
+    expect(lines.shape(text)?.targets).toEqual([count]);
+    for (let id = count; id > count / 2; id--) lines.remove(id);
+    expect(lines.shape(text)?.targets).toEqual([Math.floor(count / 2)]);
+    for (let id = 1; id < 100; id++) lines.remove(id);
+    lines.add(50, text, read('a'));
+    for (let id = 100; id <= count / 2; id++) lines.remove(id);
+    expect(lines.shape(text)?.targets).toEqual([50]);
+  }, 60_000);
 
   it('a text beyond the limit goes out whole and is not searched; the oldest texts are forgotten first', () => {
     const lines = new VisibleLines();

@@ -1,7 +1,7 @@
 import { isPlaceholder, MAX_PLACEHOLDER } from '../../laws/idempotent.ts';
+import { originalHandle } from '../arrival/last-line.ts';
 import { type HandleOptions, handleToShow, isAnswerOf, recalledHandle, recalledText, showHandle } from '../handles.ts';
 import { type HiddenResult, type PlaceholderStyle, writePlaceholder } from '../placeholder.ts';
-import { originalHandle } from '../arrival/last-line.ts';
 import type { History } from './history.ts';
 import type { Draft, Result } from './rows.ts';
 
@@ -76,7 +76,7 @@ export class Drafts<M> {
 
   /**
    * The text that a recall gave back, if the result is its answer: it is hidden under its old handle. An agent may put words
-   * around the answer, or cut it. Then the call tells which text it is, and the history has that text.
+   * around the answer or cut it, and a part is not the text. Then the call tells which text it is, and the history has that text.
    */
   #recalled({ tool, args, isError }: Result, original: string): string | undefined {
     const text = recalledText(original, this.#handles);
