@@ -153,9 +153,12 @@ async function keepInUse(
   if (known.markTouched(conversationId(session, owner), now())) gate.touch(names, owner);
 }
 
-/** After a start, small talk may be answered before the store can name its user. Waits for the name, for a short time. */
+/** After a start, small talk may be answered before the store can name its user. */
+export const isOwnerUnknown = ({ tenants }: GatewayContext, { tenant, credential }: Understood): boolean =>
+  credential !== undefined && tenants.opened(tenant)?.ownerOf(credential) === undefined;
+
+/** Waits for the name of the user, for a short time. */
 export async function learnOwner(context: GatewayContext, { tenant, credential }: Understood): Promise<void> {
-  if (credential === undefined || context.tenants.opened(tenant)?.ownerOf(credential) !== undefined) return;
   await learnSecret(await gateOf(context, tenant), credential);
 }
 
