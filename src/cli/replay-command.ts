@@ -43,6 +43,7 @@ Options:
                        pause (default: 0); nothing is sent
   --context-limit <n>  tokens to which requests are cut; optimum knows no limit
   --counter <name>     chars (characters / 4), default, o200k, cl100k
+  --least-turns <n>    leaves out shorter runs (default: 0)
   --format <name>      reads every file as this (default: by content)
   --html <file>        writes a page with plots; - is standard output, and
                        what else there is goes to standard error
@@ -65,6 +66,7 @@ const OPTIONS = {
   'keep-warm': { type: 'string' },
   'context-limit': { type: 'string' },
   counter: { type: 'string' },
+  'least-turns': { type: 'string' },
   format: { type: 'string' },
   html: { type: 'string' },
   json: { type: 'boolean' },
@@ -80,7 +82,8 @@ export async function replayCommand(args: readonly string[], io: Io): Promise<nu
   const request = await requestOf(values, io);
   // Mistakes in the options are told before anything is read.
   settingOf(request);
-  const page = await replayAll(positionals.map(named), request, io);
+  const leastTurns = readCount('--least-turns', values['least-turns'] ?? '0', 0);
+  const page = await replayAll({ paths: positionals.map(named), leastTurns }, request, io);
   const result = onlyAsked(page.result);
   const say = values.html === '-' ? io.stderr : io.stdout;
   say(values.json ? `${JSON.stringify(result, null, 2)}\n` : showReplay(result));
@@ -157,7 +160,12 @@ function withWindow(policy: string, window: number | undefined): string {
   return `${policy}${policy.includes(':') ? ',' : ':'}${option}=${window}`;
 }
 
-async function replayAll(paths: readonly string[], request: ReplayRequest, io: Io): Promise<ReplayPage> {
+interface Asked {
+  readonly paths: readonly string[];
+  readonly leastTurns: number;
+}
+
+async function replayAll({ paths, leastTurns }: Asked, request: ReplayRequest, io: Io): Promise<ReplayPage> {
   if (paths.includes('-') && !io.stdin) throw new UsageError('expected a log on standard input');
   const files = await findLogs(paths);
   const players = createPlayers(request, { files: files.length, stdin: bytesOf(io.stdin) });
@@ -169,6 +177,7 @@ async function replayAll(paths: readonly string[], request: ReplayRequest, io: I
     return await replay(paths, {
       policies,
       prices,
+      leastTurns,
       play: (file) => players.play(file),
       parallel: players.count,
       onProgress,

@@ -19,8 +19,10 @@ export function showReplay(result: ReplayResult): string {
     ...prices.map((list) => percent(result.total[name]?.saving[list] ?? 0)),
     ...columns.map(({ cell }) => cell(result, name) ?? ''),
   ]);
+  const isMore = columns.some(({ isPriced }) => isPriced);
+  const more = isMore ? ' Recalls and dollars are at the same prices.' : '';
   const counted =
-    prices.length > 1 ? [`Where a policy decides by the prices, its counts are those at ${prices[0]}.`, ''] : [];
+    prices.length > 1 ? [`Where a policy decides by the prices, its counts are those at ${prices[0]}.${more}`, ''] : [];
   const about = aboutLogs(result);
   return `${[
     read,
@@ -52,6 +54,8 @@ const CONTROL = /[\u0000-\u001f\u007f-\u009f]/g;
 
 interface Column {
   readonly title: string;
+  /** Whether it has the prices of the first list. */
+  readonly isPriced?: boolean;
   /** Undefined where it is not known. */
   cell(result: ReplayResult, policy: string): string | undefined;
 }
@@ -62,6 +66,7 @@ const first = ({ prices }: ReplayResult): string => prices[0] ?? '';
 const COLUMNS: readonly Column[] = [
   {
     title: 'with recalls',
+    isPriced: true,
     cell: (result, name) => {
       const change = result.total[name]?.savingWithRecalls?.[first(result)];
       return change === undefined ? undefined : percent(change);
@@ -69,6 +74,7 @@ const COLUMNS: readonly Column[] = [
   },
   {
     title: 'dollars',
+    isPriced: true,
     cell: (result, name) => {
       const dollars = result.total[name]?.dollars?.[first(result)];
       return dollars === undefined ? undefined : formatDollars(dollars);

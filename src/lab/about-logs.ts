@@ -1,4 +1,4 @@
-import { formatDollars } from '../money/index.ts';
+import { formatDollars } from '../money/show-money.ts';
 import { BY_MODEL, TOKENS } from './compare.ts';
 import type { DollarTotal, InferredTotal, ModelRuns, ReplayResult } from './replay-result.ts';
 

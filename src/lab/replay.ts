@@ -11,6 +11,8 @@ export interface ReplayOptions {
   readonly prices: readonly string[];
   /** Replays one file: here, or in a worker. */
   play(file: string): Promise<ReplayedFile>;
+  /** Shorter runs are left out. */
+  readonly leastTurns?: number | undefined;
   /** How many files may be replayed at the same time. */
   readonly parallel?: number;
   onProgress?(done: number, total: number): void;
@@ -18,7 +20,7 @@ export interface ReplayOptions {
 
 /** Replays the runs in files, folders and globs: what would each policy have sent, cost and hidden? */
 export async function replay(paths: readonly string[], options: ReplayOptions): Promise<ReplayPage> {
-  const { policies, prices, play, parallel = 1, onProgress = () => {} } = options;
+  const { policies, prices, play, leastTurns = 0, parallel = 1, onProgress = () => {} } = options;
   const skipped: { file: string; reason: string }[] = [];
   const files = await findLogs(paths, (file, reason) => skipped.push({ file, reason }));
   onProgress(0, files.length);
@@ -27,7 +29,8 @@ export async function replay(paths: readonly string[], options: ReplayOptions): 
   const played = await inParallel(files, parallel, async (file) => {
     const replayed = await play(file);
     onProgress(++done, files.length);
-    return { ...replayed, runs: replayed.runs.map((run) => details.take(run)) };
+    const long = replayed.runs.filter(({ result }) => result.turns >= leastTurns);
+    return { ...replayed, runs: long.map((run) => details.take(run)) };
   });
   const runs = played.flatMap((file) => file.runs);
   for (const [i, { skipped: reasons }] of played.entries())
