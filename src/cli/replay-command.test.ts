@@ -55,7 +55,7 @@ describe('palimpsest replay', () => {
       'break-even:window=2,window-by-kind=false  −3.0 %        −3.0 %        4,359       2       1                 0.0',
       'optimum:window=2                          −5.2 %        −5.2 %        4,143       1       1                 0.0',
       '',
-      `${BREAK_EVEN} saves 3 % of the input cost at gpt-5 prices; in 0.0 of 100 calls the agent would have had to look something up again, and if each of them costs a recall, it saves 3 %.`,
+      `${BREAK_EVEN} saves 3 % of the input cost at gpt-5 prices; in 0.0 of 100 calls the agent would have had to look something up again, and if each of them costs a recall of the whole text, it saves 3 %.`,
       `Next: palimpsest serve --policy '${BREAK_EVEN}'`,
       '',
     ]);

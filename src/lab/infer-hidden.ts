@@ -16,6 +16,7 @@ export interface Inferred {
   readonly replayedTokens: number;
 }
 
+/** The requests of one context. */
 export interface LoggedRequests {
   /** The visible tokens of each request by the counter, with nothing masked. */
   readonly sizes: readonly number[];

@@ -101,5 +101,5 @@ function recallsOf({ total, prices: [prices = ''] }: ReplayResult, policy: strin
   const change = total[policy]?.savingWithRecalls?.[prices];
   if (change === undefined) return '';
   const size = `${Math.abs(100 * change).toFixed(0)} %`;
-  return `, and if each of them costs a recall, it ${change <= 0 ? 'saves' : 'costs'} ${size}${change <= 0 ? '' : ' more'}`;
+  return `, and if each of them costs a recall of the whole text, it ${change <= 0 ? 'saves' : 'costs'} ${size}${change <= 0 ? '' : ' more'}`;
 }

@@ -1,10 +1,14 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { palimpsest } from '../../src/cli/memory-io.test-data.ts';
 import { type ReplayRequest, settingOf } from '../../src/cli/replay-request.ts';
+import { percent } from '../../src/cli/show-replay.ts';
 import { replay } from '../../src/lab/replay.ts';
 import { replayFile } from '../../src/lab/replay-file.ts';
 import type { ReplayResult } from '../../src/lab/replay-result.ts';
 import { CORPUS, hasCorpus } from '../support/corpus.ts';
+import { ROOT } from '../support/modules.ts';
 
 const REQUEST: ReplayRequest = {
   policies: ['none', 'break-even'],
@@ -45,6 +49,11 @@ describe.skipIf(!hasCorpus)('usage in the logs of the corpus (skipped where ../s
     }
   });
 
+  it('all runs together are replayed within 1 % of what the provider counted', () => {
+    const { replayedTokens = 0, countedTokens = 1 } = result.inferred ?? {};
+    expect(Math.abs(replayedTokens / countedTokens - 1)).toBeLessThan(0.01);
+  });
+
   it('no run is priced as another model', () => {
     for (const { model, prices, format } of result.runs) {
       if (format === 'codex' && model) expect(prices).toBe('gpt-5');
@@ -61,4 +70,24 @@ describe.skipIf(!hasCorpus)('usage in the logs of the corpus (skipped where ../s
     expect(total['break-even']?.saving['by model']).toBeGreaterThan(-0.2);
     expect(total['break-even']?.saving['by model']).toBeLessThan(-0.12);
   });
+});
+
+describe.skipIf(!hasCorpus)('the settings of the study (skipped where ../shared/corpus is absent)', () => {
+  it('are those of the command in docs/lab.md, which prints the figures of docs/what-masking-costs.md', async () => {
+    const docs = (page: string): string => readFileSync(join(ROOT, 'docs', page), 'utf8');
+    const command = /^palimpsest (replay <folder> .*)$/m.exec(docs('lab.md'))?.[1] ?? '';
+    const args = command.split(' ').map((word) => (word === '<folder>' ? CORPUS : word));
+    const policies = ['break-even', 'optimum'];
+    const { stdout } = await palimpsest([...args, ...policies.flatMap((name) => ['--policy', name]), '--json']);
+    const { total, runs } = JSON.parse(stdout) as ReplayResult;
+    expect(runs).toHaveLength(45);
+    const table = /<!-- table: savings -->([\s\S]*?)<!-- end -->/.exec(docs('what-masking-costs.md'))?.[1] ?? '';
+    const rows = table.split('\n').map((row) => row.split('|').map((cell) => cell.trim()));
+    const lists = rows.find(([, first]) => first === 'policy')?.slice(2, -1) ?? [];
+    expect(lists).toContain('deepseek');
+    for (const policy of policies) {
+      const figures = rows.find(([, first]) => first === `\`${policy}\``)?.slice(2, -1);
+      expect(figures).toEqual(lists.map((list) => percent(total[policy]?.saving[list] as number)));
+    }
+  }, 120_000);
 });
