@@ -1,11 +1,11 @@
 import type { ChatMessage } from '../message.ts';
-import { ratesFor } from '../money/index.ts';
-import { type ContextSetting, type LogSetting, settingFor } from './context-setting.ts';
+import { type LogSetting, settingFor } from './context-setting.ts';
 import { sizeOf } from './layout.ts';
 import { readLog } from './readers/read-runs.ts';
 import { type Played, type ReplaySetting, replayContext } from './replay-context.ts';
-import type { MaskedResult, PolicyResult, RunResult, Schedule, UsageTotal } from './replay-result.ts';
+import type { MaskedResult, PolicyResult, RunResult, Schedule } from './replay-result.ts';
 import type { Context, RunFormat } from './run.ts';
+import { RunFacts } from './run-facts.ts';
 import { splitAtFalls } from './split-at-falls.ts';
 
 /** How the runs of a file are replayed. */
@@ -62,7 +62,7 @@ class RunSum {
   #turns = 0;
   #tokens = 0;
   #observed = 0;
-  readonly #facts = new FactSum();
+  readonly #facts = new RunFacts();
   /** What the context before this one said: a compaction may carry it over. */
   #said = new Set<string>();
 
@@ -125,63 +125,6 @@ const isFirstOf = ({ prices }: ReplaySetting, played: Played): boolean =>
   played.prices === undefined || played.prices === prices[0]?.name;
 
 const withoutCost = (played: Played): Played => ({ ...played, cost: {}, costWithRecalls: {}, dollars: {} });
-
-/** The model, the times and the usage of a run. */
-class FactSum {
-  /** By model, the turns and the price list. */
-  readonly #models = new Map<string, { turns: number; prices: string | undefined }>();
-  readonly #usage = { requests: 0, countedTokens: 0, replayedTokens: 0, hiddenTokens: 0 };
-  #from = Number.POSITIVE_INFINITY;
-  #to = Number.NEGATIVE_INFINITY;
-  #dollars: number | undefined;
-
-  add(context: Context, { model, list, inferred, setting, hasCost }: ContextSetting): void {
-    const { messages, times } = context;
-    if (model !== undefined) {
-      const { turns } = this.#models.get(model) ?? { turns: 0 };
-      this.#models.set(model, { turns: turns + messages.length, prices: list?.name });
-    }
-    for (const time of times) {
-      this.#from = Math.min(this.#from, time ?? this.#from);
-      this.#to = Math.max(this.#to, time ?? this.#to);
-    }
-    if (!inferred) return;
-    this.#usage.requests += inferred.requests;
-    this.#usage.countedTokens += inferred.countedTokens;
-    this.#usage.replayedTokens += inferred.replayedTokens;
-    this.#usage.hiddenTokens += inferred.hiddenTokens * inferred.requests;
-    const dollars = hasCost ? usageDollars(context, setting) : undefined;
-    if (dollars !== undefined) this.#dollars = (this.#dollars ?? 0) + dollars;
-  }
-
-  facts(): Pick<RunResult, 'model' | 'prices' | 'from' | 'to' | 'usage'> {
-    const [model, about] = [...this.#models].sort(([, a], [, b]) => b.turns - a.turns)[0] ?? [];
-    const dollars = this.#dollars === undefined ? {} : { dollars: this.#dollars };
-    const usage: UsageTotal = { ...this.#usage, ...dollars };
-    return {
-      ...(model === undefined ? {} : { model }),
-      ...(about?.prices === undefined ? {} : { prices: about.prices }),
-      ...(this.#from <= this.#to ? { from: this.#from, to: this.#to } : {}),
-      ...(usage.requests > 0 ? { usage } : {}),
-    };
-  }
-}
-
-/** The prompts of a context at the first price list, as the provider's cache read and wrote them. */
-function usageDollars(
-  { replies = [], carriedTurns }: Context,
-  { prices, modelPrice }: ReplaySetting,
-): number | undefined {
-  const [list] = prices;
-  if (!list || !modelPrice) return undefined;
-  let dollars = 0;
-  for (const { usage } of replies.slice(carriedTurns)) {
-    if (!usage) continue;
-    const tokens = list.read * usage.cached + list.write * (usage.prompt - usage.cached);
-    dollars += (tokens * ratesFor(modelPrice, usage.prompt).input) / 1_000_000;
-  }
-  return dollars;
-}
 
 class ContenderSum {
   #tokensSent = 0;
