@@ -129,6 +129,17 @@ describe('inferHidden, whatever the log says', () => {
     });
   });
 
+  it('an agent that drops its old thinking now and then changes the scale little', () => {
+    const steps = Array.from({ length: 60 }, (_, i) => (i % 2 === 0 ? 100 : 2000));
+    const { sizes, replies } = replay({ hidden: 10_000, scale: 1.4, steps, perTurn: 0, odd: [undefined] });
+    // 300 tokens of thinking in each turn, all of them dropped every ten turns.
+    const thinking = replies.map((reply, i) => usage((reply.usage?.prompt ?? 0) + 300 * (i % 10)));
+    const found = inferHidden({ sizes, replies: thinking, carriedTurns: 0 });
+    expect(found?.scale).toBeCloseTo(1.4, 1);
+    expect(found?.hiddenTokens).toBeGreaterThan(10_000);
+    expect(found?.hiddenTokens).toBeLessThan(13_000);
+  });
+
   it('replies that a compaction carried over tell nothing: their requests were others', () => {
     const replies = [usage(90_000), usage(90_000), usage(12_000)];
     const found = inferHidden({ sizes: [100, 200, 2000], replies, carriedTurns: 2 });

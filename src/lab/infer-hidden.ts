@@ -73,14 +73,10 @@ const bounded = (scale: number): number => Math.min(MOST_SCALE, Math.max(LEAST_S
 
 /** What each request adds, small steps first: large ones against small ones, all that every step hides cancels out. */
 function stepsOf(points: readonly Point[]): Point[] {
-  return (
-    points
-      .slice(1)
-      .map((point, i) => difference(point, points[i] as Point))
-      // The text only grows. Where the prompt shrinks, the agent left something out that the log does not name.
-      .filter(({ prompt }) => prompt > 0)
-      .sort((a, b) => a.size - b.size)
-  );
+  return points
+    .slice(1)
+    .map((point, i) => difference(point, points[i] as Point))
+    .sort((a, b) => a.size - b.size);
 }
 
 /** The upper half of a sorted list against the lower half. Large differences count more, but none decides alone. */
