@@ -410,7 +410,7 @@ describe('mistakes', () => {
     ],
     [[LOG, '--policy', 'toString'], ['policy']],
     [[LOG, '--policy', 'polling:turn=3'], ['did you mean turns?']],
-    [[LOG, '--policy', 'none:turns=3'], ['no options']],
+    [[LOG, '--policy', 'none:turns=3'], ['an option of never']],
     [[LOG, '--policy', 'break-even:prices=gpt5'], ['did you mean gpt-5?']],
     [[LOG, '--policy', ''], ['policy']],
     [[LOG, '--prices', 'gpt5'], ['did you mean gpt-5?']],
