@@ -3,6 +3,7 @@ import { badOption } from '../options.ts';
 import { aiSdk } from './ai-sdk.ts';
 import { anthropic } from './anthropic.ts';
 import { chat } from './chat.ts';
+import { type Coverage, coverageOf, readsTooLittle } from './coverage.ts';
 import { gemini } from './gemini.ts';
 import { langchain, typeOf } from './langchain.ts';
 import { asList, asString, type Fields, isRecord } from './lens.ts';
@@ -31,16 +32,44 @@ export function formatByName(name: FormatName): Format<unknown> {
 }
 
 /** Whether something in a list belongs to one format only. Plain text does not. */
-export const isCertain = (messages: readonly unknown[]): boolean =>
-  messages.some((message) => isRecord(message) && certainFormat(message) !== undefined);
+export const isCertain = (messages: readonly unknown[]): boolean => certainFormatOf(messages) !== undefined;
 
-/** Names the format of a list, or answers undefined. Lists of plain text read the same in most: `openai-chat`. */
+/**
+ * Names the format of a list, or answers undefined, also where the format would read little of its text. Lists of plain
+ * text read the same in most: `openai-chat`.
+ */
 export function detectFormat(messages: readonly unknown[]): FormatName | undefined {
+  const name = guessFormat(messages);
+  return name && isOfFormat(name, coverageOf(formatByName(name), messages), { messages }) ? name : undefined;
+}
+
+/** The format that a list looks like. Its text may still be where the format does not read it. */
+export const guessFormat = (messages: readonly unknown[]): FormatName | undefined =>
+  certainFormatOf(messages) ?? (messages.every(isRecord) ? likelyFormat(messages) : undefined);
+
+function certainFormatOf(messages: readonly unknown[]): FormatName | undefined {
   for (const message of messages) {
     const certain = isRecord(message) ? certainFormat(message) : undefined;
     if (certain) return certain;
   }
-  return messages.every(isRecord) ? likelyFormat(messages) : undefined;
+  return undefined;
+}
+
+interface Measured {
+  readonly messages: readonly unknown[];
+  /** The format was named, not guessed. */
+  readonly isNamed?: boolean;
+}
+
+/**
+ * Whether a list is of a format, by the share of its text that the format reads. Blocks of unknown types count as read
+ * where something else shows the format: providers add types. A guess from the look of them is none.
+ */
+export function isOfFormat(name: string, coverage: Coverage, { messages, isNamed = false }: Measured): boolean {
+  if (!readsTooLittle(coverage)) return true;
+  if (readsTooLittle({ ...coverage, read: coverage.read + coverage.unknown })) return false;
+  const certain = certainFormatOf(messages);
+  return certain === name || (isNamed && certain === undefined);
 }
 
 /** What only one format has. */
@@ -104,6 +133,7 @@ function itemFormat(item: Fields): FormatName | undefined {
   const isAgents = type === 'function_call_result' || type === 'hosted_tool_call';
   if (isAgents || has(item, 'callId', 'providerData', 'rawContent')) return 'openai-agents';
   if (has(item, 'call_id') || type.endsWith('_call_output')) return 'openai-responses';
+  if (type.startsWith('mcp_')) return 'openai-responses';
   if (type === 'reasoning') return Array.isArray(item.summary) ? 'openai-responses' : 'openai-agents';
   return asList(item.content).some((part) => has(part, 'providerData')) ? 'openai-agents' : undefined;
 }

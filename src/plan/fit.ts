@@ -1,6 +1,5 @@
 import { defaultContextWindow } from '../budget.ts';
 import { PalimpsestError } from '../errors.ts';
-import { detectFormat, formatByName, isCertain } from '../formats/detect-format.ts';
 import type { AnyFormat, Format, FormatName, Plan } from '../message.ts';
 import { EMPTY_PLAN } from '../message.ts';
 import { anything, badOption, checkOptions, count, flag, func, oneOf, positive, rule, text } from '../options.ts';
@@ -14,6 +13,7 @@ import { plannerFor } from './memory.ts';
 import { Planner } from './planner.ts';
 import { type EpochRecord, isSamePolicy, type Policy } from './policy.ts';
 import type { Report } from './report.ts';
+import { resolveFormat } from './resolve-format.ts';
 import type { Summarize } from './summary.ts';
 
 /** Options of `fit` and `createPlanner`. */
@@ -228,29 +228,6 @@ export function checkedCounter(counter: Counter): Counter {
 
 function budgetOf({ maxTokens, model, contextWindows }: FitOptions): number | undefined {
   return maxTokens ?? (model === undefined ? undefined : defaultContextWindow(model, contextWindows));
-}
-
-/** The format of a list: the one that is named, or the one it has. */
-export function resolveFormat<M>(messages: readonly M[], format: AnyFormat | FormatName | undefined): Format<M> {
-  if (!Array.isArray(messages)) {
-    const message = `Expected a list of messages but found ${typeof messages}; pass the array itself`;
-    throw new PalimpsestError('BAD_INPUT', message);
-  }
-  if (typeof format === 'object') return format as unknown as Format<M>;
-  const name = format ?? (messages.length === 0 ? 'chat' : likelyFormat(messages));
-  if (name !== undefined) return formatByName(name) as unknown as Format<M>;
-  throw new PalimpsestError(
-    'UNKNOWN_FORMAT',
-    'Expected messages of a known format but found a list that fits none; pass { format } to say which it is',
-  );
-}
-
-/** Plain text without a system message might be anybody's: then a note goes in as a user message, which all accept. */
-function likelyFormat(messages: readonly unknown[]): FormatName | undefined {
-  const name = detectFormat(messages);
-  if (name !== 'openai-chat' || isCertain(messages)) return name;
-  const roles = messages.map((message) => (message as { role?: unknown }).role);
-  return roles.includes('system') || roles.includes('developer') ? name : 'anthropic';
 }
 
 /** The size of a system prompt or of tools. The error for a value that cannot be written names the option. */

@@ -54,6 +54,8 @@ describe('a request passes through', () => {
     ['unknown-format', { model: 'm', messages: ['hello'] }, {}],
     ['unknown-format', { model: 'm', messages: [] }, {}],
     ['unknown-format', { prompt: 'Once upon a time' }, {}],
+    ['unknown-format', { model: 'm', input: messages }, { api: 'openai-responses' }],
+    ['unknown-format', { model: 'm', contents: messages }, { api: 'gemini', path: '/v1beta/models/m:generateContent' }],
     ['thread', { ...body, thread: { type: 'continue', id: 't' } }, {}],
     ['previous-response', { ...responses, previous_response_id: 'resp_1' }, { api: 'openai-responses' }],
     ['conversation', { ...responses, conversation: 'conv_1' }, { api: 'openai-responses' }],
