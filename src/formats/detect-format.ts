@@ -2,6 +2,7 @@ import type { Format, FormatName } from '../message.ts';
 import { badOption } from '../options.ts';
 import { aiSdk } from './ai-sdk.ts';
 import { anthropic } from './anthropic.ts';
+import { bedrockConverse } from './bedrock-converse.ts';
 import { chat } from './chat.ts';
 import { type Coverage, coverageOf, readsTooLittle } from './coverage.ts';
 import { gemini } from './gemini.ts';
@@ -11,6 +12,7 @@ import { ollama } from './ollama.ts';
 import { openaiAgents } from './openai-agents.ts';
 import { openaiChat } from './openai-chat.ts';
 import { openaiResponses } from './openai-responses.ts';
+import { pi } from './pi.ts';
 
 export const formats = {
   chat,
@@ -22,6 +24,8 @@ export const formats = {
   langchain,
   'openai-agents': openaiAgents,
   ollama,
+  'bedrock-converse': bedrockConverse,
+  pi,
 } as const satisfies Record<FormatName, unknown>;
 
 /** The format with this name, for lists whose type is only known at run time. */
@@ -79,6 +83,7 @@ function certainFormat(message: Fields): FormatName | undefined {
   if (message.role === undefined && LANGCHAIN_TYPES.has(String(typeOf(message)))) return 'langchain';
   if (Array.isArray(message.parts)) return isGemini(message) ? 'gemini' : undefined;
   if (message.role === undefined || message.type === 'message') return itemFormat(message);
+  if (PI_ROLES.has(String(message.role)) || has(message, 'stopReason')) return 'pi';
   if (has(message, 'tool_name') || hasParsedArguments(message)) return 'ollama';
   if (has(message, 'tool_calls', 'tool_call_id', 'function_call')) return 'openai-chat';
   if (has(message, 'toolCalls', 'toolCallId', 'pairId', 'pairRole', 'tags')) return 'chat';
@@ -99,12 +104,30 @@ const isGemini = ({ role, parts }: Fields): boolean =>
   role !== 'assistant' && role !== 'system' && asList(parts).every((part) => part.type === undefined);
 
 function partFormat(part: Fields, type: string): FormatName | undefined {
+  if (part.type === undefined && Object.keys(part).some((key) => CONVERSE_BLOCKS.has(key))) return 'bedrock-converse';
+  if (type === 'toolCall') return 'pi';
   if (AI_SDK_PARTS.has(type) || has(part, 'mediaType', 'providerOptions') || (type === 'image' && has(part, 'image')))
     return 'ai-sdk';
   if (ANTHROPIC_BLOCKS.has(type) || type.endsWith('_tool_result') || has(part, 'source')) return 'anthropic';
   return has(part, 'image_url', 'input_audio', 'refusal', 'file') && !ITEM_PARTS.has(type) ? 'openai-chat' : undefined;
 }
 
+const PI_ROLES = new Set(['toolResult', 'bashExecution', 'branchSummary', 'compactionSummary']);
+/** A block of Converse is named by its only field. */
+const CONVERSE_BLOCKS = new Set([
+  'text',
+  'toolUse',
+  'toolResult',
+  'reasoningContent',
+  'cachePoint',
+  'image',
+  'document',
+  'video',
+  'audio',
+  'guardContent',
+  'citationsContent',
+  'searchResult',
+]);
 const LANGCHAIN_TYPES = new Set(['human', 'ai', 'system', 'tool']);
 const AI_SDK_PARTS = new Set([
   'tool-call',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { samples } from '../formats/samples.test-data.ts';
-import { detectFormat, fit, fitAndStore, HistoryReducer, PalimpsestError } from '../index.ts';
+import { detectFormat, fit, fitAndStore, HistoryReducer, PalimpsestError, slidingWindow } from '../index.ts';
 import { createMemoryStore } from '../store/memory-store.ts';
 
 const LONG = 'line of a file, with words in it\n'.repeat(60);
@@ -78,6 +78,7 @@ describe('a list whose text a format does not read', () => {
 
   it.each([
     ['chat', piMessages],
+    ['anthropic', converseMessages],
     ['gemini', converseMessages],
     ['openai-responses', samples.find(({ name }) => name === 'anthropic')?.messages as object[]],
     ['openai-chat', samples.find(({ name }) => name === 'gemini')?.messages as object[]],
@@ -107,6 +108,17 @@ describe('a list whose text a format does not read', () => {
 });
 
 describe('a list is read', () => {
+  it.each([
+    ['pi', piMessages],
+    ['bedrock-converse', converseMessages],
+  ] as const)('as %s, with its results', (name, list) => {
+    expect(detectFormat(list)).toBe(name);
+    const { report, messages } = fit(list, { policy: slidingWindow({ turns: 2 }) });
+    expect(report.byKind.observation.before.chars).toBe(8 * LONG.length);
+    expect(report.maskedCount).toBe(6);
+    expect(JSON.stringify(messages).length).toBeLessThan(JSON.stringify(list).length / 2);
+  });
+
   it.each([
     ['one word', [{ role: 'user', content: 'Hi' }]],
     [
