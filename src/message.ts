@@ -40,7 +40,8 @@ export interface ReplaceEdit {
   /** Index into the view of the list the plan was made for. */
   readonly segment: number;
   readonly text: string;
-  readonly why: 'mask' | 'truncate' | 'clip';
+  /** Masked, cut later, or made smaller when it first went out. */
+  readonly why: 'mask' | 'clip' | 'truncate' | 'clean' | 'references' | 'shell-output';
   readonly handle?: string;
 }
 

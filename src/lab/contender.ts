@@ -1,4 +1,4 @@
-import { badOption, checkOptions } from '../options.ts';
+import { badOption } from '../options.ts';
 import { breakEven } from '../plan/policies/break-even.ts';
 import { makePolicy, policies, readSpec, unknownPolicy } from '../plan/policies/index.ts';
 import { never } from '../plan/policies/never.ts';
@@ -19,8 +19,8 @@ export interface Contender {
 export function readContender(text: string): Contender {
   const { name, options } = readSpec(text);
   if (name === 'none' || name === 'never') {
-    checkOptions(name, options, {});
-    return contender(text, () => never());
+    const policy = never(options);
+    return contender(text, () => policy);
   }
   if (name === 'optimum') {
     // Its requests are those with nothing masked, less what is masked: a result that was cut before has another size.

@@ -64,7 +64,7 @@ export function simulate(
   const placeholders = new Map<number, string>();
   const gains = new Map<number, number>();
   for (const { text, tokens, original, why } of ledger.observations) {
-    if (why === undefined) continue;
+    if (why === undefined || why === 'clean' || why === 'references') continue;
     const index = log.indexOf(original.message);
     placeholders.set(index, text);
     gains.set(index, counter(original.text) - tokens);
@@ -94,7 +94,9 @@ class MaskLog {
 
   take(edits: readonly Edit[], request: number): void {
     for (const edit of edits) {
-      if (edit.kind === 'replace') this.#hide(this.#messageOf[edit.segment] ?? -1, request);
+      // The model still sees what a cleaned result says, and what a reference leads to.
+      if (edit.kind === 'replace' && edit.why !== 'clean' && edit.why !== 'references')
+        this.#hide(this.#messageOf[edit.segment] ?? -1, request);
       else if (edit.kind === 'drop') for (let i = edit.from; i < edit.to; i++) this.#hide(i, request);
     }
   }

@@ -5,6 +5,7 @@ import { EMPTY_PLAN } from '../message.ts';
 import { anything, badOption, checkOptions, count, flag, func, oneOf, positive, rule, text } from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
+import { type ArrivalOptions, arrivalRules } from './arrival/options.ts';
 import { defaultPolicy } from './default-policy.ts';
 import { keepCompiled } from './keep-compiled.ts';
 import type { Hidden } from './ledger/hidden.ts';
@@ -37,6 +38,8 @@ export interface FitOptions {
   readonly boundThinking?: 'opt-in' | 'keep';
   /** What the history does not tell about the provider's cache. */
   readonly facts?: CacheFacts;
+  /** How results are made smaller when they first go out. Fixed for the life of a conversation. */
+  readonly arrival?: ArrivalOptions;
 }
 
 /** What only the caller knows about the provider's cache. */
@@ -81,6 +84,7 @@ const RULES = {
   handleOf: func,
   boundThinking: oneOf('opt-in', 'keep'),
   facts: rule('an object with idleMs, cacheLifeMs and epochs', isFacts),
+  arrival: anything,
 };
 
 function isFacts(value: unknown): boolean {
@@ -160,6 +164,7 @@ interface PlannerMaking {
 function newPlanner<M>(format: Format<M>, options: FitOptions, { of, summarize }: PlannerMaking): Planner<M> {
   const { handleOf, recall = false, model } = options;
   const policy = policyOf(options);
+  checkOptions(`${of} option arrival`, options.arrival ?? {}, arrivalRules);
   const counter = options.counter ? checkedCounter(options.counter) : countTokens;
   const sizeOf = (name: 'system' | 'tools'): number => sizeOfValue(`${of} option ${name}`, options[name], counter);
   if (recall && !handleOf) throw badOption(`${of} option handleOf`, 'a function where recall is on', handleOf);
@@ -174,6 +179,7 @@ function newPlanner<M>(format: Format<M>, options: FitOptions, { of, summarize }
     keepSigned: options.boundThinking === 'keep',
     overheadTokens: sizeOf('system') + sizeOf('tools'),
     summarize,
+    arrival: options.arrival,
   });
 }
 
@@ -189,12 +195,14 @@ function isCold(options: FitOptions): boolean {
 function sameAs(options: FitOptions, format: unknown): (other: unknown, otherFormat: unknown) => boolean {
   // Written down now: the caller may go on with the same list of epochs.
   const epochs = epochsOf(options);
+  const arrival = JSON.stringify(options.arrival);
   return (found, otherFormat) => {
     const other = found as FitOptions;
     return (
       format === otherFormat &&
       isSamePolicy(options.policy, other.policy) &&
       NAMES.every((name) => options[name] === other[name]) &&
+      JSON.stringify(other.arrival) === arrival &&
       epochsOf(other) === epochs
     );
   };
@@ -207,7 +215,7 @@ const epochsOf = ({ facts }: FitOptions): string =>
         .join()
     : '';
 
-const BY_VALUE = new Set(['policy', 'facts', 'format']);
+const BY_VALUE = new Set(['policy', 'facts', 'format', 'arrival']);
 const NAMES = (Object.keys(RULES) as (keyof FitOptions)[]).filter((name) => !BY_VALUE.has(name));
 
 const checkedCounters = new WeakMap<Counter, Counter>();
@@ -282,7 +290,7 @@ function refused(report: Report, said: string): Report {
     tokens: { before: report.tokens.before, after: report.tokens.before },
     chars: { before: report.chars.before, after: report.chars.before },
     byKind,
-    edits: { mask: 0, clip: 0, drop: 0, insert: 0 },
+    edits: { mask: 0, clip: 0, shape: 0, drop: 0, insert: 0 },
     maskedCount: 0,
     maskedChars: 0,
     epoch: 0,

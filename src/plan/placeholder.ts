@@ -79,12 +79,17 @@ export function subjectOf(args: string): string {
   } catch {
     return headOf(args, 240);
   }
-  const value = subjectIn(parsed) ?? Object.values(parsed).find((v) => typeof v === 'string' && v !== '');
+  return subjectIn(parsed);
+}
+
+/** The subject of a call by its arguments. */
+export function subjectIn(args: Readonly<Record<string, unknown>>): string {
+  const value = subjectBy(args) ?? Object.values(args).find((v) => typeof v === 'string' && v !== '');
   if (Array.isArray(value)) return headOf(value.filter((word) => typeof word === 'string').join(' '), 240);
   return typeof value === 'string' ? headOf(value, 240) : '';
 }
 
-function subjectIn(parsed: Record<string, unknown>): unknown {
+function subjectBy(parsed: Readonly<Record<string, unknown>>): unknown {
   for (const key of SUBJECT_KEYS) {
     const value = parsed[key];
     if (value !== undefined && value !== null && value !== '') return value;

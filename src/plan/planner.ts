@@ -1,15 +1,15 @@
 import { boundThinking } from '../laws/bound-reasoning.ts';
 import { brokenLaws } from '../laws/index.ts';
 import type { Edit, Format, Plan, Violation } from '../message.ts';
+import { Arrivals } from './arrival/arrivals.ts';
+import { type ArrivalOptions, toArrival } from './arrival/options.ts';
 import { Copies } from './copies.ts';
 import type { Hidden } from './ledger/hidden.ts';
 import { Ledger, type LedgerOptions } from './ledger/ledger.ts';
-import type { Result } from './ledger/rows.ts';
 import { DEFAULT_WINDOW, type EpochRecord, type Policy, type Reason, type Step } from './policy.ts';
 import { reduce } from './reduce.ts';
 import { createReport, type Decision, type Report } from './report.ts';
 import type { Snapshot } from './snapshot.ts';
-import { truncateArrival } from './stages/clip.ts';
 import { insideWindow, maskAll, outsideWindow } from './stages/mask.ts';
 import {
   type Budget,
@@ -32,7 +32,7 @@ const STAGES: readonly Stage[] = [
   ...LAST_RESORTS,
 ];
 
-export interface PlannerOptions<M> extends Omit<LedgerOptions<M>, 'style'> {
+export interface PlannerOptions<M> extends Omit<LedgerOptions<M>, 'style' | 'coversLater'> {
   readonly policy: Policy;
   readonly maxTokens?: number | undefined;
   readonly model?: string | undefined;
@@ -40,6 +40,10 @@ export interface PlannerOptions<M> extends Omit<LedgerOptions<M>, 'style'> {
   readonly epochs?: readonly EpochRecord[] | undefined;
   /** Writes summaries, in place of the policy's own function. */
   readonly summarize?: Summarize | undefined;
+  /** How results are made smaller when they arrive, where it differs from the policy's own. */
+  readonly arrival?: ArrivalOptions | undefined;
+  /** The first message whose results are made smaller: earlier ones were sent as they came. */
+  readonly arrivalFrom?: number | undefined;
 }
 
 /** What one call of `add` decided. */
@@ -86,6 +90,7 @@ interface Progress {
  */
 export class Planner<M> {
   readonly #ledger: Ledger<M>;
+  readonly #arrivals: Arrivals<M>;
   readonly #copies: Copies<M>;
   readonly #policy: Policy;
   readonly #budgets: readonly Budget[];
@@ -106,9 +111,11 @@ export class Planner<M> {
   };
 
   constructor(format: Format<M>, options: PlannerOptions<M>) {
-    const { policy, model, epochs } = options;
-    const { style, toolUse, maxResultTokens } = policy;
-    this.#ledger = new Ledger(format, { ...options, style, toolUse, maxResultTokens });
+    const { policy, model, epochs, arrivalFrom: fromMessage } = options;
+    const { style, toolUse, truncation, maxResultTokens: truncate } = policy;
+    this.#ledger = new Ledger(format, { ...options, style, toolUse, coversLater: true });
+    const arrival = toArrival(options.arrival, policy.arrival, truncate === undefined ? {} : { truncate });
+    this.#arrivals = new Arrivals(this.#ledger, { ...arrival, truncation, fromMessage });
     this.#copies = new Copies(this.#ledger);
     this.#epochs = epochs ?? [];
     this.#policy = policy;
@@ -241,12 +248,16 @@ export class Planner<M> {
     const before = this.#progress;
     const previousTokens = ledger.requestTokens;
     const { maskedCount } = ledger;
+    // Not taken back with the request: it depends on nothing that this request decides.
+    this.#arrivals.take();
     ledger.beginRequest();
-    this.#cutArrivals();
     const { state, because } = this.#followPolicy(before.state);
     const forced = this.#force(taken);
+    this.#arrivals.repair();
     const masked = ledger.maskedCount - maskedCount;
-    const cut = this.#cut();
+    let cut = this.#cut();
+    // A result without its references may exceed the budget again. Each round leaves fewer references.
+    while (cut && this.#arrivals.repair()) cut = this.#cut() ?? cut;
     // The policy may cut what is left, as if it had never seen more.
     if (cut) this.#followPolicy(this.#policy.init());
     ledger.endRequest();
@@ -296,15 +307,6 @@ export class Planner<M> {
     const inside = epochs.some((epoch) => epoch.inside) || undefined;
     const segments = end === 0 ? [] : this.#candidates(inside).filter((segment) => segment < end);
     return maskAll(this.#ledger, segments);
-  }
-
-  /** Before they are ever cached, large results are cut for nothing. */
-  #cutArrivals(): void {
-    const { maxResultTokens, truncation } = this.#policy;
-    const { observations, lastRow } = this.#ledger;
-    if (maxResultTokens === undefined) return;
-    for (let i = observations.length - 1; i >= 0 && observations[i]?.row === lastRow; i--)
-      truncateArrival(this.#ledger, observations[i] as Result, maxResultTokens, truncation);
   }
 
   /** Brings the history below every limit. Answers what the last one that it exceeded made it do. */

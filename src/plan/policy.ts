@@ -1,5 +1,6 @@
 import { MAX_PLACEHOLDER } from '../laws/idempotent.ts';
-import { anything, badOption, checkOptions, count, flag, func, names, positive, rule } from '../options.ts';
+import { anything, badOption, checkOptions, count, defined, flag, func, names, positive, rule } from '../options.ts';
+import { type ArrivalOptions, arrivalRules } from './arrival/options.ts';
 import { customStyle, houseStyle, type Placeholder, type PlaceholderStyle } from './placeholder.ts';
 import type { Prices } from './prices.ts';
 import { type Ages, agesOf, isRipe, type KindShares, noRipe, type Ripe, ripen } from './ripening.ts';
@@ -27,6 +28,10 @@ export interface Observation {
   readonly coveredBy: Observation | undefined;
   /** The older reads that this one is the first to cover. */
   readonly covers: readonly Observation[];
+  /** The newest result of each kind that refers to lines of this one: it stays as long as they do. */
+  readonly keptFor: readonly Observation[];
+  /** The older results that it refers to, and those that they refer to. */
+  readonly refersTo: readonly Observation[];
 }
 
 /** What a policy sees of one request: everything as masked so far. */
@@ -55,6 +60,8 @@ export interface RequestView {
   textBefore(observation: Observation): number;
   /** Whether the provider's cache is known to have died before this request. */
   readonly isCold: boolean;
+  /** Whether a result that is new in this request refers to an older one. */
+  readonly hasNewReferences: boolean;
 }
 
 /** An epoch that nothing in the history explains: the request it was taken on. Kept by the caller, and given again. */
@@ -119,6 +126,8 @@ export interface Policy<S = unknown> {
   readonly maxResultTokens?: number;
   /** Which part of them stays then. Head and tail if not given. */
   readonly truncation?: Truncation;
+  /** How results are made smaller when they first go out, where the caller does not say. */
+  readonly arrival?: ArrivalOptions;
 }
 
 /** Which part of a result stays when it is cut. */
@@ -143,6 +152,12 @@ export interface CommonOptions {
   readonly windowByKind?: boolean | KindShares;
   /** A larger result is cut to this size when it arrives, head and tail: before it is cached, that costs nothing. */
   readonly maxResultTokens?: number;
+  /** Results are cleaned when they first go out. */
+  readonly clean?: boolean;
+  /** Lines that the model can still see are replaced by a reference when a result first goes out. */
+  readonly references?: boolean;
+  /** A longer output of a shell is cut when it first goes out, to its ends and the lines about failures. */
+  readonly shellOutput?: boolean | number;
   /** Tools whose kind their name does not tell. */
   readonly toolKinds?: Readonly<Record<string, ToolKind>>;
   readonly placeholder?: Placeholder;
@@ -157,6 +172,9 @@ const COMMON_RULES = {
   keepErrors: flag,
   pinned: func,
   maxResultTokens: positive,
+  clean: arrivalRules.clean,
+  references: arrivalRules.references,
+  shellOutput: arrivalRules.shellOutput,
   windowByKind: rule('true, false or a share of the window for some kinds', isShares),
   toolKinds: rule(`an object with ${KINDS.join(', ')} for each tool`, areKinds),
   placeholder: anything,
@@ -196,6 +214,8 @@ interface Make<S> extends Body<S>, Pick<Policy, 'window' | 'style' | 'limit' | '
   readonly isWindow?: boolean;
   /** Kinds make a difference unless the caller says otherwise. */
   readonly windowByKind?: boolean;
+  /** How results are made smaller when they arrive, unless the caller says otherwise. */
+  readonly arrival?: ArrivalOptions;
 }
 
 type Fold<S> = Pick<Policy<S>, 'init' | 'step'>;
@@ -213,7 +233,7 @@ export function createPolicy<S>(make: Make<S>): Policy {
   const window = make.window ?? DEFAULT_WINDOW;
   const byKind = options.windowByKind ?? make.windowByKind ?? false;
   const ages = agesOf(window, byKind);
-  const isWaiting = byKind !== false && !make.isWindow;
+  const isWaiting = (byKind !== false || options.references === true) && !make.isWindow;
   const eligible = eligibleResults({ minTokens: make.minTokens ?? 80, ...options }, isWaiting ? ages : undefined);
   const underPressure = eligibleResults({ ...options, minTokens: 0 });
   const expired = eligibleResults({ ...options, minTokens: 0 }, ages);
@@ -230,6 +250,7 @@ export function createPolicy<S>(make: Make<S>): Policy {
     ...(make.leavesOut ? { leavesOut: true } : {}),
     ...(make.summarize ? { summarize: make.summarize } : {}),
     ...(make.prices === undefined ? {} : { prices: make.prices, cacheLifeMs: make.prices.lifeMs }),
+    arrival: { ...make.arrival, ...arrivalOf(options) },
     ...(options.maxResultTokens === undefined ? {} : { maxResultTokens: options.maxResultTokens }),
     ...(byKind === false ? {} : { toolUse: toolUseOf(options.toolKinds) }),
     ...(options.removeTags ? withTags(own, options.removeTags) : own),
@@ -243,6 +264,9 @@ export function createPolicy<S>(make: Make<S>): Policy {
     ? policy
     : withSpec(policy, { name: make.name, options: options as PolicySpec['options'] });
 }
+
+const arrivalOf = ({ clean, references, shellOutput }: CommonOptions): ArrivalOptions =>
+  defined({ clean, references, shellOutput });
 
 /** Masks what has one of these tags as well, whatever the policy decides. */
 function withTags<S>({ init, step }: Fold<S>, tags: readonly string[]): Fold<Tagged<S>> {
@@ -352,10 +376,11 @@ interface Window<S> extends Body<S> {
 /** The rule of all windows: mask what has left it, looking at each result once. */
 export function windowOf(
   window: number,
-  { windowByKind }: CommonOptions,
+  { windowByKind = false, references }: CommonOptions,
   turnOf: (request: RequestView) => number = (request) => request.turns,
 ): Window<unknown> {
-  return windowByKind ? kindWindowOf(agesOf(window, windowByKind), turnOf) : plainWindowOf(window, turnOf);
+  const isPlain = windowByKind === false && !references;
+  return isPlain ? plainWindowOf(window, turnOf) : kindWindowOf(agesOf(window, windowByKind), turnOf);
 }
 
 function plainWindowOf(window: number, turnOf: (request: RequestView) => number): Window<number> {

@@ -25,8 +25,19 @@ export interface Report {
   readonly tokens: { readonly before: number; readonly after: number };
   readonly chars: { readonly before: number; readonly after: number };
   readonly byKind: Readonly<Record<Kind, { readonly before: Sizes; readonly after: Sizes }>>;
-  /** What the plan does: results masked and clipped, messages left out, notes put in. */
-  readonly edits: { readonly mask: number; readonly clip: number; readonly drop: number; readonly insert: number };
+  /** What the plan does. */
+  readonly edits: {
+    /** Results that are masked. */
+    readonly mask: number;
+    /** Results that are cut. */
+    readonly clip: number;
+    /** Results that were made smaller when they first went out: cleaned, with references, or the output of a shell. */
+    readonly shape: number;
+    /** Messages that are left out. */
+    readonly drop: number;
+    /** Notes that are put in. */
+    readonly insert: number;
+  };
   readonly maskedCount: number;
   readonly maskedChars: number;
   readonly reductionStage?: ReductionStage;
@@ -85,6 +96,7 @@ export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
     edits: {
       mask: replaced.mask,
       clip: replaced.truncate + replaced.clip,
+      shape: replaced.clean + replaced.references + replaced['shell-output'],
       drop: removedMessages,
       insert: ledger.headNotes.inserted,
     },

@@ -18,11 +18,19 @@ export function agesOf(window: number, byKind: boolean | KindShares = false): Ag
   return Object.fromEntries(KINDS.map((kind) => [kind, age(kind)])) as unknown as Ages;
 }
 
-/** The number of turns with which a result has left its window: by its age, or at once where a newer read covers it. */
+/**
+ * The number of turns with which a result has left its window: by its age, or at once where a newer read covers it. A result that
+ * others refer to stays as long as they do.
+ */
 export function ripeAt(observation: Observation, ages: Ages): number {
-  const byAge = observation.turn + ages[observation.kind];
-  return observation.coveredBy ? Math.min(byAge, observation.coveredBy.turn) : byAge;
+  let at = ageEnd(observation, ages);
+  const { coveredBy, keptFor } = observation;
+  if (keptFor.length === 0) return coveredBy ? Math.min(at, coveredBy.turn) : at;
+  for (const referrer of keptFor) at = Math.max(at, ageEnd(referrer, ages));
+  return at;
 }
+
+const ageEnd = ({ turn, kind }: Observation, ages: Ages): number => turn + ages[kind];
 
 export const isRipe = (observation: Observation, { turns }: RequestView, ages: Ages): boolean =>
   ripeAt(observation, ages) <= turns;
@@ -48,7 +56,11 @@ export function ripen(
   turns = request.turns,
 ): { readonly ripe: Ripe; readonly fresh: Observation[] } {
   const { observations, frontier } = request;
-  const fresh: Observation[] = [];
+  const fresh = new Set<Observation>();
+  const look = (observation: Observation): void => {
+    const at = ripeAt(observation, ages);
+    if (ripe.turns < at && at <= turns) fresh.add(observation);
+  };
   const next = ripe.next.slice();
   for (let k = 0; k < KINDS.length; k++) {
     const kind = KINDS[k] as ToolKind;
@@ -56,9 +68,10 @@ export function ripen(
     for (; i < observations.length; i++) {
       const observation = observations[i] as Observation;
       if (turns - observation.turn < ages[kind]) break;
-      // A covered result is listed with the read that covers it.
-      const isCovered = observation.coveredBy !== undefined && observation.coveredBy.turn <= turns;
-      if (observation.kind === kind && !isCovered) fresh.push(observation);
+      if (observation.kind !== kind) continue;
+      look(observation);
+      // They may have waited for it alone.
+      for (const target of observation.refersTo) look(target);
     }
     next[k] = i;
   }
@@ -66,7 +79,7 @@ export function ripen(
   for (; seen < observations.length; seen++) {
     const newer = observations[seen] as Observation;
     if (newer.turn > turns) break;
-    for (const older of newer.covers) if (older.turn + ages[older.kind] > ripe.turns) fresh.push(older);
+    for (const older of newer.covers) look(older);
   }
-  return { ripe: { turns, seen, next }, fresh };
+  return { ripe: { turns, seen, next }, fresh: [...fresh] };
 }

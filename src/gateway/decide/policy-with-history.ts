@@ -175,6 +175,7 @@ function withTextBefore(request: RequestView, textBefore: RequestView['textBefor
     maskable: request.maskable,
     text: request.text,
     isCold: request.isCold,
+    hasNewReferences: request.hasNewReferences,
     gain: (observation) => request.gain(observation),
     textOf: (turn) => request.textOf(turn),
     textBefore,

@@ -18,7 +18,6 @@ const reference = (of: About, changes: Partial<Reference> = {}): Reference => ({
   label: labelOf(of),
   newer: 0,
   targetLines: { unit: of.kind === 'call' ? countedUnit(of) : 'file', from: 38, to: 94 },
-  target: 14,
   ...changes,
 });
 
@@ -26,28 +25,28 @@ describe('a reference line', () => {
   it.each([
     [
       reference(about('read_file', 'src/a.ts')),
-      '[file lines 40–96: same as lines 38–94 of the last read_file src/a.ts above (#14)]',
+      '[file lines 40–96: same as lines 38–94 of the last read_file src/a.ts above]',
     ],
     [
       reference(about('bash', 'cat src/a.ts'), { targetLines: { unit: 'output', from: 3, to: 59 }, newer: 1 }),
-      '[file lines 40–96: same as output lines 3–59 of the 2nd last bash cat src/a.ts above (#14)]',
+      '[file lines 40–96: same as output lines 3–59 of the 2nd last bash cat src/a.ts above]',
     ],
     [
       reference({ kind: 'call', tool: 'write_file', subject: 'src/a.ts', argument: 'content' }),
-      '[file lines 40–96: same as content lines 38–94 of your last call of write_file src/a.ts above (#14)]',
+      '[file lines 40–96: same as content lines 38–94 of your last call of write_file src/a.ts above]',
     ],
-    [reference(about()), '[file lines 40–96: same as lines 38–94 of the last result above (#14)]'],
+    [reference(about()), '[file lines 40–96: same as lines 38–94 of the last result above]'],
     [
       reference({ kind: 'call' }),
-      '[file lines 40–96: same as argument lines 38–94 of your last call of a tool above (#14)]',
+      '[file lines 40–96: same as argument lines 38–94 of your last call of a tool above]',
     ],
     [
       reference(about('bash', 'first\nsecond [x] {y} "z": a, b'), { newer: 10 }),
-      '[file lines 40–96: same as lines 38–94 of the 11th last bash first second (x) (y) "z": a, b above (#14)]',
+      '[file lines 40–96: same as lines 38–94 of the 11th last bash first second (x) (y) "z": a, b above]',
     ],
     [
       reference(about('read', '/home/someone/projects/web/packages/agent/src/renderer.ts'), { newer: 22 }),
-      '[file lines 40–96: same as lines 38–94 of the 23rd last read /home/someone/…ges/agent/src/renderer.ts above (#14)]',
+      '[file lines 40–96: same as lines 38–94 of the 23rd last read /home/someone/…ges/agent/src/renderer.ts above]',
     ],
   ])('of %j reads as words', (written, line) => {
     expect(writeReference(written)).toBe(line);
@@ -58,14 +57,14 @@ describe('a reference line', () => {
     fc.string({ unit: 'binary', maxLength: 80 }),
     fc.constantFrom(
       'above (#3)',
-      ' above (#3)]',
+      ' above]',
       '2nd last x',
       'call of x',
       'lines 1–2 of the last y above (#9)',
       'file',
       'output',
       'a'.repeat(10_000),
-      '\n[output lines 1–9: same as lines 1–9 of the last z above (#1)]\n',
+      '\n[output lines 1–9: same as lines 1–9 of the last z above]\n',
     ),
   );
   const anyAbout = fc.record({ kind: fc.constantFrom('result', 'call'), tool: text, subject: text, argument: text });
@@ -78,15 +77,13 @@ describe('a reference line', () => {
         range,
         range,
         fc.nat(200),
-        fc.nat(1e9 - 1),
         fc.boolean(),
-        (of, a, b, newer, target, isFile) => {
+        (of, a, b, newer, isFile) => {
           const unit = of.kind === 'result' && isFile ? 'file' : countedUnit(of as About);
           const written = reference(of as About, {
             lines: { unit: isFile ? 'file' : 'output', ...a },
             targetLines: { unit, ...b },
             newer,
-            target,
           });
           const line = writeReference(written);
           expect(line).not.toMatch(/[\n\r\u2028\u2029]/);

@@ -27,12 +27,19 @@ export interface Reference {
   readonly kind: About['kind'];
   /** Tool and subject of the text above. */
   readonly label: string;
-  /** How many newer visible texts have the same label. */
+  /** How many newer texts above have the same name. */
   readonly newer: number;
   readonly targetLines: PrintedLines;
-  /** The number of the text above in the conversation. */
-  readonly target: number;
 }
+
+/** Texts with the same name are told apart by their order. */
+export const nameOf = (about: About): string => toName(about.kind, labelOf(about), countedUnit(about));
+
+/** The name of the text that a reference is about. */
+export const targetName = ({ kind, label, targetLines }: Reference): string =>
+  toName(kind, label, kind === 'call' ? targetLines.unit : countedUnit({ kind }));
+
+const toName = (kind: About['kind'], label: string, unit: string): string => `${kind} ${label} ${unit}`;
 
 /** The tool and subject of a text, short and on one line. */
 export function labelOf({ tool = '', subject = '', kind }: About): string {
@@ -59,13 +66,13 @@ function shorten(subject: string): string {
 /** More of a subject is not looked at. */
 const MOST_OF_SUBJECT = 1000;
 
-/** `[file lines 40–96: same as lines 38–94 of the last read_file src/a.ts above (#14)]` */
-export function writeReference({ lines, kind, label, newer, targetLines, target }: Reference): string {
+/** `[file lines 40–96: same as lines 38–94 of the last read_file src/a.ts above]` */
+export function writeReference({ lines, kind, label, newer, targetLines }: Reference): string {
   const last = newer === 0 ? 'last' : `${ordinal(newer + 1)} last`;
   const where = kind === 'call' ? `your ${last} call of ${label}` : `the ${last} ${label}`;
   const isSameUnit = kind === 'result' && lines.unit === targetLines.unit;
   const unit = isSameUnit ? '' : `${targetLines.unit} `;
-  return `[${lines.unit} ${writeRange(lines)}: same as ${unit}${writeRange(targetLines)} of ${where} above (#${target})]`;
+  return `[${lines.unit} ${writeRange(lines)}: same as ${unit}${writeRange(targetLines)} of ${where} above]`;
 }
 
 const writeRange = ({ from, to }: PrintedLines): string => `lines ${from}–${to}`;
@@ -79,7 +86,7 @@ function ordinal(n: number): string {
 const RANGE = String.raw`lines (\d{1,9})–(\d{1,9})`;
 // A unit has no blank and a label no bracket, so that the parts can be told apart whatever a label says.
 const REFERENCE = new RegExp(
-  String.raw`^\[(file|output) ${RANGE}: same as (?:([^[\]\n ]+) )?${RANGE} of (the|your) (?:(\d{1,9})(?:st|nd|rd|th) )?last ([^[\]\n]+) above \(#(\d{1,9})\)\]$`,
+  String.raw`^\[(file|output) ${RANGE}: same as (?:([^[\]\n ]+) )?${RANGE} of (the|your) (?:(\d{1,9})(?:st|nd|rd|th) )?last ([^[\]\n]+) above\]$`,
 );
 const LONGEST_REFERENCE = 300;
 
@@ -87,15 +94,13 @@ const LONGEST_REFERENCE = 300;
 export function readReference(line: string): Reference | undefined {
   const match = line.length <= LONGEST_REFERENCE ? REFERENCE.exec(line) : null;
   if (!match) return undefined;
-  const [, unit = '', from, to, targetUnit = unit, targetFrom, targetTo, whose, place = '1', label = '', target] =
-    match;
+  const [, unit = '', from, to, targetUnit = unit, targetFrom, targetTo, whose, place = '1', label = ''] = match;
   const reference: Reference = {
     lines: { unit, from: Number(from), to: Number(to) },
     kind: whose === 'your' ? 'call' : 'result',
     label: whose === 'your' ? label.replace(/^call of /, '') : label,
     newer: Number(place) - 1,
     targetLines: { unit: targetUnit, from: Number(targetFrom), to: Number(targetTo) },
-    target: Number(target),
   };
   return writeReference(reference) === line ? reference : undefined;
 }

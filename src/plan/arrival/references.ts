@@ -2,17 +2,30 @@ import { arrivalLimits } from '../../limits.ts';
 import { LineIndex, type Place } from './line-index.ts';
 import { isMarker, linesSpokenOf } from './markers.ts';
 import { NumberedLines, Numbering } from './numbered-lines.ts';
-import { type About, countedUnit, labelOf, type Reference, readReference, writeReference } from './reference-line.ts';
+import {
+  type About,
+  countedUnit,
+  labelOf,
+  nameOf,
+  type Reference,
+  readReference,
+  targetName,
+  writeReference,
+} from './reference-line.ts';
 import { leftOutLines, numberedUnit, numbersRise } from './resolve-references.ts';
 
 /** A smaller result is not worth a search. */
 const LEAST_TOKENS = 80;
 /** A block is replaced if it has at least so many characters. */
 const LEAST_BLOCK = 240;
-/** A reference line is counted as so many characters. */
-const REFERENCE_CHARS = 100;
-/** A result is shaped if at least this share of it is saved. */
-const LEAST_SHARE = 0.25;
+/**
+ * A result is shaped if blocks have at least this share of it. All blocks of all visible texts count, also those that overlap:
+ * with fewer visible texts the share is never larger. So a result that went out whole stays whole when older texts are masked.
+ */
+const LEAST_SHARE = 0.3;
+
+/** For each line of a result, so many lines are compared: a text that repeats itself has no end of runs. */
+const MOST_COMPARED = 16;
 
 /** A result with references in place of lines that the model can still see. */
 export interface Shaped {
@@ -21,18 +34,14 @@ export interface Shaped {
   readonly targets: readonly number[];
 }
 
-/** A text that is shorter than a block is counted, but not searched. */
-const NO_LINES = new NumberedLines('');
-
 interface VisibleText {
   readonly lines: NumberedLines;
-  readonly chars: number;
   readonly about: About;
-  /** Texts with the same name are told apart by their order. */
-  readonly name: string;
   /** Whether its line numbers only rise, so that a number names one line. Worked out when it is first asked for. */
   numbersRise?: boolean;
 }
+
+const EVERY = (_id: number): boolean => true;
 
 interface Block {
   readonly from: number;
@@ -47,6 +56,8 @@ interface Block {
  */
 export class VisibleLines {
   readonly #texts = new Map<number, VisibleText>();
+  /** The name of each text, also of those that are no longer visible. */
+  readonly #names = new Map<number, string>();
   /** The numbers of the texts of each name, in rising order. */
   readonly #named = new Map<string, number[]>();
   readonly #index = new LineIndex();
@@ -54,32 +65,51 @@ export class VisibleLines {
   /** The result that was shaped last is mostly the next to be added. */
   #lastShaped: NumberedLines | undefined;
 
-  /** Adds a text as it was sent. It replaces one with the same number. */
+  /** Adds the next text as it was sent. */
   add(id: number, text: string, about: About): void {
-    this.remove(id);
-    if (text.length > arrivalLimits.visibleChars) return;
-    const lines = text.length < LEAST_BLOCK ? NO_LINES : this.#linesOf(text);
-    const name = `${about.kind} ${labelOf(about)} ${countedUnit(about)}`;
-    this.#texts.set(id, { lines, chars: text.length, about, name });
-    this.#nameIt(name, id);
-    this.#index.add(id, lines);
-    this.#chars += text.length;
-    for (const oldest of this.#texts.keys()) {
-      if (this.#chars <= arrivalLimits.visibleChars) break;
-      this.remove(oldest);
-    }
+    const name = nameOf(about);
+    this.#names.set(id, name);
+    const named = this.#named.get(name);
+    if (named) named.push(id);
+    else this.#named.set(name, [id]);
+    this.#show(id, text, about);
   }
 
-  /** Forgets a text that was masked or left out. */
-  remove(id: number): void {
+  /** A text that was masked or cut. A reference still counts it, as the model does. */
+  change(id: number, text: string): void {
+    const about = this.#texts.get(id)?.about;
+    this.hide(id);
+    if (about) this.#show(id, text, about);
+  }
+
+  /** Forgets the lines of a text. */
+  hide(id: number): void {
     const known = this.#texts.get(id);
     if (!known) return;
     this.#texts.delete(id);
-    const named = this.#named.get(known.name) ?? [];
-    named.splice(named.lastIndexOf(id), 1);
-    if (named.length === 0) this.#named.delete(known.name);
     this.#index.remove(id, known.lines);
-    this.#chars -= known.chars;
+    this.#chars -= known.lines.text.length;
+  }
+
+  /** Forgets a text that was left out. */
+  remove(id: number): void {
+    this.hide(id);
+    const name = this.#names.get(id) ?? '';
+    this.#names.delete(id);
+    const named = this.#named.get(name)?.filter((other) => other !== id) ?? [];
+    if (named.length > 0) this.#named.set(name, named);
+    else this.#named.delete(name);
+  }
+
+  /** The text that a reference in the text with this number, or in the next one, is about. `isThere` may leave out others. */
+  find(reference: Reference, from: number = Number.POSITIVE_INFINITY, isThere = EVERY): number | undefined {
+    const named = this.#named.get(targetName(reference)) ?? [];
+    let { newer } = reference;
+    for (let i = named.length - 1; i >= 0; i--) {
+      const id = named[i] as number;
+      if (id < from && isThere(id) && newer-- === 0) return id;
+    }
+    return undefined;
   }
 
   /** A new result with references, or undefined where they would not pay or it has references already. */
@@ -88,24 +118,53 @@ export class VisibleLines {
     const lines = this.#linesOf(text);
     this.#lastShaped = lines;
     if (lines.leftOut.some((line) => readReference(lines.slice(line, line + 1)))) return undefined;
+    if (this.#sizeOfBlocks(lines) < LEAST_SHARE * text.length) return undefined;
     const blocks = this.#findBlocks(lines);
-    const saved = blocks.reduce((sum, { from, to }) => sum + lines.sizeOf(from, to) - REFERENCE_CHARS, 0);
-    if (blocks.length === 0 || saved < LEAST_SHARE * text.length) return undefined;
+    if (blocks.length === 0) return undefined;
     return { text: writeShaped(lines, blocks), targets: [...new Set(blocks.map(({ target }) => target))] };
   }
 
-  #nameIt(name: string, id: number): void {
-    const named = this.#named.get(name) ?? [];
-    this.#named.set(name, named);
-    let at = named.length;
-    while (at > 0 && (named[at - 1] as number) > id) at -= 1;
-    named.splice(at, 0, id);
+  #show(id: number, text: string, about: About): void {
+    if (text.length < LEAST_BLOCK || text.length > arrivalLimits.visibleChars) return;
+    const lines = this.#linesOf(text);
+    this.#texts.set(id, { lines, about });
+    this.#index.add(id, lines);
+    this.#chars += text.length;
+    for (const oldest of this.#texts.keys()) {
+      if (this.#chars <= arrivalLimits.visibleChars) break;
+      this.hide(oldest);
+    }
   }
 
   #linesOf(text: string): NumberedLines {
     const last = this.#lastShaped;
     this.#lastShaped = undefined;
     return last?.text === text ? last : new NumberedLines(text, isMarker);
+  }
+
+  /** The size of all lines that are part of a block of some visible text. */
+  #sizeOfBlocks(lines: NumberedLines): number {
+    let ends: Int32Array | undefined;
+    /** The end of each run of equal lines that was followed, by its text and the distance between its lines. */
+    const followed = new Map<string, number>();
+    let [size, counted] = [0, 0];
+    let left = MOST_COMPARED * lines.count;
+    for (let line = 0; line + 3 <= lines.count && counted < lines.count && left > 0; line++) {
+      for (const place of this.#index.find(lines, line)) {
+        const key = `${place.id} ${place.line - line}`;
+        if (left <= 0 || (followed.get(key) ?? 0) > line) continue;
+        ends ??= endsOfStretches(lines);
+        const { lines: target } = this.#texts.get(place.id) as VisibleText;
+        if (!isNumberKnown(lines, line, target, place.line)) continue;
+        const end = line + equalLines(lines, line, ends[line] as number, target, place.line);
+        followed.set(key, end);
+        left -= end - line;
+        if (lines.sizeOf(line, end) < LEAST_BLOCK || end <= counted) continue;
+        size += lines.sizeOf(Math.max(line, counted), end);
+        counted = end;
+      }
+    }
+    return size;
   }
 
   #findBlocks(lines: NumberedLines): Block[] {
@@ -138,8 +197,8 @@ export class VisibleLines {
   /** The block, if its reference gives back the very lines. */
   #verified(lines: NumberedLines, from: number, to: number, place: Place): Block | undefined {
     const target = this.#texts.get(place.id) as VisibleText;
-    const { about, name } = target;
-    const named = this.#named.get(name) ?? [];
+    const { about } = target;
+    const named = this.#named.get(this.#names.get(place.id) ?? '') ?? [];
     const first = lines.isNumbered(from) ? lines.numberAt(from) : from + 1;
     const reference: Reference = {
       lines: { unit: lines.isNumbered(from) ? 'file' : 'output', from: first, to: first + to - from - 1 },
@@ -147,7 +206,6 @@ export class VisibleLines {
       label: labelOf(about),
       newer: named.length - 1 - named.lastIndexOf(place.id),
       targetLines: printedLines(target, place.line, to - from),
-      target: place.id,
     };
     const above = from === 0 ? '' : lines.prefix(from - 1);
     const rebuilt = leftOutLines(reference, { lines: target.lines, first: place.line, above });

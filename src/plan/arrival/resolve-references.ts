@@ -1,5 +1,5 @@
 import { NumberedLines, Numbering } from './numbered-lines.ts';
-import { type About, countedUnit, labelOf, type Reference, readReference } from './reference-line.ts';
+import { type About, countedUnit, nameOf, type Reference, readReference, targetName } from './reference-line.ts';
 
 /** The unit of lines that are named by the numbers printed before them. */
 export const numberedUnit = 'file';
@@ -10,9 +10,9 @@ export interface Visible {
   readonly about: About;
 }
 
-/** A shaped result as it was before, or undefined if a text that it refers to is missing or is another one. */
-export function resolveReferences(shaped: string, visible: ReadonlyMap<number, Visible>): string | undefined {
-  const found = new Map<number, Target | undefined>();
+/** A shaped result as it was before, or undefined if a text above that it refers to is missing or is another one. */
+export function resolveReferences(shaped: string, above: readonly Visible[]): string | undefined {
+  const found = new Map<Visible, Target>();
   const whole: string[] = [];
   for (const line of shaped.split('\n')) {
     const reference = readReference(line);
@@ -20,13 +20,15 @@ export function resolveReferences(shaped: string, visible: ReadonlyMap<number, V
       whole.push(line);
       continue;
     }
-    const { target: id } = reference;
-    if (!found.has(id)) found.set(id, readTarget(visible.get(id)));
-    const target = found.get(id);
-    const first = target && firstLine(reference, target);
-    if (target === undefined || first === undefined) return undefined;
-    const above = new NumberedLines(whole.at(-1) ?? '').prefix(0);
-    const leftOut = leftOutLines(reference, { lines: target.lines, first, above });
+    const named = above.filter(({ about }) => nameOf(about) === targetName(reference));
+    const visible = named.at(-1 - reference.newer);
+    if (!visible) return undefined;
+    const target = found.get(visible) ?? readTarget(visible);
+    found.set(visible, target);
+    const first = firstLine(reference, target);
+    if (first === undefined) return undefined;
+    const lineAbove = new NumberedLines(whole.at(-1) ?? '').prefix(0);
+    const leftOut = leftOutLines(reference, { lines: target.lines, first, above: lineAbove });
     if (!leftOut) return undefined;
     for (const one of leftOut) whole.push(one);
   }
@@ -58,8 +60,7 @@ interface Target extends Visible {
   readonly numbers: ReadonlyMap<number, number>;
 }
 
-function readTarget(visible: Visible | undefined): Target | undefined {
-  if (!visible) return undefined;
+function readTarget(visible: Visible): Target {
   const lines = new NumberedLines(visible.text);
   const numbers = new Map<number, number>();
   for (let line = lines.count - 1; line >= 0; line--)
@@ -67,9 +68,9 @@ function readTarget(visible: Visible | undefined): Target | undefined {
   return { ...visible, lines, numbers };
 }
 
-function firstLine({ kind, label, lines, targetLines }: Reference, { about, numbers }: Target): number | undefined {
+function firstLine({ kind, lines, targetLines }: Reference, { about, numbers }: Target): number | undefined {
   const { unit, from, to } = targetLines;
-  if (kind !== about.kind || label !== labelOf(about) || to - from !== lines.to - lines.from) return undefined;
+  if (to - from !== lines.to - lines.from) return undefined;
   if (kind === 'result' && unit === numberedUnit) return numbers.get(from);
   return unit === countedUnit(about) ? from - 1 : undefined;
 }

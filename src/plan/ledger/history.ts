@@ -31,8 +31,8 @@ export interface HistoryOptions<M> {
   readonly overheadTokens?: number | undefined;
   /** Recognises calls, where the policy asks what kind of tool a result came from. */
   readonly toolUse?: ReadToolUse | undefined;
-  /** Results are cut to this size when they arrive. */
-  readonly maxResultTokens?: number | undefined;
+  /** The owner of the history adds each result to the coverage, once it is as it will be sent. */
+  readonly coversLater?: boolean | undefined;
   /** The view of the first messages, where the caller has made it already. */
   readonly viewed?: Viewed<M> | undefined;
 }
@@ -76,12 +76,13 @@ export class History<M> {
   /** How many replies came, those that are left out included. */
   replies = 0;
   readonly #viewer: Viewer<M>;
+  readonly #coversLater: boolean;
   readonly #viewed: Viewed<M> | undefined;
   /** The first segment of each message. */
   readonly #starts: number[] = [];
 
   constructor(format: Format<M>, options: HistoryOptions<M>) {
-    const { counter = countTokens, overheadTokens = 0, style = houseStyle, toolUse, maxResultTokens } = options;
+    const { counter = countTokens, overheadTokens = 0, style = houseStyle, toolUse } = options;
     this.format = format;
     this.counter = counter;
     this.overheadTokens = overheadTokens;
@@ -89,7 +90,8 @@ export class History<M> {
     this.keepSigned = options.keepSigned ?? false;
     this.headNotes = new HeadNotes(this);
     this.totals = new Totals(this);
-    this.coverage = toolUse && new ReadCoverage(toolUse, maxResultTokens);
+    this.coverage = toolUse && new ReadCoverage(toolUse);
+    this.#coversLater = options.coversLater ?? false;
     this.#viewed = options.viewed;
     this.#viewer = options.viewed?.viewer ?? format.viewer();
   }
@@ -153,7 +155,7 @@ export class History<M> {
     const result = new Result(index, segment, row, call, tokens, isPlaceholder(segment.text, this.style.literal));
     this.results[index] = result;
     this.observations.push(result);
-    this.coverage?.add(result);
+    if (!this.#coversLater) this.coverage?.add(result);
   }
 
   #takeCall(segment: Segment, row: Turn): void {

@@ -8,8 +8,8 @@ import { Drafts } from './drafts.ts';
 import type { Hidden } from './hidden.ts';
 import { History, type HistoryOptions } from './history.ts';
 import { answeredQuestion, moveQuestion, type Removal, splitTurns, toRemoval } from './questions.ts';
-import { type Counts, RequestChanges, type Shape } from './request-changes.ts';
-import type { Draft, Result, ResultState, Turn, Why } from './rows.ts';
+import { type Counts, RequestChanges, type ResultChange, type Shape } from './request-changes.ts';
+import { type Draft, isArrival, type Result, type ResultState, type Turn, type Why } from './rows.ts';
 import { shortenWords, type Whole } from './shorten-words.ts';
 
 export interface LedgerOptions<M> extends HistoryOptions<M>, HandleOptions {}
@@ -30,6 +30,8 @@ export class Ledger<M> extends History<M> implements RequestView {
   firstEdited: number | undefined;
   /** The size in tokens to which a result or a user's words were cut, by their segment. */
   readonly clipSizes = new Map<number, number>();
+  /** The last turn with a result that refers to an older one. */
+  referred: Turn | undefined;
   /** The author of the last summary that was written here. */
   summaryAuthor: SummaryAuthor | undefined;
   readonly #handles: HandleOptions;
@@ -86,6 +88,18 @@ export class Ledger<M> extends History<M> implements RequestView {
     const { maskedCount, maskedChars, requestTokens, frontier, firstEdited, summaryAuthor } = this;
     const hidden = this.hidden.length;
     this.#changes.begin({ maskedCount, maskedChars, requestTokens, frontier, hidden, firstEdited, summaryAuthor });
+  }
+
+  /** The results that the present request changed, as they were before. */
+  get changedResults(): readonly ResultChange[] {
+    return this.#changes.results;
+  }
+  /** The present request left turns out, or changed the notes. */
+  get leftOutTurns(): boolean {
+    return this.#changes.shape !== undefined;
+  }
+  get hasNewReferences(): boolean {
+    return this.referred === this.lastRow;
   }
 
   /** The results as they are now count as sent. */
@@ -157,8 +171,8 @@ export class Ledger<M> extends History<M> implements RequestView {
     return true;
   }
 
-  /** Shortens a result that stays visible: when it arrives (`truncate`), or later. */
-  clip(result: Result, write: (handle: string) => string, why: 'clip' | 'truncate' = 'clip'): boolean {
+  /** Shortens a result that stays visible: when it arrives, or later. */
+  clip(result: Result, write: (handle: string) => string, why: Exclude<Why, 'mask'> = 'clip'): boolean {
     const draft = this.isFree(result) ? this.#drafts.shorten(result, write) : undefined;
     if (!draft) return false;
     if (result.row !== this.lastRow) this.revision += 1;
@@ -166,12 +180,21 @@ export class Ledger<M> extends History<M> implements RequestView {
     return true;
   }
 
+  /** Takes back how a result was shortened when it arrived: the original is sent. */
+  restore(result: Result): void {
+    this.#changes.add(result);
+    this.#edited.push(result);
+    const tokens = this.segmentTokens[result.segment] as number;
+    this.#change(result, { text: result.original.text, tokens, masked: false, why: undefined, handle: undefined });
+  }
+
   #replace(result: Result, why: Why, { stored, text, tokens, handle: shown }: Draft): void {
     this.#changes.add(result);
     this.#edited.push(result);
-    const handle = shown ?? this.#handles.handleOf?.(stored);
+    const handle = shown ?? (stored === undefined ? undefined : this.#handles.handleOf?.(stored));
     const { segment, tool, callId, turn } = result;
-    this.#hide({ handle: handle ?? '', text: stored, why, turn, tool, callId }, segment);
+    if (stored !== undefined) this.hidden.push(Object.freeze({ handle: handle ?? '', text: stored, why, turn, tool, callId }));
+    if (!isArrival(why)) this.firstEdited = Math.min(this.firstEdited ?? segment, segment);
     const masked = why === 'mask' && this.#drafts.isRecognised(text);
     this.#change(result, { text, tokens, masked, why, handle });
   }
@@ -179,11 +202,6 @@ export class Ledger<M> extends History<M> implements RequestView {
   #change(result: Result, next: ResultState): void {
     this.totals.changeResult(result, next);
     result.change(next);
-  }
-
-  #hide(hidden: Hidden, segment: number): void {
-    this.hidden.push(Object.freeze(hidden));
-    this.firstEdited = Math.min(this.firstEdited ?? segment, segment);
   }
 
   /** Shortens a user's own words, from how they came. Not taken back by `undoRequest`. */
@@ -249,7 +267,9 @@ export class Ledger<M> extends History<M> implements RequestView {
     const rows = new Set(removed.map(({ row }) => row));
     const [first] = rows;
     const { number: turn, from } = first ?? { number: 0, from: 0 };
-    this.#hide({ handle: this.handleOf(text), text, why, turn }, this.startOf(from));
+    const segment = this.startOf(from);
+    this.hidden.push(Object.freeze({ handle: this.handleOf(text), text, why, turn }));
+    this.firstEdited = Math.min(this.firstEdited ?? segment, segment);
     for (const { row, to } of removed) this.#keepQuestion(row, to, shape);
     for (const row of rows) this.totals.countTurn(row, -1);
     this.#arrange(

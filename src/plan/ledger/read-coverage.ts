@@ -1,4 +1,6 @@
 import { countLines } from '../../text.ts';
+import { originalHandle } from '../arrival/last-line.ts';
+import { readReferences } from '../arrival/reference-line.ts';
 import { covers, type LineRange, type ToolUse } from '../tool-kind.ts';
 import { isTruncated } from '../truncate-result.ts';
 import type { ResultChange } from './request-changes.ts';
@@ -13,14 +15,11 @@ const LEAST_SHOWN = 80;
 /** Finds the reads of files that show all of an older read. */
 export class ReadCoverage {
   readonly #toolUse: ReadToolUse;
-  /** A larger result is cut when it arrives. */
-  readonly #maxResultTokens: number;
   /** The newest reads of each file, none of which covers another. */
   readonly #reads = new Map<string, Result[]>();
 
-  constructor(toolUse: ReadToolUse, maxResultTokens = Number.POSITIVE_INFINITY) {
+  constructor(toolUse: ReadToolUse) {
     this.#toolUse = toolUse;
-    this.#maxResultTokens = maxResultTokens;
   }
 
   add(result: Result): void {
@@ -43,7 +42,7 @@ export class ReadCoverage {
   #cover(result: Result, use: Use): void {
     // In another folder, the same path is another file.
     if (use.moves) for (const path of this.#reads.keys()) if (!/^(?:[/~\\]|\w:)/.test(path)) this.#reads.delete(path);
-    const path = this.#showsFile(result) ? use.read?.path : undefined;
+    const path = showsFile(result) ? use.read?.path : undefined;
     if (path === undefined) return;
     const earlier = this.#reads.get(path);
     if (!earlier) {
@@ -56,18 +55,18 @@ export class ReadCoverage {
     this.#reads.set(path, [...earlier.filter((older) => !covered.includes(older)), result]);
   }
 
-  /** An answer such as "unchanged" or "no such file" shows no file. A result that was cut does not show all of it. */
-  #showsFile({ text, tokens, masked }: Result): boolean {
-    return !masked && tokens > LEAST_SHOWN && tokens <= this.#maxResultTokens && !isTruncated(text);
-  }
-
   /** Whether these changes cut a read that was whole before. A read that is cut when it arrives never was. */
   isCutBy(changes: readonly ResultChange[]): boolean {
-    for (const { result, tokens } of changes)
-      if (result.why === 'clip' && result.use?.read && tokens <= this.#maxResultTokens) return true;
-    return false;
+    return changes.some(({ result }) => result.why === 'clip' && result.use?.read);
   }
 }
+
+/**
+ * An answer such as "unchanged" or "no such file" shows no file. A result that was cut, or that refers to another one, does not
+ * show all of it.
+ */
+const showsFile = ({ text, tokens, masked }: Result): boolean =>
+  !masked && tokens > LEAST_SHOWN && !isTruncated(text) && readReferences(text).length === 0;
 
 /** Whether a newer read shows all lines that an older one shows. */
 function isCovered(older: Result, newer: Result): boolean {
@@ -76,8 +75,8 @@ function isCovered(older: Result, newer: Result): boolean {
 }
 
 /** The lines that a read shows at most: tools stop at some number of lines without a word. Most are never asked for. */
-function linesShown({ use, original }: Result): LineRange | undefined {
+function linesShown({ use, text }: Result): LineRange | undefined {
   const { read } = use ?? {};
-  if (use && read) use.shown ??= { ...read, to: Math.min(read.to, read.from + countLines(original.text) - 1) };
-  return use?.shown;
+  const lines = countLines(text) - (originalHandle(text) === undefined ? 0 : 1);
+  return read && { ...read, to: Math.min(read.to, read.from + lines - 1) };
 }

@@ -5,6 +5,9 @@ import type { LineRange, ToolKind } from '../tool-kind.ts';
 
 export type Why = ReplaceEdit['why'];
 
+/** A result that is made smaller when it first goes out: no byte that was sent changes. */
+export const isArrival = (why: Why | undefined): boolean => why !== undefined && why !== 'mask' && why !== 'clip';
+
 /** Nearly no turn is linked to another. */
 const NONE: readonly Turn[] = [];
 
@@ -56,8 +59,8 @@ export interface Call {
 
 /** A text that may replace a result. */
 export interface Draft {
-  /** The text that its handle leads to. */
-  readonly stored: string;
+  /** The text that its handle leads to; undefined where only the store has it. */
+  readonly stored: string | undefined;
   readonly text: string;
   readonly tokens: number;
   /** Undefined where it is not shown. */
@@ -71,8 +74,6 @@ export class Use {
   readonly moves: boolean;
   /** The lines that were asked for, if it is a read of known lines. */
   readonly read: LineRange | undefined;
-  /** The lines that it shows of them, once worked out. */
-  shown: LineRange | undefined = undefined;
   /** A newer read that shows all of it. */
   coveredBy: Result | undefined = undefined;
   /** The older reads that it is the first to cover. */
@@ -106,6 +107,10 @@ export class Result implements Observation {
   edit: ReplaceEdit | undefined = undefined;
   /** Its text in the edit that a planner answered last. */
   reported: string | undefined = undefined;
+  /** The newest result of each kind that refers to lines of this one. */
+  keptFor: readonly Result[] = NO_RESULTS;
+  /** The results that it refers to, and those that they refer to. */
+  refersTo: readonly Result[] = NO_RESULTS;
   /** Undefined where the policy does not ask for kinds of tools. */
   use: Use | undefined = undefined;
   /** The placeholder for its present text, once worked out; null where there can be none. */

@@ -27,7 +27,14 @@ export class Totals {
   readonly after = emptySizes();
   removedMessages = 0;
   /** How many of the texts that are sent are replaced, and why. */
-  readonly replaced: Record<Why, number> = { mask: 0, truncate: 0, clip: 0 };
+  readonly replaced: Record<Why, number> = {
+    mask: 0,
+    clip: 0,
+    truncate: 0,
+    clean: 0,
+    references: 0,
+    'shell-output': 0,
+  };
   readonly #history: History<unknown>;
   readonly #messageTokens: number[] = [];
   /** The sizes of the names of tools. */

@@ -47,6 +47,7 @@ export function breakEven(options: BreakEvenOptions = {}): Policy {
     window,
     windowByKind: true,
     isWindow: true,
+    arrival: { clean: true, references: true },
     prices,
     init: () => undefined,
     step(state, request, eligible) {
@@ -110,21 +111,30 @@ function nextAccount(account: Account, request: RequestView, { ages }: Rule, eli
     if (!first || observation.segment < first.segment) first = observation;
   }
   const carried = account.carried + cachedText(request);
-  return { revision: request.revision, ripe, owed: account.owed + gain, gain, first, carried };
+  // A result that could be masked may be needed again.
+  const due = request.hasNewReferences ? dueNow(request, ages, eligible) : { owed: account.owed + gain, gain, first };
+  return { revision: request.revision, ripe, carried, ...due };
 }
 
 /** The same from the whole history, where turns were left out or results cut. */
 function openAccount(request: RequestView, { ages }: Rule, eligible: Eligible): Account {
   const { turns, revision } = request;
-  let [owed, gain, carried] = [0, 0, 0];
+  let carried = 0;
+  for (let turn = 0; turn < turns; turn++) carried += request.textOf(turn) * (turns - turn);
+  const { ripe } = ripen(noRipe(), request, ages);
+  return { revision, ripe, carried, ...dueNow(request, ages, eligible) };
+}
+
+/** The results that could be masked now, from the whole history. */
+function dueNow(request: RequestView, ages: Ages, eligible: Eligible): Pick<Account, 'owed' | 'gain' | 'first'> {
+  let [owed, gain] = [0, 0];
   let first: Observation | undefined;
   for (const observation of waiting(request, ages, eligible)) {
     first ??= observation;
     gain += request.gain(observation);
-    owed += request.gain(observation) * (turns - Math.max(0, ripeAt(observation, ages)) + 1);
+    owed += request.gain(observation) * (request.turns - Math.max(0, ripeAt(observation, ages)) + 1);
   }
-  for (let turn = 0; turn < turns; turn++) carried += request.textOf(turn) * (turns - turn);
-  return { revision, ripe: ripen(noRipe(), request, ages).ripe, owed, gain, first, carried };
+  return { owed, gain, first };
 }
 
 /** The results that could be masked now, oldest first. */

@@ -1,16 +1,22 @@
 import { checkOptions } from '../../options.ts';
+import { type ArrivalOptions, arrivalRules } from '../arrival/options.ts';
 import { type Policy, withSpec } from '../policy.ts';
 
+/** Options of `never`. */
+export type NeverOptions = Pick<ArrivalOptions, 'clean' | 'references' | 'shellOutput'>;
+
 /** Masks nothing. Only a budget can make `fit` cut; thresholds of a session mask nothing either. */
-export function never(options: Readonly<Record<string, never>> = {}): Policy {
-  checkOptions('never', options, {});
+export function never(options: NeverOptions = {}): Policy {
+  const { truncate: _truncate, ...rules } = arrivalRules;
+  checkOptions('never', options, rules);
   const policy: Policy = {
     name: 'never',
     ignoresThresholds: true,
+    arrival: { ...options },
     init: () => undefined,
     step: (state) => ({ state, mask: [], because: NEVER }),
   };
-  return withSpec(policy, { name: 'never', options });
+  return withSpec(policy, { name: 'never', options: { ...options } });
 }
 
 const NEVER = { act: 'off', because: 'the policy never masks' } as const;

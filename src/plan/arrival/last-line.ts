@@ -1,0 +1,17 @@
+import { tailOf } from '../../text.ts';
+
+/** A shaped result ends with this line where handles are shown: `[shortened from 7431 chars · recall p_…]`. */
+export const withLastLine = (shaped: string, original: string, handle: string): string =>
+  handle === '' ? shaped : `${shaped}${shaped.endsWith('\n') ? '' : '\n'}[shortened from ${original.length} chars${handle}]`;
+
+const HANDLE = ' · (?:recall )?(p_[a-z2-7]{26})';
+const SHORTENED = String.raw`\[shortened from \d+ chars${HANDLE}\]`;
+const SHELL = String.raw`\[truncated: kept first\+last\+failures ~\d+ of ~\d+ tokens \(shell\)${HANDLE}\]`;
+const LAST_LINE = new RegExp(`(?:^|\n)(?:${SHORTENED}|${SHELL})$`);
+
+/** The handle of the original, which the last line of a shaped result shows. */
+export function originalHandle(text: string): string | undefined {
+  if (!text.endsWith(']')) return undefined;
+  const match = LAST_LINE.exec(tailOf(text, 200));
+  return match?.[1] ?? match?.[2];
+}
