@@ -111,9 +111,20 @@ function isPolicy(value: unknown): boolean {
 
 /** Fits a history into its budget: first the policy, then, if need be, the budget. Pure: nothing is stored or changed. */
 export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitResult<M> {
-  checkOptions('fit', options, RULES);
+  checkFitOptions(options);
   keepCompiled();
-  const format = resolveFormat<M>(messages, options.format);
+  return fitInFormat(messages, resolveFormat<M>(messages, options.format), { ...options, policy: policyOf(options) });
+}
+
+export const checkFitOptions = (options: FitOptions): void => checkOptions('fit', options, RULES);
+
+/** The options of `fitInFormat`. */
+export interface PolicyOptions extends FitOptions {
+  readonly policy: Policy;
+}
+
+/** Like `fit`, where nothing is left to detect or to default: a bundle has only the format and the policy it names. */
+export function fitInFormat<M>(messages: readonly M[], format: Format<M>, options: PolicyOptions): FitResult<M> {
   const planner = plannerFor(messages, {
     options,
     format,
@@ -129,8 +140,9 @@ export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitRes
 export function fitWith<M>(messages: readonly M[], options: FitOptions, summarize: Summarize): FitResult<M> {
   checkOptions('fitAndStore', options, RULES);
   const format = resolveFormat<M>(messages, options.format);
-  const planner = newPlanner(format, options, { of: 'fitAndStore', summarize });
-  planner.take(messages, { isCold: isCold(options) });
+  const withPolicy = { ...options, policy: policyOf(options) };
+  const planner = newPlanner(format, withPolicy, { of: 'fitAndStore', summarize });
+  planner.take(messages, { isCold: isCold(withPolicy) });
   return fittedBy(planner, messages, options);
 }
 
@@ -151,7 +163,7 @@ function fittedBy<M>(planner: Planner<M>, messages: readonly M[], options: FitOp
 /** A planner for one conversation, with the same options as `fit`. */
 export function createPlanner<M>(format: Format<M>, options: FitOptions = {}, summarize?: Summarize): Planner<M> {
   checkOptions('createPlanner', options, RULES);
-  return newPlanner(format, options, { of: 'createPlanner', summarize });
+  return newPlanner(format, { ...options, policy: policyOf(options) }, { of: 'createPlanner', summarize });
 }
 
 interface PlannerMaking {
@@ -161,9 +173,8 @@ interface PlannerMaking {
   readonly summarize?: Summarize | undefined;
 }
 
-function newPlanner<M>(format: Format<M>, options: FitOptions, { of, summarize }: PlannerMaking): Planner<M> {
-  const { handleOf, recall = false, model } = options;
-  const policy = policyOf(options);
+function newPlanner<M>(format: Format<M>, options: PolicyOptions, { of, summarize }: PlannerMaking): Planner<M> {
+  const { handleOf, recall = false, model, policy } = options;
   checkOptions(`${of} option arrival`, options.arrival ?? {}, arrivalRules);
   const counter = options.counter ? checkedCounter(options.counter) : countTokens;
   const sizeOf = (name: 'system' | 'tools'): number => sizeOfValue(`${of} option ${name}`, options[name], counter);
@@ -185,9 +196,9 @@ function newPlanner<M>(format: Format<M>, options: FitOptions, { of, summarize }
 
 const policyOf = ({ policy, model }: FitOptions): Policy => policy ?? defaultPolicy(model);
 
-function isCold(options: FitOptions): boolean {
+function isCold(options: PolicyOptions): boolean {
   if (options.facts?.idleMs === undefined) return false;
-  const { idleMs, cacheLifeMs = policyOf(options).cacheLifeMs ?? Number.POSITIVE_INFINITY } = options.facts;
+  const { idleMs, cacheLifeMs = options.policy.cacheLifeMs ?? Number.POSITIVE_INFINITY } = options.facts;
   return idleMs > cacheLifeMs;
 }
 

@@ -2,7 +2,9 @@ import { tailOf } from '../../text.ts';
 
 /** A shaped result ends with this line where handles are shown: `[shortened from 7431 chars · recall p_…]`. */
 export const withLastLine = (shaped: string, original: string, handle: string): string =>
-  handle === '' ? shaped : `${shaped}${shaped.endsWith('\n') ? '' : '\n'}[shortened from ${original.length} chars${handle}]`;
+  handle === ''
+    ? shaped
+    : `${shaped}${shaped.endsWith('\n') ? '' : '\n'}[shortened from ${original.length} chars${handle}]`;
 
 const HANDLE = ' · (?:recall )?(p_[a-z2-7]{26})';
 const SHORTENED = String.raw`\[shortened from \d+ chars${HANDLE}\]`;

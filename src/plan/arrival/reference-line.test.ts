@@ -36,10 +36,7 @@ describe('a reference line', () => {
       '[file lines 40–96: same as content lines 38–94 of your last call of write_file src/a.ts above]',
     ],
     [reference(about()), '[file lines 40–96: same as lines 38–94 of the last result above]'],
-    [
-      reference({ kind: 'call' }),
-      '[file lines 40–96: same as argument lines 38–94 of your last call of a tool above]',
-    ],
+    [reference({ kind: 'call' }), '[file lines 40–96: same as argument lines 38–94 of your last call of a tool above]'],
     [
       reference(about('bash', 'first\nsecond [x] {y} "z": a, b'), { newer: 10 }),
       '[file lines 40–96: same as lines 38–94 of the 11th last bash first second (x) (y) "z": a, b above]',
@@ -72,25 +69,18 @@ describe('a reference line', () => {
 
   it('is read back as it was written, whatever the tool, the subject and the argument are', () => {
     fc.assert(
-      fc.property(
-        anyAbout,
-        range,
-        range,
-        fc.nat(200),
-        fc.boolean(),
-        (of, a, b, newer, isFile) => {
-          const unit = of.kind === 'result' && isFile ? 'file' : countedUnit(of as About);
-          const written = reference(of as About, {
-            lines: { unit: isFile ? 'file' : 'output', ...a },
-            targetLines: { unit, ...b },
-            newer,
-          });
-          const line = writeReference(written);
-          expect(line).not.toMatch(/[\n\r\u2028\u2029]/);
-          expect(line.length).toBeLessThan(240);
-          expect(readReference(line)).toEqual(written);
-        },
-      ),
+      fc.property(anyAbout, range, range, fc.nat(200), fc.boolean(), (of, a, b, newer, isFile) => {
+        const unit = of.kind === 'result' && isFile ? 'file' : countedUnit(of as About);
+        const written = reference(of as About, {
+          lines: { unit: isFile ? 'file' : 'output', ...a },
+          targetLines: { unit, ...b },
+          newer,
+        });
+        const line = writeReference(written);
+        expect(line).not.toMatch(/[\n\r\u2028\u2029]/);
+        expect(line.length).toBeLessThan(240);
+        expect(readReference(line)).toEqual(written);
+      }),
     );
   });
 

@@ -330,18 +330,22 @@ describe('a reference is never wrong', () => {
 
   it('is not made later: a result that went out whole stays whole when texts above it are masked or left out', () => {
     fc.assert(
-      fc.property(steps, fc.array(fc.constantFrom('hide', 'remove', 'keep'), { maxLength: 12 }), ([all, how], fates) => {
-        const conversation = new Conversation();
-        for (const [i, text] of all.slice(0, -1).entries())
-          conversation.send(text, abouts[how[i]?.[0] ?? 0] as About);
-        const last = all.at(-1) as string;
-        if (conversation.lines.shape(last)) return;
-        for (const [i, fate] of fates.entries()) {
-          if (fate === 'hide') conversation.lines.hide(i + 1);
-          if (fate === 'remove') conversation.lines.remove(i + 1);
-          expect(conversation.lines.shape(last)).toBeUndefined();
-        }
-      }),
+      fc.property(
+        steps,
+        fc.array(fc.constantFrom('hide', 'remove', 'keep'), { maxLength: 12 }),
+        ([all, how], fates) => {
+          const conversation = new Conversation();
+          for (const [i, text] of all.slice(0, -1).entries())
+            conversation.send(text, abouts[how[i]?.[0] ?? 0] as About);
+          const last = all.at(-1) as string;
+          if (conversation.lines.shape(last)) return;
+          for (const [i, fate] of fates.entries()) {
+            if (fate === 'hide') conversation.lines.hide(i + 1);
+            if (fate === 'remove') conversation.lines.remove(i + 1);
+            expect(conversation.lines.shape(last)).toBeUndefined();
+          }
+        },
+      ),
       runs,
     );
   });
@@ -367,8 +371,7 @@ describe('long texts take time in proportion to their length', () => {
       const lines = new VisibleLines();
       lines.add(1, text, read('a'));
       const shaped = lines.shape(`${text}end`);
-      if (shaped)
-        expect(resolveReferences(shaped.text, [{ text, about: read('a') }]) === `${text}end`).toBe(true);
+      if (shaped) expect(resolveReferences(shaped.text, [{ text, about: read('a') }]) === `${text}end`).toBe(true);
       lines.remove(1);
       expect(lines.shape(text)).toBeUndefined();
     },

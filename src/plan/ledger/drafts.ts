@@ -1,7 +1,7 @@
 import { isPlaceholder, MAX_PLACEHOLDER } from '../../laws/idempotent.ts';
+import { originalHandle } from '../arrival/last-line.ts';
 import { type HandleOptions, handleToShow, isAnswerOf, recalledHandle, recalledText, showHandle } from '../handles.ts';
 import { type HiddenResult, type PlaceholderStyle, writePlaceholder } from '../placeholder.ts';
-import { originalHandle } from '../arrival/last-line.ts';
 import type { History } from './history.ts';
 import type { Draft, Result } from './rows.ts';
 
