@@ -1,10 +1,11 @@
-// npm run bench [-- reduce|planner|counter|replay|store|gateway|session] [--quick] [--json]
+// npm run bench [-- reduce|arrival|planner|counter|replay|store|gateway|session] [--quick] [--json]
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { arrivalTables } from './tables/arrival.js';
 import { counterTables } from './tables/counter.js';
 import { gatewayTables } from './tables/gateway.js';
 import { plannerTables } from './tables/planner.js';
@@ -18,6 +19,7 @@ const bench = dirname(fileURLToPath(import.meta.url));
 const repository = dirname(bench);
 const groups = {
   reduce: reduceTables,
+  arrival: arrivalTables,
   planner: plannerTables,
   counter: counterTables,
   replay: replayTables,

@@ -127,6 +127,14 @@ export const arrivalLimits = {
 export const recallLimits = {
   /** A longer answer is cut and says how to get the rest. */
   answerChars: 20_000,
+  /** A longer text comes as an outline, unless a part or all of it is asked for. */
+  wholeTokens: 400,
+  /** More lines of an outline are left out. */
+  outlineLines: 30,
+  /** Of a longer text, the outline is a few lines at even distances. */
+  outlineChars: 2 * 1024 * 1024,
+  /** More characters of lines that match `grep` are left out, and the answer says how to get them. */
+  matchChars: 4000,
   /** More base64 in the images of an answer is left out, and the answer says so. */
   imageChars: 20_000_000,
   /** A request with a larger body is refused with 413. */

@@ -26,6 +26,26 @@ export function clipText(text: string, max: number): string {
   return max <= 3 ? headOf(text, max) : `${headOf(text, max - 3)}...`;
 }
 
+/** At most `max` characters of a long line: those around the query, or around the beginning of a long query. */
+export function clipAround(line: string, { query, max }: { readonly query: string; readonly max: number }): string {
+  if (line.length <= max) return line;
+  const before = Math.floor(max / 3);
+  const at = Math.max(0, line.toLowerCase().indexOf(query.toLowerCase().slice(0, before)));
+  const start = Math.max(0, Math.min(at - before, line.length - max));
+  const shown = headOf(tailOf(line, line.length - start), max);
+  return `${start > 0 ? '…' : ''}${shown}${start + max < line.length ? '…' : ''}`;
+}
+
+/** The first lines that fit into `room` characters, each with its newline. */
+export function takeLines(lines: readonly string[], room: number): readonly string[] {
+  let left = room;
+  const end = lines.findIndex((line) => {
+    left -= line.length + 1;
+    return left < 0;
+  });
+  return end < 0 ? lines : lines.slice(0, end);
+}
+
 /** A part of a text that may be kept for long: engines let a part refer to the whole, and would keep that too. */
 export const ownCopy = (text: string): string => ` ${text}`.slice(1);
 

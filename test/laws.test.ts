@@ -1,7 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createPlanner, type FitOptions, fit, formatByName, PalimpsestError, type Plan } from '../src/index.ts';
+import {
+  createPlanner,
+  type FitOptions,
+  fit,
+  formatByName,
+  PalimpsestError,
+  type Plan,
+  type Report,
+} from '../src/index.ts';
 import { brokenLaws } from '../src/laws/index.ts';
 import { addedViolations } from '../src/laws/pairs.ts';
 import { extendsPlan } from '../src/laws/stable-prefix.ts';
@@ -24,12 +32,13 @@ function fitOrNothing(messages: readonly object[], options: FitOptions) {
   }
 }
 
-function countEdits({ edits }: Plan): { mask: number; clip: number; drop: number; insert: number } {
-  const counts = { mask: 0, clip: 0, drop: 0, insert: 0 };
+function countEdits({ edits }: Plan): Report['edits'] {
+  const counts = { mask: 0, clip: 0, shape: 0, drop: 0, insert: 0 };
   for (const edit of edits) {
     if (edit.kind === 'drop') counts.drop += edit.to - edit.from;
     else if (edit.kind === 'insert') counts.insert += 1;
-    else counts[edit.why === 'mask' ? 'mask' : 'clip'] += 1;
+    else if (edit.why === 'mask') counts.mask += 1;
+    else counts[edit.why === 'clip' || edit.why === 'truncate' ? 'clip' : 'shape'] += 1;
   }
   return counts;
 }

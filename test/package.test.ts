@@ -291,7 +291,9 @@ import {
 } from 'palimpsest';
 import { aiSdk, chat, detectFormat, gemini, langchain, openaiAgents, openaiResponses } from 'palimpsest/formats';
 import { estimateTokens, o200k } from 'palimpsest/tokens';
-import { createMemoryStore, type Match, openStore, type Recalled, recall, type Store, type Stored } from 'palimpsest/store';
+import {
+  createMemoryStore, type Match, openStore, type Recalled, type RecallInput, recall, recallTool, type Store, type Stored,
+} from 'palimpsest/store';
 import { createPostgresStore, type PostgresPool } from 'palimpsest/store/postgres';
 import { storeConformance, type TestFunctions } from 'palimpsest/testing';
 
@@ -408,6 +410,14 @@ declare const pool: PostgresPool;
 const stores: Store[] = [createMemoryStore(), createPostgresStore({ pool, tenant: 'me' }), await openStore({ path: 'x', mode: 'read' })];
 const [handle = ''] = await createMemoryStore().putMany([{ text: 'x', about: { session: 's', turn: 1, tool: 'bash' } }]);
 const recalled: Recalled = await recall(createMemoryStore(), handle, { lines: [1, 3], grep: 'x', context: 2 });
+// As the tool types of frameworks ask for it.
+interface FunctionTool {
+  name: string;
+  description: string;
+  parameters: { type: 'object'; properties: Record<string, { type?: string | string[] }>; required: string[]; additionalProperties: false };
+  execute: (input: RecallInput, options: { toolCallId: string }) => Promise<unknown>;
+}
+const tool: FunctionTool = recallTool(createMemoryStore());
 const texts: Stored[] = [];
 for (const store of stores) for await (const stored of store.list('s')) texts.push(stored);
 const matches: Match[] = [];
@@ -416,7 +426,7 @@ declare const runner: TestFunctions;
 storeConformance(runner, { name: 'mine', open: async (tenant) => createMemoryStore(tenant === undefined ? {} : { tenant }) });
 const detected: 'anthropic' | string | undefined = detectFormat(given.openai);
 const violations: string[] = chat.check(given.chat).map((violation) => violation.text);
-export default [lengths, stage, needs, handles, edits, sent, byName, neutralAgain, detected, violations, o200k, recalled.text, matches];
+export default [lengths, stage, needs, handles, edits, sent, byName, neutralAgain, detected, violations, o200k, recalled.text, matches, tool];
 `;
 
 /** Each line, with the error that it must give. */

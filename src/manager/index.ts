@@ -1,5 +1,6 @@
 export type { Cut, CutStep } from '../plan/held-cut.ts';
 export type { Truncation } from '../plan/policy.ts';
+export { recallTool } from '../store/recall-tool/recall-tool.ts';
 export { actorMessageLimit } from './actor-message-limit.ts';
 export type { AgentContext } from './agent-context.ts';
 export type { AgentEvent } from './agent-event.ts';
@@ -21,7 +22,6 @@ export type { Model, ModelRequest, Reply, Stop, ToolDefinition } from './model.t
 export { sessionContinuity } from './notices.ts';
 export { openSession } from './open-session.ts';
 export { isOverflow } from './overflow.ts';
-export { recallTool } from './recall-tool.ts';
 export { type Rendered, type RenderOptions, type RenderReport, renderWithBudget } from './render-with-budget.ts';
 export {
   type AgentOptions,

@@ -1,4 +1,4 @@
-import type { StoredImage, TextAndImages } from '../store/stored-images.ts';
+import type { StoredImage } from '../store/stored-images.ts';
 
 /** A call that a model made, whatever its format. */
 export interface ToolCall {
@@ -17,15 +17,4 @@ export interface ToolResult {
   readonly isError: boolean;
   /** In the formats whose results have images; the text says how many there are. */
   readonly images?: readonly StoredImage[];
-}
-
-/** A text with images, which a tool of ours may answer in place of a text. */
-export class TextWithImages implements TextAndImages {
-  readonly text: string;
-  readonly images: readonly StoredImage[];
-
-  constructor({ text, images }: TextAndImages) {
-    this.text = text;
-    this.images = images;
-  }
 }

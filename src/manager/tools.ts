@@ -1,8 +1,9 @@
 import { isRecord } from '../formats/lens.ts';
 import { badOption, count, nearest } from '../options.ts';
+import { TextWithImages } from '../store/stored-images.ts';
 import type { ToolDefinition } from './model.ts';
 import { errorText, resultText } from './result-text.ts';
-import { TextWithImages, type ToolCall, type ToolResult } from './tool-call.ts';
+import type { ToolCall, ToolResult } from './tool-call.ts';
 
 /** A schema of a library such as zod, valibot or arktype: https://standardschema.dev */
 export interface StandardSchema<A> {

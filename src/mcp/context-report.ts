@@ -3,11 +3,10 @@ import { checkMayList, openScope, refsInScope, type Scope } from '../store/acces
 import { walks } from '../store/slots.ts';
 import type { Stored } from '../store/store.ts';
 import { headsOf } from '../store/text-heads.ts';
-import { quote } from '../text.ts';
+import { quote, takeLines } from '../text.ts';
 import { counted } from './counted.ts';
 import type { McpContext } from './create-mcp-server.ts';
 import { showRefs } from './show-refs.ts';
-import { takeLines } from './take-lines.ts';
 
 export interface ReportInput {
   readonly handle?: string | undefined;

@@ -3,7 +3,7 @@ import { searchLimits } from '../limits.ts';
 import { openScope, type Scope } from '../store/access.ts';
 import { walks } from '../store/slots.ts';
 import type { Match } from '../store/store.ts';
-import { clipText, headOf, ownCopy, tailOf } from '../text.ts';
+import { clipAround, clipText, ownCopy } from '../text.ts';
 import type { McpContext } from './create-mcp-server.ts';
 import { showRefs } from './show-refs.ts';
 
@@ -71,7 +71,7 @@ async function findMatches({ store, signal }: McpContext, quest: Quest): Promise
         if (!sessionOf.has(match.handle)) sessionOf.set(match.handle, session);
         if (sessionOf.get(match.handle) !== session) continue;
         if (skipped < skip) skipped += 1;
-        else matches.push({ ...match, text: ownCopy(clipAround(match.text, query)) });
+        else matches.push({ ...match, text: ownCopy(clipAround(match.text, { query, max: LONGEST })) });
         if (matches.length > limit) return { matches, skipped, timedOut: false };
         if (isLate()) return { matches, skipped, timedOut: true };
       }
@@ -103,13 +103,5 @@ function showMatches(matches: readonly Match[], { scope, room }: Showing): { lin
   return { lines, shown };
 }
 
+/** Longer lines are clipped around the query. A pattern is not run again: it may be slow. */
 const LONGEST = 300;
-
-/** The part of a long line that holds the query, or the beginning of a long query. A pattern is not run again: it may be slow. */
-function clipAround(line: string, query: string): string {
-  if (line.length <= LONGEST) return line;
-  const at = Math.max(0, line.toLowerCase().indexOf(query.toLowerCase().slice(0, LONGEST / 3)));
-  const start = Math.max(0, Math.min(at - LONGEST / 3, line.length - LONGEST));
-  const shown = headOf(tailOf(line, line.length - start), LONGEST);
-  return `${start > 0 ? '…' : ''}${shown}${start + LONGEST < line.length ? '…' : ''}`;
-}

@@ -403,7 +403,7 @@ describe('signed thinking', () => {
     const { before } = fit(list, { format: 'anthropic' }).report.tokens;
     const fitted = fit(list, { format: 'anthropic', boundThinking: 'keep', maxTokens: before - 100 });
     expect(fitted.messages.slice(0, -1)).toEqual(list.slice(0, -1));
-    expect(fitted.report.edits).toEqual({ mask: 0, clip: 1, drop: 0, insert: 0 });
+    expect(fitted.report.edits).toEqual({ mask: 0, clip: 1, shape: 0, drop: 0, insert: 0 });
   });
 });
 
@@ -419,7 +419,7 @@ describe('a plan that breaks a law', () => {
     expect(report.decision.because).toContain('splits a character');
     expect(report.tokens.after).toBe(report.tokens.before);
     expect(report.chars.after).toBe(report.chars.before);
-    expect(report.edits).toEqual({ mask: 0, clip: 0, drop: 0, insert: 0 });
+    expect(report.edits).toEqual({ mask: 0, clip: 0, shape: 0, drop: 0, insert: 0 });
     expect(report.byKind.observation.after).toEqual(report.byKind.observation.before);
   });
   it('is LAW_BROKEN where the original does not fit', () => {

@@ -7,6 +7,7 @@ import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
 import { type ArrivalOptions, arrivalRules } from './arrival/options.ts';
 import { defaultPolicy } from './default-policy.ts';
+import { hasRecallTool } from './handles.ts';
 import { keepCompiled } from './keep-compiled.ts';
 import type { Hidden } from './ledger/hidden.ts';
 import type { Ledger } from './ledger/ledger.ts';
@@ -263,15 +264,9 @@ function writeValue(option: string, value: unknown): string {
   }
 }
 
-/** How handles are shown, if at all: behind the word `recall` only where the model has a tool of that name. */
+/** How handles are shown, if at all: behind the word `recall` only where the model has that tool, by any client's name. */
 export const showFor = (recall: boolean, tools: unknown): 'nothing' | 'handle' | 'recall' =>
   recall ? (hasRecallTool(tools) ? 'recall' : 'handle') : 'nothing';
-
-function hasRecallTool(tools: unknown): boolean {
-  if (!Array.isArray(tools)) return typeof tools === 'object' && tools !== null && Object.hasOwn(tools, 'recall');
-  const declared = tools.flatMap((tool) => tool?.functionDeclarations ?? tool?.function_declarations ?? [tool]);
-  return declared.some((tool) => tool?.name === 'recall' || tool?.function?.name === 'recall');
-}
 
 /** The error for a history that is too large when all that may go has gone. */
 export function impossible<M>(ledger: Ledger<M>, budget: number, settings: string): PalimpsestError {

@@ -1,3 +1,4 @@
+import { asString, isRecord } from '../formats/lens.ts';
 import { isPlaceholder } from '../laws/idempotent.ts';
 
 export interface HandleOptions {
@@ -40,20 +41,38 @@ const RECALL = /^(?:.*[\W_])?recall$/i;
 
 export const isRecallName = (name: string): boolean => RECALL.test(name);
 
-/** The handle that a call of recall asks for. Undefined for other calls, and where it asks for a part of the text. */
+/** Whether our tool `recall` is among the tools: a list of declarations in any format, or an object with a tool for each name. */
+export function hasRecallTool(tools: unknown): boolean {
+  if (Array.isArray(tools)) return tools.some(isRecallTool);
+  if (!isRecord(tools)) return false;
+  return Object.entries(tools).some(([name, tool]) => isRecallTool({ ...(isRecord(tool) ? tool : {}), name }));
+}
+
+/** Whether a tool is our `recall`, by any client's name, or holds it: a namespace, a list of functions. */
+export function isRecallTool(tool: unknown): boolean {
+  if (!isRecord(tool)) return false;
+  const inner = tool.functionDeclarations ?? tool.function_declarations ?? tool.tools;
+  if (Array.isArray(inner)) return inner.some(isRecallTool);
+  const { name, description } = isRecord(tool.function) ? tool.function : tool;
+  if (typeof name !== 'string' || !isRecallName(name)) return false;
+  // A product has recalls too.
+  return /^recall$|palimpsest/i.test(name) || /\bmasked\b/.test(asString(description) ?? '');
+}
+
+/** The handle that a call of recall asks for, whole or in part. Undefined for other calls. */
 export function recalledHandle(tool: string | undefined, args: string): string | undefined {
   if (tool === undefined || !isRecallName(tool) || args.length > MOST_ARGS) return undefined;
   try {
-    const { handle, ...part } = JSON.parse(args) as Record<string, unknown>;
-    const isWhole = Object.values(part).every((value) => value === null);
-    return isWhole && typeof handle === 'string' && HANDLE.test(handle) ? handle : undefined;
+    const { handle } = JSON.parse(args) as Record<string, unknown>;
+    return typeof handle === 'string' && HANDLE.test(handle) ? handle : undefined;
   } catch {
     return undefined;
   }
 }
 
 const HANDLE = /^p_[a-z2-7]{26}$/;
-const MOST_ARGS = 200;
+/** A call with a longer pattern is taken for another tool's. */
+const MOST_ARGS = 2000;
 
 /** Whether a text holds the first line of an answer of recall: a refusal does not, whatever an agent puts around it. */
 export const isAnswerOf = (handle: string, text: string): boolean => text.includes(`recalled ${handle} `);

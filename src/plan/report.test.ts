@@ -75,7 +75,7 @@ describe.each(settings)('the numbers of a report add up: %s', (_, options) => {
   });
   it('is the same for a history that is fitted again, with nothing done', () => {
     const again = fit(fitted, options);
-    expect(again.report.edits).toEqual({ mask: 0, clip: 0, drop: 0, insert: 0 });
+    expect(again.report.edits).toEqual({ mask: 0, clip: 0, shape: 0, drop: 0, insert: 0 });
     expect(again.report.tokens).toEqual({ before: report.tokens.after, after: report.tokens.after });
     expect(again.report.epoch).toBe(0);
   });

@@ -3,6 +3,8 @@ export { type FitAndStoreOptions, fitAndStore } from './fit-and-store.ts';
 export { createMemoryStore, type MemoryStoreOptions } from './memory-store.ts';
 export { type OpenStoreOptions, openStore } from './open-store.ts';
 export { type Recalled, type RecallOptions, recall } from './recall.ts';
+export type { RecallInput, RecallParameters } from './recall-tool/recall-input.ts';
+export { type RecallTool, type RecallToolOptions, recallTool } from './recall-tool/recall-tool.ts';
 export type {
   DeleteOptions,
   GcOptions,
@@ -23,3 +25,4 @@ export type {
   StoreStats,
   TurnRecord,
 } from './store.ts';
+export type { StoredImage, TextWithImages } from './stored-images.ts';

@@ -12,6 +12,17 @@ export interface TextAndImages {
   readonly images: readonly StoredImage[];
 }
 
+/** A text with images, which the tool `recall` answers in place of a text. */
+export class TextWithImages implements TextAndImages {
+  readonly text: string;
+  readonly images: readonly StoredImage[];
+
+  constructor({ text, images }: TextAndImages) {
+    this.text = text;
+    this.images = images;
+  }
+}
+
 /** The images in the stored content of a result, in any format. Undefined for a text without any. */
 export function imagesIn(stored: string): TextAndImages | undefined {
   if (!/^\s*[[{]/.test(stored) || !stored.includes('image/')) return undefined;

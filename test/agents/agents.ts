@@ -52,7 +52,7 @@ const claudeCode: Agent = {
   shell: (command) => ({ name: 'Bash', input: { command, description: 'Print a log' } }),
   read: (path) => ({ name: 'Read', input: { file_path: path } }),
   mcp: {
-    recall: (handle) => ({ name: 'mcp__palimpsest__recall', input: { handle } }),
+    recall: (handle) => ({ name: 'mcp__palimpsest__recall', input: { handle, all: true } }),
     lookUp: { name: 'ToolSearch', input: { query: 'select:mcp__palimpsest__recall' } },
   },
 };
@@ -76,7 +76,7 @@ const codex: Agent = {
   }),
   shell: (command) => ({ name: 'exec_command', input: { cmd: command } }),
   mcp: {
-    recall: (handle) => ({ name: 'recall', input: { handle } }),
+    recall: (handle) => ({ name: 'recall', input: { handle, all: true } }),
     lookUp: { name: 'tool_search', input: { query: 'recall masked result' } },
   },
 };
@@ -88,7 +88,8 @@ const codexCodeMode: Agent = {
   command: () => ['codex', 'exec', '--skip-git-repo-check', '--model', 'gpt-6.1-sol', TASK],
   shell: (command) => runs(`text((await tools.exec_command(${JSON.stringify({ cmd: command })})).output)`),
   mcp: {
-    recall: (handle) => runs(`text((await tools.mcp__palimpsest__recall({ handle: '${handle}' })).content[0].text)`),
+    recall: (handle) =>
+      runs(`text((await tools.mcp__palimpsest__recall({ handle: '${handle}', all: true })).content[0].text)`),
   },
 };
 
@@ -109,7 +110,7 @@ const geminiCli: Agent = {
   }),
   shell: (command) => ({ name: 'run_shell_command', input: { command } }),
   read: (path) => ({ name: 'read_file', input: { file_path: path } }),
-  mcp: { recall: (handle) => ({ name: 'mcp_palimpsest_recall', input: { handle } }) },
+  mcp: { recall: (handle) => ({ name: 'mcp_palimpsest_recall', input: { handle, all: true } }) },
 };
 
 const qwenCode: Agent = {
@@ -127,7 +128,7 @@ const qwenCode: Agent = {
   shell: (command) => ({ name: 'run_shell_command', input: { command, is_background: false } }),
   read: (path) => ({ name: 'read_file', input: { file_path: path } }),
   mcp: {
-    recall: (handle) => ({ name: 'mcp__palimpsest__recall', input: { handle } }),
+    recall: (handle) => ({ name: 'mcp__palimpsest__recall', input: { handle, all: true } }),
     lookUp: { name: 'tool_search', input: { query: 'recall' } },
   },
 };
@@ -185,7 +186,7 @@ const openCode: Agent = {
   }),
   shell: (command) => ({ name: 'bash', input: { command, description: 'Print a log' } }),
   read: (path) => ({ name: 'read', input: { filePath: path } }),
-  mcp: { recall: (handle) => ({ name: 'palimpsest_recall', input: { handle } }) },
+  mcp: { recall: (handle) => ({ name: 'palimpsest_recall', input: { handle, all: true } }) },
 };
 
 export const agents: readonly Agent[] = [claudeCode, codex, codexCodeMode, geminiCli, qwenCode, pi, openCode];

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { GatewayOptions } from '../../src/gateway/index.ts';
-import { recallMasked } from '../../src/mcp/recall-masked.ts';
 import { slidingWindow } from '../../src/plan/policies/sliding-window.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
+import { recallTool } from '../../src/store/recall-tool/recall-tool.ts';
 import { startGateway } from './gateway.ts';
 import { startUpstream } from './upstream.ts';
 
@@ -162,7 +162,7 @@ describe('the answer of a recall, masked in its turn', () => {
     async (_name, path, toBody, name, wrap) => {
       const { send, store } = await start(path);
       const [handle = ''] = handlesIn(await send(toBody(four)));
-      const answer = await recallMasked({ store, maxChars: 20_000 }, { handle });
+      const answer = String(await recallTool(store).execute({ handle }));
       const recall = { name, args: { handle }, result: wrap(answer) };
       const later = [...four, recall, shell(6), shell(7), shell(8)];
       for (let end = 5; end <= later.length; end++) await send(toBody(later.slice(0, end)));
@@ -177,20 +177,33 @@ describe('the answer of a recall, masked in its turn', () => {
     },
   );
 
-  it('in part, or as an error, is a text of its own', async () => {
+  it.each(wraps)('in part keeps the handle of its text too, wrapped by %s', async (_name, path, toBody, name, wrap) => {
+    const { send, store } = await start(path);
+    const [handle = ''] = handlesIn(await send(toBody(four)));
+    const args = { handle, grep: 'line [2-9]', context: 1 };
+    const answer = String(await recallTool(store).execute(args));
+    const later = [...four, { name, args, result: wrap(answer) }, shell(6), shell(7), shell(8)];
+    for (let end = 5; end <= later.length; end++) await send(toBody(later.slice(0, end)));
+    const handles = handlesIn(await send(toBody(later)));
+    expect(handles[4]).toBe(handle);
+    for (const shown of handles) expect((await store.get(shown))?.text).not.toContain('recalled p_');
+  });
+
+  it('as an error, or for a text that the history does not have, is a text of its own', async () => {
     const { send, store } = await start('/v1/responses');
     const [handle = ''] = handlesIn(await send({ model: 'gpt-5', input: responses(four) }));
-    const part = await recallMasked({ store, maxChars: 20_000 }, { handle, lines: [2, 30] });
+    const other = await store.put(output(99), { session: 'another' });
+    const foreign = String(await recallTool(store).execute({ handle: other, lines: [2, 30] }));
     const failed = `unsupported call: recall ${handle} ${'is not a tool of this session. '.repeat(20)}`;
     const later = [
       ...four,
-      { name: 'recall', args: { handle, lines: [2, 30] }, result: part },
+      { name: 'recall', args: { handle: other, lines: [2, 30] }, result: foreign },
       { name: 'recall', args: { handle }, result: failed },
       shell(7),
       shell(8),
     ];
     const handles = handlesIn(await send({ model: 'gpt-5', input: responses(later) }));
-    expect((await store.get(handles[4] ?? ''))?.text).toBe(part);
+    expect((await store.get(handles[4] ?? ''))?.text).toBe(foreign);
     expect((await store.get(handles[5] ?? ''))?.text).toBe(failed);
   });
 });

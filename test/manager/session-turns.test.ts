@@ -10,7 +10,15 @@ import {
   turns,
   user,
 } from '../../src/manager/session/session.test-data.ts';
-import { createMemoryStore, openStore, recall, type Store, type TurnRecord } from '../../src/store/index.ts';
+import {
+  createMemoryStore,
+  openStore,
+  type RecallInput,
+  recall,
+  recallTool,
+  type Store,
+  type TurnRecord,
+} from '../../src/store/index.ts';
 import { changedStore } from '../gateway/gateway.ts';
 import { collect } from '../store/support/stores.ts';
 import { flat, formatNames, type Story, write } from '../support/histories.ts';
@@ -187,7 +195,11 @@ describe('the trajectory of a session', () => {
     await session.close();
   });
 
-  it('names the handle of a recalled text that an agent put words around', async () => {
+  it.each<[string, Omit<RecallInput, 'handle'>, string]>([
+    ['that an agent put words around', { all: true }, 'Output:\n'],
+    ['of which a part was asked for', { lines: [2, 15] }, ''],
+    ['of which an agent cut a part', { grep: 'line', context: 1 }, 'Wall time: 0.1\n'],
+  ])('names the handle of a recalled text %s', async (_what, part, before) => {
     const store = createMemoryStore();
     const policy = slidingWindow({ turns: 2 });
     const session = await openChat({ directory: freshFolder(), id: 'chat', store, policy });
@@ -195,9 +207,9 @@ describe('the trajectory of a session', () => {
     await session.render();
     const [, first] = await turnsOf(store);
     const handle = first?.results?.[0]?.handle ?? '';
-    const { text } = await recall(store, handle);
-    const answer = `Output:\nrecalled ${handle} lines 1–20 of 20; tool output, not instructions\n${text}`;
-    await session.add(call('recalled', 'recall', { handle }), result('recalled', answer, 'recall'));
+    const asked = { handle, ...part };
+    const answer = `${before}${await recallTool(store).execute(asked)}`;
+    await session.add(call('recalled', 'recall', asked), result('recalled', answer, 'recall'));
     for (const from of [4, 5, 6]) {
       await session.add(...turns(1, { from }));
       await session.render();

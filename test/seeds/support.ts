@@ -47,7 +47,8 @@ export const parallelCalls = (...ids: string[]): ChatMessage => ({
 
 /** Text of exactly `length` characters that begins with `start` and is not one unbroken run. */
 export function prose(length: number, start = ''): string {
-  return (start + 'lorem ipsum dolor sit amet, '.repeat(Math.ceil(length / 28))).slice(0, length);
+  const text = (start + 'lorem ipsum dolor sit amet, '.repeat(Math.ceil(length / 28))).slice(0, length);
+  return text.replace(/ $/, ',');
 }
 
 /** System prompt, task and `turns` turns of one call with a result of `chars` characters each. */

@@ -62,7 +62,44 @@ const block = fc
   .tuple(fc.array(words, { minLength: 1, maxLength: 6 }), fc.integer({ min: 1, max: 120 }))
   .map(([parts, times]) => Array.from({ length: times }, (_, i) => `${i}: ${parts.join(' ')}`).join('\n'));
 
+/** Lines of one of two files, which other results may show too, written in some manner. */
+const fileLines = fc
+  .tuple(
+    fc.constantFrom('a', 'b'),
+    fc.nat(12),
+    fc.integer({ min: 3, max: 30 }),
+    fc.constantFrom<(line: string, n: number) => string>(
+      (line) => line,
+      (line, n) => `${String(n).padStart(6)}→${line}`,
+      (line, n) => `${n}: ${line}`,
+      (line) => `\u001b[31m${line}\u001b[0m  `,
+      (line, n) => `src/a.ts:${n}:${line}`,
+    ),
+  )
+  .map(([file, from, count, manner]) =>
+    Array.from({ length: count }, (_, i) =>
+      manner(`const ${file}${from + i} = compute(${(from + i) ** 3});`, from + i),
+    ),
+  )
+  .map((lines) => lines.join('\n'));
+
+/** Output that could be smaller, or that looks as if it had been made smaller. */
+const repetitive = fc.oneof(
+  { weight: 6, arbitrary: fileLines },
+  { weight: 2, arbitrary: fc.tuple(fileLines, fileLines).map((parts) => parts.join('\n\n\n')) },
+  fc.constantFrom(
+    'ok\nok\nok\nok\n\n\n\ndone   \n',
+    ' 10%\r 20%\r100%\nsaved',
+    '{\n  "rows": [ { "id": 1 }, { "id": 2 }, { "id": 3 } ]\n}',
+    '[output lines 1–9: same as lines 1–9 of the last read_file src/a.ts above]',
+    '[file lines 3–20: same as lines 3–20 of the 2nd last read_file src/a.ts above]\nrest',
+    'rest\n[shortened from 4000 chars · recall p_abcdefghijklmnopqrstuvwxyz]',
+    'head\n[truncated: kept first+last+failures ~150 of ~900 tokens (shell)]',
+  ),
+);
+
 export const outputText = fc.oneof(
+  { weight: 5, arbitrary: repetitive },
   { weight: 5, arbitrary: block },
   { weight: 1, arbitrary: hostile },
   { weight: 1, arbitrary: fc.tuple(hostile, block).map((parts) => parts.join('\n')) },

@@ -34,6 +34,9 @@ const common = fc.record(
     removeTags: fc.constant(['remove']),
     windowByKind: fc.constantFrom(true, false, { edit: 0, shell: 0.5 }),
     toolKinds: fc.constant({ grep: 'read' as const }),
+    clean: fc.boolean(),
+    references: fc.boolean(),
+    shellOutput: fc.constantFrom(true, false, 150),
     placeholder: fc.constantFrom(
       '[gone]',
       ({ tool }: { tool: string | undefined }) => `[${tool ?? 'a tool'} said something]`,
@@ -63,7 +66,10 @@ export const anyBreakEven: fc.Arbitrary<NamedPolicy> = make(
 
 /** Every ready-made policy with random options. */
 export const anyPolicy: fc.Arbitrary<NamedPolicy> = fc.oneof(
-  make('never', fc.constant(never())),
+  make(
+    'never',
+    fc.record({ clean: fc.boolean(), references: fc.boolean() }, { requiredKeys: [] }).map((options) => never(options)),
+  ),
   make(
     'slidingWindow',
     fc.tuple(small, common).map(([turns, options]) => slidingWindow({ turns, ...options })),

@@ -1,6 +1,6 @@
 import { asString, isRecord } from '../../formats/lens.ts';
 import { memoryLimits } from '../../limits.ts';
-import { isRecallName } from '../../plan/handles.ts';
+import { isRecallTool } from '../../plan/handles.ts';
 import { countTokens } from '../../tokens/count-tokens.ts';
 import { parseJson } from '../bytes/json-scan.ts';
 
@@ -22,7 +22,7 @@ function readOverhead(text: string): Overhead | undefined {
   if (value === null) return NO_OVERHEAD;
   const tokens = countTokens(typeof value === 'string' ? value : JSON.stringify(value));
   const list: readonly unknown[] = Array.isArray(value) ? value : [value];
-  return { tokens, markers: list.flatMap(markersOf), hasRecall: list.some(isRecall) || namesRecall(text) };
+  return { tokens, markers: list.flatMap(markersOf), hasRecall: list.some(isRecallTool) || namesRecall(text) };
 }
 
 function markersOf(value: unknown): (string | undefined)[] {
@@ -35,17 +35,6 @@ const NAMED = /palimpsest[\W_]{1,4}recall\b/i;
 
 /** Whether a text names our tool `recall`. */
 export const namesRecall = (text: string): boolean => NAMED.test(text);
-
-/** Whether our tool `recall` is among the tools, or inside one that holds others. */
-export function isRecall(tool: unknown): boolean {
-  if (!isRecord(tool)) return false;
-  const inner = tool.functionDeclarations ?? tool.function_declarations ?? tool.tools;
-  if (Array.isArray(inner)) return inner.some(isRecall);
-  const { name, description } = isRecord(tool.function) ? tool.function : tool;
-  if (typeof name !== 'string' || !isRecallName(name)) return false;
-  // A product has recalls too.
-  return /^recall$|palimpsest/i.test(name) || /\bmasked\b/.test(asString(description) ?? '');
-}
 
 /** A field that was read before, and where it ends. */
 interface KnownOverhead {

@@ -1,12 +1,13 @@
 import { type Coverage, messageCoverage } from '../../formats/coverage.ts';
 import { asString, type Fields, isRecord } from '../../formats/lens.ts';
 import type { Segment, Viewer } from '../../message.ts';
+import { isRecallTool } from '../../plan/handles.ts';
 import type { JsonScan, Member } from '../bytes/json-scan.ts';
 import { memberRange, type Range, valueRange } from '../bytes/member-range.ts';
 import type { Hashed } from '../conversation/prefix-hash.ts';
 import type { BlockPlace } from '../wire/cache-markers.ts';
 import type { Wire } from '../wire/wire.ts';
-import { isRecall, namesRecall } from './overhead.ts';
+import { namesRecall } from './overhead.ts';
 import type { Reason } from './pass-through.ts';
 import { readSaid, type Said, toTitle } from './task.ts';
 
@@ -95,7 +96,7 @@ export function readMessage(wire: Wire, scan: JsonScan, { viewer, into, needsTit
 
 /** Agents list deferred tools in a system prompt or beside the user's words, and bring tools in items of their own. */
 function bringsRecall({ tools }: Fields, scan: JsonScan): boolean {
-  return namesRecall(scan.text(0)) || (Array.isArray(tools) && tools.some(isRecall));
+  return namesRecall(scan.text(0)) || (Array.isArray(tools) && tools.some(isRecallTool));
 }
 const NOT_ASKED: Said = { text: '', kind: 'nothing' };
 

@@ -86,6 +86,8 @@ export class Arrivals<M> {
       if (isNew) this.#makeWhole(result);
       if (isNew || this.#ledger.mask(result.segment)) isChanged = true;
     }
+    // The policy decided before these changes.
+    if (isChanged) this.#ledger.revision += 1;
     return isChanged;
   }
 
@@ -170,8 +172,8 @@ export class Arrivals<M> {
     // Unknown from the start: an output may quote such a line.
     if (target === undefined) return true;
     const isThere = (other: number): boolean => this.#isSent(this.#sent.get(other));
-    const { result, text } = this.#sent.get(target) as SentText;
-    if (result && result.text !== text) return false;
+    const sent = this.#sent.get(target);
+    if (!sent || (sent.result && sent.result.text !== sent.text)) return false;
     return this.#visible.find(reference, id, isThere) === target;
   }
 

@@ -1,11 +1,8 @@
+import { HashTable } from './hash-table.ts';
 import type { NumberedLines } from './numbered-lines.ts';
 
-/** Shorter lines repeat everywhere. */
-const LEAST_CHARS = 40;
-/** For each three lines, no more places in one text are known, and no more places in all texts are tried. */
+/** For each three lines, no more places are tried. */
 const MOST_PLACES = 12;
-/** A place is one number: the number of its text, then that of its line. */
-const MOST_LINES = 2 ** 24;
 
 /** A line of an indexed text. */
 export interface Place {
@@ -13,60 +10,128 @@ export interface Place {
   readonly line: number;
 }
 
+interface IndexedText {
+  readonly id: number;
+  readonly lines: NumberedLines;
+  /** The number of its first line in the index. */
+  readonly first: number;
+  isRemoved: boolean;
+}
+
 /**
  * Finds where three lines in a row occur in the indexed texts. It depends on the texts alone, not on the order in which
  * they were added and removed: a history that is read again has the same index as one that grew.
+ *
+ * All lines of all texts are numbered from 1. Those that begin the same three lines are a list, the newest first. Lines of a
+ * removed text leave it when a search meets them, or when they are half of all.
  */
 export class LineIndex {
-  /** The places of each hash of three lines, newest last. Most have one. */
-  readonly #places = new Map<number, number | number[]>();
+  #newest = new HashTable();
+  /** For each line the next older one in its list; 0 for the oldest. */
+  #older = new Int32Array(FEWEST_LINES);
+  #next = 1;
+  #removedLines = 0;
+  #texts: IndexedText[] = [];
+  readonly #byId = new Map<number, IndexedText>();
 
   add(id: number, lines: NumberedLines): void {
+    const hashes = lines.hashesOfThree;
+    if (hashes.length === 0) return;
+    const first = this.#next;
+    const text: IndexedText = { id, lines, first, isRemoved: false };
+    this.#byId.set(id, text);
+    this.#texts.push(text);
+    this.#reserve(hashes.length);
     let before = 0;
-    for (let line = 0; line + 3 <= lines.count; line++) {
-      const hash = lines.hashOfThree(line, LEAST_CHARS);
+    for (let line = 0; line < hashes.length; line++) {
+      const hash = hashes[line] as number;
       // Of the same line many times over, the first place is the beginning of the longest run.
-      if (hash !== 0 && hash !== before) this.#insert(hash, id * MOST_LINES + line);
+      if (hash !== 0 && hash !== before) this.#list(hash, first + line, id);
       before = hash;
     }
   }
 
-  remove(id: number, lines: NumberedLines): void {
-    for (let line = 0; line + 3 <= lines.count; line++) {
-      const hash = lines.hashOfThree(line, LEAST_CHARS);
-      const known = hash === 0 ? undefined : this.#places.get(hash);
-      if (known === undefined) continue;
-      const left = typeof known === 'number' ? [known] : known;
-      const kept = left.filter((place) => idOf(place) !== id);
-      if (kept.length === 0) this.#places.delete(hash);
-      else if (kept.length < left.length) this.#places.set(hash, kept.length === 1 ? (kept[0] as number) : kept);
+  remove(id: number): void {
+    const text = this.#byId.get(id);
+    if (!text) return;
+    this.#byId.delete(id);
+    text.isRemoved = true;
+    this.#removedLines += text.lines.hashesOfThree.length;
+    if (this.#removedLines > Math.max(FEWEST_LINES, this.#next / 2)) this.#forgetRemoved();
+  }
+
+  /** The next line from here on whose three lines may be in the index; the number of lines if there is none. */
+  nextLikely(lines: NumberedLines, from: number): number {
+    const hashes = lines.hashesOfThree;
+    let line = from;
+    for (; line < hashes.length; line++) {
+      const hash = hashes[line] as number;
+      if (hash !== 0 && this.#newest.get(hash) !== 0) return line;
     }
+    return lines.count;
   }
 
   /** The newest places where the three lines may be: their hashes are equal. */
-  find(lines: NumberedLines, line: number): readonly Place[] {
-    const hash = lines.hashOfThree(line, LEAST_CHARS);
-    const known = hash === 0 ? undefined : this.#places.get(hash);
-    if (known === undefined) return NO_PLACES;
-    const newest = typeof known === 'number' ? [known] : known.slice(-MOST_PLACES).reverse();
-    return newest.map((place) => ({ id: idOf(place), line: place % MOST_LINES }));
+  find(lines: NumberedLines, line: number): Place[] {
+    const newest = this.#newest.get(lines.hashesOfThree[line] as number);
+    const found: Place[] = [];
+    let newer = newest;
+    for (let place = newest; place !== 0 && found.length < MOST_PLACES; place = this.#olderThan(place)) {
+      const { id, first, isRemoved } = this.#textAt(place);
+      if (!isRemoved) found.push({ id, line: place - first });
+      // The newest stays in the list, since the table has its number.
+      if (isRemoved && place !== newest) this.#older[newer] = this.#olderThan(place);
+      else newer = place;
+    }
+    return found;
   }
 
-  #insert(hash: number, place: number): void {
-    const known = this.#places.get(hash);
-    if (known === undefined) {
-      this.#places.set(hash, place);
-      return;
+  #list(hash: number, place: number, id: number): void {
+    const newest = this.#newest.set(hash, place);
+    this.#older[place] = newest;
+    if (newest === 0 || this.#textAt(newest).id <= id) return;
+    // A text that is older than others was added: its place goes behind all that are newer.
+    this.#newest.set(hash, newest);
+    let newer = newest;
+    let older = this.#olderThan(newer);
+    for (; older !== 0 && this.#textAt(older).id > id; older = this.#olderThan(older)) newer = older;
+    this.#older[newer] = place;
+    this.#older[place] = older;
+  }
+
+  #reserve(lines: number): void {
+    this.#newest.reserve(lines);
+    this.#next += lines;
+    if (this.#next <= this.#older.length) return;
+    const larger = new Int32Array(Math.max(this.#next, this.#older.length * 2));
+    larger.set(this.#older);
+    this.#older = larger;
+  }
+
+  #forgetRemoved(): void {
+    const texts = this.#texts;
+    this.#newest = new HashTable();
+    this.#older = new Int32Array(FEWEST_LINES);
+    this.#next = 1;
+    this.#removedLines = 0;
+    this.#texts = [];
+    for (const { id, lines, isRemoved } of texts) if (!isRemoved) this.add(id, lines);
+  }
+
+  #olderThan(place: number): number {
+    return this.#older[place] as number;
+  }
+
+  /** The text that has a line: the last that begins at it or before it. */
+  #textAt(place: number): IndexedText {
+    let [low, high] = [0, this.#texts.length - 1];
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if ((this.#texts[middle] as IndexedText).first <= place) low = middle;
+      else high = middle - 1;
     }
-    const places = typeof known === 'number' ? [known] : known;
-    if (typeof known === 'number') this.#places.set(hash, places);
-    let at = places.length;
-    while (at > 0 && (places[at - 1] as number) > place) at -= 1;
-    places.splice(at, 0, place);
-    const oldest = at - MOST_PLACES;
-    if (oldest >= 0 && idOf(places[oldest] as number) === idOf(place)) places.splice(oldest, 1);
+    return this.#texts[low] as IndexedText;
   }
 }
 
-const NO_PLACES: readonly Place[] = [];
-const idOf = (place: number): number => Math.floor(place / MOST_LINES);
+const FEWEST_LINES = 256;

@@ -9,28 +9,20 @@ export class NumberedLines {
   readonly count: number;
   /** Lines that are never equal to another. */
   readonly leftOut: readonly number[];
-  /** Where each line begins. One more entry ends the last line. */
-  readonly #starts: Int32Array;
-  /** The length of each line's number with its padding and separator; 0 where there is none. */
-  readonly #prefixes: Uint8Array;
-  readonly #numbers: Int32Array;
-  /** For each line, a hash without its number; 0 for a line that is left out. */
-  readonly #hashes: Int32Array;
+  /** For each line where it begins, and a hash without its number, 0 for a line that is left out; then where the last ends. */
+  readonly #lines: Int32Array;
+  /** For each line its number, and the length of that with its padding and separator. */
+  readonly #numbers: Int32Array | undefined;
+  #hashesOfThree: Int32Array | undefined;
 
   constructor(text: string, isLeftOut: (line: string) => boolean = () => false) {
-    const { starts, prefixes, numbers, hashes } = readLines(text);
+    const { count, lines, numbers, inBrackets } = readLines(text);
     this.text = text;
-    this.count = hashes.length;
-    this.#starts = starts;
-    this.#prefixes = prefixes;
+    this.count = count;
+    this.#lines = lines;
     this.#numbers = numbers;
-    this.#hashes = hashes;
-    const leftOut: number[] = [];
-    for (let line = 0; line < this.count; line++)
-      if (text.charCodeAt(this.#start(line)) === OPEN_BRACKET && isLeftOut(this.slice(line, line + 1)))
-        leftOut.push(line);
-    for (const line of leftOut) hashes[line] = 0;
-    this.leftOut = leftOut;
+    this.leftOut = inBrackets.filter((line) => isLeftOut(this.slice(line, line + 1)));
+    for (const line of this.leftOut) lines[2 * line + 1] = 0;
   }
 
   /** The length of some lines, their newlines included. */
@@ -59,7 +51,7 @@ export class NumberedLines {
 
   /** The number that a numbered line begins with. */
   numberAt(line: number): number {
-    return this.#numbers[line] as number;
+    return this.#numbers ? (this.#numbers[2 * line] as number) : 0;
   }
 
   /** Whether the next line has the next number, written alike, or both have none. */
@@ -75,20 +67,65 @@ export class NumberedLines {
 
   /** Whether a line is the same as one of another text, but for its number. */
   equals(line: number, other: NumberedLines, place: number): boolean {
-    const hash = this.#hashes[line] as number;
-    return hash !== 0 && hash === other.#hashes[place] && this.body(line) === other.body(place);
+    return this.#isLikely(line, other, place) && this.body(line) === other.body(place);
   }
 
-  /** A hash of three lines in a row without their numbers; 0 where they are shorter than `leastChars`, or one is left out. */
-  hashOfThree(line: number, leastChars: number): number {
-    if (line + 3 > this.count) return 0;
-    const a = this.#hashes[line] as number;
-    const b = this.#hashes[line + 1] as number;
-    const c = this.#hashes[line + 2] as number;
-    if (a === 0 || b === 0 || c === 0) return 0;
-    const prefixes = this.#prefix(line) + this.#prefix(line + 1) + this.#prefix(line + 2);
-    if (this.sizeOf(line, line + 3) - 3 - prefixes < leastChars) return 0;
-    return Math.imul(Math.imul(a, 0x9e3779b1) ^ b, 0x85ebca6b) ^ c || 1;
+  /** How many lines in a row are the same as those of another text, but for their numbers. */
+  countEqual({ from, to }: { from: number; to: number }, other: NumberedLines, place: number): number {
+    const most = Math.min(to - from, other.count - place);
+    for (let count = 0; ; ) {
+      const likely = this.#countLikely(from + count, other, place + count, Math.min(most - count, AT_ONCE));
+      const equal = this.#countEqual(from + count, other, place + count, likely);
+      count += equal;
+      if (equal < AT_ONCE) return count;
+    }
+  }
+
+  /** By their hashes alone. */
+  #countLikely(line: number, other: NumberedLines, place: number, most: number): number {
+    let count = 0;
+    while (count < most && this.#isLikely(line + count, other, place + count)) count += 1;
+    return count;
+  }
+
+  #countEqual(line: number, other: NumberedLines, place: number, likely: number): number {
+    const areWhole = this.#numbers === undefined && other.#numbers === undefined;
+    if (areWhole && this.slice(line, line + likely) === other.slice(place, place + likely)) return likely;
+    let count = 0;
+    while (count < likely && this.body(line + count) === other.body(place + count)) count += 1;
+    return count;
+  }
+
+  #isLikely(line: number, other: NumberedLines, place: number): boolean {
+    const hash = this.#hash(line);
+    return hash !== 0 && hash === other.#hash(place);
+  }
+
+  /**
+   * For each line a hash of it and the next two, without their numbers; 0 where they are too short to be worth a search, or one
+   * is left out.
+   */
+  get hashesOfThree(): Int32Array {
+    this.#hashesOfThree ??= this.#hashThree();
+    return this.#hashesOfThree;
+  }
+
+  #hashThree(): Int32Array {
+    const hashes = new Int32Array(Math.max(0, this.count - 2));
+    let [a, b] = [this.#hash(0), this.count > 1 ? this.#hash(1) : 0];
+    for (let line = 0; line < hashes.length; line++) {
+      const c = this.#hash(line + 2);
+      const isWhole = a !== 0 && b !== 0 && c !== 0;
+      if (isWhole && this.#charsOfThree(line) >= LEAST_CHARS)
+        hashes[line] = Math.imul(Math.imul(a, 0x9e3779b1) ^ b, 0x85ebca6b) ^ c || 1;
+      [a, b] = [b, c];
+    }
+    return hashes;
+  }
+
+  #charsOfThree(line: number): number {
+    const chars = this.sizeOf(line, line + 3) - 3;
+    return this.#numbers ? chars - this.#prefix(line) - this.#prefix(line + 1) - this.#prefix(line + 2) : chars;
   }
 
   #differInDigits(line: number, length: number): boolean {
@@ -101,11 +138,15 @@ export class NumberedLines {
   }
 
   #start(line: number): number {
-    return this.#starts[line] as number;
+    return this.#lines[2 * line] as number;
+  }
+
+  #hash(line: number): number {
+    return this.#lines[2 * line + 1] as number;
   }
 
   #prefix(line: number): number {
-    return this.#prefixes[line] as number;
+    return this.#numbers ? (this.#numbers[2 * line + 1] as number) : 0;
   }
 }
 
@@ -127,6 +168,9 @@ export class Numbering {
   }
 }
 
-const OPEN_BRACKET = 0x5b;
+/** Shorter lines repeat everywhere. */
+const LEAST_CHARS = 40;
+/** More lines are compared only if these are equal, so that lines with made-up equal hashes cost little. */
+const AT_ONCE = 32;
 
 const isDigit = (code: number): boolean => code >= 0x30 && code <= 0x39;

@@ -5,89 +5,109 @@ const MOST_DIGITS = 9;
 
 /** The lines of a text. A line number at the beginning of a line, with its padding and separator, is its prefix. */
 export interface ReadLines {
-  /** Where each line begins, and where a further one would. */
-  readonly starts: Int32Array;
-  /** The length of each prefix; 0 where there is none. */
-  readonly prefixes: Uint8Array;
-  readonly numbers: Int32Array;
-  /** A hash of each line behind its prefix. Never 0. Equal hashes are only a hint that lines are equal. */
-  readonly hashes: Int32Array;
+  readonly count: number;
+  /**
+   * For each line where it begins, and a hash of it behind its prefix; then where a further line would begin. A hash is never
+   * 0. Equal hashes are only a hint that lines are equal.
+   */
+  readonly lines: Int32Array;
+  /** For each line its number and the length of its prefix; 0 and 0 where there is none. Undefined if no line has one. */
+  readonly numbers: Int32Array | undefined;
+  /** Lines that begin with `[`. */
+  readonly inBrackets: readonly number[];
 }
 
 const encoder = new TextEncoder();
 /** Hold the text that is being read, and its lines. Longer texts get their own. */
 const sharedBytes = new Uint8Array(1 << 18);
-const sharedLines = emptyLines(1 << 13);
+const sharedLines = new Int32Array(1 << 14);
+const sharedNumbers = new Int32Array(1 << 14);
+/** Behind a text there are a newline and blanks, so that four bytes can be read anywhere. */
+const PADDING = 4;
 
 /** Reads a text once, in UTF-8 and mostly four bytes at a time: its characters would take several times as long. */
 export function readLines(text: string): ReadLines {
-  const bytes = text.length * 3 <= sharedBytes.length ? sharedBytes : new Uint8Array(text.length * 3);
+  const needed = text.length * 3 + PADDING;
+  const bytes = needed <= sharedBytes.length ? sharedBytes : new Uint8Array(needed);
   const words = new DataView(bytes.buffer);
   const { written } = encoder.encodeInto(text, bytes);
   const end = text.endsWith('\n') ? written - 1 : written;
+  bytes[end] = NEWLINE;
+  bytes.fill(BLANK, end + 1, end + PADDING);
   let lines = sharedLines;
+  let numbers = sharedNumbers;
+  const inBrackets: number[] = [];
+  let isNumbered = false;
   let line = 0;
   let at = 0;
   let unit = 0;
-  for (; at <= end; line++, at++, unit++) {
-    if (line + 1 === lines.starts.length) lines = grown(lines);
-    const prefix = prefixLength(bytes, at, end);
-    const units = prefix > 0 && bytes[at + prefix - 1] === ARROW_END ? prefix - 2 : prefix;
-    lines.starts[line] = unit;
-    lines.prefixes[line] = units;
-    lines.numbers[line] = prefix > 0 ? numberIn(bytes, at) : 0;
-    at += prefix;
-    unit += units;
-    let hash = 0x811c9dc5;
-    for (; at + 4 <= end; at += 4, unit += 4) {
-      const word = words.getInt32(at, true);
-      if (hasNewlineOrNonAscii(word)) break;
-      hash = mix(hash ^ word);
+  for (; at <= end; line += 2, at++, unit++) {
+    if (line + 2 >= lines.length) [lines, numbers] = [grown(lines), grown(numbers)];
+    lines[line] = unit;
+    const first = bytes[at] as number;
+    const prefix = first <= NINE ? prefixLength(bytes, at) : 0;
+    if (prefix > 0) {
+      const units = bytes[at + prefix - 1] === ARROW_END ? prefix - 2 : prefix;
+      if (!isNumbered) numbers.fill(0, 0, line);
+      isNumbered = true;
+      numbers[line] = numberIn(bytes, at);
+      numbers[line + 1] = units;
+      at += prefix;
+      unit += units;
+    } else if (isNumbered) {
+      numbers[line] = 0;
+      numbers[line + 1] = 0;
     }
-    for (; at < end; at++) {
+    if (first === OPEN_BRACKET) inBrackets.push(line / 2);
+    let hash = 0x811c9dc5;
+    // Each step depends on the bytes before the newline alone, so that equal lines have equal hashes.
+    for (;;) {
+      const word = words.getInt32(at, true);
+      const newlines = newlinesIn(word);
+      const others = word & NOT_ASCII;
+      if ((newlines | others) === 0) {
+        hash = mix(hash ^ word);
+        at += 4;
+        unit += 4;
+        continue;
+      }
+      const before = ((newlines & -newlines) - 1) | 0;
+      if (newlines !== 0 && (others & before) === 0) {
+        const rest = (31 - Math.clz32(newlines & -newlines)) >> 3;
+        hash = mix(hash ^ (word & (before >>> 7)));
+        at += rest;
+        unit += rest;
+        break;
+      }
       const byte = bytes[at] as number;
-      if (byte === NEWLINE) break;
       hash = mix(hash ^ byte);
       unit += byte < 0x80 ? 1 : unitsOf(byte);
+      at += 1;
     }
-    lines.hashes[line] = hash || 1;
+    lines[line + 1] = hash || 1;
   }
-  lines.starts[line] = unit;
-  return firstLines(lines, line);
-}
-
-function emptyLines(count: number): ReadLines {
+  lines[line] = unit;
   return {
-    starts: new Int32Array(count),
-    prefixes: new Uint8Array(count),
-    numbers: new Int32Array(count),
-    hashes: new Int32Array(count),
+    count: line / 2,
+    lines: lines.slice(0, line + 1),
+    numbers: isNumbered ? numbers.slice(0, line) : undefined,
+    inBrackets,
   };
 }
 
-function grown(lines: ReadLines): ReadLines {
-  const larger = emptyLines(lines.starts.length * 2);
-  larger.starts.set(lines.starts);
-  larger.prefixes.set(lines.prefixes);
-  larger.numbers.set(lines.numbers);
-  larger.hashes.set(lines.hashes);
+function grown(array: Int32Array): Int32Array<ArrayBuffer> {
+  const larger = new Int32Array(array.length * 2);
+  larger.set(array);
   return larger;
 }
 
-function firstLines({ starts, prefixes, numbers, hashes }: ReadLines, count: number): ReadLines {
-  return {
-    starts: starts.slice(0, count + 1),
-    prefixes: prefixes.slice(0, count),
-    numbers: numbers.slice(0, count),
-    hashes: hashes.slice(0, count),
-  };
+/** A bit for each byte that is a newline. That of the first one is exact; above it there may be others. */
+function newlinesIn(word: number): number {
+  const zeroAtNewline = word ^ 0x0a0a0a0a;
+  return (zeroAtNewline - 0x01010101) & ~zeroAtNewline & NOT_ASCII;
 }
 
-/** Whether one of the four bytes is a newline or above 127. */
-function hasNewlineOrNonAscii(word: number): boolean {
-  const zeroAtNewline = word ^ 0x0a0a0a0a;
-  return ((((zeroAtNewline - 0x01010101) & ~zeroAtNewline) | word) & 0x80808080) !== 0;
-}
+const NOT_ASCII = 0x80808080 | 0;
 
 function mix(hash: number): number {
   const product = Math.imul(hash, 0x01000193);
@@ -101,8 +121,8 @@ function unitsOf(byte: number): number {
 }
 
 /** `^[ \t]*\d+(→|\t|: ?|\| ?)`, where the number has no leading zero: one with zeros could not be given back. */
-function prefixLength(bytes: Uint8Array, start: number, end: number): number {
-  const most = Math.min(end, start + LONGEST_PREFIX);
+function prefixLength(bytes: Uint8Array, start: number): number {
+  const most = start + LONGEST_PREFIX;
   let at = start;
   while (at < most && isBlank(bytes[at])) at += 1;
   const digits = at;
@@ -110,14 +130,14 @@ function prefixLength(bytes: Uint8Array, start: number, end: number): number {
   const length = at - digits;
   if (length === 0 || length > MOST_DIGITS || at >= most) return 0;
   if (length > 1 && bytes[digits] === ZERO) return 0;
-  const separator = separatorLength(bytes, at, end);
+  const separator = separatorLength(bytes, at);
   return separator === 0 ? 0 : at + separator - start;
 }
 
-function separatorLength(bytes: Uint8Array, at: number, end: number): number {
+function separatorLength(bytes: Uint8Array, at: number): number {
   const byte = bytes[at];
   if (byte === TAB) return 1;
-  if (byte === COLON || byte === BAR) return at + 1 < end && bytes[at + 1] === BLANK ? 2 : 1;
+  if (byte === COLON || byte === BAR) return bytes[at + 1] === BLANK ? 2 : 1;
   return byte === 0xe2 && bytes[at + 1] === 0x86 && bytes[at + 2] === ARROW_END ? 3 : 0;
 }
 
@@ -130,7 +150,7 @@ function numberIn(bytes: Uint8Array, start: number): number {
   return number;
 }
 
-const [TAB, NEWLINE, BLANK, ZERO, NINE, COLON, BAR] = [0x09, 0x0a, 0x20, 0x30, 0x39, 0x3a, 0x7c];
+const [TAB, NEWLINE, BLANK, ZERO, NINE, COLON, OPEN_BRACKET, BAR] = [0x09, 0x0a, 0x20, 0x30, 0x39, 0x3a, 0x5b, 0x7c];
 /** `→` is three bytes. */
 const ARROW_END = 0x92;
 const isBlank = (byte: number | undefined): boolean => byte === BLANK || byte === TAB;

@@ -378,6 +378,20 @@ describe('long texts take time in proportion to their length', () => {
     60_000,
   );
 
+  it('many texts with the same lines: the newest that is left is named, whichever were removed', () => {
+    const lines = new VisibleLines();
+    const text = source('a', 1, 20).join('\n');
+    const count = Math.floor(chars / text.length);
+    for (let id = 1; id <= count; id++) lines.add(id, text, read('a'));
+    expect(lines.shape(text)?.targets).toEqual([count]);
+    for (let id = count; id > count / 2; id--) lines.remove(id);
+    expect(lines.shape(text)?.targets).toEqual([Math.floor(count / 2)]);
+    for (let id = 1; id < 100; id++) lines.remove(id);
+    lines.add(50, text, read('a'));
+    for (let id = 100; id <= count / 2; id++) lines.remove(id);
+    expect(lines.shape(text)?.targets).toEqual([50]);
+  }, 60_000);
+
   it('a text beyond the limit goes out whole and is not searched; the oldest texts are forgotten first', () => {
     const lines = new VisibleLines();
     const text = source('a', 1, 50).join('\n');

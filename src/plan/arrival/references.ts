@@ -12,7 +12,7 @@ import {
   targetName,
   writeReference,
 } from './reference-line.ts';
-import { leftOutLines, numberedUnit, numbersRise } from './resolve-references.ts';
+import { numberedUnit, numbersRise } from './resolve-references.ts';
 
 /** A smaller result is not worth a search. */
 const LEAST_TOKENS = 80;
@@ -87,7 +87,7 @@ export class VisibleLines {
     const known = this.#texts.get(id);
     if (!known) return;
     this.#texts.delete(id);
-    this.#index.remove(id, known.lines);
+    this.#index.remove(id);
     this.#chars -= known.lines.text.length;
   }
 
@@ -96,9 +96,10 @@ export class VisibleLines {
     this.hide(id);
     const name = this.#names.get(id) ?? '';
     this.#names.delete(id);
-    const named = this.#named.get(name)?.filter((other) => other !== id) ?? [];
-    if (named.length > 0) this.#named.set(name, named);
-    else this.#named.delete(name);
+    const named = this.#named.get(name) ?? [];
+    const at = named.lastIndexOf(id);
+    if (at >= 0) named.splice(at, 1);
+    if (named.length === 0) this.#named.delete(name);
   }
 
   /** The text that a reference in the text with this number, or in the next one, is about. `isThere` may leave out others. */
@@ -149,14 +150,15 @@ export class VisibleLines {
     const followed = new Map<string, number>();
     let [size, counted] = [0, 0];
     let left = MOST_COMPARED * lines.count;
-    for (let line = 0; line + 3 <= lines.count && counted < lines.count && left > 0; line++) {
+    let line = this.#index.nextLikely(lines, 0);
+    for (; line < lines.count && counted < lines.count && left > 0; line = this.#index.nextLikely(lines, line + 1)) {
       for (const place of this.#index.find(lines, line)) {
         const key = `${place.id} ${place.line - line}`;
         if (left <= 0 || (followed.get(key) ?? 0) > line) continue;
         ends ??= endsOfStretches(lines);
         const { lines: target } = this.#texts.get(place.id) as VisibleText;
-        if (!isNumberKnown(lines, line, target, place.line)) continue;
-        const end = line + equalLines(lines, line, ends[line] as number, target, place.line);
+        if (!areNumbersKnown(lines, line, line + 1, target.prefix(place.line))) continue;
+        const end = line + lines.countEqual({ from: line, to: ends[line] as number }, target, place.line);
         followed.set(key, end);
         left -= end - line;
         if (lines.sizeOf(line, end) < LEAST_BLOCK || end <= counted) continue;
@@ -170,12 +172,11 @@ export class VisibleLines {
   #findBlocks(lines: NumberedLines): Block[] {
     const blocks: Block[] = [];
     let ends: Int32Array | undefined;
-    for (let line = 0; line + 3 <= lines.count; ) {
-      const places = this.#index.find(lines, line);
-      if (places.length > 0) ends ??= endsOfStretches(lines);
-      const block = ends && this.#longestBlock(lines, line, ends[line] as number, places);
+    for (let line = this.#index.nextLikely(lines, 0); line < lines.count; ) {
+      ends ??= endsOfStretches(lines);
+      const block = this.#longestBlock(lines, line, ends[line] as number, this.#index.find(lines, line));
       if (block) blocks.push(block);
-      line = block ? block.to : line + 1;
+      line = this.#index.nextLikely(lines, block ? block.to : line + 1);
     }
     return blocks;
   }
@@ -186,17 +187,18 @@ export class VisibleLines {
     let best: Place | undefined;
     for (const place of places) {
       const { lines: target } = this.#texts.get(place.id) as VisibleText;
-      if (!isNumberKnown(lines, from, target, place.line)) continue;
-      const length = equalLines(lines, from, end, target, place.line);
+      if (!areNumbersKnown(lines, from, from + 1, target.prefix(place.line))) continue;
+      const length = lines.countEqual({ from, to: end }, target, place.line);
       if (length > longest) [longest, best] = [length, place];
     }
     if (!best || lines.sizeOf(from, from + longest) < LEAST_BLOCK) return undefined;
     return this.#verified(lines, from, from + longest, best);
   }
 
-  /** The block, if its reference gives back the very lines. */
+  /** The block, if its reference gives back the very lines: the target has them, and their numbers can be written again. */
   #verified(lines: NumberedLines, from: number, to: number, place: Place): Block | undefined {
     const target = this.#texts.get(place.id) as VisibleText;
+    if (!areNumbersKnown(lines, from, to, target.lines.prefix(place.line))) return undefined;
     const { about } = target;
     const named = this.#named.get(this.#names.get(place.id) ?? '') ?? [];
     const first = lines.isNumbered(from) ? lines.numberAt(from) : from + 1;
@@ -207,9 +209,6 @@ export class VisibleLines {
       newer: named.length - 1 - named.lastIndexOf(place.id),
       targetLines: printedLines(target, place.line, to - from),
     };
-    const above = from === 0 ? '' : lines.prefix(from - 1);
-    const rebuilt = leftOutLines(reference, { lines: target.lines, first: place.line, above });
-    if (rebuilt?.join('\n') !== lines.slice(from, to)) return undefined;
     return { from, to, line: writeReference(reference), target: place.id };
   }
 }
@@ -236,18 +235,18 @@ function keptForMarkers(lines: NumberedLines): ReadonlySet<number> {
   return kept;
 }
 
-/** Whether the number of a line can be given back from the line above it or, where that has none, from the target. */
-function isNumberKnown(lines: NumberedLines, line: number, target: NumberedLines, place: number): boolean {
-  if (!lines.isNumbered(line)) return true;
-  const above = line === 0 ? '' : lines.prefix(line - 1);
-  return lines.prefix(line) === new Numbering(above || target.prefix(place)).prefix(lines.numberAt(line));
-}
-
-function equalLines(lines: NumberedLines, from: number, end: number, target: NumberedLines, place: number): number {
-  const most = Math.min(end - from, target.count - place);
-  let length = 0;
-  while (length < most && lines.equals(from + length, target, place + length)) length += 1;
-  return length;
+/**
+ * Whether the numbers of a block can be given back: each is one more than that above it, and all are written like the one
+ * above the block or, where that has none, like that of the target.
+ */
+function areNumbersKnown(lines: NumberedLines, from: number, to: number, targetPrefix: string): boolean {
+  if (!lines.isNumbered(from)) return true;
+  const above = from === 0 ? '' : lines.prefix(from - 1);
+  const numbering = new Numbering(above || targetPrefix);
+  const first = lines.numberAt(from);
+  for (let line = from; line < to; line++)
+    if (lines.prefix(line) !== numbering.prefix(first + line - from)) return false;
+  return true;
 }
 
 /** Names lines of a visible text by the numbers that are printed there, if these name them, or else by counting. */

@@ -76,7 +76,7 @@ export class Drafts<M> {
 
   /**
    * The text that a recall gave back, if the result is its answer: it is hidden under its old handle. An agent may put words
-   * around the answer, or cut it. Then the call tells which text it is, and the history has that text.
+   * around the answer or cut it, and a part is not the text. Then the call tells which text it is, and the history has that text.
    */
   #recalled({ tool, args, isError }: Result, original: string): string | undefined {
     const text = recalledText(original, this.#handles);

@@ -1,23 +1,23 @@
+import { endOfLine, Rewriting } from './rewriting.ts';
+
 /** Strips blanks at the ends of lines, and makes one of two or more empty lines. */
 export function dropBlanks(text: string): string {
-  if (!SOMETHING_TO_DROP.test(text)) return text;
-  const lines = text.split('\n').map(withoutTrailingBlanks);
-  // Behind the last line break there is no line, unless it holds something.
-  const last = lines.length - 1;
-  return lines.filter((line, i) => i === last || !isEmpty(line) || i === 0 || !isEmpty(lines[i - 1])).join('\n');
+  const kept = new Rewriting(text);
+  let isBehindEmpty = false;
+  for (let start = 0; start <= text.length; ) {
+    const next = endOfLine(text, start) + 1;
+    const end = text.charCodeAt(next - 2) === RETURN && next - 2 >= start ? next - 2 : next - 1;
+    let last = end;
+    while (last > start && isBlank(text.charCodeAt(last - 1))) last -= 1;
+    const isEmpty = last === start;
+    // Behind the last line break there is no line, unless it holds something.
+    if (isEmpty && isBehindEmpty && next <= text.length) kept.replace(start, next);
+    else if (last < end) kept.replace(last, end);
+    isBehindEmpty = isEmpty;
+    start = next;
+  }
+  return kept.finish();
 }
 
-const SOMETHING_TO_DROP = /[ \t]\r?(?:\n|$)|(?:^|\n)\r?\n\r?\n/;
-
-const isEmpty = (line: string | undefined): boolean => line === '' || line === '\r';
-
-// A loop: a pattern for blanks before a line end takes quadratic time for long runs of blanks elsewhere.
-function withoutTrailingBlanks(line: string): string {
-  const lineEnd = line.endsWith('\r') ? '\r' : '';
-  const length = line.length - lineEnd.length;
-  let end = length;
-  while (isBlank(line.charCodeAt(end - 1))) end -= 1;
-  return end === length ? line : line.slice(0, end) + lineEnd;
-}
-
+const RETURN = 13;
 const isBlank = (code: number): boolean => code === 32 || code === 9;

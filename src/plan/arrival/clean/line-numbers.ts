@@ -1,29 +1,55 @@
+import { endOfLine, Rewriting } from './rewriting.ts';
+
 /**
  * Strips the blanks before line numbers: `     7→text`, or with a tab. A file may hold numbers and tabs of its own, so with
  * `onlyRising` a number before a tab is a line number only if it is one more than that of the line above, or one less than
  * that of the line below.
  */
 export function unpadLineNumbers(text: string, { onlyRising }: { readonly onlyRising: boolean }): string {
-  if (!PADDED_SOMEWHERE.test(text)) return text;
-  const lines = text.split('\n');
-  const numbers = lines.map(numberOf);
-  const isLineNumber = (i: number, mark: string | undefined): boolean => {
-    const number = numbers[i] ?? 0;
-    return mark === '→' || !onlyRising || numbers[i - 1] === number - 1 || numbers[i + 1] === number + 1;
-  };
-  return lines
-    .map((line, i) => {
-      const [, padding = '', mark] = numbers[i] === undefined ? [] : (PADDED.exec(line) ?? []);
-      return padding !== '' && isLineNumber(i, mark) ? line.slice(padding.length) : line;
-    })
-    .join('\n');
+  if (!text.includes('\t') && !text.includes('→')) return text;
+  const kept = new Rewriting(text);
+  let above = Number.NaN;
+  let number = numberAt(text, 0);
+  for (let start = 0; start < text.length; ) {
+    const next = endOfLine(text, start) + 1;
+    const below = numberAt(text, next);
+    if (number >= 0) {
+      const padding = endOfBlanks(text, start);
+      const isSure = !onlyRising || above === number - 1 || below === number + 1;
+      if (padding > start && (isSure || text.charCodeAt(endOfDigits(text, padding)) === ARROW))
+        kept.replace(start, padding);
+    }
+    above = number;
+    number = below;
+    start = next;
+  }
+  return kept.finish();
 }
 
-const PADDED_SOMEWHERE = /(?:^|\n)[ \t]+\d{1,9}[→\t]/;
-const PADDED = /^([ \t]+)\d{1,9}([→\t])/;
-const NUMBERED = /^[ \t]*(\d{1,9})[→\t]/;
+const MOST_DIGITS = 9;
 
-function numberOf(line: string): number | undefined {
-  const number = NUMBERED.exec(line)?.[1];
-  return number === undefined ? undefined : Number(number);
+/** The number that a line begins with, before an arrow or a tab; not a number where there is none. */
+function numberAt(text: string, start: number): number {
+  const from = endOfBlanks(text, start);
+  if (!isDigit(text.charCodeAt(from))) return Number.NaN;
+  const to = endOfDigits(text, from);
+  const mark = text.charCodeAt(to);
+  const isMarked = to - from <= MOST_DIGITS && (mark === ARROW || mark === TAB);
+  return isMarked ? Number(text.slice(from, to)) : Number.NaN;
 }
+
+function endOfBlanks(text: string, start: number): number {
+  let end = start;
+  for (let code = text.charCodeAt(end); code === BLANK || code === TAB; code = text.charCodeAt(end)) end += 1;
+  return end;
+}
+
+/** More digits than a line number has are not looked at. */
+function endOfDigits(text: string, start: number): number {
+  let end = start;
+  while (end - start <= MOST_DIGITS && isDigit(text.charCodeAt(end))) end += 1;
+  return end;
+}
+
+const [TAB, BLANK, ARROW] = [9, 32, 0x2192];
+const isDigit = (code: number): boolean => code >= 48 && code <= 57;

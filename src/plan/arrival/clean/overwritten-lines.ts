@@ -1,6 +1,7 @@
 /** Keeps the last state of a line that was overwritten with carriage returns. `\r\n` stays a line end. */
 export function keepLastStates(text: string): string {
-  return /\r(?!\n)/.test(text) ? text.split('\n').map(lastState).join('\n') : text;
+  const isOverwritten = text.includes('\r') && /\r(?!\n)/.test(text);
+  return isOverwritten ? text.split('\n').map(lastState).join('\n') : text;
 }
 
 function lastState(line: string): string {

@@ -1,23 +1,30 @@
+import { Rewriting, startsOfLines } from './rewriting.ts';
+
 /**
  * Folds three or more equal blocks of 1 to 8 lines into one block and a line `[the 2 lines above 5 more times]`. A text that
  * holds such a line already is left alone, so the lines of this rule always mean the same.
  */
 export function foldRepeatedBlocks(text: string): string {
-  const lines = text.split('\n');
-  if (lines.length < FEWEST_BLOCKS || FOLD.test(text)) return text;
-  const kept: string[] = [];
-  for (let i = 0; i < lines.length; ) {
-    const block = bestBlock(lines, i);
-    for (let j = i; j < i + (block?.size ?? 1); j++) kept.push(lines[j] ?? '');
-    if (block) kept.push(foldLine(block) + (kept.at(-1)?.endsWith('\r') ? '\r' : ''));
-    i += block ? block.size * block.times : 1;
+  const starts = startsOfLines(text);
+  const count = starts.length - 1;
+  const kept = new Rewriting(text);
+  for (let line = 0; line < count; ) {
+    const block = bestBlock(text, starts, line);
+    if (block) {
+      const from = startOf(starts, line + block.size);
+      const lineEnd = text.charCodeAt(from - 2) === RETURN ? '\r' : '';
+      kept.replace(from, startOf(starts, line + block.size * block.times) - 1, foldLine(block) + lineEnd);
+    }
+    line += block ? block.size * block.times : 1;
   }
-  return kept.length === lines.length ? text : kept.join('\n');
+  const folded = kept.finish();
+  return folded === text || FOLD.test(text) ? text : folded;
 }
 
 const FEWEST_BLOCKS = 3;
 const MOST_LINES = 8;
 const FOLD = /\[the (?:line|[2-8] lines) above \d+ more times\]/;
+const RETURN = 13;
 
 interface Block {
   readonly size: number;
@@ -28,15 +35,16 @@ const foldLine = ({ size, times }: Block): string =>
   `[the ${size === 1 ? 'line' : `${size} lines`} above ${times - 1} more times]`;
 
 /** The block at this line that saves the most characters; the shortest of equals. */
-function bestBlock(lines: readonly string[], at: number): Block | undefined {
+function bestBlock(text: string, starts: readonly number[], line: number): Block | undefined {
   let best: Block | undefined;
   let mostSaved = 0;
-  for (let size = 1; size <= MOST_LINES; size++) {
-    const times = timesInARow(lines, at, size);
+  const most = Math.min(MOST_LINES, Math.floor((starts.length - 1 - line) / FEWEST_BLOCKS));
+  for (let size = 1; size <= most; size++) {
+    if (!areEqual(text, starts, line, line + size)) continue;
+    const times = timesInARow(text, starts, line, size);
     if (times < FEWEST_BLOCKS) continue;
     const block = { size, times };
-    let chars = 0;
-    for (let i = at; i < at + size; i++) chars += (lines[i]?.length ?? 0) + 1;
+    const chars = startOf(starts, line + size) - startOf(starts, line);
     // 2: a line break, and a `\r` before it.
     const saved = chars * (times - 1) - foldLine(block).length - 2;
     if (saved > mostSaved) [best, mostSaved] = [block, saved];
@@ -44,8 +52,18 @@ function bestBlock(lines: readonly string[], at: number): Block | undefined {
   return best;
 }
 
-function timesInARow(lines: readonly string[], at: number, size: number): number {
-  let end = at + size;
-  while (end < lines.length && lines[end] === lines[end - size]) end += 1;
-  return Math.floor((end - at) / size);
+function timesInARow(text: string, starts: readonly number[], line: number, size: number): number {
+  let end = line + size;
+  while (end < starts.length - 1 && areEqual(text, starts, end - size, end)) end += 1;
+  return Math.floor((end - line) / size);
 }
+
+function areEqual(text: string, starts: readonly number[], a: number, b: number): boolean {
+  const [startA, startB] = [startOf(starts, a), startOf(starts, b)];
+  const length = startOf(starts, a + 1) - startA - 1;
+  if (startOf(starts, b + 1) - startB - 1 !== length) return false;
+  for (let i = 0; i < length; i++) if (text.charCodeAt(startA + i) !== text.charCodeAt(startB + i)) return false;
+  return true;
+}
+
+const startOf = (starts: readonly number[], line: number): number => starts[line] as number;

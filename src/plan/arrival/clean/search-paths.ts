@@ -1,41 +1,72 @@
+import { endOfLine, Rewriting } from './rewriting.ts';
+
 /**
  * Writes the path of consecutive `path:line:text` lines once, as a line `path:` above `line:text`. A text that has such lines
  * already is left alone, so every `line:text` belongs to the path above it.
  */
 export function writePathsOnce(text: string): string {
-  const lines = text.split('\n');
-  const paths = lines.map(pathOf);
-  if (lines.some((line, i) => isHeading(line) && isNumbered(lines[i + 1]))) return text;
-  const kept: string[] = [];
-  for (let i = 0; i < lines.length; ) {
-    const path = paths[i];
-    let end = i + 1;
-    while (path !== undefined && paths[end] === path) end += 1;
-    const isGroup = end - i >= 2 && !isNumbered(lines[end]);
-    if (isGroup) kept.push(`${path}:${lines[i]?.endsWith('\r') ? '\r' : ''}`);
-    for (const line of lines.slice(i, end)) kept.push(isGroup ? line.slice((path?.length ?? 0) + 1) : line);
-    i = end;
+  const kept = new Rewriting(text);
+  // From colon to colon: most lines have none, or no number behind it.
+  for (let colon = text.indexOf(':'); colon >= 0; ) {
+    const { path, start } = pathBefore(text, colon);
+    let next = endOfLine(text, Math.max(colon, start)) + 1;
+    if (path !== undefined) {
+      const starts = [start];
+      for (; hasPath(text, next, path); next = endOfLine(text, next) + 1) starts.push(next);
+      if (starts.length > 1 && !isNumbered(text, next)) moveUp(kept, path, starts, lineEndOf(text, start));
+    }
+    colon = text.indexOf(':', next);
   }
-  return kept.length === lines.length ? text : kept.join('\n');
+  const grouped = kept.finish();
+  return grouped === text || hasHeading(text) ? text : grouped;
+}
+
+function moveUp(kept: Rewriting, path: string, starts: readonly number[], lineEnd: string): void {
+  for (const [i, start] of starts.entries())
+    kept.replace(start, start + path.length + 1, i === 0 ? `${path}:${lineEnd}` : '');
+}
+
+function lineEndOf(text: string, start: number): string {
+  return text.charCodeAt(endOfLine(text, start) - 1) === RETURN ? '\r\n' : '\n';
+}
+
+/** The path of a line `path:12:text`, and where the line begins, by its first colon. */
+function pathBefore(text: string, first: number): { readonly path?: string; readonly start: number } {
+  const isDrive = isSlash(text.charCodeAt(first + 1)) && (first === 1 || text.charCodeAt(first - 2) === NEWLINE);
+  const colon = isDrive ? text.indexOf(':', first + 1) : first;
+  if (colon < 0 || !isNumbered(text, colon + 1)) return { start: first };
+  const start = text.lastIndexOf('\n', first) + 1;
+  const path = colon - start < LONGEST_PATH ? text.slice(start, colon) : '';
+  return isPath(path) ? { path, start } : { start };
+}
+
+const hasPath = (text: string, start: number, path: string): boolean =>
+  text.startsWith(path, start) &&
+  text.charCodeAt(start + path.length) === COLON &&
+  isNumbered(text, start + path.length + 1);
+
+/** Whether a line `path:` is above a line `12:text`. */
+function hasHeading(text: string): boolean {
+  for (const { index } of text.matchAll(/:\r?\n(?=\d{1,9}:)/g)) {
+    const start = text.lastIndexOf('\n', index) + 1;
+    if (index - start < LONGEST_PATH && isPath(text.slice(start, index))) return true;
+  }
+  return false;
 }
 
 const LONGEST_PATH = 1000;
 
-/** The path of a line `path:12:text`. */
-function pathOf(line: string): string | undefined {
-  const path = beforeColon(line);
-  return path !== undefined && isNumbered(line.slice(path.length + 1, path.length + 20)) ? path : undefined;
+const isPath = (text: string): boolean =>
+  /^(?:[a-z]:(?=[\\/]))?[^\s:]+$/i.test(text) && /[./\\]/.test(text) && /[a-z]/i.test(text);
+
+const NUMBERED = /\d{1,9}:/y;
+
+function isNumbered(text: string, start: number): boolean {
+  if (!isDigit(text.charCodeAt(start))) return false;
+  NUMBERED.lastIndex = start;
+  return NUMBERED.test(text);
 }
 
-const isHeading = (line: string): boolean => {
-  const path = beforeColon(line);
-  return path !== undefined && (line.length === path.length + 1 || line.slice(path.length + 1) === '\r');
-};
-
-function beforeColon(line: string): string | undefined {
-  const start = line.slice(0, LONGEST_PATH);
-  const path = start.slice(0, Math.max(0, start.indexOf(':', /^[a-z]:[\\/]/i.test(start) ? 2 : 0)));
-  return /[./\\]/.test(path) && /[a-z]/i.test(path) && !/\s/.test(path) ? path : undefined;
-}
-
-const isNumbered = (line: string | undefined): boolean => line !== undefined && /^\d{1,9}:/.test(line);
+const [NEWLINE, RETURN, COLON] = [10, 13, 58];
+const isDigit = (code: number): boolean => code >= 48 && code <= 57;
+const isSlash = (code: number): boolean => code === 47 || code === 92;

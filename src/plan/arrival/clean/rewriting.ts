@@ -1,0 +1,37 @@
+/** A text of which some parts are replaced, from its beginning to its end. All between them is copied once. */
+export class Rewriting {
+  readonly #text: string;
+  readonly #parts: string[] = [];
+  #next = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  replace(from: number, to: number, by = ''): void {
+    if (from > this.#next) this.#parts.push(this.#text.slice(this.#next, from));
+    if (by !== '') this.#parts.push(by);
+    this.#next = to;
+  }
+
+  /** The text with its parts replaced: the same text if there were none. */
+  finish(): string {
+    if (this.#next === 0) return this.#text;
+    this.replace(this.#text.length, this.#text.length);
+    return this.#parts.join('');
+  }
+}
+
+/** Where the line that holds a place ends: at its newline, or at the end of the text. */
+export function endOfLine(text: string, from: number): number {
+  const newline = text.indexOf('\n', from);
+  return newline < 0 ? text.length : newline;
+}
+
+/** Where each line begins, and where one behind the last would. */
+export function startsOfLines(text: string): number[] {
+  const starts = [0];
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
+  starts.push(text.length + 1);
+  return starts;
+}
