@@ -119,6 +119,14 @@ export const memoryLimits = {
   models: 1000,
 } as const;
 
+/** Links from a conversation to the session that it goes on with. */
+export const linkLimits = {
+  /** A conversation that no gateway has seen is compared with earlier ones by the tool calls and results in so many of its last messages. */
+  messages: 128,
+  /** Results of later requests are not recorded as links: a compaction behind them begins a new session. */
+  linksPerConversation: 10_000,
+} as const;
+
 /** Results that are made smaller when they first go out. */
 export const arrivalLimits = {
   /** Of more text that the model can see, the oldest is not searched for repeated lines. A longer result goes out whole. */

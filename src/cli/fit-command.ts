@@ -23,8 +23,8 @@ Options:
                        gemini-cli, never; with options: polling:turns=5
                        (default: break-even at the model's prices)
   --format <name>      chat, openai-chat, openai-responses, anthropic, gemini,
-                       ai-sdk, langchain, openai-agents, ollama (default:
-                       detected)
+                       ai-sdk, langchain, openai-agents, ollama,
+                       bedrock-converse, pi (default: detected)
   --store <place>      keep what is hidden, before anything is written: a
                        folder, or a postgres:// address; implies --recall
   --recall             show in placeholders the handle of what they hide;

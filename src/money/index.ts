@@ -1,5 +1,5 @@
 export type { ModelPrice, Rates } from './model-prices.ts';
-export { type Money, type MoneyOptions, moneyOf, type UsedTokens } from './money-of.ts';
+export { type Money, type MoneyOptions, moneyOf, ratesFor, type UsedTokens } from './money-of.ts';
 export {
   addMoney,
   addSums,

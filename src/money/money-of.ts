@@ -39,6 +39,7 @@ export function moneyOf(model: string | undefined, tokens: UsedTokens, options: 
 
 const MILLION = 1_000_000;
 
-function ratesFor(price: ModelPrice, promptTokens: number): Rates {
+/** The rates of a request with a prompt of this size. */
+export function ratesFor(price: ModelPrice, promptTokens: number): Rates {
   return price.above?.findLast(({ tokens }) => promptTokens > tokens) ?? price;
 }

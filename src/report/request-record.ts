@@ -22,8 +22,10 @@ export interface RequestRecord {
   readonly id: string;
   /** Start, in milliseconds since the epoch. */
   readonly at: number;
-  /** The agent's session, with its sub-agents, forks and resumes. */
+  /** The agent's session, with its sub-agents. */
   readonly session: string;
+  /** The session that it goes on with, as a fork, a resume or after a compaction. The report counts both as one. */
+  readonly root?: string;
   /** The part of it that begins with one message. */
   readonly conversation: string;
   readonly arm: Arm;

@@ -61,6 +61,18 @@ describe('readSessions', () => {
     ]);
   });
 
+  it('counts a session with its forks and resumes as one', () => {
+    const resumed = { session: 'resumed', root: 's', conversation: 'c2' };
+    const { sessions, leftOut } = read([record(), record({ at: 3000, ...resumed }), record({ session: 'other' })]);
+    expect(sessions.map(({ requests }) => requests)).toEqual([2, 1]);
+    expect(leftOut).toEqual(NONE);
+  });
+
+  it('leaves a resume out whose session began before the records, or in another store', () => {
+    const { sessions, leftOut } = read([record({ session: 'resumed', root: 's' }), record({ session: 'other' })]);
+    expect([sessions.length, leftOut]).toEqual([1, { ...NONE, beganBefore: 1 }]);
+  });
+
   it('stays in dollars while at most one billed request in a hundred has no price, and counts no cost for it', () => {
     const priced: DollarsOf = ({ model }, { cached, written }) => (model === 'known' ? cached + written : undefined);
     const known = Array.from({ length: 99 }, (_, i) => record({ session: `s${i}` }));

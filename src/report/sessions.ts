@@ -54,7 +54,7 @@ export interface SessionFigures {
 
 /** Sessions and requests that are not compared, by reason. */
 export interface LeftOut {
-  /** Sessions that began before the range. */
+  /** Sessions that began before the range, or in another store. */
   readonly beganBefore: number;
   /** Sessions that began in the last hour of the range: most of them still run. */
   readonly justBegan: number;
@@ -122,8 +122,9 @@ export function createSessionReader(range: Range, pricing: Pricing = {}): Sessio
   return {
     add: (record) => {
       if (record.at >= range.until) return;
-      const sum = sums.get(record.session) ?? newSum();
-      sums.set(record.session, sum);
+      const name = record.root ?? record.session;
+      const sum = sums.get(name) ?? newSum();
+      sums.set(name, sum);
       addTo(sum, record, pricing);
     },
     read: () => readSums([...sums.values()], range),
@@ -132,6 +133,8 @@ export function createSessionReader(range: Range, pricing: Pricing = {}): Sessio
 
 interface SessionSum {
   readonly arms: Set<Arm>;
+  /** There is a request of the session itself, and not only of its forks and resumes. */
+  hasRoot: boolean;
   /** Chance put it into its arm, from its first request on. */
   isDrawn: boolean;
   /** Of its first request. */
@@ -167,6 +170,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 const newSum = (): SessionSum => ({
   arms: new Set(),
+  hasRoot: false,
   isDrawn: true,
   share: undefined,
   firstAt: Number.POSITIVE_INFINITY,
@@ -193,6 +197,7 @@ function addTo(sum: SessionSum, record: RequestRecord, pricing: Pricing): void {
   const { arm, at, status, signs } = record;
   const isAnswered = status >= 200 && status < 300;
   sum.arms.add(arm);
+  sum.hasRoot ||= record.root === undefined;
   sum.isDrawn &&= record.holdoutShare !== undefined;
   if (at < sum.firstAt) sum.share = record.holdoutShare;
   sum.firstAt = Math.min(sum.firstAt, at);
@@ -293,7 +298,7 @@ const coversOf = (kept: readonly SessionSum[]): Covers => ({
 type Reason = 'beganBefore' | 'justBegan' | 'severalArms' | 'neverBilled';
 
 function reasonToLeaveOut(sum: SessionSum, { since, until }: Range): Reason | undefined {
-  if (sum.firstAt < since) return 'beganBefore';
+  if (sum.firstAt < since || !sum.hasRoot) return 'beganBefore';
   if (sum.arms.size > 1) return 'severalArms';
   if (sum.firstAt >= until - SETTLE_MS) return 'justBegan';
   return sum.requests > 0 && sum.billedRequests === 0 ? 'neverBilled' : undefined;
@@ -327,7 +332,19 @@ export const isCompared = (drawn: Drawn | undefined): drawn is Drawn =>
   drawn !== undefined && drawn.treated > 0 && drawn.heldOut > 0;
 
 function figuresOf(sum: SessionSum, unit: CostUnit, { until }: Range): SessionFigures {
-  const { arms, isDrawn, share, firstAt, lastAt, tokens, dollars, conversations, unpricedRequests, ...figures } = sum;
+  const {
+    arms,
+    hasRoot,
+    isDrawn,
+    share,
+    firstAt,
+    lastAt,
+    tokens,
+    dollars,
+    conversations,
+    unpricedRequests,
+    ...figures
+  } = sum;
   const [arm = 'treated'] = arms;
   const isQuiet = lastAt < until - SETTLE_MS;
   return {

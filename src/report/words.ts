@@ -126,7 +126,7 @@ export const lookWords = ({ isMoving = false }: Range): string =>
 export function leftOutWords(leftOut: LeftOut): string[] {
   const words: readonly (readonly [number, string, string])[] = [
     [leftOut.justBegan, 'session', 'began in the last hour and may still run'],
-    [leftOut.beganBefore, 'session', 'began before this time'],
+    [leftOut.beganBefore, 'session', 'began before this time or in another store'],
     [leftOut.severalArms, 'session', 'had requests in more than one arm'],
     [leftOut.notDrawn, 'session', 'with masking began where nothing was held out'],
     [leftOut.otherShare, 'session', 'began while another share was held out'],

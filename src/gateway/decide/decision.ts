@@ -70,6 +70,8 @@ export interface Decision extends Outgoing {
   readonly arm: Arm;
   /** The share of sessions that was held out when this one was drawn. Not there where it is in no comparison. */
   readonly holdoutShare?: number;
+  /** The name of the session that this one goes on with, as a fork, a resume or after a compaction. */
+  readonly root?: string;
   /** The user's first words: the title of the conversation is made of them. */
   readonly task: string;
   /** Every text that is hidden in this body. */

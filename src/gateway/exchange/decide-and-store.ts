@@ -24,8 +24,17 @@ export async function decideAndStore(
     return await decideWithStore(context, incoming, request);
   } catch (error) {
     context.log({ level: 'error', message: 'could not decide', code: codeOf(error), api: request.api });
-    return unread(context, incoming.tenant, { request, decision: passThrough('failed') });
+    return passUnread(context, incoming.tenant, { request, decision: passThrough('failed') });
   }
+}
+
+/** The decision to let a request pass unread, with the session and arm as far as its headers tell. */
+export function passUnread(
+  context: GatewayContext,
+  tenant: string,
+  passed: { readonly request: Pick<GatewayRequest, 'api' | 'headers'>; readonly decision: Decision },
+): Promise<Decision> {
+  return unread(context, { ...passed, tenant, gate: () => gateOf(context, tenant) });
 }
 
 async function decideWithStore(
@@ -40,21 +49,21 @@ async function decideWithStore(
   const opened = openRequest(request, memory, context.facts.limits);
   const { conversation, session } = opened;
   if (!session)
-    return unread(context, tenant, { request, decision: decide(opened, memory, { ...facts, now: context.now() }) });
+    return passUnread(context, tenant, { request, decision: decide(opened, memory, { ...facts, now: context.now() }) });
   const patience = mayHaveMasks(opened, memory) ? patientFromNow() : undefined;
   const gate = context.tenants.opened(tenant) ?? (await gateOf(context, tenant, patience));
   const asked = { gate, memory, conversation, session, patience };
   const [trouble, arms] = await Promise.all([
     learnEvents(context, asked),
-    learnArm(context, { gate, tenant, session, credential, patience }),
+    learnArm(context, { gate, tenant, opened, credential, patience }),
   ]);
   if (!conversation) return decide(opened, memory, { ...facts, now: context.now(), arms });
-  const storeTrouble = trouble ?? (await learnSecret(gate, credential, patience));
+  const storeTrouble = trouble ?? arms.trouble ?? (await learnSecret(gate, credential, patience));
   const owner = typeof gate === 'string' ? undefined : gate.ownerOf(credential);
   if (typeof gate !== 'string' && !isCountTokens) await keepInUse(context, { ...asked, gate, owner });
   const decision = decide(opened, memory, { ...facts, now: context.now(), owner, storeTrouble, arms });
   if (storeTrouble) warnOf(context, storeTrouble);
-  await keepArm(context, { gate, tenant, memory }, decision);
+  await keepArm(context, { gate, tenant, memory, trouble: arms.trouble }, decision);
   // A count is planned like a request, but nothing is stored.
   if (isCountTokens || (decision.fresh.length === 0 && decision.events.length === 0)) return decision;
   const kept =
@@ -144,9 +153,12 @@ async function keepInUse(
   if (known.markTouched(conversationId(session, owner), now())) gate.touch(names, owner);
 }
 
-/** After a start, small talk may be answered before the store can name its user. Waits for the name, for a short time. */
+/** After a start, small talk may be answered before the store can name its user. */
+export const isOwnerUnknown = ({ tenants }: GatewayContext, { tenant, credential }: Understood): boolean =>
+  credential !== undefined && tenants.opened(tenant)?.ownerOf(credential) === undefined;
+
+/** Waits for the name of the user, for a short time. */
 export async function learnOwner(context: GatewayContext, { tenant, credential }: Understood): Promise<void> {
-  if (credential === undefined || context.tenants.opened(tenant)?.ownerOf(credential) !== undefined) return;
   await learnSecret(await gateOf(context, tenant), credential);
 }
 

@@ -92,11 +92,12 @@ export function toUpstream(context: GatewayContext, { client, route }: Incoming,
   // A body that was decompressed to be edited is sent as it is.
   const isDecoded = edited !== undefined && client.headers['content-encoding'] !== undefined;
   const upstream = context.upstreams[route.provider];
-  const changes = {
-    ...outgoing?.headers,
-    ...context.hops.next(client.headers, upstream),
-    ...(body ? readableEncodings(client.headers['accept-encoding']) : {}),
-  };
+  const changes: Record<string, string> = Object.assign(
+    {},
+    outgoing?.headers,
+    context.hops.next(client.headers, upstream),
+    body && readableEncodings(client.headers['accept-encoding']),
+  );
   return {
     upstream,
     method: client.method,

@@ -1,11 +1,20 @@
 import { PalimpsestError } from '../../errors.ts';
 import { recordLimits, requestLimits } from '../../limits.ts';
 import { conversationId, ownerOf, sessionOf } from '../../store/access.ts';
+import { handleOf } from '../../store/handle.ts';
 import type { Store } from '../../store/store.ts';
 import { clipText } from '../../text.ts';
 import { type Assignment, chooseArm, drawArm } from '../conversation/arm.ts';
 import type { ArmEvent, GatewayEvent } from '../conversation/events.ts';
-import { armSessionOf, eventSessionOf, loadEvents, toItems } from '../conversation/events.ts';
+import {
+  armSessionOf,
+  eventSessionOf,
+  linkedSession,
+  linkSessionOf,
+  loadEvents,
+  toItems,
+  toLink,
+} from '../conversation/events.ts';
 import type { Decision } from '../decide/decision.ts';
 import type { StoreTrouble } from '../decide/pass-through.ts';
 import type { Status } from '../receipts/receipt.ts';
@@ -104,11 +113,11 @@ export class StoreGate {
     return this.#secret === undefined ? undefined : drawArm(this.#secret, session, share);
   }
 
-  /** The arm that this or another gateway recorded for a session. */
-  arm(session: string, patience = BRIEF): Promise<Assignment | undefined | StoreTrouble> {
+  /** The records of a session by this or another gateway. */
+  session(session: string, patience = BRIEF): Promise<KnownSession | StoreTrouble> {
     return this.#inTime(async () => {
       const events = await loadEvents(this.store, armSessionOf(session));
-      return chooseArm(events.filter((event) => event.kind === 'arm'));
+      return { assignment: chooseArm(events.filter((event) => event.kind === 'arm')), hasBegun: events.length > 0 };
     }, patience);
   }
 
@@ -119,9 +128,35 @@ export class StoreGate {
     });
   }
 
-  /** Tells the store that the arm of a session is in use. Does not wait. */
+  /** Records that a session began while none was held out. Does not wait. */
+  recordBegun(session: string): true {
+    const event = { kind: 'begun', prefix: session, order: 0 } as const;
+    void this.#inTime(async () => this.store.putMany(toItems(armSessionOf(session), [event])));
+    return true;
+  }
+
+  /** Tells the store that the records of a session are in use. Does not wait. */
   touchArm(session: string): void {
-    void this.#inTime(async () => this.store.touch(armSessionOf(session)));
+    void this.#inTime(async () => {
+      await this.store.touch(armSessionOf(session));
+      await this.store.touch(linkSessionOf(session));
+    });
+  }
+
+  /** The session that one of these links was recorded for. Undefined where there is none, or where there are several. */
+  linked(links: readonly string[]): Promise<Linked | undefined | StoreTrouble> {
+    return this.#inTime(async () => {
+      const found = await this.store.getMany(links.map((link) => handleOf(toLink(link))));
+      const sessions = found.map((link) => new Set(link?.refs.flatMap((ref) => linkedSession(ref.session) ?? [])));
+      const [session] = sessions.find(({ size }) => size === 1) ?? [];
+      return session === undefined ? undefined : { session };
+    });
+  }
+
+  /** Records links to a session. Does not wait. */
+  recordLinks(session: string, links: readonly string[]): void {
+    const about = { session: linkSessionOf(session) };
+    void this.#inTime(async () => this.store.putMany(links.map((link) => ({ text: toLink(link), about }))));
   }
 
   /** Whether texts of the session of an owner are stored. */
@@ -154,6 +189,7 @@ export class StoreGate {
     this.#use(sessionOf(conversationId(session, owner)));
     this.#use(eventSessionOf(conversation));
     this.#use(armSessionOf(session));
+    this.#use(linkSessionOf(session));
   }
 
   /** Tells the store that a conversation is in use, also where nothing new of it is stored. Does not wait. */
@@ -214,6 +250,17 @@ export class StoreGate {
 }
 
 type Kept = 'stored' | StoreTrouble;
+
+/** A session as it is recorded. */
+export interface KnownSession {
+  readonly assignment: Assignment | undefined;
+  /** There is a record of any kind. */
+  readonly hasBegun: boolean;
+}
+
+interface Linked {
+  readonly session: string;
+}
 
 /** The names of a request. */
 export interface Names {

@@ -2,6 +2,7 @@ import { type BrotliDecompress, createBrotliDecompress, createGunzip, createInfl
 import { answerLimits, requestLimits } from '../../limits.ts';
 import { hourWritesIn, readUsage, tellsCacheWrites } from '../../manager/usage.ts';
 import { JsonScan, parseJson } from '../bytes/json-scan.ts';
+import type { Mutable } from '../mutable.ts';
 import type { Wire } from '../wire/wire.ts';
 import { headerOf, type RawHeaders } from './headers.ts';
 import { zstd } from './zstd.ts';
@@ -58,7 +59,7 @@ export class UsageReader {
     const type = headerOf(headers, 'content-type') ?? '';
     this.#isJsonLines = type.includes('ndjson');
     this.isEvents = this.#isJsonLines || type.includes('event-stream');
-    this.#signs = [...wire.usageSigns, ...wire.endSigns].map((sign) => Buffer.from(sign));
+    this.#signs = this.isEvents ? [...wire.usageSigns, ...wire.endSigns].map((sign) => Buffer.from(sign)) : [];
     const encoding = headerOf(headers, 'content-encoding')?.trim().toLowerCase() ?? 'identity';
     this.#decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding]?.() : undefined;
     this.#isReading = encoding === 'identity' || this.#decoder !== undefined;
@@ -245,15 +246,14 @@ function toUsage(usage: Fields | undefined, { model, droppedThinking }: Told): U
   if (![promptTokens, cachedTokens, cacheWriteTokens, completionTokens].every(isBelievable)) return undefined;
   const cached = Math.min(promptTokens, cachedTokens);
   const written = promptTokens - cached;
+  const told: Mutable<Usage> = { cached, written, completionTokens };
+  if (tellsCacheWrites(usage)) told.uncached = Math.max(0, written - cacheWriteTokens);
   const hourWrites = cacheWriteTokens > 0 ? hourWritesIn(usage) : undefined;
-  return {
-    ...{ cached, written, completionTokens },
-    ...(tellsCacheWrites(usage) ? { uncached: Math.max(0, written - cacheWriteTokens) } : {}),
-    ...(hourWrites === undefined ? {} : { hourWritten: Math.min(hourWrites, cacheWriteTokens, written) }),
-    ...(model === undefined ? {} : { model }),
-    ...(cached + cacheWriteTokens > 0 ? { usesCache: true } : {}),
-    ...(droppedThinking > 0 ? { droppedThinking } : {}),
-  };
+  if (hourWrites !== undefined) told.hourWritten = Math.min(hourWrites, cacheWriteTokens, written);
+  if (model !== undefined) told.model = model;
+  if (cached + cacheWriteTokens > 0) told.usesCache = true;
+  if (droppedThinking > 0) told.droppedThinking = droppedThinking;
+  return told;
 }
 
 /** Totals are sums over all requests: one absurd number would spoil them until a restart. */
