@@ -22,7 +22,7 @@ const contenders = {
   references: fitAll({ clean: false, references: true }),
   both: fitAll({}),
 };
-warmUp(contenders, { milliseconds: 3000, make: makeWarm });
+warmUp(contenders, { milliseconds: 3000, make: makeWarm, clock: processorTime });
 const summarise = (times) => ({ median: median(times), least: Math.min(...times) });
 const times = raceCold(contenders, { rounds, makeWarm, makeFresh, summarise, clock: processorTime });
 console.log(JSON.stringify({ ...times, chars: charsOf(makeFresh()) }));

@@ -21,7 +21,7 @@ export function raceCold(contenders, { rounds, makeFresh, makeWarm, summarise = 
   const sample = (run) => {
     const fresh = makeFresh();
     collectGarbage();
-    warmUp({ run }, { milliseconds: 150, make: makeWarm });
+    warmUp({ run }, { milliseconds: 150, make: makeWarm, clock });
     return timeOf(() => run(fresh), 1, clock);
   };
   return race(contenders, rounds, sample, summarise);
@@ -43,9 +43,9 @@ function race(contenders, rounds, sample, summarise = median) {
  * Needed after each collection too: V8 throws compiled code away when no object of its shapes is left.
  * @param {Record<string, (fresh: any) => unknown>} contenders
  */
-export function warmUp(contenders, { milliseconds, make = () => undefined }) {
+export function warmUp(contenders, { milliseconds, make = () => undefined, clock = wallTime }) {
   let best = Number.POSITIVE_INFINITY;
-  const end = performance.now() + milliseconds;
+  const end = clock() + milliseconds;
   do {
     for (const run of Object.values(contenders)) {
       const fresh = make();
@@ -54,7 +54,7 @@ export function warmUp(contenders, { milliseconds, make = () => undefined }) {
         timeOf(() => run(fresh), 1),
       );
     }
-  } while (performance.now() < end);
+  } while (clock() < end);
   return best;
 }
 

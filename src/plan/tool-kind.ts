@@ -339,11 +339,17 @@ const FILE_PRINTERS = words(
 );
 /** They print patches if they are asked to. */
 const PATCH_PRINTERS = words('git-log git-stash git-whatchanged git-reflog gh hg svn');
+/** A command without any of their names prints no file. */
+const PRINTERS = new RegExp(
+  String.raw`\b(?:git|${[...FILE_PRINTERS, ...PATCH_PRINTERS].filter((name) => !name.startsWith('git-')).join('|')})\b`,
+  'i',
+);
 const PRINTED_EACH = /(?:\bxargs|\s-exec(?:dir)?|\s-x)\s.*\b(?:cat|nl|head|tail|sed|awk|bat|git (?:show|diff))\b/s;
 
 /** A program in the middle of a pipeline prints no file: `npm test | tail -20`. `cat a.ts | grep x` searches. */
 function printsFile(command: string): boolean {
   if (command.length > LONGEST_COMMAND) return true;
+  if (!PRINTERS.test(command)) return false;
   const commands = simpleCommands(command);
   return commands.some(({ text }, i) => {
     const isFiltered = commands[i - 1]?.joiner === '|';

@@ -33,7 +33,7 @@ export class HashTable {
   /** Makes room for so many more hashes. */
   reserve(more: number): void {
     let length = this.#slots.length;
-    while (4 * (this.#count + more) > length) length *= 2;
+    while (4 * (this.#count + more) > length) length *= 4;
     if (length > this.#slots.length) this.#moveAll(length, this.#multiplier);
   }
 

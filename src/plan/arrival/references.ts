@@ -257,6 +257,7 @@ function keptForMarkers(lines: NumberedLines): ReadonlySet<number> {
  */
 function areNumbersKnown(lines: NumberedLines, from: number, to: number, targetPrefix: string): boolean {
   if (!lines.isNumbered(from)) return true;
+  if (to === from + 1 && from > 0 && lines.isContinued(from - 1)) return true;
   const above = from === 0 ? '' : lines.prefix(from - 1);
   const numbering = new Numbering(above || targetPrefix);
   const first = lines.numberAt(from);
