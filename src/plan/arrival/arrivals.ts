@@ -1,3 +1,4 @@
+import { arrivalLimits } from '../../limits.ts';
 import type { Segment } from '../../message.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Result, Turn } from '../ledger/rows.ts';
@@ -124,7 +125,7 @@ export class Arrivals<M> {
   #add(about: About, text: string, sent: Omit<SentText, 'text'>): number {
     const id = this.#nextId++;
     if (!this.#options.references) return id;
-    this.#visible.add(id, text, about);
+    this.#visible.add(id, text.length > arrivalLimits.resultChars ? '' : text, about);
     this.#sent.set(id, { ...sent, text });
     return id;
   }
@@ -145,7 +146,8 @@ export class Arrivals<M> {
 
   #mayShape(result: Result): boolean {
     const { text, masked, original } = result;
-    if (masked || original.media || original.message < (this.#options.fromMessage ?? 0)) return false;
+    if (masked || original.media || text.length > arrivalLimits.resultChars) return false;
+    if (original.message < (this.#options.fromMessage ?? 0)) return false;
     return this.#ledger.isFree(result) && originalHandle(text) === undefined && !isTruncated(text);
   }
 
