@@ -129,7 +129,9 @@ export const linkLimits = {
 
 /** Results that are made smaller when they first go out. */
 export const arrivalLimits = {
-  /** Of more text that the model can see, the oldest is not searched for repeated lines. A longer result goes out whole. */
+  /** A longer result goes out as it came, and is not searched for lines that others repeat. */
+  resultChars: 1024 * 1024,
+  /** Of more text that the model can see, the oldest is not searched. */
   visibleChars: 8 * 1024 * 1024,
 } as const;
 

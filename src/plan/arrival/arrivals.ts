@@ -1,3 +1,4 @@
+import { arrivalLimits } from '../../limits.ts';
 import type { Segment } from '../../message.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Result, Turn } from '../ledger/rows.ts';
@@ -89,8 +90,7 @@ export class Arrivals<M> {
   repair(): boolean {
     let isChanged = false;
     this.#sync();
-    if (this.#unsettled.size === 0 && !this.#ledger.leftOutTurns) return false;
-    for (const referrer of this.#referrers.values()) {
+    for (const referrer of this.#referrersToCheck()) {
       const { result } = referrer;
       if (!this.#ledger.isSent(result) || this.#isRight(referrer)) continue;
       const isNew = result.row === this.#ledger.lastRow && result.why !== undefined;
@@ -101,6 +101,14 @@ export class Arrivals<M> {
     // The policy decided before these changes.
     if (isChanged) this.#ledger.revision += 1;
     return isChanged;
+  }
+
+  /** Those that this request may have made wrong, from the oldest on. */
+  #referrersToCheck(): Iterable<Referrer> {
+    if (this.#ledger.leftOutTurns) return this.#referrers.values();
+    const results = new Set([...this.#unsettled].flatMap((result) => [...this.#kept.referrersOf(result)]));
+    const referrers = [...results].flatMap((result) => this.#referrers.get(result) ?? []);
+    return referrers.sort((a, b) => a.id - b.id);
   }
 
   #takeResult(result: Result): void {
@@ -139,7 +147,7 @@ export class Arrivals<M> {
 
   #add(about: About, { row, result, text }: SentText): number {
     const id = this.#sent.push({ row, result, text }) - 1;
-    this.#visible.add(id, text, about);
+    this.#visible.add(id, text.length > arrivalLimits.resultChars ? '' : text, about);
     return id;
   }
 
@@ -160,7 +168,8 @@ export class Arrivals<M> {
 
   #mayShape(result: Result): boolean {
     const { text, masked, original } = result;
-    if (masked || original.media || original.message < (this.#options.fromMessage ?? 0)) return false;
+    if (masked || original.media || text.length > arrivalLimits.resultChars) return false;
+    if (original.message < (this.#options.fromMessage ?? 0)) return false;
     return this.#ledger.isFree(result) && originalHandle(text) === undefined && !isTruncated(text);
   }
 
