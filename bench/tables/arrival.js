@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { count, ratio, time } from './table.js';
 
 const CORPUS = fileURLToPath(new URL('../../../shared/corpus', import.meta.url));
-/** Of a first call of `fit` without arrival. */
+/** Of a first call of `fit` without arrival; of `planner.add` at 100 turns. */
 const TARGET = 1.5;
 
 /** @returns {Generator<import('./table.js').Table>} */
@@ -19,6 +19,26 @@ export function* arrivalTables({ measure, quick }) {
     rows: runs.flatMap(({ name, request }) => {
       const found = measure('arrival.js', request);
       return ['clean', 'references', 'both'].map((shapers) => rowOf(name, shapers, found));
+    }),
+  };
+  yield addsTable({ measure, quick });
+}
+
+function addsTable({ measure, quick }) {
+  const turns = quick ? [100, 1000] : [100, 1000, 10_000];
+  const times = turns.map((count) => measure('arrival-adds.js', { turns: count, adds: quick ? 400 : 1000 }).mean);
+  return {
+    title: 'planner.add of one more turn, where every result repeats lines of older ones',
+    note: 'processor time, mean of the quietest 100 in a row; beside the same at 100 turns',
+    columns: ['turns', 'time', '/ first', 'target', ''],
+    rows: times.map((mean, i) => {
+      const grown = mean / times[0];
+      const [target, met] = i === 0 ? ['-', undefined] : [`<= ${TARGET}`, grown <= TARGET];
+      return {
+        cells: [count(turns[i]), time(mean), ratio(grown), target],
+        met,
+        values: { turns: turns[i], mean, grown },
+      };
     }),
   };
 }
