@@ -32,10 +32,12 @@ interface Referrer {
   readonly targets: readonly (number | undefined)[];
 }
 
-export interface ArrivalsOptions extends Arrival {
+export interface ArrivalsOptions<M> extends Arrival {
   readonly truncation?: Truncation | undefined;
   /** The first message whose results may be made smaller: earlier ones were sent as they came. */
   readonly fromMessage?: number | undefined;
+  /** Messages that are here as they went out before: their results stay as they are, also those that were sent whole. */
+  readonly sent?: ReadonlySet<M> | undefined;
 }
 
 /**
@@ -44,7 +46,7 @@ export interface ArrivalsOptions extends Arrival {
  */
 export class Arrivals<M> {
   readonly #ledger: Ledger<M>;
-  readonly #options: ArrivalsOptions;
+  readonly #options: ArrivalsOptions<M>;
   readonly #visible = new VisibleLines();
   readonly #sent = new Map<number, SentText>();
   readonly #ids = new Map<Result, number>();
@@ -54,7 +56,7 @@ export class Arrivals<M> {
   #nextSegment = 0;
   #nextId = 0;
 
-  constructor(ledger: Ledger<M>, options: ArrivalsOptions) {
+  constructor(ledger: Ledger<M>, options: ArrivalsOptions<M>) {
     this.#ledger = ledger;
     this.#options = options;
   }
@@ -97,19 +99,23 @@ export class Arrivals<M> {
     const { subject } = readCall(result.args);
     const about: About = { kind: 'result', tool: result.tool, subject };
     const received = result.masked || !options.references ? [] : readReferences(result.text);
-    if (received.length === 0) this.#shape(result);
+    const isSent = options.sent?.has(ledger.messages[result.original.message] as M) === true;
+    if (received.length === 0 && !isSent) this.#shape(result);
     const references = received.length > 0 ? received : readReferences(result.text);
-    if (options.truncate !== undefined) truncateArrival(ledger, result, options.truncate, options.truncation);
+    if (options.truncate !== undefined && !isSent)
+      truncateArrival(ledger, result, options.truncate, options.truncation);
     ledger.coverage?.add(result);
     const id = this.#add(about, result.text, { row: result.row, result });
     this.#ids.set(result, id);
     if (references.length > 0) this.#refer(id, result, references);
   }
 
-  #takeCall({ text, tool }: Segment): void {
+  #takeCall({ text, tool, message }: Segment): void {
     const { subject, texts } = readCall(text);
+    const { rows, lastRow } = this.#ledger;
+    const row = message >= lastRow.from ? lastRow : rows.find(({ from, to }) => from <= message && message < to);
     for (const { argument, text: part } of texts)
-      this.#add({ kind: 'call', tool, subject, argument }, part, { row: this.#ledger.lastRow, result: undefined });
+      this.#add({ kind: 'call', tool, subject, argument }, part, { row: row ?? lastRow, result: undefined });
   }
 
   #add(about: About, text: string, sent: Omit<SentText, 'text'>): number {
