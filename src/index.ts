@@ -1,13 +1,8 @@
 import type { AnyFormat, Format, FormatName } from './message.ts';
 import { badOption, given } from './options.ts';
-import {
-  createPlanner as createCorePlanner,
-  type FitOptions,
-  type FitResult,
-  fit as fitCore,
-  resolveFormat,
-} from './plan/fit.ts';
+import { createPlanner as createCorePlanner, type FitOptions, type FitResult, fit as fitCore } from './plan/fit.ts';
 import type { Planner } from './plan/planner.ts';
+import { resolveFormat } from './plan/resolve-format.ts';
 import { handleOf } from './store/handle.ts';
 
 /**

@@ -281,6 +281,10 @@ describe('mistakes', () => {
   it.each(['nope', 'toString', ''])('--format=%s', async (value) => {
     await wrong([`--format=${value}`], { stdin: list }, 2, 'format');
   });
+  it('a format that reads nothing of the list, nor writes anything', async () => {
+    await wrong(['--format', 'gemini'], { stdin: list }, 1, 'gemini, reads 0', 'role tool');
+    await wrong(['--format', 'gemini', '--show'], { stdin: list }, 1, 'gemini, reads 0');
+  });
   it.each(['sliding-windw', 'toString', 'polling:turns=x', 'polling:turn=3', ''])('--policy=%s', async (value) => {
     await wrong([`--policy=${value}`], { stdin: list }, 2, 'option');
   });

@@ -28,8 +28,8 @@ Options:
                        or none (default: the policy's; break-even has clean
                        and references)
   --format <name>      chat, openai-chat, openai-responses, anthropic, gemini,
-                       ai-sdk, langchain, openai-agents, ollama (default:
-                       detected)
+                       ai-sdk, langchain, openai-agents, ollama,
+                       bedrock-converse, pi (default: detected)
   --store <place>      keep what is hidden, before anything is written: a
                        folder, or a postgres:// address; implies --recall
   --recall             show in placeholders the handle of what they hide;

@@ -1,18 +1,11 @@
 import { PalimpsestError } from '../errors.ts';
 import type { AnyFormat, Format, FormatName } from '../message.ts';
 import { anything, checkOptions, count, flag, func, positive, rule, text } from '../options.ts';
-import {
-  checkedCounter,
-  formatRule,
-  impossible,
-  resolveFormat,
-  showFor,
-  sizeOfValue,
-  windowsRule,
-} from '../plan/fit.ts';
+import { checkedCounter, formatRule, impossible, showFor, sizeOfValue, windowsRule } from '../plan/fit.ts';
 import { type Cut, isCut, reduceHeld } from '../plan/held-cut.ts';
 import type { Hidden } from '../plan/ledger/hidden.ts';
 import { writeNotice } from '../plan/notes.ts';
+import { resolveFormat } from '../plan/resolve-format.ts';
 import type { Stage } from '../plan/stages/stage.ts';
 import type { SummaryAuthor } from '../plan/summary.ts';
 import { handleOf } from '../store/handle.ts';

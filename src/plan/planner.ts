@@ -48,6 +48,9 @@ export interface PlannerOptions<M> extends Omit<LedgerOptions<M>, 'style' | 'cov
   readonly sent?: ReadonlySet<M> | undefined;
 }
 
+/** Each round of repairs leaves fewer references. */
+const MOST_ROUNDS = 10;
+
 /** What one call of `add` decided. */
 export interface Added {
   /** The new edits. Only `plan` shows edits that a later message took back. */
@@ -255,13 +258,9 @@ export class Planner<M> {
     ledger.beginRequest();
     const { state, because } = this.#followPolicy(before.state);
     const forced = this.#force(taken);
-    this.#arrivals.repair();
+    const isRepaired = this.#repair();
     const masked = ledger.maskedCount - maskedCount;
-    let cut = this.#cut();
-    // A result without its references may exceed the budget again. Each round leaves fewer references.
-    while (cut && this.#arrivals.repair()) cut = this.#cut() ?? cut;
-    // The policy may cut what is left, as if it had never seen more.
-    if (cut) this.#followPolicy(this.#policy.init());
+    const cut = this.#cutAndRepair();
     ledger.endRequest();
     this.#decided = { because: forced > 0 ? FORCED : because, masked, cut, isCold: because.act === 'cold-cache' };
     const isChange = ledger.firstChange() !== undefined;
@@ -269,13 +268,37 @@ export class Planner<M> {
     const lastChange = isChange ? this.#decided : before.lastChange;
     const stage = furthest(before.stage, cut?.stage);
     this.#progress = {
-      state: cut || forced > 0 ? this.#policy.init() : state,
+      state: cut || isRepaired || forced > 0 ? this.#policy.init() : state,
       epoch,
       previousTokens,
       stage,
       lastChange,
     };
     this.#undecided = before;
+  }
+
+  /** Changes results whose references lost their target. After that the policy decides again on what is left. */
+  #repair(): boolean {
+    if (!this.#arrivals.repair()) return false;
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      this.#followPolicy(this.#policy.init());
+      if (!this.#arrivals.repair()) break;
+    }
+    return true;
+  }
+
+  /** A result that is no longer as small as it was may exceed the budget again. */
+  #cutAndRepair(): Cut | undefined {
+    let decision: Cut | undefined;
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      const cut = this.#cut();
+      if (!cut) return decision;
+      decision = cut;
+      // The policy may cut what is left, as if it had never seen more.
+      this.#followPolicy(this.#policy.init());
+      if (!this.#repair()) return decision;
+    }
+    return decision;
   }
 
   /** The epochs taken on this request, or on the same with another message before the reply. */

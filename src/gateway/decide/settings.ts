@@ -41,7 +41,7 @@ export function settingsOf(request: ReadRequest, facts: Facts, given: Given): Se
   const last = recorded.at(-1)?.event;
   const { place } = given;
   const make = facts.policy ?? breakEvenAt;
-  const policy = toRecorded(make, given.prices);
+  const policy = facts.policy ? toRecorded(facts.policy, given.prices) : DEFAULT_POLICY;
   // A request that is sent again at another price or policy keeps the settings that were recorded on it.
   const isNew = !last || (last.prefix !== place.prefix && isChanged(last, { prices: given.prices, policy }));
   const prices = isNew ? given.prices : (last.prices as MaskingPrices);
@@ -60,6 +60,9 @@ export function settingsOf(request: ReadRequest, facts: Facts, given: Given): Se
 }
 
 const breakEvenAt: MakePolicy = (prices) => breakEven({ prices });
+
+/** Recorded alike at all prices. Made once: to make a policy takes as long as to read a small request. */
+const DEFAULT_POLICY = toRecorded(breakEvenAt, { ...priceLists.none, canMark: true });
 
 function toSettings(
   prices: MaskingPrices,

@@ -1,3 +1,4 @@
+import { arrivalLimits } from '../../limits.ts';
 import type { Segment } from '../../message.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Result, Turn } from '../ledger/rows.ts';
@@ -12,13 +13,13 @@ import { readCall } from './read-call.ts';
 import { type About, type Reference, readReferences } from './reference-line.ts';
 import { VisibleLines } from './references.ts';
 import { shortenShellOutput } from './shell-output.ts';
-import { type Shown, shownBy } from './shown-by.ts';
+import { shownBy } from './shown-by.ts';
 
 /** A text that the model was sent: a result, or an argument of one of its calls. */
 interface SentText {
   readonly row: Turn;
   readonly result: Result | undefined;
-  /** The text that is in the index. */
+  /** Its text when it was last looked at. */
   text: string;
 }
 
@@ -26,10 +27,13 @@ interface SentText {
 interface Referrer {
   readonly id: number;
   readonly result: Result;
-  readonly text: string;
-  readonly references: readonly Reference[];
-  /** The text that each reference is about; undefined where it is not known. */
-  readonly targets: readonly (number | undefined)[];
+  readonly references: readonly ReferenceTo[];
+}
+
+interface ReferenceTo {
+  readonly reference: Reference;
+  /** The text that it was written for, and its number. Unknown where an output quotes such a line. */
+  readonly target: { readonly id: number; readonly text: string } | undefined;
 }
 
 export interface ArrivalsOptions<M> extends Arrival {
@@ -47,11 +51,13 @@ export interface ArrivalsOptions<M> extends Arrival {
 export class Arrivals<M> {
   readonly #ledger: Ledger<M>;
   readonly #options: ArrivalsOptions<M>;
-  readonly #visible = new VisibleLines();
+  readonly #visible = new VisibleLines((id) => this.#isSent(id));
   readonly #sent = new Map<number, SentText>();
   readonly #ids = new Map<Result, number>();
   readonly #referrers = new Map<Result, Referrer>();
   readonly #kept = new KeptTargets();
+  /** Results that this request has changed. It may be taken back. */
+  readonly #unsettled = new Set<Result>();
   #row: Turn | undefined;
   #nextSegment = 0;
   #nextId = 0;
@@ -64,8 +70,10 @@ export class Arrivals<M> {
   /** Takes in the calls and results that no request has carried yet. Once taken, a result is not shaped again. */
   take(): void {
     const ledger = this.#ledger;
-    if (this.#row !== ledger.lastRow) this.#settle();
+    this.#sync();
+    if (this.#row !== ledger.lastRow && ledger.leftOutTurns) this.#forgetTurns();
     this.#row = ledger.lastRow;
+    this.#unsettled.clear();
     const end = ledger.startOf(ledger.messages.length);
     for (; this.#nextSegment < end; this.#nextSegment++) {
       const segment = ledger.segments[this.#nextSegment] as Segment;
@@ -77,16 +85,18 @@ export class Arrivals<M> {
 
   /**
    * Changes the results whose references lost their target in this request: one that was sent before is masked, one that goes out
-   * for the first time goes out without references. Returns whether it changed any.
+   * for the first time is shaped again by what is visible now. Returns whether it changed any.
    */
   repair(): boolean {
     let isChanged = false;
-    for (const { id, result, text, references, targets } of this.#referrers.values()) {
-      if (result.text !== text || !this.#ledger.isSent(result)) continue;
-      if (references.every((reference, i) => this.#isRight(reference, id, targets[i]))) continue;
-      const isNew = result.row === this.#ledger.lastRow && result.why !== undefined;
-      if (isNew) this.#makeWhole(result);
+    this.#sync();
+    for (const referrer of this.#referrers.values()) {
+      const { result } = referrer;
+      if (!this.#ledger.isSent(result) || this.#isRight(referrer)) continue;
+      const isNew = result.row === this.#ledger.lastRow && result.why !== undefined && !this.#wasSent(result);
+      if (isNew) this.#shapeAgain(result);
       if (isNew || this.#ledger.mask(result.segment)) isChanged = true;
+      this.#sync();
     }
     // The policy decided before these changes.
     if (isChanged) this.#ledger.revision += 1;
@@ -99,15 +109,14 @@ export class Arrivals<M> {
     const { subject } = readCall(result.args);
     const about: About = { kind: 'result', tool: result.tool, subject };
     const received = result.masked || !options.references ? [] : readReferences(result.text);
-    const isSent = options.sent?.has(ledger.messages[result.original.message] as M) === true;
-    if (received.length === 0 && !isSent) this.#shape(result);
+    const wasSent = this.#wasSent(result);
+    if (received.length === 0 && !wasSent) this.#shape(result);
     const references = received.length > 0 ? received : readReferences(result.text);
-    if (options.truncate !== undefined && !isSent)
-      truncateArrival(ledger, result, options.truncate, options.truncation);
+    if (!wasSent) this.#truncate(result);
     ledger.coverage?.add(result);
     const id = this.#add(about, result.text, { row: result.row, result });
     this.#ids.set(result, id);
-    if (references.length > 0) this.#refer(id, result, references);
+    this.#refer(id, result, references);
   }
 
   #takeCall({ text, tool, message }: Segment): void {
@@ -121,9 +130,13 @@ export class Arrivals<M> {
   #add(about: About, text: string, sent: Omit<SentText, 'text'>): number {
     const id = this.#nextId++;
     if (!this.#options.references) return id;
-    this.#visible.add(id, text, about);
+    this.#visible.add(id, text.length > arrivalLimits.resultChars ? '' : text, about);
     this.#sent.set(id, { ...sent, text });
     return id;
+  }
+
+  #wasSent({ original }: Result): boolean {
+    return this.#options.sent?.has(this.#ledger.messages[original.message] as M) === true;
   }
 
   #shape(result: Result): void {
@@ -131,7 +144,9 @@ export class Arrivals<M> {
     if (shows === undefined) return;
     const { clean, references, shellOutput } = this.#options;
     const text = clean ? cleanResult(result.text, shows) : result.text;
-    const shaped = references ? this.#visible.shape(text, result.tokens) : undefined;
+    // The placeholder of a failure quotes it: it could not replace a line that is as short as a reference.
+    const mayRefer = references && !result.isError;
+    const shaped = mayRefer ? this.#visible.shape(text, result.tokens, this.#ids.get(result)) : undefined;
     const isLong = shellOutput !== undefined && shows === 'shell' && result.tokens > shellOutput;
     if (isLong && this.#shortenOutput(result, shaped?.text ?? text, shellOutput)) return;
     if (shaped && this.#replace(result, shaped.text, 'references')) return;
@@ -140,7 +155,8 @@ export class Arrivals<M> {
 
   #mayShape(result: Result): boolean {
     const { text, masked, original } = result;
-    if (masked || original.media || original.message < (this.#options.fromMessage ?? 0)) return false;
+    if (masked || original.media || text.length > arrivalLimits.resultChars) return false;
+    if (original.message < (this.#options.fromMessage ?? 0)) return false;
     return this.#ledger.isFree(result) && originalHandle(text) === undefined && !isTruncated(text);
   }
 
@@ -154,55 +170,68 @@ export class Arrivals<M> {
     return this.#ledger.clip(result, (handle) => withLastLine(text, result.original.text, handle), why);
   }
 
-  /** A result that goes out for the first time, without references. */
-  #makeWhole(result: Result): void {
-    const { text } = result.original;
+  #shapeAgain(result: Result): void {
     this.#ledger.restore(result);
-    const cleaned = this.#options.clean ? cleanResult(text, shownBy(result.tool, result.args) as Shown) : text;
-    if (cleaned !== text) this.#replace(result, cleaned, 'clean');
+    this.#sync();
+    this.#shape(result);
+    this.#truncate(result);
+  }
+
+  #truncate(result: Result): void {
     const { truncate, truncation } = this.#options;
     if (truncate !== undefined) truncateArrival(this.#ledger, result, truncate, truncation);
   }
 
   #refer(id: number, result: Result, references: readonly Reference[]): void {
-    const targets = references.map((reference) => this.#visible.find(reference, id));
-    this.#referrers.set(result, { id, result, text: result.text, references, targets });
-    const results = targets.flatMap((target) => (target === undefined ? [] : (this.#sent.get(target)?.result ?? [])));
+    if (references.length === 0) return;
+    const found = references.map((reference): ReferenceTo => {
+      const target = this.#visible.find(reference, id);
+      const text = target === undefined ? undefined : this.#sent.get(target)?.text;
+      return { reference, target: target === undefined || text === undefined ? undefined : { id: target, text } };
+    });
+    this.#referrers.set(result, { id, result, references: found });
+    const results = found.flatMap(({ target }) => (target && this.#sent.get(target.id)?.result) ?? []);
     if (results.length === 0) return;
     this.#kept.link(result, results);
     this.#ledger.referred = result.row;
   }
 
-  /** Whether a reference still leads to the text that it was written for, and that text is as it was. */
-  #isRight(reference: Reference, id: number, target: number | undefined): boolean {
-    // Unknown from the start: an output may quote such a line.
-    if (target === undefined) return true;
-    const isThere = (other: number): boolean => this.#isSent(this.#sent.get(other));
-    const sent = this.#sent.get(target);
-    if (!sent || (sent.result && sent.result.text !== sent.text)) return false;
-    return this.#visible.find(reference, id, isThere) === target;
+  /** Whether all references still lead to the texts that they were written for, and those are as they were. */
+  #isRight({ id, references }: Referrer): boolean {
+    return references.every(
+      ({ reference, target }) =>
+        !target || (this.#sent.get(target.id)?.text === target.text && this.#visible.find(reference, id) === target.id),
+    );
   }
 
-  #isSent(sent: SentText | undefined): boolean {
+  #isSent(id: number): boolean {
+    const sent = this.#sent.get(id);
     const row = sent?.result?.row ?? sent?.row;
     return row !== undefined && this.#ledger.rows[row.number] === row;
   }
 
-  /** Decisions about the last request are final: its masks and cuts are no longer visible. */
-  #settle(): void {
-    for (const { result } of this.#ledger.changedResults) {
-      const sent = this.#sent.get(this.#ids.get(result) ?? -1);
-      if (!sent || sent.text === result.text) continue;
+  /** Takes note of the results that a request has changed, or that are as they were since it was taken back. */
+  #sync(): void {
+    if (!this.#options.references) return;
+    for (const { result } of this.#ledger.changedResults) this.#unsettled.add(result);
+    for (const result of this.#unsettled) {
+      const id = this.#ids.get(result);
+      const sent = id === undefined ? undefined : this.#sent.get(id);
+      if (id === undefined || !sent || sent.text === result.text) continue;
       sent.text = result.text;
-      this.#visible.change(this.#ids.get(result) as number, result.text);
+      this.#visible.change(id, result.text);
       this.#forgetReferrer(result);
+      this.#refer(id, result, result.masked ? [] : readReferences(result.text));
     }
-    if (!this.#ledger.leftOutTurns) return;
-    for (const [id, sent] of this.#sent) {
-      if (this.#isSent(sent)) continue;
+  }
+
+  /** The turns that the last request left out do not come back. */
+  #forgetTurns(): void {
+    for (const [id, { result }] of this.#sent) {
+      if (this.#isSent(id)) continue;
       this.#sent.delete(id);
       this.#visible.remove(id);
-      if (sent.result) this.#forgetReferrer(sent.result);
+      if (result) this.#forgetReferrer(result);
     }
   }
 

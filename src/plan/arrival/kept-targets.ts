@@ -12,7 +12,7 @@ export class KeptTargets {
     for (const target of referrer.refersTo) {
       const referrers = this.#referrers.get(target) ?? new Set();
       this.#referrers.set(target, referrers.add(referrer));
-      target.keptFor = [...target.keptFor.filter(({ kind }) => kind !== referrer.kind), referrer];
+      target.keptFor = newestOfKinds([...target.keptFor, referrer]);
     }
   }
 
@@ -28,7 +28,7 @@ export class KeptTargets {
   }
 }
 
-/** The newest come last in the set. */
-const newestOfKinds = (referrers: ReadonlySet<Result>): Result[] => [
-  ...new Map([...referrers].map((result) => [result.kind, result])).values(),
-];
+function newestOfKinds(referrers: Iterable<Result>): Result[] {
+  const inOrder = [...referrers].sort((a, b) => a.segment - b.segment);
+  return [...new Map(inOrder.map((result) => [result.kind, result])).values()];
+}
