@@ -229,6 +229,7 @@ export class SessionView<M> {
     readonly fresh: ReadonlySet<Item<M>>;
   } {
     const fresh = new Set<Item<M>>();
+    if (!this.items().some(({ shaped }) => shaped.size > 0)) return { items: this.items(), fresh };
     const { format, counter } = this.#options;
     const ledger = Ledger.of(this.messages(), format, { counter });
     const references = followReferences(ledger);
