@@ -235,4 +235,6 @@ export const sessionLimits = {
   missing: 1000,
   /** In a damaged line, no more places are tried at which another line could begin. */
   salvageTries: 100,
+  /** If the store takes longer to keep the originals of new results, these go out whole. */
+  storeWaitMs: 2000,
 } as const;

@@ -36,10 +36,12 @@ interface ReferenceTo {
   readonly target: { readonly id: number; readonly text: string } | undefined;
 }
 
-export interface ArrivalsOptions extends Arrival {
+export interface ArrivalsOptions<M> extends Arrival {
   readonly truncation?: Truncation | undefined;
   /** The first message whose results may be made smaller: earlier ones were sent as they came. */
   readonly fromMessage?: number | undefined;
+  /** Messages that are here as they went out before: their results stay as they are, also those that were sent whole. */
+  readonly sent?: ReadonlySet<M> | undefined;
 }
 
 /**
@@ -48,7 +50,7 @@ export interface ArrivalsOptions extends Arrival {
  */
 export class Arrivals<M> {
   readonly #ledger: Ledger<M>;
-  readonly #options: ArrivalsOptions;
+  readonly #options: ArrivalsOptions<M>;
   readonly #visible = new VisibleLines((id) => this.#isSent(id));
   /** By their numbers. */
   readonly #sent: (SentText | undefined)[] = [];
@@ -62,7 +64,7 @@ export class Arrivals<M> {
   #row: Turn | undefined;
   #nextSegment = 0;
 
-  constructor(ledger: Ledger<M>, options: ArrivalsOptions) {
+  constructor(ledger: Ledger<M>, options: ArrivalsOptions<M>) {
     this.#ledger = ledger;
     this.#options = options;
   }
@@ -93,7 +95,7 @@ export class Arrivals<M> {
     for (const referrer of this.#referrersToCheck()) {
       const { result } = referrer;
       if (!this.#ledger.isSent(result) || this.#isRight(referrer)) continue;
-      const isNew = result.row === this.#ledger.lastRow && result.why !== undefined;
+      const isNew = result.row === this.#ledger.lastRow && result.why !== undefined && !this.#wasSent(result);
       if (isNew) this.#shapeAgain(result);
       if (isNew || this.#ledger.mask(result.segment)) isChanged = true;
       this.#sync();
@@ -113,17 +115,18 @@ export class Arrivals<M> {
 
   #takeResult(result: Result): void {
     const ledger = this.#ledger;
+    const wasSent = this.#wasSent(result);
     if (!this.#options.references) {
-      this.#shape(result);
-      this.#truncate(result);
+      if (!wasSent) this.#shape(result);
+      if (!wasSent) this.#truncate(result);
       ledger.coverage?.add(result);
       return;
     }
     const { text: received } = result;
     let references = readReferences(received);
-    if (references.length === 0) this.#shape(result);
+    if (references.length === 0 && !wasSent) this.#shape(result);
     if (result.text !== received) references = readReferences(result.text);
-    this.#truncate(result);
+    if (!wasSent) this.#truncate(result);
     ledger.coverage?.add(result);
     const about: About = { kind: 'result', tool: result.tool, subject: this.#readCall(result.args).subject };
     const id = this.#add(about, { row: result.row, result, text: result.text });
@@ -131,13 +134,12 @@ export class Arrivals<M> {
     this.#refer(id, result, references);
   }
 
-  #takeCall({ text, tool }: Segment): void {
+  #takeCall({ text, tool, message }: Segment): void {
     const { subject, texts } = this.#readCall(text);
+    const { rows, lastRow } = this.#ledger;
+    const row = message >= lastRow.from ? lastRow : rows.find(({ from, to }) => from <= message && message < to);
     for (const { argument, text: part } of texts)
-      this.#add(
-        { kind: 'call', tool, subject, argument },
-        { row: this.#ledger.lastRow, result: undefined, text: part },
-      );
+      this.#add({ kind: 'call', tool, subject, argument }, { row: row ?? lastRow, result: undefined, text: part });
   }
 
   #readCall(args: string): ReadCall {
@@ -149,6 +151,10 @@ export class Arrivals<M> {
     const id = this.#sent.push({ row, result, text }) - 1;
     this.#visible.add(id, text.length > arrivalLimits.resultChars ? '' : text, about);
     return id;
+  }
+
+  #wasSent({ original }: Result): boolean {
+    return this.#options.sent?.has(this.#ledger.messages[original.message] as M) === true;
   }
 
   #shape(result: Result): void {
