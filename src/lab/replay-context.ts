@@ -7,7 +7,9 @@ import { layoutOf } from './layout.ts';
 import { type Candidate, type OptimumInput, optimum, requestsOf } from './optimum.ts';
 import type { Context } from './run.ts';
 import { costOfRequest, type SentRequest, type Setting, type Simulation, simulate } from './simulate.ts';
+import { watchEligible } from './watch-eligible.ts';
 import { RECALL_OUTPUT_TOKENS, withRecalls } from './with-recalls.ts';
+import { withTexts } from './with-texts.ts';
 
 /** Who plays, and at which prices. */
 export interface ReplaySetting extends Setting {
@@ -114,21 +116,22 @@ function simulationOf(table: Table, { contender, prices }: Player): Simulation {
 
 interface Eager {
   readonly simulation: Simulation;
-  readonly candidates: readonly Candidate[];
+  readonly candidates: readonly (Candidate & { readonly result: number })[];
   readonly sizes: readonly number[];
 }
 
-/** The policy of its class that masks at once tells what may be masked, from when on, and what that saves. */
+/** The policy of its class tells what may be masked, from when on, and what that saves. Its results arrive as it says. */
 function eagerOf({ context, setting, eager }: Table, contender: Contender): Eager {
   const known = eager.get(contender);
   if (known) return known;
   const { counter, systemTokens, hiddenTokens } = setting;
-  const { sizes, positions } = layoutOf(context, counter, systemTokens, hiddenTokens);
-  const policy = contender.policy(setting.prices[0] as Prices);
+  const requests = context.messages.filter(({ role }) => role === 'assistant').length;
+  const { policy, from } = watchEligible(contender.policy(setting.prices[0] as Prices), requests);
   const simulation = simulate(context, policy, { ...setting, contextLimit: undefined });
+  const { sizes, positions } = layoutOf(withTexts(context, simulation.arrived), counter, systemTokens, hiddenTokens);
   const candidates = positions.flatMap((position, i) => {
     const gain = simulation.gains.get(i);
-    return gain === undefined ? [] : [{ from: simulation.maskedAt[i] as number, position, gain }];
+    return gain ? [{ result: i, from: from.get(gain.segment) ?? requests, position, gain: gain.tokens }] : [];
   });
   const found = { simulation, candidates, sizes };
   eager.set(contender, found);
@@ -148,10 +151,12 @@ function optimumOf(table: Table, contender: Contender, { read, write, lifeMs }: 
     isColdAt: (request) => times.isColdAt(request, lifeMs),
   };
   const { epochs } = optimum(input);
-  const hiddenAt = (from: number): number => epochs.find((epoch) => epoch >= from) ?? Number.POSITIVE_INFINITY;
-  const maskedAt = simulation.maskedAt.map((from, i) =>
-    simulation.gains.has(i) ? hiddenAt(from) : Number.POSITIVE_INFINITY,
-  );
+  // Before the last request, only arrival hides anything: a part of some shell output.
+  const maskedAt = simulation.maskedAt.map((at) => (at < sizes.length ? at : Number.POSITIVE_INFINITY));
+  for (const { result, from } of candidates) {
+    const at = epochs.find((epoch) => epoch >= from) ?? Number.POSITIVE_INFINITY;
+    maskedAt[result] = Math.min(maskedAt[result] as number, at);
+  }
   return { ...simulation, requests: requestsOf(input, epochs), maskedAt };
 }
 
