@@ -7,7 +7,6 @@ import { layoutOf } from './layout.ts';
 import { type Candidate, type OptimumInput, optimum, requestsOf } from './optimum.ts';
 import type { Context } from './run.ts';
 import { costOfRequest, type SentRequest, type Setting, type Simulation, simulate } from './simulate.ts';
-import { watchEligible } from './watch-eligible.ts';
 import { RECALL_OUTPUT_TOKENS, withRecalls } from './with-recalls.ts';
 import { withTexts } from './with-texts.ts';
 
@@ -116,22 +115,24 @@ function simulationOf(table: Table, { contender, prices }: Player): Simulation {
 
 interface Eager {
   readonly simulation: Simulation;
-  readonly candidates: readonly (Candidate & { readonly result: number })[];
+  readonly candidates: readonly Candidate[];
   readonly sizes: readonly number[];
 }
 
-/** The policy of its class tells what may be masked, from when on, and what that saves. Its results arrive as it says. */
+/**
+ * The policy of its class that masks at once tells what may be masked, from when on, and what that saves. The texts that it still
+ * sees are there in every schedule, so that its references are right in all of them.
+ */
 function eagerOf({ context, setting, eager }: Table, contender: Contender): Eager {
   const known = eager.get(contender);
   if (known) return known;
   const { counter, systemTokens, hiddenTokens } = setting;
-  const requests = context.messages.filter(({ role }) => role === 'assistant').length;
-  const { policy, from } = watchEligible(contender.policy(setting.prices[0] as Prices), requests);
+  const policy = contender.policy(setting.prices[0] as Prices);
   const simulation = simulate(context, policy, { ...setting, contextLimit: undefined });
   const { sizes, positions } = layoutOf(withTexts(context, simulation.arrived), counter, systemTokens, hiddenTokens);
   const candidates = positions.flatMap((position, i) => {
     const gain = simulation.gains.get(i);
-    return gain ? [{ result: i, from: from.get(gain.segment) ?? requests, position, gain: gain.tokens }] : [];
+    return gain ? [{ from: gain.from, position, gain: gain.tokens }] : [];
   });
   const found = { simulation, candidates, sizes };
   eager.set(contender, found);
@@ -151,12 +152,12 @@ function optimumOf(table: Table, contender: Contender, { read, write, lifeMs }: 
     isColdAt: (request) => times.isColdAt(request, lifeMs),
   };
   const { epochs } = optimum(input);
-  // Before the last request, only arrival hides anything: a part of some shell output.
-  const maskedAt = simulation.maskedAt.map((at) => (at < sizes.length ? at : Number.POSITIVE_INFINITY));
-  for (const { result, from } of candidates) {
-    const at = epochs.find((epoch) => epoch >= from) ?? Number.POSITIVE_INFINITY;
-    maskedAt[result] = Math.min(maskedAt[result] as number, at);
-  }
+  const epochFrom = (from: number): number => epochs.find((epoch) => epoch >= from) ?? Number.POSITIVE_INFINITY;
+  const maskedAt = simulation.maskedAt.map((at, i) => {
+    const { from = Number.POSITIVE_INFINITY } = simulation.gains.get(i) ?? {};
+    // Shell output that was cut when it arrived hides something before it is masked.
+    return at < from ? at : epochFrom(from);
+  });
   return { ...simulation, requests: requestsOf(input, epochs), maskedAt };
 }
 

@@ -31,13 +31,13 @@ export interface Simulation {
   readonly arrived: ReadonlyMap<number, string>;
   /** The placeholder of each result that has one at the end. */
   readonly placeholders: ReadonlyMap<number, string>;
-  /** What the mask of each result saves, and its segment. */
+  /** The mask of each result that has one at the end. */
   readonly gains: ReadonlyMap<number, Gain>;
 }
 
-/** A mask at the end of a context. */
+/** A mask: the request that made it, counted like replies, and what it saves. */
 export interface Gain {
-  readonly segment: number;
+  readonly from: number;
   readonly tokens: number;
 }
 
@@ -70,12 +70,13 @@ export function simulate(
   }
   const placeholders = new Map<number, string>();
   const gains = new Map<number, Gain>();
-  for (const { segment, text, tokens, original, why } of ledger.observations) {
+  for (const { text, tokens, original, why } of ledger.observations) {
     if (why === undefined || hidesNothing(why)) continue;
     const index = log.indexOf(original.message);
     placeholders.set(index, text);
-    if (!isArrival(why))
-      gains.set(index, { segment, tokens: counter(log.arrived.get(index) ?? original.text) - tokens });
+    const from = log.replacedAt.get(index);
+    if (from !== undefined)
+      gains.set(index, { from, tokens: counter(log.arrived.get(index) ?? original.text) - tokens });
   }
   return { requests, maskedAt: log.maskedAt, arrived: log.arrived, placeholders, gains };
 }
@@ -89,6 +90,8 @@ const isArrival = (why: ReplaceEdit['why']): boolean => hidesNothing(why) || why
 class MaskLog {
   readonly maskedAt: number[] = [];
   readonly arrived = new Map<number, string>();
+  /** When the text of a result was replaced after it had arrived. */
+  readonly replacedAt = new Map<number, number>();
   readonly #indexes = new Map<number, number>();
   /** The message of each segment. */
   readonly #messageOf: number[] = [];
@@ -116,7 +119,9 @@ class MaskLog {
   #replace({ segment, text, why }: ReplaceEdit, request: number): void {
     const message = this.#messageOf[segment] ?? -1;
     const index = this.#indexes.get(message);
-    if (index !== undefined && isArrival(why)) this.arrived.set(index, text);
+    if (index === undefined) return;
+    if (isArrival(why)) this.arrived.set(index, text);
+    else this.replacedAt.set(index, request);
     if (!hidesNothing(why)) this.#hide(message, request);
   }
 
