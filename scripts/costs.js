@@ -1,4 +1,4 @@
-// Writes the tables of docs/what-masking-costs.md from the runs in a folder (default: ../shared/corpus).
+// Writes the tables of docs/what-masking-costs.md and docs/arrival.md from the runs in a folder (default: ../shared/corpus).
 // --check only compares. Needs a build.
 import {
   against,
@@ -15,7 +15,7 @@ import {
   writeTables,
 } from './lab-tables.js';
 
-const FILE = 'docs/what-masking-costs.md';
+const FILES = ['docs/what-masking-costs.md', 'docs/arrival.md'];
 const LEAST_TURNS = 30;
 const LISTS = ['anthropic-5m', 'anthropic-1h', 'gpt-5', 'gpt-4.1', 'gpt-4o', 'deepseek', 'none'];
 
@@ -66,7 +66,11 @@ const ARRIVAL = {
 };
 const atList = (options, list) => `break-even:${options},prices=${list}`;
 
-await writeTables(FILE, 'scripts/costs.js', async () => {
+let made;
+const tables = () => (made ??= makeTables());
+for (const file of FILES) await writeTables(file, 'scripts/costs.js', tables);
+
+async function makeTables() {
   const all = await playLong([...POLICIES, ...STUDY.filter((name) => !POLICIES.includes(name))]);
   const living = await playLong(['none', MASKING_ALONE, 'break-even', 'optimum'], { cacheLife: 'listed' });
   const atLists = ARRIVAL_LISTS.flatMap((list) => Object.values(ARRIVAL).map((options) => atList(options, list)));
@@ -81,7 +85,7 @@ await writeTables(FILE, 'scripts/costs.js', async () => {
     arrival: arrival(all, arrived),
     losses: losses(arrived),
   };
-});
+}
 
 /** Cost against sending everything; and misses, which `replay` counts at one list only, where a policy has prices of its own. */
 function arrival(all, arrived) {

@@ -1,3 +1,4 @@
+import { isOfFormat } from '../../formats/detect-format.ts';
 import { type Fields, isRecord } from '../../formats/lens.ts';
 import { memoryLimits, requestLimits } from '../../limits.ts';
 import { priceLists } from '../../plan/prices.ts';
@@ -48,7 +49,19 @@ export function reasonToPassThrough(request: ReadRequest): Reason | undefined {
   if (isSet(request, 'previous_response_id')) return 'previous-response';
   if (isSet(request, 'conversation')) return 'conversation';
   if (isSet(request, 'thread')) return 'thread';
-  return conversation === '' ? 'unknown-format' : undefined;
+  return conversation === '' || !isReadable(request) ? 'unknown-format' : undefined;
+}
+
+/** Whether the format of the wire reads the text of the messages. */
+function isReadable({ wire, listed }: ReadRequest): boolean {
+  const total = { held: 0, read: 0, unknown: 0, pairs: 0 };
+  for (const { coverage } of listed.map((one) => one.read)) {
+    total.held += coverage.held;
+    total.read += coverage.read;
+    total.unknown += coverage.unknown;
+    total.pairs += coverage.pairs;
+  }
+  return isOfFormat(wire.format.name, total, { messages: listed.map((one) => one.read.message), isNamed: true });
 }
 
 /**
