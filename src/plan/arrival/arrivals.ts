@@ -11,7 +11,7 @@ import { originalHandle, withLastLine } from './last-line.ts';
 import type { Arrival } from './options.ts';
 import { type ReadCall, readCall } from './read-call.ts';
 import { type About, type Reference, readReferences } from './reference-line.ts';
-import { VisibleLines } from './references.ts';
+import { type Shaped, VisibleLines } from './references.ts';
 import { shortenShellOutput } from './shell-output.ts';
 import { shownBy } from './shown-by.ts';
 
@@ -164,12 +164,21 @@ export class Arrivals<M> {
     if (shows === undefined) return;
     const text = clean ? cleanResult(result.text, shows) : result.text;
     // The placeholder of a failure quotes it: it could not replace a line that is as short as a reference.
-    const mayRefer = references && !result.isError;
-    const shaped = mayRefer ? this.#visible.shape(text, result.tokens, this.#ids.get(result)) : undefined;
+    const shaped = references && !result.isError ? this.#withReferences(result, text) : undefined;
     const isLong = shellOutput !== undefined && shows === 'shell' && result.tokens > shellOutput;
     if (isLong && this.#shortenOutput(result, shaped?.text ?? text, shellOutput)) return;
     if (shaped && this.#replace(result, shaped.text, 'references')) return;
     if (text !== result.text) this.#replace(result, text, 'clean');
+  }
+
+  /** An earlier result may have gone out uncleaned, where that did not pay: then only the text as it came has the same lines. */
+  #withReferences(result: Result, cleaned: string): Shaped | undefined {
+    const [texts, id] = [new Set([cleaned, result.text]), this.#ids.get(result)];
+    for (const text of texts) {
+      const shaped = this.#visible.shape(text, result.tokens, id);
+      if (shaped) return shaped;
+    }
+    return undefined;
   }
 
   #mayShape(result: Result): boolean {
