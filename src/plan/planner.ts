@@ -1,7 +1,7 @@
 import { boundThinking } from '../laws/bound-reasoning.ts';
 import { brokenLaws } from '../laws/index.ts';
 import type { Edit, Format, Plan, Violation } from '../message.ts';
-import { Arrivals } from './arrival/arrivals.ts';
+import { type ArrivalPeriod, Arrivals } from './arrival/arrivals.ts';
 import { type ArrivalOptions, toArrival } from './arrival/options.ts';
 import { Copies } from './copies.ts';
 import type { Hidden } from './ledger/hidden.ts';
@@ -44,6 +44,10 @@ export interface PlannerOptions<M> extends Omit<LedgerOptions<M>, 'style' | 'cov
   readonly arrival?: ArrivalOptions | undefined;
   /** The first message whose results are made smaller: earlier ones were sent as they came. */
   readonly arrivalFrom?: number | undefined;
+  /** The same where it changes during the history: replaces both. The planner reads this list whenever it takes messages. */
+  readonly arrivalPeriods?: readonly ArrivalPeriod[] | undefined;
+  /** Segments of results that went out as they came, and stay so. */
+  readonly sentWhole?: ReadonlySet<number> | undefined;
 }
 
 /** What one call of `add` decided. */
@@ -111,11 +115,12 @@ export class Planner<M> {
   };
 
   constructor(format: Format<M>, options: PlannerOptions<M>) {
-    const { policy, model, epochs, arrivalFrom: fromMessage } = options;
+    const { policy, model, epochs, arrivalFrom: fromMessage = 0, sentWhole } = options;
     const { style, toolUse, truncation, maxResultTokens: truncate } = policy;
     this.#ledger = new Ledger(format, { ...options, style, toolUse, coversLater: true });
     const arrival = toArrival(options.arrival, policy.arrival, truncate === undefined ? {} : { truncate });
-    this.#arrivals = new Arrivals(this.#ledger, { ...arrival, truncation, fromMessage });
+    const periods = options.arrivalPeriods ?? [{ fromMessage, ...arrival }];
+    this.#arrivals = new Arrivals(this.#ledger, { periods, truncation, sentWhole });
     this.#copies = new Copies(this.#ledger);
     this.#epochs = epochs ?? [];
     this.#policy = policy;

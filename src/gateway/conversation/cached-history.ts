@@ -1,4 +1,5 @@
 import type { ReplaceEdit } from '../../message.ts';
+import type { ArrivalPeriod } from '../../plan/arrival/arrivals.ts';
 import type { Planner } from '../../plan/planner.ts';
 import type { EpochRecord } from '../../plan/policy.ts';
 import type { ReadMessage } from '../decide/read-message.ts';
@@ -35,6 +36,8 @@ export interface CachedHistory {
   isExtendable: boolean;
   /** Epochs that nothing in the history explains. The planner reads this list. */
   readonly epochs: EpochRecord[];
+  /** How its results are made smaller when they first go out. The planner reads this list. */
+  readonly arrivals: ArrivalPeriod[];
   /** The last request that was answered. Shared with the histories that extend this one: their requests overlap. */
   readonly answered: { last: SentRequest };
   /** The edits of its plan, checked and written. */
@@ -45,8 +48,8 @@ export interface CachedHistory {
 
 /** The parts of an answered request that the next one is compared with. */
 export interface SentRequest {
-  /** The texts that replaced results, by segment. */
-  readonly texts: ReadonlyMap<number, string>;
+  /** The edits that it carried, by segment. */
+  readonly edits: ReadonlyMap<number, ReplaceEdit>;
   /** The number of its messages. */
   readonly messages: number;
   /** Its size without any mask, and as it was sent. */

@@ -44,11 +44,11 @@ export function findConversation(request: ReadRequest, memory: ConversationMemor
     ...(laterPrefixes.length > 0 ? { laterPrefixes } : {}),
   };
   const prices = facts.prices ?? requestPrices(request, facts.providerPrices);
+  const assignment = armOf(found, conversation, { arms: facts.arms, hasResults: request.listed.some(hasResult) });
   const settings = settingsOf(request, facts, {
-    ...{ replayed, place },
+    ...{ replayed, place, isUnsent: assignment.arm !== 'treated' },
     prices: maskingPrices(request, prices, { isOwn: facts.prices !== undefined }),
   });
-  const assignment = armOf(found, conversation, { arms: facts.arms, hasResults: request.listed.some(hasResult) });
   return {
     assignment,
     ...{ request, facts, conversation, found, replayed, settings, prices, place, isCountTokens },

@@ -6,6 +6,7 @@ import type { Report } from '../../plan/report.ts';
 import { handleOf } from '../../store/handle.ts';
 import type { CachedHistory, Listed } from '../conversation/cached-history.ts';
 import type { GatewayEvent } from '../conversation/events.ts';
+import { newestTurn, takePeriods } from './arrival-periods.ts';
 import { changedSince, checkEdits } from './edits.ts';
 import type { KnownRequest } from './find-conversation.ts';
 import { createReadFormat, ReadViewer } from './read-format.ts';
@@ -74,13 +75,13 @@ export function planRequest(known: KnownRequest): PlannedRequest {
 const LEAVES_OUT = 'the policy leaves messages out, which a gateway does not';
 
 /** A planner with all messages appended, and the request that was sent before this one. */
-interface Progress extends Pick<CachedHistory, 'planner' | 'epochs' | 'checked' | 'answered'> {}
+interface Progress extends Pick<CachedHistory, 'planner' | 'epochs' | 'arrivals' | 'checked' | 'answered'> {}
 
 /** Appends the new messages to the planner of the request before this one. Undefined where that is not possible. */
 function extend({ request, settings, isExtendable }: KnownRequest, isCold: boolean): Progress | undefined {
   const { cached, listed } = request;
   if (!isExtendable || !cached?.isExtendable || cached.settings !== settings.key) return undefined;
-  if (!takeEpochs(cached, settings.epochs)) return undefined;
+  if (!takeEpochs(cached, settings.epochs) || !takePeriods(cached, settings.arrivals)) return undefined;
   const fresh = listed.slice(cached.listed.length).map(({ read }) => read);
   // A decision stays as it is, unless the cache has died since.
   if (isCold && fresh.length === 0) return undefined;
@@ -105,23 +106,30 @@ interface Start {
 
 /** Plans all messages from the start: a new conversation, a fork, or one whose settings changed. */
 function planAll(request: ReadRequest, settings: Settings, { epochs, isCold }: Start): Progress {
-  const planner = createPlanner(request, settings, epochs);
+  const arrivals = [...settings.arrivals];
+  const planner = createPlanner(request, settings, { epochs, arrivals });
   const all = request.listed.map(({ read }) => read);
   const messages = lastReply(request.listed);
   if (messages > 0) planner.take(all.slice(0, messages));
-  const sent = { texts: textsOf(settings.wasMasked ? planner : undefined), messages, tokens: planner.report().tokens };
+  const sent = { edits: editsOf(settings.wasMasked ? planner : undefined), messages, tokens: planner.report().tokens };
   planner.take(all.slice(messages), { isCold });
   const known = request.cached?.answered.last;
   const last = known && known.messages >= messages ? known : sent;
-  return { planner, epochs, checked: new Map(), answered: { last } };
+  return { planner, epochs, arrivals, checked: new Map(), answered: { last } };
 }
 
-function createPlanner(request: ReadRequest, settings: Settings, epochs: EpochRecord[]): Planner<ReadMessage> {
+function createPlanner(
+  request: ReadRequest,
+  settings: Settings,
+  { epochs, arrivals }: Pick<CachedHistory, 'epochs' | 'arrivals'>,
+): Planner<ReadMessage> {
   const { viewed } = request;
   return new Planner(createReadFormat(request.wire.format), {
     viewed: viewed && { ...viewed, viewer: new ReadViewer(viewed.viewer) },
     policy: settings.policy(),
     epochs,
+    arrivalPeriods: arrivals,
+    sentWhole: settings.sentWhole,
     handleOf,
     model: request.model,
     show: settings.recall ? 'recall' : 'handle',
@@ -130,17 +138,16 @@ function createPlanner(request: ReadRequest, settings: Settings, epochs: EpochRe
   });
 }
 
-function textsOf(planner: Planner<ReadMessage> | undefined): ReadonlyMap<number, string> {
+function editsOf(planner: Planner<ReadMessage> | undefined): ReadonlyMap<number, ReplaceEdit> {
   const edits = planner?.ledger.edits().filter(isReplace) ?? [];
-  return new Map(edits.map(({ segment, text }) => [segment, text]));
+  return new Map(edits.map((edit) => [edit.segment, edit]));
 }
 
 const isReplace = (edit: { readonly kind: string }): edit is ReplaceEdit => edit.kind === 'replace';
 
 /** The number of messages in the request that was answered by this one's last reply. */
 function lastReply(listed: readonly Listed[]): number {
-  let index = listed.length;
-  while (index > 0 && !listed[index - 1]?.read.isReply) index -= 1;
+  let index = newestTurn(listed);
   while (index > 0 && listed[index - 1]?.read.isReply) index -= 1;
   return index;
 }
@@ -169,19 +176,19 @@ function unchangedTokens(
   edits: readonly ReplaceEdit[],
 ): number | undefined {
   const { ledger } = planner;
-  const [first] = changedSince(sent.texts, edits);
+  const [first] = changedSince(sent.edits, edits);
   const message = first && (ledger.segments[first.segment] as Segment).message;
   return message === undefined || message >= sent.messages ? undefined : ledger.tokens - ledger.tokensFrom(message);
 }
 
 function toHistory(request: ReadRequest, { key, overheadTokens }: Settings, progress: Progress): CachedHistory {
   const { body, listed, model } = request;
-  const { planner, epochs, checked, answered } = progress;
+  const { planner, epochs, arrivals, checked, answered } = progress;
   // The bytes, their parsed form, and the planner's notes on each message and piece. A value may be as short as `0,`.
   const parts = listed.reduce((sum, { prefixes, values }) => sum + 600 * prefixes.length + 100 * values, 0);
   const size = 3 * body.length + 2500 * listed.length + parts;
   return {
     ...{ body, listed, model, planner, settings: key, overheadTokens, isExtendable: true },
-    ...{ epochs, checked, answered, size },
+    ...{ epochs, arrivals, checked, answered, size },
   };
 }

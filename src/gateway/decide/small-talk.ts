@@ -54,6 +54,7 @@ export function decideSmallTalk(
     hidden: NOTHING,
     fresh: NOTHING,
     events: NOTHING,
+    laterEvents: NOTHING,
     explanation: {
       act: 'wait',
       because: 'there is no result that could be masked',
@@ -62,6 +63,7 @@ export function decideSmallTalk(
       epoch: 0,
       masked: 0,
       newMasks: 0,
+      shaped: 0,
       sent,
       without: sent,
       isCountTokens: false,

@@ -153,6 +153,14 @@ export class StoreGate {
     void this.#inTime(async () => this.store.putMany(toItems(eventSessionOf(conversation), events)));
   }
 
+  /** Records events of a request that did not wait for the store, behind all that it has yet to answer. Does not wait. */
+  recordLater(conversation: string, events: readonly GatewayEvent[]): void {
+    if (events.length === 0) return;
+    void Promise.allSettled([...this.#late].map(({ working }) => working)).then(() =>
+      this.record(conversation, events),
+    );
+  }
+
   async health(): Promise<Status['store']> {
     if (this.#kind === 'unknown') await inTime(this.#askKind());
     const because = this.#trouble;
@@ -181,7 +189,7 @@ export class StoreGate {
   }
 
   #setLate(working: Promise<unknown>): void {
-    const question = { since: this.#now() };
+    const question = { since: this.#now(), working };
     this.#late.add(question);
     void working.finally(() => this.#late.delete(question));
   }
@@ -205,6 +213,7 @@ export interface Names {
 
 interface LateQuestion {
   readonly since: number;
+  readonly working: Promise<unknown>;
 }
 
 /** The answer, or 'late' where it does not come in time. */

@@ -7,7 +7,8 @@ import type { Settled } from './write-receipt.ts';
 export function toRequestRecord({ receipt }: Entry, settled: Settled, signs: RequestSigns): RequestRecord {
   const { decision, sent, times } = settled;
   const { prices } = decision.explanation;
-  const { id, session, conversation, arm, holdoutShare, api, model, status, act, masked, newMasks } = receipt;
+  const { id, session, conversation, arm, holdoutShare, api, model, status, act, masked, newMasks, shaped, newShaped } =
+    receipt;
   const { usage, refused, isFinal } = sent;
   return {
     id,
@@ -20,6 +21,7 @@ export function toRequestRecord({ receipt }: Entry, settled: Settled, signs: Req
     ...(model === undefined ? {} : { model }),
     prices: { name: prices.name, read: prices.read, write: prices.write },
     ...{ status, act, masked, newMasks: newMasks.length },
+    ...(shaped ? { shaped, newShaped: newShaped?.length ?? 0 } : {}),
     ...(usage ? { billed: { ...toPrompt(usage), output: usage.completionTokens } } : {}),
     expected: { sent: toPrompt(receipt.expected.sent), without: toPrompt(receipt.expected.without) },
     without: toPrompt(receipt.without),

@@ -32,11 +32,20 @@ interface Referrer {
   readonly targets: readonly (number | undefined)[];
 }
 
-export interface ArrivalsOptions extends Arrival {
-  readonly truncation?: Truncation | undefined;
-  /** The first message whose results may be made smaller: earlier ones were sent as they came. */
-  readonly fromMessage?: number | undefined;
+/** How the results of a stretch of messages are made smaller: from this message on, up to the next period. */
+export interface ArrivalPeriod extends Arrival {
+  readonly fromMessage: number;
 }
+
+export interface ArrivalsOptions {
+  /** Results before the first period were sent as they came. A period may be added for messages that are yet to come. */
+  readonly periods: readonly ArrivalPeriod[];
+  readonly truncation?: Truncation | undefined;
+  /** Segments of results that went out as they came, and stay so. */
+  readonly sentWhole?: ReadonlySet<number> | undefined;
+}
+
+const OFF: Arrival = { clean: false, references: false, shellOutput: undefined, truncate: undefined };
 
 /**
  * Makes results smaller when they first go out, which costs no rewrite of the provider's cache. A result is shaped once, by the
@@ -69,7 +78,7 @@ export class Arrivals<M> {
       const segment = ledger.segments[this.#nextSegment] as Segment;
       const result = ledger.results[this.#nextSegment];
       if (result) this.#takeResult(result);
-      else if (segment.kind === 'action' && this.#options.references) this.#takeCall(segment);
+      else if (segment.kind === 'action' && this.#isIndexed) this.#takeCall(segment);
     }
   }
 
@@ -91,15 +100,26 @@ export class Arrivals<M> {
     return isChanged;
   }
 
+  /** Any result may be referred to, also one of a time without references. */
+  get #isIndexed(): boolean {
+    return this.#options.periods.some(({ references }) => references);
+  }
+
+  #optionsFor({ segment, original }: Result): Arrival {
+    const { periods, sentWhole } = this.#options;
+    if (sentWhole?.has(segment)) return OFF;
+    return periods.findLast(({ fromMessage }) => fromMessage <= original.message) ?? OFF;
+  }
+
   #takeResult(result: Result): void {
     const ledger = this.#ledger;
-    const options = this.#options;
+    const options = this.#optionsFor(result);
     const { subject } = readCall(result.args);
     const about: About = { kind: 'result', tool: result.tool, subject };
     const received = result.masked || !options.references ? [] : readReferences(result.text);
-    if (received.length === 0) this.#shape(result);
-    const references = received.length > 0 ? received : readReferences(result.text);
-    if (options.truncate !== undefined) truncateArrival(ledger, result, options.truncate, options.truncation);
+    if (received.length === 0) this.#shape(result, options);
+    const references = result.why === undefined ? received : readReferences(result.text);
+    this.#truncate(result, options);
     ledger.coverage?.add(result);
     const id = this.#add(about, result.text, { row: result.row, result });
     this.#ids.set(result, id);
@@ -114,16 +134,16 @@ export class Arrivals<M> {
 
   #add(about: About, text: string, sent: Omit<SentText, 'text'>): number {
     const id = this.#nextId++;
-    if (!this.#options.references) return id;
+    if (!this.#isIndexed) return id;
     this.#visible.add(id, text, about);
     this.#sent.set(id, { ...sent, text });
     return id;
   }
 
-  #shape(result: Result): void {
-    const shows = this.#mayShape(result) ? shownBy(result.tool, result.args) : undefined;
+  #shape(result: Result, { clean, references, shellOutput }: Arrival): void {
+    const isOn = clean || references || shellOutput !== undefined;
+    const shows = isOn && this.#mayShape(result) ? shownBy(result.tool, result.args) : undefined;
     if (shows === undefined) return;
-    const { clean, references, shellOutput } = this.#options;
     const text = clean ? cleanResult(result.text, shows) : result.text;
     const shaped = references ? this.#visible.shape(text, result.tokens) : undefined;
     const isLong = shellOutput !== undefined && shows === 'shell' && result.tokens > shellOutput;
@@ -134,7 +154,7 @@ export class Arrivals<M> {
 
   #mayShape(result: Result): boolean {
     const { text, masked, original } = result;
-    if (masked || original.media || original.message < (this.#options.fromMessage ?? 0)) return false;
+    if (masked || original.media) return false;
     return this.#ledger.isFree(result) && originalHandle(text) === undefined && !isTruncated(text);
   }
 
@@ -151,11 +171,15 @@ export class Arrivals<M> {
   /** A result that goes out for the first time, without references. */
   #makeWhole(result: Result): void {
     const { text } = result.original;
+    const options = this.#optionsFor(result);
     this.#ledger.restore(result);
-    const cleaned = this.#options.clean ? cleanResult(text, shownBy(result.tool, result.args) as Shown) : text;
+    const cleaned = options.clean ? cleanResult(text, shownBy(result.tool, result.args) as Shown) : text;
     if (cleaned !== text) this.#replace(result, cleaned, 'clean');
-    const { truncate, truncation } = this.#options;
-    if (truncate !== undefined) truncateArrival(this.#ledger, result, truncate, truncation);
+    this.#truncate(result, options);
+  }
+
+  #truncate(result: Result, { truncate }: Arrival): void {
+    if (truncate !== undefined) truncateArrival(this.#ledger, result, truncate, this.#options.truncation);
   }
 
   #refer(id: number, result: Result, references: readonly Reference[]): void {
