@@ -1,6 +1,6 @@
 import type { ReplaceEdit, Segment } from '../../message.ts';
 import type { Hidden } from '../../plan/ledger/hidden.ts';
-import { isArrival } from '../../plan/ledger/rows.ts';
+import { isArrival, type Why } from '../../plan/ledger/rows.ts';
 import { splice } from '../bytes/splice.ts';
 import type { GatewayEvent } from '../conversation/events.ts';
 import type { OptIn } from '../wire/bound-thinking.ts';
@@ -66,7 +66,8 @@ function heldEdits(planned: PlannedRequest, hold: HoldReason): readonly ReplaceE
   const sent = planned.history.answered.last.edits;
   const allowed = planned.edits.flatMap((edit) => {
     const before = sent.get(edit.segment);
-    if (stored(edit) && (isRecorded(planned) || before?.text === edit.text)) return [edit];
+    const isFirm = isArrival(edit.why) ? hasBegun(planned) : isRecorded(planned) || before?.text === edit.text;
+    if (stored(edit) && isFirm) return [edit];
     // A full store takes texts again that it had: the edits that were sent stay.
     return before && (!isRetry || stored(before)) ? [before] : [];
   });
@@ -84,14 +85,19 @@ function isStoredIn({ conversation, hidden }: PlannedRequest): (edit: ReplaceEdi
 const isRecorded = ({ unrecorded, settings }: PlannedRequest): boolean =>
   unrecorded.every((event) => settings.wasMasked && event === settings.event);
 
+/** Epochs say nothing about results that are made smaller on arrival: where the text of one is stored, it went out so. */
+const hasBegun = ({ unrecorded, settings }: PlannedRequest): boolean =>
+  settings.wasMasked || !unrecorded.some(({ kind }) => kind === 'settings');
+
 /** The edits that were sent, and results that are made smaller on arrival: those change no byte that was sent. */
 function withoutNewMasks(planned: PlannedRequest, edits: readonly ReplaceEdit[]): readonly ReplaceEdit[] {
   const sent = planned.history.answered.last.edits;
   const isUndone = planned.unrecorded.some(isEpoch);
+  const stored = isStoredIn(planned);
   const allowed = edits.flatMap((edit) => {
     const before = sent.get(edit.segment);
     // An epoch that is taken back may have changed how a new result is made smaller.
-    if (isArrival(edit.why) && (before || !isUndone)) return [edit];
+    if (isArrival(edit.why) && (!isUndone || before || stored(edit))) return [edit];
     return before ? [before] : [];
   });
   return inOrder(planned, allowed);
@@ -109,19 +115,22 @@ const isEpoch = ({ kind }: GatewayEvent): boolean => kind === 'cold-cache' || ki
 
 /** The new results that go out as they came, if any of them could have been made smaller. */
 function wholeResults(
-  { request, segments, settings, history, edits: planned, unrecorded }: PlannedRequest,
+  { request, segments, hidden, history, edits: planned, unrecorded }: PlannedRequest,
   edits: readonly ReplaceEdit[],
   isHeldBack: boolean,
 ): readonly number[] {
-  if (!isHeldBack || settings.arrivals.length === 0) return [];
+  const { turn: last } = segments.at(-1) ?? { turn: 0 };
+  if (!isHeldBack || !hidden.some(({ why, turn }) => turn === last && isArrival(why as Why))) return [];
   const sent = history.answered.last.edits;
   const written = new Set(edits.map(({ segment }) => segment));
   const isWhole = (segment: number): boolean => !written.has(segment) && !sent.has(segment);
   const first = newestTurn(request.listed);
-  const isLeftOut = planned.some(({ segment, why }) => isArrival(why) && isWhole(segment));
+  const isNew = (segment: number): boolean => (segments[segment] as Segment).message >= first;
+  const isLeftOut = planned.some(({ segment, why }) => isArrival(why) && isNew(segment) && isWhole(segment));
+  // An epoch that is taken back may have taken references out of a new result: a replay without it would not.
   if (!isLeftOut && !unrecorded.some(isEpoch)) return [];
   const whole: number[] = [];
-  for (let i = segments.length - 1; i >= 0 && (segments[i] as Segment).message >= first; i--)
+  for (let i = segments.length - 1; i >= 0 && isNew(i); i--)
     if (segments[i]?.kind === 'observation' && isWhole(i)) whole.unshift(i);
   return whole;
 }
