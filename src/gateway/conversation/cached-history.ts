@@ -40,6 +40,10 @@ export interface CachedHistory {
   readonly arrivals: ArrivalPeriod[];
   /** The last request that was answered. Shared with the histories that extend this one: their requests overlap. */
   readonly answered: { last: SentRequest };
+  /** Results that were made smaller when they first went out in an earlier request, answered or not: their edits, by segment. */
+  readonly shaped: Map<number, ReplaceEdit>;
+  /** The edits that its request carried. */
+  carried: readonly ReplaceEdit[];
   /** The edits of its plan, checked and written. */
   readonly checked: Map<ReplaceEdit, CheckedEdit>;
   /** Its size in memory, roughly, in bytes. */

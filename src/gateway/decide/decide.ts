@@ -27,7 +27,7 @@ import {
 } from './pass-through.ts';
 import { type PlannedRequest, planRequest } from './plan.ts';
 import { type ReadRequest, readRequest } from './read-request.ts';
-import { optInOfOriginal, storedKey, type WrittenRequest, writeRequest } from './write-request.ts';
+import { optInOfOriginal, sentEdit, storedKey, type WrittenRequest, writeRequest } from './write-request.ts';
 
 /**
  * A request that was read but not decided. Load the recorded events of its conversation into the memory before `decide`;
@@ -110,6 +110,7 @@ function toDecision(planned: PlannedRequest, trouble: StoreTrouble | undefined):
     isCountTokens || isUnsent(planned) || conversation.isFull ? [] : wholeEvents(planned, written.sentWhole);
   const kept = isCountTokens ? [] : unrecorded.filter(goesOutWith(written));
   if (!isCountTokens) {
+    history.carried = isUnsent(planned) ? [] : written.edits;
     conversation.decide([...planned.events.filter((event) => kept.includes(event)), ...whole]);
     const others = unrecorded.filter((event) => !kept.includes(event));
     conversation.takeBack(others);
@@ -285,7 +286,7 @@ export function afterRefusal({ basis }: Decision, refusal: string): readonly Gat
   const place = { prefix: request.listed.at(-1)?.prefix ?? '', order: conversation.nextOrder };
   const sent = history.answered.last.edits;
   const isBound = request.wire.boundThinking?.isRefusal(refusal) && !basis.written.optIn;
-  const shaped = basis.written.edits.filter(({ segment, why }) => isArrival(why) && !sent.has(segment));
+  const shaped = basis.written.edits.filter((edit) => isShape(edit) && !sentEdit(basis.planned, edit.segment));
   const events: readonly GatewayEvent[] = isBound
     ? [
         { kind: 'bound-thinking', ...place },
@@ -296,5 +297,6 @@ export function afterRefusal({ basis }: Decision, refusal: string): readonly Gat
       ]
     : [{ kind: 'hands-off', ...place, because: quote(refusal, 120), wasEdited: sent.size > 0 }];
   conversation.learn(events);
+  history.carried = [];
   return events;
 }

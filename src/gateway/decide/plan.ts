@@ -1,5 +1,6 @@
 import type { ReplaceEdit, Segment } from '../../message.ts';
 import type { Hidden } from '../../plan/ledger/hidden.ts';
+import { isArrival } from '../../plan/ledger/rows.ts';
 import { Planner } from '../../plan/planner.ts';
 import type { EpochRecord } from '../../plan/policy.ts';
 import type { Report } from '../../plan/report.ts';
@@ -75,7 +76,7 @@ export function planRequest(known: KnownRequest): PlannedRequest {
 const LEAVES_OUT = 'the policy leaves messages out, which a gateway does not';
 
 /** A planner with all messages appended, and the request that was sent before this one. */
-interface Progress extends Pick<CachedHistory, 'planner' | 'epochs' | 'arrivals' | 'checked' | 'answered'> {}
+interface Progress extends Pick<CachedHistory, 'planner' | 'epochs' | 'arrivals' | 'checked' | 'answered' | 'shaped'> {}
 
 /** Appends the new messages to the planner of the request before this one. Undefined where that is not possible. */
 function extend({ request, settings, isExtendable }: KnownRequest, isCold: boolean): Progress | undefined {
@@ -86,6 +87,7 @@ function extend({ request, settings, isExtendable }: KnownRequest, isCold: boole
   // A decision stays as it is, unless the cache has died since.
   if (isCold && fresh.length === 0) return undefined;
   cached.planner.take(fresh, { isCold });
+  for (const edit of cached.carried) if (isArrival(edit.why)) cached.shaped.set(edit.segment, edit);
   return cached;
 }
 
@@ -115,7 +117,17 @@ function planAll(request: ReadRequest, settings: Settings, { epochs, isCold }: S
   planner.take(all.slice(messages), { isCold });
   const known = request.cached?.answered.last;
   const last = known && known.messages >= messages ? known : sent;
-  return { planner, epochs, arrivals, checked: new Map(), answered: { last } };
+  const shaped = shapedBefore(request.cached, sent.edits);
+  return { planner, epochs, arrivals, checked: new Map(), answered: { last }, shaped };
+}
+
+function shapedBefore(
+  cached: CachedHistory | undefined,
+  replayed: ReadonlyMap<number, ReplaceEdit>,
+): Map<number, ReplaceEdit> {
+  const carried = cached ? cached.carried : [...replayed.values()];
+  const shaped = carried.filter(({ why }) => isArrival(why)).map((edit) => [edit.segment, edit] as const);
+  return new Map([...(cached?.shaped ?? []), ...shaped]);
 }
 
 function createPlanner(
@@ -183,12 +195,12 @@ function unchangedTokens(
 
 function toHistory(request: ReadRequest, { key, overheadTokens }: Settings, progress: Progress): CachedHistory {
   const { body, listed, model } = request;
-  const { planner, epochs, arrivals, checked, answered } = progress;
+  const { planner, epochs, arrivals, checked, answered, shaped } = progress;
   // The bytes, their parsed form, and the planner's notes on each message and piece. A value may be as short as `0,`.
   const parts = listed.reduce((sum, { prefixes, values }) => sum + 600 * prefixes.length + 100 * values, 0);
   const size = 3 * body.length + 2500 * listed.length + parts;
   return {
     ...{ body, listed, model, planner, settings: key, overheadTokens, isExtendable: true },
-    ...{ epochs, arrivals, checked, answered, size },
+    ...{ epochs, arrivals, checked, answered, shaped, carried: [], size },
   };
 }

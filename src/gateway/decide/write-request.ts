@@ -55,6 +55,10 @@ export function writeRequest(planned: PlannedRequest, hold: HoldReason | undefin
 /** Key: handle and turn. */
 export const storedKey = ({ handle, turn }: Hidden): string => `${handle} ${turn}`;
 
+/** The edit of a result in the last request that was answered, or as it first went out. */
+export const sentEdit = ({ history }: PlannedRequest, segment: number): ReplaceEdit | undefined =>
+  history.answered.last.edits.get(segment) ?? history.shaped.get(segment);
+
 /** Edits of an earlier plan are written and checked again. */
 const isLawful = ({ request, history, edits: all }: PlannedRequest, edits: readonly ReplaceEdit[]): boolean =>
   edits === all || checkEdits(request, history, edits) === undefined;
@@ -63,11 +67,10 @@ const isLawful = ({ request, history, edits: all }: PlannedRequest, edits: reado
 function heldEdits(planned: PlannedRequest, hold: HoldReason): readonly ReplaceEdit[] {
   const stored = hold === 'too-many-events' ? () => false : isStoredIn(planned);
   const isRetry = hold === 'store-slow' || hold === 'store-failed';
-  const sent = planned.history.answered.last.edits;
   const allowed = planned.edits.flatMap((edit) => {
-    const before = sent.get(edit.segment);
-    const isFirm = isArrival(edit.why) ? hasBegun(planned) : isRecorded(planned) || before?.text === edit.text;
-    if (stored(edit) && isFirm) return [edit];
+    const before = sentEdit(planned, edit.segment);
+    const isFirm = isArrival(edit.why) ? mayGoOut(planned, edit) : isRecorded(planned) || before?.text === edit.text;
+    if (stored(edit) && isFirm && hasBegun(planned)) return [edit];
     // A full store takes texts again that it had: the edits that were sent stay.
     return before && (!isRetry || stored(before)) ? [before] : [];
   });
@@ -85,19 +88,22 @@ function isStoredIn({ conversation, hidden }: PlannedRequest): (edit: ReplaceEdi
 const isRecorded = ({ unrecorded, settings }: PlannedRequest): boolean =>
   unrecorded.every((event) => settings.wasMasked && event === settings.event);
 
-/** Epochs say nothing about results that are made smaller on arrival: where the text of one is stored, it went out so. */
+/** The first settings of a conversation are recorded. */
 const hasBegun = ({ unrecorded, settings }: PlannedRequest): boolean =>
   settings.wasMasked || !unrecorded.some(({ kind }) => kind === 'settings');
 
+/**
+ * Whether a result that is made smaller on arrival is so in a plan without the epochs that are taken back. Those may have taken
+ * references out of a new one.
+ */
+const mayGoOut = (planned: PlannedRequest, { segment }: ReplaceEdit): boolean =>
+  sentEdit(planned, segment) !== undefined || !planned.unrecorded.some(isEpoch);
+
 /** The edits that were sent, and results that are made smaller on arrival: those change no byte that was sent. */
 function withoutNewMasks(planned: PlannedRequest, edits: readonly ReplaceEdit[]): readonly ReplaceEdit[] {
-  const sent = planned.history.answered.last.edits;
-  const isUndone = planned.unrecorded.some(isEpoch);
-  const stored = isStoredIn(planned);
   const allowed = edits.flatMap((edit) => {
-    const before = sent.get(edit.segment);
-    // An epoch that is taken back may have changed how a new result is made smaller.
-    if (isArrival(edit.why) && (!isUndone || before || stored(edit))) return [edit];
+    const before = sentEdit(planned, edit.segment);
+    if (isArrival(edit.why) && mayGoOut(planned, edit)) return [edit];
     return before ? [before] : [];
   });
   return inOrder(planned, allowed);
@@ -105,8 +111,7 @@ function withoutNewMasks(planned: PlannedRequest, edits: readonly ReplaceEdit[])
 
 /** A result may refer to lines of one before it as that was planned: behind one that goes out whole, all new ones do. */
 function inOrder(planned: PlannedRequest, allowed: readonly ReplaceEdit[]): readonly ReplaceEdit[] {
-  const sent = planned.history.answered.last.edits;
-  const isNew = ({ segment, why }: ReplaceEdit): boolean => isArrival(why) && !sent.has(segment);
+  const isNew = ({ segment, why }: ReplaceEdit): boolean => isArrival(why) && !sentEdit(planned, segment);
   const missing = planned.edits.find((edit) => isNew(edit) && !allowed.includes(edit));
   return missing ? allowed.filter((edit) => !isNew(edit) || edit.segment < missing.segment) : allowed;
 }
@@ -114,19 +119,15 @@ function inOrder(planned: PlannedRequest, allowed: readonly ReplaceEdit[]): read
 const isEpoch = ({ kind }: GatewayEvent): boolean => kind === 'cold-cache' || kind === 'over-limit';
 
 /** The new results that go out as they came, if any of them could have been made smaller. */
-function wholeResults(
-  { request, segments, hidden, history, edits: planned, unrecorded }: PlannedRequest,
-  edits: readonly ReplaceEdit[],
-  isHeldBack: boolean,
-): readonly number[] {
+function wholeResults(planned: PlannedRequest, edits: readonly ReplaceEdit[], isHeldBack: boolean): readonly number[] {
+  const { request, segments, hidden, unrecorded } = planned;
   const { turn: last } = segments.at(-1) ?? { turn: 0 };
   if (!isHeldBack || !hidden.some(({ why, turn }) => turn === last && isArrival(why as Why))) return [];
-  const sent = history.answered.last.edits;
   const written = new Set(edits.map(({ segment }) => segment));
-  const isWhole = (segment: number): boolean => !written.has(segment) && !sent.has(segment);
+  const isWhole = (segment: number): boolean => !written.has(segment) && !sentEdit(planned, segment);
   const first = newestTurn(request.listed);
   const isNew = (segment: number): boolean => (segments[segment] as Segment).message >= first;
-  const isLeftOut = planned.some(({ segment, why }) => isArrival(why) && isNew(segment) && isWhole(segment));
+  const isLeftOut = planned.edits.some(({ segment, why }) => isArrival(why) && isNew(segment) && isWhole(segment));
   // An epoch that is taken back may have taken references out of a new result: a replay without it would not.
   if (!isLeftOut && !unrecorded.some(isEpoch)) return [];
   const whole: number[] = [];
