@@ -5,7 +5,7 @@ import { Planner } from '../../plan/planner.ts';
 import type { EpochRecord } from '../../plan/policy.ts';
 import type { Report } from '../../plan/report.ts';
 import { handleOf } from '../../store/handle.ts';
-import type { CachedHistory, Listed } from '../conversation/cached-history.ts';
+import type { CachedHistory, Listed, SentRequest } from '../conversation/cached-history.ts';
 import type { GatewayEvent } from '../conversation/events.ts';
 import { newestTurn, takePeriods } from './arrival-periods.ts';
 import { changedSince, checkEdits } from './edits.ts';
@@ -86,9 +86,18 @@ function extend({ request, settings, isExtendable }: KnownRequest, isCold: boole
   const fresh = listed.slice(cached.listed.length).map(({ read }) => read);
   // A decision stays as it is, unless the cache has died since.
   if (isCold && fresh.length === 0) return undefined;
-  cached.planner.take(fresh, { isCold });
-  for (const edit of cached.carried) if (isArrival(edit.why)) cached.shaped.set(edit.segment, edit);
-  return cached;
+  const { planner, shaped, carried } = cached;
+  for (const edit of carried) if (isArrival(edit.why)) shaped.set(edit.segment, edit);
+  const missed = lastReply(listed) - cached.listed.length;
+  if (missed <= 0) {
+    planner.take(fresh, { isCold });
+    return cached;
+  }
+  // Requests in between went another way: the last of them is the one to compare with.
+  planner.take(fresh.slice(0, missed));
+  const answered = { last: requestBefore(planner, settings, lastReply(listed)) };
+  planner.take(fresh.slice(missed), { isCold });
+  return { ...cached, answered };
 }
 
 /** Hands epochs to the planner that were recorded since, on messages that it has yet to take. False if there are others. */
@@ -113,7 +122,7 @@ function planAll(request: ReadRequest, settings: Settings, { epochs, isCold }: S
   const all = request.listed.map(({ read }) => read);
   const messages = lastReply(request.listed);
   if (messages > 0) planner.take(all.slice(0, messages));
-  const sent = { edits: editsOf(settings.wasMasked ? planner : undefined), messages, tokens: planner.report().tokens };
+  const sent = requestBefore(planner, settings, messages);
   planner.take(all.slice(messages), { isCold });
   const known = request.cached?.answered.last;
   const last = known && known.messages >= messages ? known : sent;
@@ -150,9 +159,10 @@ function createPlanner(
   });
 }
 
-function editsOf(planner: Planner<ReadMessage> | undefined): ReadonlyMap<number, ReplaceEdit> {
-  const edits = planner?.ledger.edits().filter(isReplace) ?? [];
-  return new Map(edits.map((edit) => [edit.segment, edit]));
+/** The request that was answered by the last reply, as a planner decided about it. */
+function requestBefore(planner: Planner<ReadMessage>, { wasMasked }: Settings, messages: number): SentRequest {
+  const edits = wasMasked ? planner.ledger.edits().filter(isReplace) : [];
+  return { edits: new Map(edits.map((edit) => [edit.segment, edit])), messages, tokens: planner.report().tokens };
 }
 
 const isReplace = (edit: { readonly kind: string }): edit is ReplaceEdit => edit.kind === 'replace';
