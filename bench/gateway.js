@@ -20,20 +20,33 @@ try {
   for (const child of children) child.kill();
 }
 
-/** Requests per second with small bodies, 16 at a time, in short rounds that alternate: neighbours are compared. */
+/**
+ * Requests per second with small bodies, 16 at a time, in short rounds that alternate: neighbours are compared. Also the
+ * processor time of the proxy for one request, which a busy machine disturbs less.
+ */
 async function throughput({ rounds, roundMs }) {
   const proxies = await startAll(['bare', 'palimpsest']);
   const question = 'What does this function do, and why is it slow? '.repeat(20);
   const messages = [{ role: 'user', content: question }];
   const body = Buffer.from(JSON.stringify({ model: 'claude-sonnet-5', max_tokens: 1000, messages }));
   const perSecond = { bare: [], palimpsest: [] };
+  const microseconds = { bare: [], palimpsest: [] };
   // Until the compiler has seen all of it.
   for (const proxy of proxies) for (let i = 0; i < WARM_REQUESTS; i += 16) await together(proxy, body);
   for (let round = 0; round < rounds; round++)
-    for (const proxy of round % 2 === 0 ? proxies : proxies.toReversed())
-      perSecond[proxy.kind].push(await hammer(proxy, body, roundMs));
+    for (const proxy of round % 2 === 0 ? proxies : proxies.toReversed()) {
+      const done = await hammer(proxy, body, roundMs);
+      perSecond[proxy.kind].push(done.perSecond);
+      microseconds[proxy.kind].push(done.microseconds);
+    }
   const quotient = median(perSecond.palimpsest.map((count, round) => count / perSecond.bare[round]));
-  return { bodyBytes: body.length, bare: median(perSecond.bare), palimpsest: median(perSecond.palimpsest), quotient };
+  return {
+    bodyBytes: body.length,
+    bare: median(perSecond.bare),
+    palimpsest: median(perSecond.palimpsest),
+    quotient,
+    microseconds: { bare: median(microseconds.bare), palimpsest: median(microseconds.palimpsest) },
+  };
 }
 
 function together(proxy, body) {
@@ -41,6 +54,7 @@ function together(proxy, body) {
 }
 
 async function hammer(proxy, body, milliseconds) {
+  const before = await sizes(proxy);
   const end = performance.now() + milliseconds;
   let count = 0;
   const work = async () => {
@@ -48,7 +62,9 @@ async function hammer(proxy, body, milliseconds) {
   };
   const start = performance.now();
   await Promise.all(Array.from({ length: 16 }, work));
-  return (1000 * count) / (performance.now() - start);
+  const perSecond = (1000 * count) / (performance.now() - start);
+  const { cpuMs } = await sizes(proxy);
+  return { perSecond, microseconds: (1000 * (cpuMs - before.cpuMs)) / count };
 }
 
 /**

@@ -1,13 +1,8 @@
 import type { AnyFormat, Format, FormatName } from './message.ts';
 import { badOption, given } from './options.ts';
-import {
-  createPlanner as createCorePlanner,
-  type FitOptions,
-  type FitResult,
-  fit as fitCore,
-  resolveFormat,
-} from './plan/fit.ts';
+import { createPlanner as createCorePlanner, type FitOptions, type FitResult, fit as fitCore } from './plan/fit.ts';
 import type { Planner } from './plan/planner.ts';
+import { resolveFormat } from './plan/resolve-format.ts';
 import { handleOf } from './store/handle.ts';
 
 /**
@@ -54,6 +49,7 @@ export type {
   Segment,
   Violation,
 } from './message.ts';
+export type { ArrivalOptions } from './plan/arrival/options.ts';
 export { maskDispatchObservation } from './plan/dispatch.ts';
 export { type DropOptions, type Dropped, dropOldestTurns } from './plan/drop-oldest-turns.ts';
 export type { CacheFacts, FitOptions, FitResult } from './plan/fit.ts';

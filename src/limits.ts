@@ -33,6 +33,8 @@ export const requestLimits = {
   refusedNameChars: 200,
   /** If the store takes longer to answer, nothing new is masked in this request. */
   storeWaitMs: 250,
+  /** A request whose conversation this process has not loaded, and that has tool results, waits so long for the store: masks may have been sent before. If the store takes longer, nothing is masked in this request. */
+  storeLoadMs: 5000,
   /** If the store has not answered a question for so long, the next request asks it again. */
   storeGiveUpMs: 60_000,
 } as const;
@@ -117,9 +119,19 @@ export const memoryLimits = {
   models: 1000,
 } as const;
 
+/** Links from a conversation to the session that it goes on with. */
+export const linkLimits = {
+  /** A conversation that no gateway has seen is compared with earlier ones by the tool calls and results in so many of its last messages. */
+  messages: 128,
+  /** Results of later requests are not recorded as links: a compaction behind them begins a new session. */
+  linksPerConversation: 10_000,
+} as const;
+
 /** Results that are made smaller when they first go out. */
 export const arrivalLimits = {
-  /** Of more text that the model can see, the oldest is not searched for repeated lines. A longer result goes out whole. */
+  /** A longer result goes out as it came, and is not searched for lines that others repeat. */
+  resultChars: 1024 * 1024,
+  /** Of more text that the model can see, the oldest is not searched. */
   visibleChars: 8 * 1024 * 1024,
 } as const;
 
@@ -223,4 +235,6 @@ export const sessionLimits = {
   missing: 1000,
   /** In a damaged line, no more places are tried at which another line could begin. */
   salvageTries: 100,
+  /** If the store takes longer to keep the originals of new results, these go out whole. */
+  storeWaitMs: 2000,
 } as const;

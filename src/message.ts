@@ -133,7 +133,9 @@ export type FormatName =
   | 'ai-sdk'
   | 'langchain'
   | 'openai-agents'
-  | 'ollama';
+  | 'ollama'
+  | 'bedrock-converse'
+  | 'pi';
 
 /** The neutral message list of `HistoryReducer`. */
 export interface ChatMessage {

@@ -53,12 +53,14 @@ export const ownCopy = (text: string): string => ` ${text}`.slice(1);
 export function quote(text: string, max = 60): string {
   if (text.length <= max && !UNCLEAN.test(text)) return text;
   // A little more than is kept is cleaned: what is removed may leave room.
-  const line = headOf(text, max * 4)
-    .replace(INVISIBLE, ' ')
+  const head = headOf(text, max * 4);
+  const plain = /^[ -~]*$/.test(head) ? head : head.replace(INVISIBLE, ' ');
+  const line = plain
     .replace(HANDLE_LIKE, ' ')
     .replace(/[[{]/g, '(')
     .replace(/[\]}]/g, ')')
-    .replace(/\s+/g, ' ')
+    // Most blanks are single ones.
+    .replace(/\s{2,}|[^\S ]/g, ' ')
     .trim();
   return clipText(line, max);
 }
@@ -78,3 +80,9 @@ export function countLines(text: string): number {
   for (let i = text.indexOf('\n'); i >= 0 && i < text.length - 1; i = text.indexOf('\n', i + 1)) lines += 1;
   return lines;
 }
+
+/** `1 session`, `1,234 sessions` */
+export const counted = (count: number, noun: string): string => `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`;
+
+/** `1,234` */
+export const grouped = (n: number | string): string => `${n}`.replace(/\B(?<!\.\d*)(?=(?:\d{3})+(?!\d))/g, ',');

@@ -33,7 +33,7 @@ describe.skipIf(!hasCorpus)('real histories (skipped where ../shared/corpus is a
 
   it('are found', () => {
     expect(new Set(histories.map(([, { format }]) => format))).toEqual(
-      new Set(['openai-chat', 'openai-responses', 'anthropic', 'gemini']),
+      new Set(['openai-chat', 'openai-responses', 'anthropic', 'gemini', 'pi']),
     );
     expect(histories.length).toBeGreaterThan(150);
   });

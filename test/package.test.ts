@@ -128,7 +128,8 @@ describe('from JavaScript', () => {
     const script = `
       import assert from 'node:assert/strict';
       import { fit, PalimpsestError, slidingWindow } from 'palimpsest';
-      import { anthropic, detectFormat } from 'palimpsest/formats';
+      import { fit as fitCore } from 'palimpsest/core';
+      import { anthropic, chat, detectFormat } from 'palimpsest/formats';
       import { countTokens, estimateTokens, o200k } from 'palimpsest/tokens';
       import { createMemoryStore, recall } from 'palimpsest/store';
       import { createPostgresStore } from 'palimpsest/store/postgres';
@@ -148,6 +149,10 @@ describe('from JavaScript', () => {
       assert.equal(hidden[0].text, history[3].content);
       assert.ok(messages[3].content.includes(hidden[0].handle));
       assert.ok(report.tokens.after < report.tokens.before / 2);
+
+      const small = fitCore(history, { format: chat, policy: slidingWindow({ turns: 2 }), recall: true });
+      assert.deepEqual(small.messages, fit(history, { format: chat, policy: slidingWindow({ turns: 2 }), recall: true }).messages);
+      assert.throws(() => fitCore(history, { format: 'chat' }), (error) => error.code === 'BAD_OPTION');
 
       assert.equal(detectFormat(history), 'openai-chat');
       assert.equal(anthropic.name, 'anthropic');
@@ -180,7 +185,7 @@ describe('from JavaScript', () => {
     writeFileSync(join(home, 'doors.mjs'), script);
     const { stdout, stderr } = run(process.execPath, ['--disable-warning=ExperimentalWarning', 'doors.mjs']);
     expect(stderr).toBe('');
-    const pure = ['.', './formats', './tokens', './lab', './store', './store/postgres', './testing'];
+    const pure = ['.', './core', './formats', './tokens', './lab', './store', './store/postgres', './testing'];
     const running = ['./manager', './models', './gateway', './mcp'];
     const data = ['./palimpsest.schema.json', './package.json'];
     expect(stdout.trim().split(' ')).toEqual([...pure, ...running, ...data]);

@@ -41,10 +41,22 @@ const effects: Readonly<Record<string, Effect>> = {
   'A/B': { hides: 0.5, lengthens: 1.3, harms: 0.05 },
 };
 
-const worlds = Object.entries(lengths).flatMap(([name, of]) =>
-  Object.entries(effects).map(([effect, what]) => ({ name, effect, of, what })),
+/** A kind of traffic. */
+interface World {
+  readonly name: string;
+  readonly effect: string;
+  readonly of: Lengths;
+  readonly what: Effect;
+  /** How much more a session costs after `LOOK_DAYS`, in both arms: prices, models and tasks change. */
+  readonly growth: number;
+}
+
+const steady: readonly World[] = Object.entries(lengths).flatMap(([name, of]) =>
+  Object.entries(effects).map(([effect, what]) => ({ name, effect, of, what, growth: 0 })),
 );
-const chosen = isFull ? worlds : worlds.filter(({ name }) => name === 'lognormal');
+const common = steady.filter(({ name }) => name === 'lognormal');
+const growing = common.map((world) => ({ ...world, name: 'lognormal, costs grow by 50 %', growth: 0.5 }));
+const chosen = isFull ? [...steady, ...growing] : [...common, ...growing];
 
 const MEASURES = ['sameWork', 'perSession', 'perRequest', 'harm'] as const;
 type Name = (typeof MEASURES)[number];
@@ -65,8 +77,9 @@ interface Counted {
 const counted: Counted[] = [];
 
 describe('the intervals of the report', () => {
-  it.each(chosen)('hold as often as stated: $name, $effect', { timeout: 3_600_000 }, ({ name, effect, of, what }) => {
-    const result = runWorld(name, effect, of, what);
+  it.each(chosen)('hold as often as stated: $name, $effect', { timeout: 3_600_000 }, (world) => {
+    const { what } = world;
+    const result = runWorld(world);
     counted.push(result);
     // By chance a share is lower in a few repeats; the seeds make it the same at every run.
     const least = 0.9 * REPEATS;
@@ -88,20 +101,21 @@ describe('the intervals of the report', () => {
 
 const heldIn = (least: number) => (found: { held: number }) => found.held >= least;
 
-function runWorld(name: string, effect: string, of: Lengths, what: Effect): Counted {
+function runWorld({ name, effect, of, what, growth }: World): Counted {
   const pools = { treated: poolOf('treated', of, what), heldOut: poolOf('held-out', of, what) };
   const truth = intervalsOf(pools.treated, pools.heldOut);
   const none = () => Object.fromEntries(MEASURES.map((measure) => [measure, 0])) as Record<Name, number>;
   const looks = () => LOOKS.map(() => ({ held: 0, of: 0 }));
   const single = Object.fromEntries(MEASURES.map((measure) => [measure, looks()])) as Counted['single'];
   const result: Counted = { name, effect, single, daily: none(), moving: none(), alarms: 0 };
-  for (let repeat = 0; repeat < REPEATS; repeat++) runRepeat(repeat, pools, truth, result);
+  for (let repeat = 0; repeat < REPEATS; repeat++)
+    runRepeat({ random: createRandom(repeat + 1), growth }, pools, truth, result);
   return result;
 }
 
 /** Sessions to draw from: what is true of them all is the truth. */
 function poolOf(arm: 'treated' | 'held-out', of: Lengths, effect: Effect): readonly SessionFigures[] {
-  const reader = createSessionReader({ since: 0, until: Number.POSITIVE_INFINITY }, dollarsOf);
+  const reader = createSessionReader({ since: 0, until: Number.POSITIVE_INFINITY }, { dollarsOf });
   for (let seed = 0; seed < POOL; seed++)
     for (const record of simulateSession({ seed, arm, effect, lengths: of, at: 0 })) reader.add(record);
   return reader.read().sessions;
@@ -125,15 +139,20 @@ function intervalsOf(
   };
 }
 
+interface Repeat {
+  random(): number;
+  readonly growth: number;
+}
+
 function runRepeat(
-  repeat: number,
+  { random, growth }: Repeat,
   pools: { readonly treated: readonly SessionFigures[]; readonly heldOut: readonly SessionFigures[] },
   truth: Intervals,
   result: Counted,
 ): void {
-  const random = createRandom(repeat + 1);
-  const draw = (pool: readonly SessionFigures[]): SessionFigures =>
-    pool[Math.floor(random() * pool.length)] as SessionFigures;
+  // The same for all sessions of a day, whatever their arm: so the truth about the change stays what it is in the pools.
+  const draw = (pool: readonly SessionFigures[], day: number): SessionFigures =>
+    dearer(pool[Math.floor(random() * pool.length)] as SessionFigures, 1 + (growth * day) / LOOK_DAYS);
   const days: { treated: SessionFigures[]; heldOut: SessionFigures[] }[] = [];
   const [treated, heldOut]: [SessionFigures[], SessionFigures[]] = [[], []];
   const missed = { daily: new Set<Name>(), moving: new Set<Name>() };
@@ -142,12 +161,12 @@ function runRepeat(
     const today = { treated: [] as SessionFigures[], heldOut: [] as SessionFigures[] };
     for (let i = 0; i < SESSIONS_A_DAY; i++) {
       if (random() < HOLDOUT) {
-        today.heldOut.push(draw(pools.heldOut));
+        today.heldOut.push(draw(pools.heldOut, day));
         heldOut.push(today.heldOut.at(-1) as SessionFigures);
         const look = LOOKS.indexOf(heldOut.length);
         if (look >= 0) countSingle(intervalsOf(treated, heldOut), truth, result, look);
       } else {
-        today.treated.push(draw(pools.treated));
+        today.treated.push(draw(pools.treated, day));
         treated.push(today.treated.at(-1) as SessionFigures);
       }
     }
@@ -170,6 +189,18 @@ function runRepeat(
     if (!missed.moving.has(measure)) result.moving[measure]++;
   }
   if (isAlarmed) result.alarms++;
+}
+
+function dearer(session: SessionFigures, times: number): SessionFigures {
+  if (times === 1) return session;
+  const { billed, expectedWithout, expectedSent, receiptWithout } = session.costs;
+  const costs = {
+    billed: billed * times,
+    expectedWithout: expectedWithout * times,
+    expectedSent: expectedSent * times,
+    receiptWithout: receiptWithout * times,
+  };
+  return { ...session, costs };
 }
 
 function countSingle(found: Intervals, truth: Intervals, { single }: Counted, look: number): void {

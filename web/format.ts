@@ -1,3 +1,5 @@
+import { BY_MODEL, TOKENS } from '../src/lab/compare.ts';
+
 const MINUS = '\u2212';
 /** Keeps a number and its sign together, and is narrower than a word space. */
 const THIN = '\u202f';
@@ -76,6 +78,8 @@ export function formatAgo(ms: number | null | undefined): string {
 
 /** `at anthropic-5m prices`. The price list `none` is a provider without a prompt cache. */
 export function atPrices(prices: string): string {
+  if (prices === BY_MODEL) return 'at the prices of each model';
+  if (prices === TOKENS) return 'in tokens';
   return prices === 'none' ? 'without a prompt cache' : `at ${prices} prices`;
 }
 

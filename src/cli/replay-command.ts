@@ -3,10 +3,12 @@ import { findLogs } from '../lab/readers/find-logs.ts';
 import { onlyAsked, replay } from '../lab/replay.ts';
 import type { ReplayPage } from '../lab/replay-result.ts';
 import { writePage } from '../lab/write-page.ts';
+import type { OwnModelPrices } from '../money/index.ts';
 import { readSpec } from '../plan/policies/index.ts';
 import { priceLists } from '../plan/prices.ts';
 import { type Io, UsageError } from './io.ts';
 import { parseOptions, readCount } from './parse-options.ts';
+import { readPriceFile } from './price-file.ts';
 import { createPlayers } from './replay-pool.ts';
 import { type ReplayRequest, settingOf } from './replay-request.ts';
 import { progressBar, showReplay } from './show-replay.ts';
@@ -24,17 +26,24 @@ Options:
   --policy <policy>    as often as you like: none, optimum, break-even,
                        sliding-window:turns=5, … (default: a choice of all)
   --compare            adds the defaults of other tools
-  --prices <list>      as often as you like, or all (default: anthropic-5m):
+  --prices <list>      as often as you like, or all (default: the list of the
+                       model that each log names; unknown models in tokens):
                        ${Object.keys(priceLists).slice(0, 5).join(', ')},
                        ${Object.keys(priceLists).slice(5).join(', ')};
                        your own: mine:read=0.1,write=1.25
   --window <n>         turns that stay whole, in every policy that has a window
-  --system-tokens <n>  least size of what stands before the first reply: logs
-                       often lack the system prompt (default: 0)
-  --cache-life <m>     minutes until an unused cache dies, or listed: as the
-                       price list says (default: it never does)
+  --system-tokens <n>  least size of the text before the first reply, for logs
+                       without system prompt and usage (default: 0)
+  --price-file <file>  own prices of models in dollars: JSON or YAML
+  --no-usage           ignores the usage in the logs: no hidden system prompt,
+                       sizes by --counter alone
+  --cache-life <m>     minutes until an unused cache dies, by the times in the
+                       logs; endless; or listed (default): as the list says
+  --keep-warm <n>      prices up to n requests that keep the cache alive in a
+                       pause (default: 0); nothing is sent
   --context-limit <n>  tokens to which requests are cut; optimum knows no limit
   --counter <name>     chars (characters / 4), default, o200k, cl100k
+  --least-turns <n>    leaves out shorter runs (default: 0)
   --format <name>      reads every file as this (default: by content)
   --html <file>        writes a page with plots; - is standard output, and
                        what else there is goes to standard error
@@ -51,9 +60,13 @@ const OPTIONS = {
   prices: { type: 'string', multiple: true },
   window: { type: 'string' },
   'system-tokens': { type: 'string' },
+  'price-file': { type: 'string' },
+  'no-usage': { type: 'boolean' },
   'cache-life': { type: 'string' },
+  'keep-warm': { type: 'string' },
   'context-limit': { type: 'string' },
   counter: { type: 'string' },
+  'least-turns': { type: 'string' },
   format: { type: 'string' },
   html: { type: 'string' },
   json: { type: 'boolean' },
@@ -66,10 +79,11 @@ const PEERS = ['swe-agent', 'open-hands', 'first-and-last', 'protect-tokens', 'g
 export async function replayCommand(args: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parseOptions(args, OPTIONS);
   if (positionals.length === 0) throw new UsageError('expected files or folders with logs');
-  const request = requestOf(values);
+  const request = await requestOf(values, io);
   // Mistakes in the options are told before anything is read.
   settingOf(request);
-  const page = await replayAll(positionals.map(named), request, io);
+  const leastTurns = readCount('--least-turns', values['least-turns'] ?? '0', 0);
+  const page = await replayAll({ paths: positionals.map(named), leastTurns }, request, io);
   const result = onlyAsked(page.result);
   const say = values.html === '-' ? io.stderr : io.stdout;
   say(values.json ? `${JSON.stringify(result, null, 2)}\n` : showReplay(result));
@@ -93,16 +107,14 @@ async function writeHtml(file: string, page: ReplayPage, io: Io): Promise<void> 
 
 type Values = ReturnType<typeof parseOptions<typeof OPTIONS>>['values'];
 
-function requestOf(values: Values): ReplayRequest {
+async function requestOf(values: Values, io: Io): Promise<ReplayRequest> {
   const window = values.window === undefined ? undefined : readCount('--window', values.window, 0);
   const limit = values['context-limit'];
   const given = values.policy ?? DEFAULT_POLICIES.filter((name) => limit === undefined || name !== 'optimum');
   if (limit !== undefined && given.some((policy) => readSpec(policy).name === 'optimum'))
     throw new UsageError('optimum knows no context limit; leave one of them out');
   const policies = [...given, ...(values.compare ? PEERS : [])].map((policy) => withWindow(policy, window));
-  const prices = (values.prices ?? ['anthropic-5m']).flatMap((name) =>
-    name === 'all' ? Object.keys(priceLists) : [name],
-  );
+  const prices = (values.prices ?? []).flatMap((name) => (name === 'all' ? Object.keys(priceLists) : [name]));
   return {
     policies: [...new Set(policies)],
     prices: [...new Set(prices)],
@@ -110,16 +122,23 @@ function requestOf(values: Values): ReplayRequest {
     systemTokens: readCount('--system-tokens', values['system-tokens'] ?? '0', 0),
     contextLimit: limit === undefined ? undefined : readCount('--context-limit', limit),
     cacheLife: readLife(values['cache-life']),
+    modelPrices: await ownPrices(values['price-file'], io),
+    usage: !values['no-usage'],
+    keepWarm: readCount('--keep-warm', values['keep-warm'] ?? '0', 0),
+    recalls: true,
     format: values.format,
     keepSchedules: values.html !== undefined,
   };
 }
 
+const ownPrices = async (file: string | undefined, io: Io): Promise<OwnModelPrices | undefined> =>
+  file === undefined ? undefined : readPriceFile(file, io);
+
 function readLife(text: string | undefined): ReplayRequest['cacheLife'] {
-  if (text === undefined) return 'endless';
-  if (text === 'listed') return text;
+  if (text === undefined) return 'listed';
+  if (text === 'listed' || text === 'endless') return text;
   if (/^\d+(?:\.\d+)?$/.test(text)) return Number(text) * 60_000;
-  throw new UsageError(`expected --cache-life to be a number of minutes or 'listed' but found '${text}'`);
+  throw new UsageError(`expected --cache-life to be a number of minutes, 'listed' or 'endless' but found '${text}'`);
 }
 
 /** What each policy calls its window. */
@@ -141,7 +160,12 @@ function withWindow(policy: string, window: number | undefined): string {
   return `${policy}${policy.includes(':') ? ',' : ':'}${option}=${window}`;
 }
 
-async function replayAll(paths: readonly string[], request: ReplayRequest, io: Io): Promise<ReplayPage> {
+interface Asked {
+  readonly paths: readonly string[];
+  readonly leastTurns: number;
+}
+
+async function replayAll({ paths, leastTurns }: Asked, request: ReplayRequest, io: Io): Promise<ReplayPage> {
   if (paths.includes('-') && !io.stdin) throw new UsageError('expected a log on standard input');
   const files = await findLogs(paths);
   const players = createPlayers(request, { files: files.length, stdin: bytesOf(io.stdin) });
@@ -153,6 +177,7 @@ async function replayAll(paths: readonly string[], request: ReplayRequest, io: I
     return await replay(paths, {
       policies,
       prices,
+      leastTurns,
       play: (file) => players.play(file),
       parallel: players.count,
       onProgress,

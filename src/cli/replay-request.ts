@@ -3,6 +3,7 @@ import { NOTHING_MASKED } from '../lab/compare.ts';
 import { readContender, readPrices } from '../lab/contender.ts';
 import { logReaders } from '../lab/readers/detect-run-format.ts';
 import type { FileSetting } from '../lab/replay-file.ts';
+import { createPriceBook, type OwnModelPrices } from '../money/index.ts';
 import { badOption } from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
@@ -10,7 +11,16 @@ import type { Counter } from '../tokens/counter.ts';
 /** What a replay was asked for, in words that a worker can be sent. */
 export interface ReplayRequest {
   readonly policies: readonly string[];
+  /** Empty: each run has the prices of its own model. */
   readonly prices: readonly string[];
+  /** Prices of models from a file of the user. */
+  readonly modelPrices?: OwnModelPrices | undefined;
+  /** Whether sizes follow the usage in the logs. False if not given. */
+  readonly usage?: boolean | undefined;
+  /** How many requests may keep the cache alive in a pause. */
+  readonly keepWarm?: number | undefined;
+  /** Whether to price recalls. */
+  readonly recalls?: boolean | undefined;
   readonly counter: string;
   readonly systemTokens: number;
   readonly contextLimit: number | undefined;
@@ -34,7 +44,7 @@ export function settingOf(request: ReplayRequest): FileSetting {
     throw badOption('--format', `one of ${logReaders.map((reader) => reader.format).join(', ')}`, request.format);
   // A counter that lacks its package says so now, not once for every file.
   counter('');
-  const { systemTokens, contextLimit, cacheLife, keepSchedules } = request;
+  const { systemTokens, contextLimit, cacheLife, keepSchedules, usage, keepWarm, recalls } = request;
   return {
     counter,
     contenders: [...new Set([NOTHING_MASKED, ...request.policies])].map(readContender),
@@ -42,6 +52,10 @@ export function settingOf(request: ReplayRequest): FileSetting {
     systemTokens,
     contextLimit,
     cacheLife,
+    usage,
+    keepWarm,
+    recalls,
+    book: createPriceBook(request.modelPrices),
     format,
     keepSchedules,
   };

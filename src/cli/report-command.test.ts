@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Report } from '../report/report.ts';
-import type { RequestRecord } from '../report/request-record.ts';
+import type { Arm, RequestRecord } from '../report/request-record.ts';
 import { lengths, simulateTraffic } from '../report/simulated-traffic.test-data.ts';
 import { openStore } from '../store/open-store.ts';
 import { palimpsest } from './memory-io.test-data.ts';
@@ -129,7 +129,7 @@ describe('palimpsest report', () => {
 
   it('counts in tokens where a model is paid by subscription', async () => {
     const readFile = async (path: string): Promise<string> => {
-      if (path === 'prices.yaml') return 'claude-opus-5: subscription';
+      if (path === 'prices.yaml') return 'claude-opus-5: { subscription: true, window: 200000 }';
       throw new Error('ENOENT: no such file');
     };
     const args = ['report', '--store', paths.measured, ...UNTIL, '--price-file', 'prices.yaml'];
@@ -138,6 +138,16 @@ describe('palimpsest report', () => {
       /Tokens are counted at the base price of input; [\d,]+ requests used a model without a price/,
     );
     expect(stdout).not.toContain('$');
+    // Of the traffic above, the prompts of that model over 200,000.
+    const mean = (arm: Arm): string => {
+      const billed = traffic(0.1).filter((one) => one.arm === arm && one.model === 'claude-opus-5' && one.billed);
+      const sum = billed.reduce((all, { billed: b }) => all + ((b?.cached ?? 0) + (b?.written ?? 0)) / 200_000, 0);
+      return `${Math.round((100 * sum) / billed.length)} %`;
+    };
+    expect(stdout).toContain(
+      'Share of the context window, mean of requests paid by subscription: ' +
+        `${mean('treated')} with masking; ${mean('held-out')} held out, untouched.`,
+    );
   });
 
   it('keeps dollars where hardly any request is without a price, and says how many are not counted', async () => {

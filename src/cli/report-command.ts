@@ -2,15 +2,17 @@ import { PalimpsestError } from '../errors.ts';
 import { readRange } from '../manager/config/read-range.ts';
 import { createPriceBook, type PriceBook } from '../money/index.ts';
 import { buildReport, LEAD_MS } from '../report/build-report.ts';
-import { dollarsAt } from '../report/dollars.ts';
+import { dollarsAt, subscriptionWindows } from '../report/dollars.ts';
 import type { Report } from '../report/report.ts';
+import type { RequestRecord } from '../report/request-record.ts';
 import type { Range } from '../report/sessions.ts';
+import type { Store } from '../store/store.ts';
 import { type Io, UsageError } from './io.ts';
 import { parseOptions } from './parse-options.ts';
 import { readPriceFile } from './price-file.ts';
 import { readServeConfig } from './serve-config.ts';
 import { showReport } from './show-report.ts';
-import { storePath, withStore } from './with-store.ts';
+import { storePath, withRunStores } from './with-store.ts';
 import { writeReportPage } from './write-report-page.ts';
 
 export const reportHelp = `palimpsest report: what masking saves, measured, and whether it does harm.
@@ -35,6 +37,7 @@ Options:
   --store <place>      a folder, or a postgres:// address (default:
                        $PALIMPSEST_STORE, else ~/.palimpsest/store)
   --tenant <name>      whose sessions, where a gateway has several tenants
+                       (default: those of default, and of runs at the same time)
   -h, --help
 
 Exit codes: 0 done, 1 could not be done, 2 called wrongly.
@@ -67,12 +70,19 @@ export async function reportCommand(args: readonly string[], io: Io, now = Date.
 }
 
 async function reportOf(values: Values, range: Range, io: Io): Promise<Report> {
-  const dollarsOf = dollarsAt(await priceBook(values, io));
-  return withStore({ path: storePath(values.store, io), tenant: values.tenant }, async (store) => {
-    if (!store.records) throw new PalimpsestError('BAD_INPUT', 'this store keeps no records of requests');
+  const book = await priceBook(values, io);
+  return withRunStores({ path: storePath(values.store, io), tenant: values.tenant }, async (stores) => {
     const lead = { since: Math.max(0, range.since - LEAD_MS), until: range.until };
-    return buildReport(store.records(lead), { range, dollarsOf });
+    const pricing = { dollarsOf: dollarsAt(book), windowOf: subscriptionWindows(book) };
+    return buildReport(recordsIn(stores, lead), { range, ...pricing });
   });
+}
+
+async function* recordsIn(stores: readonly Store[], range: Range): AsyncGenerator<RequestRecord> {
+  for (const store of stores) {
+    if (!store.records) throw new PalimpsestError('BAD_INPUT', 'this store keeps no records of requests');
+    yield* store.records(range);
+  }
 }
 
 async function priceBook(values: Values, io: Io): Promise<PriceBook> {

@@ -7,11 +7,12 @@ import { type Agent, type AgentSettings, addressesOf, agents, allVariables, type
 import { findAgent } from './find-agent.ts';
 import type { Io } from './io.ts';
 import { runChild } from './run-child.ts';
-import { type RunningGateway, readServing, type Serving, startGateway } from './serve.ts';
+import { shareRuns } from './run-stores.ts';
+import { openStores, type RunningGateway, readServing, type Serving, startGateway } from './serve.ts';
 import { addressFor, showSteps } from './serve-greeting.ts';
 import type { ServeFlags } from './serve-settings.ts';
 import { showReceipt } from './show-receipt.ts';
-import { showPlace } from './stores.ts';
+import { runTenant, type Stores, showPlace } from './stores.ts';
 import { upstreamsFrom } from './upstreams-from.ts';
 import { storePath } from './with-store.ts';
 
@@ -63,10 +64,12 @@ interface Started {
 /** A store in a folder has one writer. A run beside another one keeps its texts in the same place, as a tenant of its own. */
 async function startBeside(serving: Serving, number = 1): Promise<Started> {
   const { settings } = serving;
-  const tenant = number === 1 ? settings.tenant : `run-${number}`;
+  const tenant = number === 1 ? settings.tenant : runTenant(number);
   const own = { ...serving, settings: { ...settings, tenant } };
+  const place = { path: settings.store, first: settings.tenant, tenant };
+  const open = async (): Promise<Stores> => shareRuns(await openStores(own), place);
   try {
-    return { gateway: await startGateway(own), serving: own };
+    return { gateway: await startGateway(own, open), serving: own };
   } catch (error) {
     const isTaken = error instanceof PalimpsestError && error.code === 'STORE_LOCKED';
     if (!isTaken || number >= MOST_RUNS) throw error;

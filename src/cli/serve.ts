@@ -83,9 +83,9 @@ export interface RunningGateway {
 }
 
 /** Resolves when it listens. */
-export async function startGateway(serving: Serving): Promise<RunningGateway> {
+export async function startGateway(serving: Serving, open = openStores): Promise<RunningGateway> {
   const { settings, log } = serving;
-  const stores = await openStores(serving);
+  const stores = await open(serving);
   try {
     const options = optionsOf(serving, { open: stores.open, isStoreShared: stores.isShared });
     const server = await listen(createGateway(options), settings);
@@ -164,7 +164,7 @@ async function serveDemo({ settings, token, io }: Serving): Promise<void> {
 }
 
 /** A folder that another process writes to, or that cannot be made, is told at once. A database may come later. */
-async function openStores({ settings, io }: Serving): Promise<Stores> {
+export async function openStores({ settings, io }: Serving): Promise<Stores> {
   const all = await createStores(settings.store);
   const stores = { ...all, open: (tenant: string) => all.open(tenant === DEFAULT_TENANT ? settings.tenant : tenant) };
   const opening = stores.open(DEFAULT_TENANT);

@@ -1,6 +1,7 @@
 import type { Totals } from '../gateway/receipts/receipt.ts';
-import { counted } from '../mcp/counted.ts';
 import { formatDollars, whatIsPriced } from '../money/index.ts';
+import { percent } from '../report/words.ts';
+import { counted, grouped } from '../text.ts';
 import { DEFAULT_TENANT } from './stores.ts';
 
 interface Place {
@@ -17,8 +18,8 @@ export function showReceipt(totals: Totals, { store, tenant, isUsual }: Place): 
   const where = `${isUsual ? '' : ` --store ${store}`}${tenant === DEFAULT_TENANT ? '' : ` --tenant ${tenant}`}`;
   return `
 palimpsest: ${counted(requests, 'request')} in ${counted(conversations, 'conversation')}
-  sent      ${counted(tokensSent, 'input token')}, ${number(cached)} of them read from the provider's cache
-${showSpent(totals)}  masked    ${masked === 0 ? 'nothing' : `${counted(masked, 'tool result')}, kept in ${store}`}
+  sent      ${counted(tokensSent, 'input token')}, ${grouped(Math.round(cached))} of them read from the provider's cache
+${showSpent(totals)}${showWindow(totals)}  masked    ${masked === 0 ? 'nothing' : `${counted(masked, 'tool result')}, kept in ${store}`}
   saved     ${showSaved(totals)}
   later     ${masked === 0 ? '' : `palimpsest recall <handle>${where}, `}palimpsest report${where}
 `;
@@ -30,6 +31,14 @@ function showSpent({ money }: Totals): string {
   return spent === '' ? '' : `  spent     ${spent}\n`;
 }
 
+/** A token of a subscription has no price: there, the room in the context window counts. */
+function showWindow({ money: { window } }: Totals): string {
+  if (!window) return '';
+  const { sent, without } = window;
+  const unmasked = without > sent ? `, ${percent(without)} without masks (estimate)` : '';
+  return `  window    the largest request took ${percent(sent)} of the context window${unmasked}\n`;
+}
+
 const NO_REQUEST = `
 palimpsest: no request came through the gateway. If the agent did ask a model, its own settings hold another address:
 see docs/agents.
@@ -39,7 +48,7 @@ see docs/agents.
 function showSaved({ cost: { without, sent }, tokensIn, tokensSent, money: { billed, estimated } }: Totals): string {
   const saved = without - sent;
   const share = `${Math.abs((saved / without) * 100).toFixed(saved / without < 0.1 ? 1 : 0)} %`;
-  const fewer = `${number(tokensIn - tokensSent)} tokens fewer were sent`;
+  const fewer = `${grouped(Math.round(tokensIn - tokensSent))} tokens fewer were sent`;
   if (Math.abs(saved) < 0.5) return 'nothing yet: masking pays in longer sessions';
   if (saved < 0)
     return `nothing yet: ${fewer}, but input cost ${share} more, since the cache was written again (estimate)`;
@@ -47,5 +56,3 @@ function showSaved({ cost: { without, sent }, tokensIn, tokensSent, money: { bil
   const worth = dollars > 0 ? `${formatDollars(dollars)}, ` : '';
   return `${worth}${share} of the cost of input: ${fewer} (estimate)`;
 }
-
-const number = (value: number): string => Math.round(value).toLocaleString('en-US');

@@ -1,20 +1,41 @@
-import { missRate } from '../lab/compare.ts';
+import { aboutLogs, dollarSentence, nextSentence } from '../lab/about-logs.ts';
+import { missRate, TOKENS } from '../lab/compare.ts';
 import { adviceOf } from '../lab/replay.ts';
-import type { ReplayResult } from '../lab/replay-result.ts';
+import type { PolicyResult, ReplayResult } from '../lab/replay-result.ts';
+import { formatDollars } from '../money/index.ts';
 
-/** The totals as a table, what was skipped, and one sentence to act on. */
+/** The totals as a table, what is known about the logs, what was skipped, and what to do next. */
 export function showReplay(result: ReplayResult): string {
-  const { runs, prices, policies, skipped } = result;
+  const { runs, prices, policies, skipped, dollars } = result;
   const notes = notesOn(skipped);
   if (runs.length === 0) return `${[...notes, 'No run was read.'].join('\n')}\n`;
   const turns = runs.reduce((sum, run) => sum + run.turns, 0);
-  const read = `${count(runs.length)} ${runs.length === 1 ? 'run' : 'runs'}, ${count(turns)} turns. Input cost against sending everything:`;
-  const head = ['policy', ...prices, 'tokens sent', 'masked', 'epochs', 'misses / 100 calls'];
-  const rows = policies.map((name) => rowOf(result, name));
+  const unit = prices[0] === TOKENS ? 'Tokens' : 'Input cost';
+  const read = `${count(runs.length)} ${runs.length === 1 ? 'run' : 'runs'}, ${count(turns)} turns. ${unit} against sending everything:`;
+  const columns = COLUMNS.filter(({ cell }) => policies.some((name) => cell(result, name) !== undefined));
+  const head = ['policy', ...prices, ...columns.map(({ title }) => title)];
+  const rows = policies.map((name) => [
+    name,
+    ...prices.map((list) => percent(result.total[name]?.saving[list] ?? 0)),
+    ...columns.map(({ cell }) => cell(result, name) ?? ''),
+  ]);
+  const isMore = columns.some(({ isPriced }) => isPriced);
+  const more = isMore ? ' Recalls and dollars are at the same prices.' : '';
   const counted =
-    prices.length > 1 ? [`Where a policy decides by the prices, its counts are those at ${prices[0]}.`, ''] : [];
-  const advice = prices.map((list) => adviceOf(result, list));
-  return `${[read, '', table([head, ...rows]), '', ...counted, ...notes, ...advice].join('\n')}\n`;
+    prices.length > 1 ? [`Where a policy decides by the prices, its counts are those at ${prices[0]}.${more}`, ''] : [];
+  const about = aboutLogs(result);
+  return `${[
+    read,
+    '',
+    table([head, ...rows]),
+    '',
+    ...counted,
+    ...(about.length > 0 ? [...about, ''] : []),
+    ...notes,
+    ...prices.map((list) => adviceOf(result, list)),
+    ...(dollars ? [dollarSentence(dollars)] : []),
+    ...[nextSentence(result)].filter((sentence) => sentence !== ''),
+  ].join('\n')}\n`;
 }
 
 /** The first few, and how many more. */
@@ -31,18 +52,42 @@ const noteOf = ({ file, reason }: { readonly file: string; readonly reason: stri
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they must not reach the terminal
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/g;
 
-function rowOf({ runs, total, prices }: ReplayResult, name: string): string[] {
-  const results = runs.flatMap((run) => run.results[name] ?? []);
-  const sum = (pick: (result: (typeof results)[number]) => number): number =>
-    results.reduce((all, result) => all + pick(result), 0);
-  return [
-    name,
-    ...prices.map((list) => percent(total[name]?.saving[list] ?? 0)),
-    count(Math.round(total[name]?.tokensSent ?? 0)),
-    count(sum(({ masks }) => masks)),
-    count(sum(({ epochs }) => epochs)),
-    (missRate(runs, name) ?? 0).toFixed(1),
-  ];
+interface Column {
+  readonly title: string;
+  /** Whether it has the prices of the first list. */
+  readonly isPriced?: boolean;
+  /** Undefined where it is not known. */
+  cell(result: ReplayResult, policy: string): string | undefined;
+}
+
+const first = ({ prices }: ReplayResult): string => prices[0] ?? '';
+
+/** Those behind the changes of cost. A column without any cell is left out. */
+const COLUMNS: readonly Column[] = [
+  {
+    title: 'with recalls',
+    isPriced: true,
+    cell: (result, name) => {
+      const change = result.total[name]?.savingWithRecalls?.[first(result)];
+      return change === undefined ? undefined : percent(change);
+    },
+  },
+  {
+    title: 'dollars',
+    isPriced: true,
+    cell: (result, name) => {
+      const dollars = result.total[name]?.dollars?.[first(result)];
+      return dollars === undefined ? undefined : formatDollars(dollars);
+    },
+  },
+  { title: 'tokens sent', cell: ({ total }, name) => count(Math.round(total[name]?.tokensSent ?? 0)) },
+  { title: 'masked', cell: (result, name) => count(sumOf(result, name, ({ masks }) => masks)) },
+  { title: 'epochs', cell: (result, name) => count(sumOf(result, name, ({ epochs }) => epochs)) },
+  { title: 'misses / 100 calls', cell: ({ runs }, name) => (missRate(runs, name) ?? 0).toFixed(1) },
+];
+
+function sumOf({ runs }: ReplayResult, name: string, pick: (result: PolicyResult) => number): number {
+  return runs.reduce((all, { results }) => all + (results[name] ? pick(results[name]) : 0), 0);
 }
 
 const count = (value: number): string => value.toLocaleString('en-US');

@@ -2,8 +2,6 @@ import type { EstimateError, Report } from '../report/report.ts';
 import {
   ARM_TITLES,
   cost,
-  count,
-  grouped,
   leftOutWords,
   levelWords,
   lookWords,
@@ -14,8 +12,10 @@ import {
   SAVING_TITLES,
   savingWords,
   unpricedWords,
+  windowWords,
   wouldShow,
 } from '../report/words.ts';
+import { counted, grouped } from '../text.ts';
 
 /** The report for a terminal. */
 export function showReport(report: Report): string {
@@ -36,7 +36,6 @@ export function showReport(report: Report): string {
 function armLines(report: Report): string[] {
   const { arms, unit, covers } = report;
   if (arms.length === 0) return [];
-  const unpriced = unpricedWords(report);
   const rows = arms.map(({ arm, sessions, requests, cost: spent, costPerSession, costPerRequest }) => [
     ARM_TITLES[arm],
     grouped(sessions),
@@ -49,7 +48,7 @@ function armLines(report: Report): string[] {
   return [
     `Input cost as billed${dates}:`,
     ...table([['', 'sessions', 'requests', 'cost', 'per session', 'per request'], ...rows]),
-    ...(unpriced === '' ? [] : [unpriced]),
+    ...[unpricedWords(report), windowWords(report)].filter((words) => words !== ''),
   ];
 }
 
@@ -93,7 +92,7 @@ function noteLines({ estimate, leftOut, savings, alpha, range }: Report): string
 function estimateWords(estimate: EstimateError): string {
   const { typicalError, sessions } = estimate;
   return (
-    `The estimate of the cost without masks is ${offWords(estimate)} in ${count(sessions, 'held-out session')}, where the true ` +
+    `The estimate of the cost without masks is ${offWords(estimate)} in ${counted(sessions, 'held-out session')}, where the true ` +
     `cost is known. The saving for the same work corrects that. A typical session is off by another ${percent(typicalError)}.`
   );
 }

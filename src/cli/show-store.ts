@@ -1,4 +1,5 @@
 import type { GcReport, Problem, PruneReport, Removed, StoreStats } from '../store/store.ts';
+import { counted, grouped } from '../text.ts';
 import type { Retention } from './retention.ts';
 import { DEFAULT_TENANT } from './stores.ts';
 
@@ -15,12 +16,15 @@ export interface Shown {
 export function showStats(stats: StoreStats, { where, tenant, retention }: Shown): string {
   const { kind, texts, sessions, turns, notes, records = 0, textBytes, diskBytes, deadBytes } = stats;
   const others = [
-    ...(notes > 0 ? [count(notes, 'note')] : []),
-    ...(records > 0 ? [`${count(records, 'record')} of requests`] : []),
+    ...(notes > 0 ? [counted(notes, 'note')] : []),
+    ...(records > 0 ? [`${counted(records, 'record')} of requests`] : []),
   ];
   const rows = [
     ['store', `${where} (${kind})`],
-    ['holds', [`${count(texts, 'text')} of ${count(sessions, 'session')}`, count(turns, 'turn'), ...others].join(', ')],
+    [
+      'holds',
+      [`${counted(texts, 'text')} of ${counted(sessions, 'session')}`, counted(turns, 'turn'), ...others].join(', '),
+    ],
     ['text', showBytes(textBytes)],
     ...(diskBytes === undefined ? [] : [['on disk', showBytes(diskBytes) + ratio(diskBytes, textBytes)]]),
     ...(deadBytes === undefined ? [] : [['to free', showDead(deadBytes, diskBytes ?? 0, tenant)]]),
@@ -37,7 +41,7 @@ function ageRows({ oldestAt, newestAt, weekBytes = 0 }: StoreStats): string[][] 
   const days = Math.min(7, Math.max(1, (newestAt - (oldestAt ?? 0)) / DAY_MS));
   return [
     ['stored', `${since}${showTime(newestAt)} UTC`],
-    ['grows', `${showBytes(Math.round(weekBytes / days))} a day, over the last ${count(Math.ceil(days), 'day')}`],
+    ['grows', `${showBytes(Math.round(weekBytes / days))} a day, over the last ${counted(Math.ceil(days), 'day')}`],
   ];
 }
 
@@ -47,7 +51,7 @@ const showTime = (time: number): string => new Date(time).toISOString().slice(0,
 
 function showRetention({ maxAgeMs, maxBytes }: Retention = {}): string {
   const limits = [
-    ...(maxAgeMs === undefined ? [] : [`what was used in the last ${count(Math.round(maxAgeMs / DAY_MS), 'day')}`]),
+    ...(maxAgeMs === undefined ? [] : [`what was used in the last ${counted(Math.round(maxAgeMs / DAY_MS), 'day')}`]),
     ...(maxBytes === undefined ? [] : [`${showBytes(maxBytes)} at most`]),
   ];
   return limits.length === 0 ? 'everything' : `${limits.join(', ')} (a gateway that serves removes the rest)`;
@@ -58,8 +62,8 @@ export function showRemoved(removed: Removed, { dryRun }: { dryRun: boolean }): 
   const { sessions, texts, turns, records = 0, bytes } = removed;
   if (sessions + texts + turns + records === 0) return 'nothing to remove\n';
   const what = [
-    `${count(sessions, 'session')} with ${count(texts, 'text')} and ${count(turns, 'turn')}`,
-    ...(records > 0 ? [`${count(records, 'record')} of requests`] : []),
+    `${counted(sessions, 'session')} with ${counted(texts, 'text')} and ${counted(turns, 'turn')}`,
+    ...(records > 0 ? [`${counted(records, 'record')} of requests`] : []),
     showBytes(bytes),
   ].join(', ');
   return `${dryRun ? 'would remove' : 'removed'} ${what}\n`;
@@ -112,14 +116,14 @@ export function showProblems(problems: readonly Problem[], { where, tenant }: Sh
   if (problems.length === 0) return `${where}: everything is as it was written\n`;
   const lines = problems.slice(0, MOST_PROBLEMS).map((problem) => showProblem(problem, tenant));
   const more = problems.length - lines.length;
-  if (more > 0) lines.push(`  … and ${more.toLocaleString('en-US')} more; --json lists all`);
-  return `${where}: ${count(problems.length, 'problem')}\n${lines.join('\n')}\n`;
+  if (more > 0) lines.push(`  … and ${grouped(more)} more; --json lists all`);
+  return `${where}: ${counted(problems.length, 'problem')}\n${lines.join('\n')}\n`;
 }
 
 const MOST_PROBLEMS = 20;
 
 function showProblem({ what, remedy, handle, at }: Problem, tenant: string): string {
-  const where = [handle, at === undefined ? undefined : `at byte ${at.toLocaleString('en-US')}`].filter((part) => part);
+  const where = [handle, at === undefined ? undefined : `at byte ${grouped(at)}`].filter((part) => part);
   return `  ${what}${where.length > 0 ? ` (${where.join(', ')})` : ''}\n    ${remedy.replace(GC, gcOf(tenant))}`;
 }
 
@@ -128,11 +132,9 @@ const gcOf = (tenant: string): string => (tenant === DEFAULT_TENANT ? GC : `${GC
 
 export function showGc({ freedBytes, removedTexts, repaired }: GcReport): string {
   if (freedBytes === 0 && removedTexts === 0 && repaired === 0) return 'nothing to free\n';
-  const gaveUp = repaired === 0 ? '' : `; gave up ${count(repaired, 'damaged record')}`;
-  return `freed ${showBytes(freedBytes)}, removed ${count(removedTexts, 'text')}${gaveUp}\n`;
+  const gaveUp = repaired === 0 ? '' : `; gave up ${counted(repaired, 'damaged record')}`;
+  return `freed ${showBytes(freedBytes)}, removed ${counted(removedTexts, 'text')}${gaveUp}\n`;
 }
-
-const count = (n: number, noun: string): string => `${n.toLocaleString('en-US')} ${noun}${n === 1 ? '' : 's'}`;
 
 const UNITS = ['bytes', 'KB', 'MB', 'GB', 'TB'];
 
@@ -141,6 +143,6 @@ export function showBytes(bytes: number): string {
   // 999,950 and above would be rounded to 1000.0 KB.
   let [value, unit] = [bytes, 0];
   while (value >= 999.95 && unit < UNITS.length - 1) [value, unit] = [value / 1000, unit + 1];
-  if (unit === 0) return count(bytes, 'byte');
+  if (unit === 0) return counted(bytes, 'byte');
   return `${value.toFixed(1)} ${UNITS[unit]}`;
 }

@@ -12,6 +12,11 @@ import { UsageError } from './io.ts';
 /** The tenant of those who name none. */
 export const DEFAULT_TENANT = 'default';
 
+/** The tenant of a run beside others, by its number from 2 on. */
+export const runTenant = (number: number): string => `run-${number}`;
+
+export const isRunTenant = (tenant: string): boolean => /^run-\d+$/.test(tenant);
+
 /** The stores of all tenants at one place. */
 export interface Stores {
   /** Opens that of a tenant, once. */

@@ -4,7 +4,7 @@ import { PalimpsestError } from '../errors.ts';
 import { checkTenant } from '../store/check-input.ts';
 import type { Store } from '../store/store.ts';
 import type { Io } from './io.ts';
-import { createStores, DEFAULT_TENANT, type Stores, showPlace } from './stores.ts';
+import { createStores, DEFAULT_TENANT, isRunTenant, type Stores, showPlace } from './stores.ts';
 
 export interface Place {
   /** A folder, or a postgres:// address. */
@@ -24,6 +24,16 @@ export async function withStore<T>(place: Place, work: (store: Store) => Promise
       if (!(error instanceof PalimpsestError && error.code === 'NOT_FOUND')) throw error;
       throw new PalimpsestError('NOT_FOUND', `${error.message}${elsewhere(tenant, tenants)}`, { cause: error });
     }
+  });
+}
+
+/** The same with the stores of all runs beside each other, where no tenant is named: one user's sessions are in any of them. */
+export async function withRunStores<T>(place: Place, work: (stores: readonly Store[]) => Promise<T>): Promise<T> {
+  const { tenant = DEFAULT_TENANT } = place;
+  return withStores(place, async (stores, all) => {
+    if (!all.includes(tenant)) throw noStore(place, all);
+    const tenants = all.filter((one) => one === tenant || (place.tenant === undefined && isRunTenant(one)));
+    return work(await Promise.all(tenants.map((one) => stores.open(one))));
   });
 }
 

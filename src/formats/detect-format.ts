@@ -2,7 +2,9 @@ import type { Format, FormatName } from '../message.ts';
 import { badOption } from '../options.ts';
 import { aiSdk } from './ai-sdk.ts';
 import { anthropic } from './anthropic.ts';
+import { bedrockConverse } from './bedrock-converse.ts';
 import { chat } from './chat.ts';
+import { type Coverage, coverageOf, readsTooLittle } from './coverage.ts';
 import { gemini } from './gemini.ts';
 import { langchain, typeOf } from './langchain.ts';
 import { asList, asString, type Fields, isRecord } from './lens.ts';
@@ -10,6 +12,7 @@ import { ollama } from './ollama.ts';
 import { openaiAgents } from './openai-agents.ts';
 import { openaiChat } from './openai-chat.ts';
 import { openaiResponses } from './openai-responses.ts';
+import { pi } from './pi.ts';
 
 export const formats = {
   chat,
@@ -21,6 +24,8 @@ export const formats = {
   langchain,
   'openai-agents': openaiAgents,
   ollama,
+  'bedrock-converse': bedrockConverse,
+  pi,
 } as const satisfies Record<FormatName, unknown>;
 
 /** The format with this name, for lists whose type is only known at run time. */
@@ -31,16 +36,44 @@ export function formatByName(name: FormatName): Format<unknown> {
 }
 
 /** Whether something in a list belongs to one format only. Plain text does not. */
-export const isCertain = (messages: readonly unknown[]): boolean =>
-  messages.some((message) => isRecord(message) && certainFormat(message) !== undefined);
+export const isCertain = (messages: readonly unknown[]): boolean => certainFormatOf(messages) !== undefined;
 
-/** Names the format of a list, or answers undefined. Lists of plain text read the same in most: `openai-chat`. */
+/**
+ * Names the format of a list, or answers undefined, also where the format would read little of its text. Lists of plain
+ * text read the same in most: `openai-chat`.
+ */
 export function detectFormat(messages: readonly unknown[]): FormatName | undefined {
+  const name = guessFormat(messages);
+  return name && isOfFormat(name, coverageOf(formatByName(name), messages), { messages }) ? name : undefined;
+}
+
+/** The format that a list looks like. Its text may still be where the format does not read it. */
+export const guessFormat = (messages: readonly unknown[]): FormatName | undefined =>
+  certainFormatOf(messages) ?? (messages.every(isRecord) ? likelyFormat(messages) : undefined);
+
+function certainFormatOf(messages: readonly unknown[]): FormatName | undefined {
   for (const message of messages) {
     const certain = isRecord(message) ? certainFormat(message) : undefined;
     if (certain) return certain;
   }
-  return messages.every(isRecord) ? likelyFormat(messages) : undefined;
+  return undefined;
+}
+
+interface Measured {
+  readonly messages: readonly unknown[];
+  /** The format was named, not guessed. */
+  readonly isNamed?: boolean;
+}
+
+/**
+ * Whether a list is of a format, by the share of its text that the format reads. Blocks of unknown types count as read
+ * where something else shows the format: providers add types. A guess from the look of them is none.
+ */
+export function isOfFormat(name: string, coverage: Coverage, { messages, isNamed = false }: Measured): boolean {
+  if (!readsTooLittle(coverage)) return true;
+  if (readsTooLittle({ ...coverage, read: coverage.read + coverage.unknown })) return false;
+  const certain = certainFormatOf(messages);
+  return certain === name || (isNamed && certain === undefined);
 }
 
 /** What only one format has. */
@@ -50,6 +83,7 @@ function certainFormat(message: Fields): FormatName | undefined {
   if (message.role === undefined && LANGCHAIN_TYPES.has(String(typeOf(message)))) return 'langchain';
   if (Array.isArray(message.parts)) return isGemini(message) ? 'gemini' : undefined;
   if (message.role === undefined || message.type === 'message') return itemFormat(message);
+  if (PI_ROLES.has(String(message.role)) || has(message, 'stopReason')) return 'pi';
   if (has(message, 'tool_name') || hasParsedArguments(message)) return 'ollama';
   if (has(message, 'tool_calls', 'tool_call_id', 'function_call')) return 'openai-chat';
   if (has(message, 'toolCalls', 'toolCallId', 'pairId', 'pairRole', 'tags')) return 'chat';
@@ -70,12 +104,30 @@ const isGemini = ({ role, parts }: Fields): boolean =>
   role !== 'assistant' && role !== 'system' && asList(parts).every((part) => part.type === undefined);
 
 function partFormat(part: Fields, type: string): FormatName | undefined {
+  if (part.type === undefined && Object.keys(part).some((key) => CONVERSE_BLOCKS.has(key))) return 'bedrock-converse';
+  if (type === 'toolCall') return 'pi';
   if (AI_SDK_PARTS.has(type) || has(part, 'mediaType', 'providerOptions') || (type === 'image' && has(part, 'image')))
     return 'ai-sdk';
   if (ANTHROPIC_BLOCKS.has(type) || type.endsWith('_tool_result') || has(part, 'source')) return 'anthropic';
   return has(part, 'image_url', 'input_audio', 'refusal', 'file') && !ITEM_PARTS.has(type) ? 'openai-chat' : undefined;
 }
 
+const PI_ROLES = new Set(['toolResult', 'bashExecution', 'branchSummary', 'compactionSummary']);
+/** A block of Converse is named by its only field. */
+const CONVERSE_BLOCKS = new Set([
+  'text',
+  'toolUse',
+  'toolResult',
+  'reasoningContent',
+  'cachePoint',
+  'image',
+  'document',
+  'video',
+  'audio',
+  'guardContent',
+  'citationsContent',
+  'searchResult',
+]);
 const LANGCHAIN_TYPES = new Set(['human', 'ai', 'system', 'tool']);
 const AI_SDK_PARTS = new Set([
   'tool-call',
@@ -104,6 +156,7 @@ function itemFormat(item: Fields): FormatName | undefined {
   const isAgents = type === 'function_call_result' || type === 'hosted_tool_call';
   if (isAgents || has(item, 'callId', 'providerData', 'rawContent')) return 'openai-agents';
   if (has(item, 'call_id') || type.endsWith('_call_output')) return 'openai-responses';
+  if (type.startsWith('mcp_')) return 'openai-responses';
   if (type === 'reasoning') return Array.isArray(item.summary) ? 'openai-responses' : 'openai-agents';
   return asList(item.content).some((part) => has(part, 'providerData')) ? 'openai-agents' : undefined;
 }

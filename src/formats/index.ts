@@ -1,5 +1,6 @@
 export { type AiSdkMessage, aiSdk } from './ai-sdk.ts';
 export { type AnthropicMessage, anthropic } from './anthropic.ts';
+export { type BedrockConverseMessage, bedrockConverse } from './bedrock-converse.ts';
 export { chat } from './chat.ts';
 export { detectFormat, formatByName } from './detect-format.ts';
 export { type GeminiContent, gemini } from './gemini.ts';
@@ -9,3 +10,4 @@ export { type OllamaMessage, ollama } from './ollama.ts';
 export { openaiAgents } from './openai-agents.ts';
 export { type OpenAIChatMessage, openaiChat } from './openai-chat.ts';
 export { openaiResponses } from './openai-responses.ts';
+export { type PiMessage, pi } from './pi.ts';

@@ -52,7 +52,8 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
   const now = options.now ?? Date.now;
   const { log = () => {} } = options;
   const startedAt = now();
-  const facts = factsOf(options);
+  const book = createPriceBook(options.modelPrices);
+  const facts = { ...factsOf(options), priceBook: book };
   const guard = createGuard({
     hosts: options.hosts ?? [],
     origins: options.origins ?? [],
@@ -68,7 +69,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     options.records ??
     createRecords({
       startedAt,
-      priceBook: createPriceBook(options.modelPrices),
+      priceBook: book,
       keep: { open: recordStoreOf, log },
       ...(options.log ? { onReceipt: (receipt) => log(toLogEntry(receipt)) } : {}),
     });
@@ -76,7 +77,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
   return {
     guard,
     records,
-    reports: createReports({ book: createPriceBook(options.modelPrices), now }),
+    reports: createReports({ book, now }),
     tenants,
     log,
     now,

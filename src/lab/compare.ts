@@ -3,14 +3,21 @@ import type { ReplayResult, RunResult } from './replay-result.ts';
 /** Sending everything: what all policies are compared with. */
 export const NOTHING_MASKED = 'none';
 
+/** The column of costs in which each run has the prices of its own model. */
+export const BY_MODEL = 'by model';
+
+/** The column of tokens, where the prices of no run are known. */
+export const TOKENS = 'tokens';
+
 /** It knows the future: a bound for the others, not something to use. */
 export const isHindsight = (policy: string): boolean => /^optimum\b/.test(policy);
 
 /** Less than half a percent is nothing to act on. */
 export const isSaving = (change: number): boolean => change <= -0.005;
 
-/** The policy that costs least, of those that could be used. */
+/** The policy that costs least, of those that could be used. Tokens alone tell nothing: the cache decides. */
 export function bestPolicy({ policies, total }: ReplayResult, prices: string): string | undefined {
+  if (prices === TOKENS) return undefined;
   const change = (policy: string): number => total[policy]?.saving[prices] ?? Number.POSITIVE_INFINITY;
   const usable = policies.filter((policy) => policy !== NOTHING_MASKED && !isHindsight(policy));
   return usable.sort((a, b) => change(a) - change(b))[0];

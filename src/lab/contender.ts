@@ -27,7 +27,7 @@ export function readContender(text: string): Contender {
     const { maxResultTokens } = options;
     if (maxResultTokens !== undefined) throw badOption('optimum option maxResultTokens', 'left out', maxResultTokens);
     // Without a cache to lose, break-even masks whatever it may as soon as it may.
-    const policy = breakEven({ windowByKind: false, ...options, prices: 'none' });
+    const policy = breakEven({ windowByKind: false, clean: false, references: false, ...options, prices: 'none' });
     return { ...contender(text, () => policy), isOptimum: true };
   }
   if (!Object.hasOwn(policies, name)) throw unknownPolicy(name, [...Object.keys(policies), 'none', 'optimum']);

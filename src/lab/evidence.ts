@@ -66,6 +66,22 @@ export function quotesOf(context: Context): Evidence {
   return { calls };
 }
 
+/** A call that quotes something that only masked observations held. */
+export interface MissedCall {
+  /** The reply that made the call. */
+  readonly turn: number;
+  /** The newest observation that holds its first missed quote. */
+  readonly observation: number;
+}
+
+/** The calls that a policy would have hurt, in order. `maskedAt` is that of `countMisses`. */
+export function missedCalls({ calls }: Evidence, maskedAt: readonly number[]): MissedCall[] {
+  return calls.flatMap(({ turn, quotes }) => {
+    const [observation] = quotes.find((quote) => isMissed(quote, turn, maskedAt))?.holders ?? [];
+    return observation === undefined ? [] : [{ turn, observation }];
+  });
+}
+
 /** Counts the calls that a policy would have hurt. `maskedAt` has, for each observation, the first request that masks it. */
 export function countMisses({ calls }: Evidence, maskedAt: readonly number[]): Misses {
   const misses = { edit: 0, identifier: 0, anchor: 0, any: 0, calls: calls.length };

@@ -1,8 +1,11 @@
 export type { PriceName, Prices } from '../plan/prices.ts';
 export { priceLists, pricesOf } from '../plan/prices.ts';
+export { aboutLogs, dollarSentence, nextSentence } from './about-logs.ts';
 export { type Contender, readContender, readPrices } from './contender.ts';
+export type { LogSetting } from './context-setting.ts';
 export { type CallQuotes, countMisses, type Evidence, type Misses, type Quote, quotesOf } from './evidence.ts';
-export { type Layout, layoutOf } from './layout.ts';
+export { type Inferred, inferHidden, type LoggedRequests } from './infer-hidden.ts';
+export { type Layout, layoutOf, type Measure } from './layout.ts';
 export { type Candidate, type Optimum, type OptimumInput, optimum } from './optimum.ts';
 export { findLogs } from './readers/find-logs.ts';
 export { type ReadOptions, readLog, readRuns } from './readers/read-runs.ts';
@@ -10,7 +13,11 @@ export { adviceOf, onlyAsked, type ReplayOptions, replay } from './replay.ts';
 export { type Played, type ReplaySetting, replayContext } from './replay-context.ts';
 export { type FileSetting, type ReplayedFile, type ReplayedRun, replayFile } from './replay-file.ts';
 export type {
+  DollarTotal,
+  InferredTotal,
   MaskedResult,
+  ModelRuns,
+  NextStep,
   PolicyResult,
   PolicyTotal,
   ReplayPage,
@@ -18,7 +25,8 @@ export type {
   RunDetail,
   RunResult,
   Schedule,
+  UsageTotal,
 } from './replay-result.ts';
-export type { Context, RunFormat } from './run.ts';
+export type { Context, ReplyFacts, RunFormat, Usage } from './run.ts';
 export { costOf, type SentRequest, type Setting, type Simulation, simulate } from './simulate.ts';
 export { writePage } from './write-page.ts';

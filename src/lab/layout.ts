@@ -10,12 +10,21 @@ export interface Layout {
   readonly positions: readonly number[];
 }
 
+/** How the text of a context is counted, and what each request has beside it. */
+export interface Measure {
+  readonly counter: Counter;
+  /** The least size of turn 0: logs often lack the system prompt. */
+  readonly systemTokens: number;
+  /** Tokens before the first message that are not in the log. */
+  readonly hiddenTokens?: number | undefined;
+}
+
 /** Measures a context with nothing masked. */
-export function layoutOf({ messages }: Context, counter: Counter, systemTokens: number): Layout {
+export function layoutOf({ messages }: Context, counter: Counter, systemTokens: number, hiddenTokens = 0): Layout {
   const batches = batchesOf(messages);
   const sizes: number[] = [];
   const positions: number[] = [];
-  let text = Math.max(0, systemTokens - sizeOf(batches[0] ?? [], counter));
+  let text = overheadOf(batches[0] ?? [], { counter, systemTokens, hiddenTokens });
   for (const batch of batches) {
     for (const message of batch) {
       if (message.role === 'tool') positions.push(text);
@@ -25,6 +34,11 @@ export function layoutOf({ messages }: Context, counter: Counter, systemTokens: 
   }
   // Behind the last reply nothing was sent.
   return { sizes: sizes.slice(0, -1), positions };
+}
+
+/** The tokens before the first message. */
+export function overheadOf(head: readonly ChatMessage[], { counter, systemTokens, hiddenTokens = 0 }: Measure): number {
+  return Math.max(hiddenTokens, systemTokens - sizeOf(head, counter));
 }
 
 /** What each request adds: the reply before it and what came in since. */

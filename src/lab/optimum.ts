@@ -17,6 +17,8 @@ export interface OptimumInput {
   readonly write: number;
   /** Requests up to this one were billed before; the next one caches nothing. */
   readonly billedBefore: number;
+  /** Of the first request that is billed: read from the cache. */
+  readonly cachedAtStart?: number | undefined;
   isColdAt(request: number): boolean;
 }
 
@@ -105,10 +107,10 @@ class Stretch {
   }
 
   bill(request: number, change: number, size: number): number {
-    const { read, write, billedBefore, isColdAt } = this.#input;
+    const { read, write, billedBefore, cachedAtStart = 0, isColdAt } = this.#input;
     if (request <= billedBefore) return 0;
-    const isCold = request === billedBefore + 1 || isColdAt(request);
-    const cached = isCold ? 0 : Math.min(change, this.size(request - 1), size);
+    const held = request === billedBefore + 1 ? cachedAtStart : Math.min(change, this.size(request - 1));
+    const cached = isColdAt(request) ? 0 : Math.min(held, size);
     return read * cached + write * (size - cached);
   }
 }
@@ -129,7 +131,7 @@ export function requestsOf(input: OptimumInput, epochs: readonly number[]): Sent
       // What only the last turn holds went out for the first time.
       requests.push({
         size,
-        cached: request === input.billedBefore + 1 ? 0 : cached,
+        cached: request === input.billedBefore + 1 ? (input.cachedAtStart ?? 0) : cached,
         isEpoch: isEpoch && cached < previous,
       });
   }

@@ -1,11 +1,13 @@
-import type { Policy } from '../plan/policy.ts';
+import { type ModelPrice, ratesFor } from '../money/index.ts';
 import type { Prices } from '../plan/prices.ts';
+import { type CacheTimes, cacheTimesOf } from './cache-times.ts';
 import type { Contender } from './contender.ts';
-import { countMisses, type Evidence, type Misses, quotesOf } from './evidence.ts';
-import { type Layout, layoutOf } from './layout.ts';
-import { type OptimumInput, optimum, requestsOf } from './optimum.ts';
+import { countMisses, type Evidence, type Misses, missedCalls, quotesOf } from './evidence.ts';
+import { layoutOf } from './layout.ts';
+import { type Candidate, type OptimumInput, optimum, requestsOf } from './optimum.ts';
 import type { Context } from './run.ts';
-import { costOf, type SentRequest, type Setting, type Simulation, simulate } from './simulate.ts';
+import { costOfRequest, type SentRequest, type Setting, type Simulation, simulate } from './simulate.ts';
+import { RECALL_OUTPUT_TOKENS, withRecalls } from './with-recalls.ts';
 
 /** Who plays, and at which prices. */
 export interface ReplaySetting extends Setting {
@@ -13,6 +15,12 @@ export interface ReplaySetting extends Setting {
   readonly prices: readonly Prices[];
   /** How long a cache lives: for ever, as each price list says, or so long. */
   readonly cacheLife: 'endless' | 'listed' | number;
+  /** How many requests may keep the cache alive in a pause. None if not given. */
+  readonly keepWarm?: number | undefined;
+  /** Whether to price what recalling every missed text would cost. */
+  readonly recalls?: boolean | undefined;
+  /** The price of the model in dollars, where it is known. */
+  readonly modelPrice?: ModelPrice | undefined;
 }
 
 /** What one policy would have done in one context, at one price list or at all alike. */
@@ -24,112 +32,142 @@ export interface Played {
   readonly maskedAt: readonly number[];
   readonly placeholders: ReadonlyMap<number, string>;
   readonly misses: Misses;
+  /** By price list, in tokens at the base price. */
   readonly cost: Readonly<Record<string, number>>;
+  /** The same if every miss costs one recall. Empty unless asked for. */
+  readonly costWithRecalls: Readonly<Record<string, number>>;
+  /** By price list. Empty where the price of the model is not known. */
+  readonly dollars: Readonly<Record<string, number>>;
 }
 
 /** Plays every policy on one context. */
 export function replayContext(context: Context, setting: ReplaySetting): Played[] {
-  const layout = layoutOf(context, setting.counter, setting.systemTokens);
   const evidence = quotesOf(context);
-  const table: Table = { context, setting, layout, evidence, idle: idleTimes(context) };
+  const table = tableOf(context, setting);
   return setting.contenders.flatMap((contender) => {
-    if (contender.isOptimum) return playOptimum(table, contender);
-    if (contender.isPriced) return setting.prices.map((prices) => playPriced(table, contender, prices));
-    return [playAlike(table, contender)];
+    const lists = contender.isOptimum || contender.isPriced ? setting.prices : [undefined];
+    return lists.map((prices) => play(table, evidence, { contender, prices }));
   });
 }
 
-/** What is the same for all who play. */
-interface Table {
-  readonly context: Context;
-  readonly setting: ReplaySetting;
-  readonly layout: Layout;
-  readonly evidence: Evidence;
-  readonly idle: readonly (number | undefined)[];
+/** A policy, at one price list where it decides by the prices. */
+interface Player {
+  readonly contender: Contender;
+  readonly prices: Prices | undefined;
 }
 
-const anyOf = (prices: readonly Prices[]): Prices => prices[0] as Prices;
-
-/** A policy with prices of its own, if it has any, knows when the cache has died that it reckons with. */
-function playAlike(table: Table, contender: Contender): Played {
+function play(table: Table, evidence: Evidence, player: Player): Played {
   const { context, setting } = table;
-  const policy = contender.policy(anyOf(setting.prices));
-  const isColdAt = coldAt(table, { lifeMs: policy.cacheLifeMs ?? Number.POSITIVE_INFINITY });
-  return played(table, contender, undefined, simulate(context, policy, setting, isColdAt));
-}
-
-function playPriced(table: Table, contender: Contender, prices: Prices): Played {
-  const policy: Policy = contender.policy(prices);
-  return played(table, contender, prices, simulate(table.context, policy, table.setting, coldAt(table, prices)));
-}
-
-function played(table: Table, contender: Contender, prices: Prices | undefined, simulation: Simulation): Played {
-  const { requests, maskedAt, placeholders } = simulation;
-  const lists = prices ? [prices] : table.setting.prices;
-  const { carriedTurns } = table.context;
-  const cost = lists.map((list): [string, number] => {
-    const isCold = coldAt(table, list);
-    return [list.name, costOf(requests, list, (index) => isCold(carriedTurns + 1 + index))];
+  const { requests, maskedAt, placeholders } = simulationOf(table, player);
+  const lists = player.prices ? [player.prices] : setting.prices;
+  const bills = lists.map((list) => ({ list, ...billOf(table, requests, list) }));
+  const missed = setting.recalls ? missedCalls(evidence, maskedAt) : [];
+  const recalled = missed.length === 0 ? undefined : tableOf(withRecalls(context, missed), setting);
+  const recalledRequests = recalled && simulationOf(recalled, player).requests;
+  const costWithRecalls = bills.map(({ list, cost }): [string, number] => {
+    if (!recalled || !recalledRequests) return [list.name, cost];
+    return [list.name, billOf(recalled, recalledRequests, list).cost + missed.length * recallOutput(setting)];
   });
   return {
-    contender: contender.name,
-    prices: prices?.name,
+    contender: player.contender.name,
+    prices: player.prices?.name,
     requests,
     maskedAt,
     placeholders,
-    misses: countMisses(table.evidence, maskedAt),
-    cost: Object.fromEntries(cost),
+    misses: countMisses(evidence, maskedAt),
+    cost: Object.fromEntries(bills.map(({ list, cost }) => [list.name, cost])),
+    costWithRecalls: setting.recalls ? Object.fromEntries(costWithRecalls) : {},
+    dollars: setting.modelPrice ? Object.fromEntries(bills.map(({ list, dollars }) => [list.name, dollars])) : {},
   };
 }
 
+/** A token of output costs as much as this many of input, where the price of the model is not known. */
+const OUTPUT_RATIO = 5;
+
+const recallOutput = ({ modelPrice }: ReplaySetting): number =>
+  RECALL_OUTPUT_TOKENS * (modelPrice && modelPrice.input > 0 ? modelPrice.output / modelPrice.input : OUTPUT_RATIO);
+
+/** A context that is played, and what all who play it share. */
+interface Table {
+  readonly context: Context;
+  readonly setting: ReplaySetting;
+  readonly times: CacheTimes;
+  /** What each optimum may mask: the same at all prices. */
+  readonly eager: Map<Contender, Eager>;
+}
+
+const tableOf = (context: Context, setting: ReplaySetting): Table => ({
+  context,
+  setting,
+  times: cacheTimesOf(context, setting),
+  eager: new Map(),
+});
+
+function simulationOf(table: Table, { contender, prices }: Player): Simulation {
+  const { context, setting, times } = table;
+  if (contender.isOptimum && prices) return optimumOf(table, contender, prices);
+  const policy = contender.policy(prices ?? (setting.prices[0] as Prices));
+  // A policy with prices of its own, if it has any, knows when the cache has died that it reckons with.
+  const lifeMs = prices?.lifeMs ?? policy.cacheLifeMs ?? Number.POSITIVE_INFINITY;
+  return simulate(context, policy, setting, (request) => times.isColdAt(request, lifeMs));
+}
+
+interface Eager {
+  readonly simulation: Simulation;
+  readonly candidates: readonly Candidate[];
+  readonly sizes: readonly number[];
+}
+
 /** The policy of its class that masks at once tells what may be masked, from when on, and what that saves. */
-function playOptimum(table: Table, contender: Contender): Played[] {
-  const { context, setting, layout } = table;
-  const eager = simulate(context, contender.policy(anyOf(setting.prices)), { ...setting, contextLimit: undefined });
-  const candidates = layout.positions.flatMap((position, i) => {
-    const gain = eager.gains.get(i);
-    return gain === undefined ? [] : [{ from: eager.maskedAt[i] as number, position, gain }];
+function eagerOf({ context, setting, eager }: Table, contender: Contender): Eager {
+  const known = eager.get(contender);
+  if (known) return known;
+  const { counter, systemTokens, hiddenTokens } = setting;
+  const { sizes, positions } = layoutOf(context, counter, systemTokens, hiddenTokens);
+  const policy = contender.policy(setting.prices[0] as Prices);
+  const simulation = simulate(context, policy, { ...setting, contextLimit: undefined });
+  const candidates = positions.flatMap((position, i) => {
+    const gain = simulation.gains.get(i);
+    return gain === undefined ? [] : [{ from: simulation.maskedAt[i] as number, position, gain }];
   });
-  return setting.prices.map((prices) => {
-    const { read, write } = prices;
-    const isColdAt = coldAt(table, prices);
-    const input: OptimumInput = {
-      sizes: layout.sizes,
-      candidates,
-      read,
-      write,
-      billedBefore: context.carriedTurns,
-      isColdAt,
-    };
-    const { epochs } = optimum(input);
-    const hiddenAt = (from: number): number => epochs.find((epoch) => epoch >= from) ?? Number.POSITIVE_INFINITY;
-    const maskedAt = eager.maskedAt.map((from, i) => (eager.gains.has(i) ? hiddenAt(from) : Number.POSITIVE_INFINITY));
-    const simulation = { ...eager, requests: requestsOf(input, epochs), maskedAt };
-    return played(table, contender, prices, simulation);
-  });
+  const found = { simulation, candidates, sizes };
+  eager.set(contender, found);
+  return found;
 }
 
-/** Whether the cache had died before a request, counted from 1. */
-function coldAt({ idle, setting }: Table, { lifeMs }: Pick<Prices, 'lifeMs'>): (request: number) => boolean {
-  const { cacheLife } = setting;
-  if (cacheLife === 'endless') return () => false;
-  const life = cacheLife === 'listed' ? lifeMs : cacheLife;
-  return (request) => (idle[request] ?? 0) > life;
+function optimumOf(table: Table, contender: Contender, { read, write, lifeMs }: Prices): Simulation {
+  const { context, setting, times } = table;
+  const { simulation, candidates, sizes } = eagerOf(table, contender);
+  const input: OptimumInput = {
+    sizes,
+    candidates,
+    read,
+    write,
+    billedBefore: context.carriedTurns,
+    cachedAtStart: setting.cachedAtStart,
+    isColdAt: (request) => times.isColdAt(request, lifeMs),
+  };
+  const { epochs } = optimum(input);
+  const hiddenAt = (from: number): number => epochs.find((epoch) => epoch >= from) ?? Number.POSITIVE_INFINITY;
+  const maskedAt = simulation.maskedAt.map((from, i) =>
+    simulation.gains.has(i) ? hiddenAt(from) : Number.POSITIVE_INFINITY,
+  );
+  return { ...simulation, requests: requestsOf(input, epochs), maskedAt };
 }
 
-/** How long nothing was sent before each request, counted from 1: from the reply before it to the last thing it answers. */
-function idleTimes({ messages, times }: Context): (number | undefined)[] {
-  const idle: (number | undefined)[] = [undefined];
-  let [replied, asked]: (number | undefined)[] = [undefined, undefined];
-  for (const [i, { role }] of messages.entries()) {
-    if (role !== 'assistant') {
-      asked = times[i] ?? asked;
-      continue;
-    }
-    const sent = asked ?? times[i];
-    idle.push(replied === undefined || sent === undefined ? undefined : Math.max(0, sent - replied));
-    replied = times[i];
-    asked = undefined;
+/** The requests at one price list, with those that keep the cache alive. */
+function billOf({ context, setting, times }: Table, requests: readonly SentRequest[], list: Prices) {
+  const { modelPrice } = setting;
+  let [cost, dollars] = [0, 0];
+  const add = (tokens: number, promptTokens: number): void => {
+    cost += tokens;
+    if (modelPrice) dollars += (tokens * ratesFor(modelPrice, promptTokens).input) / 1_000_000;
+  };
+  for (const [i, request] of requests.entries()) {
+    const at = context.carriedTurns + 1 + i;
+    const before = requests[i - 1]?.size ?? 0;
+    add(list.read * before * times.pingsBefore(at, list.lifeMs), before);
+    add(costOfRequest(request, list, times.isColdAt(at, list.lifeMs)), request.size);
   }
-  return idle;
+  return { cost, dollars };
 }

@@ -1,12 +1,15 @@
 import type { ChatMessage } from '../message.ts';
+import { type LogSetting, settingFor } from './context-setting.ts';
 import { sizeOf } from './layout.ts';
 import { readLog } from './readers/read-runs.ts';
 import { type Played, type ReplaySetting, replayContext } from './replay-context.ts';
 import type { MaskedResult, PolicyResult, RunResult, Schedule } from './replay-result.ts';
 import type { Context, RunFormat } from './run.ts';
+import { RunFacts } from './run-facts.ts';
+import { splitAtFalls } from './split-at-falls.ts';
 
 /** How the runs of a file are replayed. */
-export interface FileSetting extends ReplaySetting {
+export interface FileSetting extends LogSetting {
   readonly format?: RunFormat | undefined;
   /** What the file `-` is. */
   readonly stdin?: AsyncIterable<Uint8Array> | undefined;
@@ -41,7 +44,7 @@ export async function replayFile(file: string, setting: FileSetting): Promise<Re
         run = new RunSum(context, setting);
         runs.push(run);
       }
-      run.add(context);
+      for (const part of setting.usage ? splitAtFalls(context) : [context]) run.add(part);
     }
   } catch (error) {
     skipped.push(error instanceof Error ? error.message : String(error));
@@ -59,6 +62,7 @@ class RunSum {
   #turns = 0;
   #tokens = 0;
   #observed = 0;
+  readonly #facts = new RunFacts();
   /** What the context before this one said: a compaction may carry it over. */
   #said = new Set<string>();
 
@@ -71,11 +75,14 @@ class RunSum {
 
   add(context: Context): void {
     // All of it before anything is counted: a context that cannot be played must not count by half.
-    const all = replayContext(context, this.#setting);
-    this.#count(context);
+    const about = settingFor(context, this.#setting);
+    const { setting, hasCost } = about;
+    const all = replayContext(context, setting);
+    this.#count(context, setting);
+    this.#facts.add(context, about);
     for (const played of all) {
-      this.#sums.get(played.contender)?.add(played, isFirstOf(this.#setting, played));
-      if (this.#setting.keepSchedules) this.#addSchedule(played, context);
+      this.#sums.get(played.contender)?.add(hasCost ? played : withoutCost(played), isFirstOf(setting, played));
+      if (this.#setting.keepSchedules) this.#addSchedule(played, context, setting);
     }
   }
 
@@ -83,13 +90,13 @@ class RunSum {
     const { file, run, format } = this.#context;
     const results = Object.fromEntries([...this.#sums].map(([name, sum]) => [name, sum.result()]));
     const observationShare = this.#tokens === 0 ? 0 : this.#observed / this.#tokens;
-    const result = { file, run, format, turns: this.#turns, tokens: this.#tokens, observationShare, results };
+    const counts = { turns: this.#turns, tokens: this.#tokens, observationShare };
+    const result = { file, run, format, ...counts, ...this.#facts.facts(), results };
     const schedules = Object.fromEntries([...this.#schedules].map(([name, sum]) => [name, sum.schedule()]));
     return { result, schedules };
   }
 
-  #count({ messages, carriedTurns }: Context): void {
-    const { counter } = this.#setting;
+  #count({ messages, carriedTurns }: Context, { counter }: ReplaySetting): void {
     let turn = 0;
     const isCarried = ({ role, content, toolCalls }: ChatMessage): boolean => {
       if (role === 'assistant' && ++turn <= carriedTurns) return true;
@@ -105,17 +112,19 @@ class RunSum {
     this.#said = new Set(messages.map(({ content }) => content));
   }
 
-  #addSchedule(played: Played, context: Context): void {
+  #addSchedule(played: Played, context: Context, setting: ReplaySetting): void {
     const name = played.prices === undefined ? played.contender : `${played.contender} @ ${played.prices}`;
     const schedule = this.#schedules.get(name) ?? new ScheduleSum();
     this.#schedules.set(name, schedule);
-    schedule.add(played, context, this.#setting);
+    schedule.add(played, context, setting);
   }
 }
 
 /** Where a policy is played once for each price list, its counts are those at the first. */
-const isFirstOf = ({ prices }: FileSetting, played: Played): boolean =>
+const isFirstOf = ({ prices }: ReplaySetting, played: Played): boolean =>
   played.prices === undefined || played.prices === prices[0]?.name;
+
+const withoutCost = (played: Played): Played => ({ ...played, cost: {}, costWithRecalls: {}, dollars: {} });
 
 class ContenderSum {
   #tokensSent = 0;
@@ -123,10 +132,14 @@ class ContenderSum {
   #masks = 0;
   #epochs = 0;
   readonly #cost: Record<string, number> = {};
+  readonly #costWithRecalls: Record<string, number> = {};
+  readonly #dollars: Record<string, number> = {};
   readonly #misses = { edit: 0, identifier: 0, any: 0, calls: 0 };
 
-  add({ requests, maskedAt, misses, cost }: Played, counts: boolean): void {
-    for (const [list, spent] of Object.entries(cost)) this.#cost[list] = (this.#cost[list] ?? 0) + spent;
+  add({ requests, maskedAt, misses, cost, costWithRecalls, dollars }: Played, counts: boolean): void {
+    addTo(this.#cost, cost);
+    addTo(this.#costWithRecalls, costWithRecalls);
+    addTo(this.#dollars, dollars);
     if (!counts) return;
     for (const { size, isEpoch } of requests) {
       this.#tokensSent += size;
@@ -144,10 +157,18 @@ class ContenderSum {
       masks: this.#masks,
       epochs: this.#epochs,
       cost: this.#cost,
+      ...(isEmpty(this.#costWithRecalls) ? {} : { costWithRecalls: this.#costWithRecalls }),
+      ...(isEmpty(this.#dollars) ? {} : { dollars: this.#dollars }),
       misses: this.#misses,
     };
   }
 }
+
+function addTo(sums: Record<string, number>, more: Readonly<Record<string, number>>): void {
+  for (const [list, spent] of Object.entries(more)) sums[list] = (sums[list] ?? 0) + spent;
+}
+
+const isEmpty = (sums: object): boolean => Object.keys(sums).length === 0;
 
 /** So much of a hidden text is kept for the page. */
 const SHOWN_CHARS = 1200;
@@ -162,7 +183,7 @@ class ScheduleSum {
   add(
     { requests, maskedAt, placeholders }: Played,
     { messages, carriedTurns }: Context,
-    { counter }: FileSetting,
+    { counter }: ReplaySetting,
   ): void {
     const before = this.#sizes.length;
     for (const { size, isEpoch } of requests) {

@@ -10,8 +10,12 @@ export interface PolicyResult {
   readonly masks: number;
   /** How many requests changed what earlier ones had sent. */
   readonly epochs: number;
-  /** Input cost by price list, in tokens at the base price. */
+  /** Input cost by price list, in tokens at the base price. Empty where the prices of the run are not known. */
   readonly cost: Readonly<Record<string, number>>;
+  /** The same if every miss costs one recall. Not there unless asked for. */
+  readonly costWithRecalls?: Readonly<Record<string, number>>;
+  /** Input cost by price list, in dollars. Not there where the price of the model is not known. */
+  readonly dollars?: Readonly<Record<string, number>>;
   readonly misses: {
     readonly edit: number;
     readonly identifier: number;
@@ -29,7 +33,62 @@ export interface RunResult {
   /** All text of the run, counted once. */
   readonly tokens: number;
   readonly observationShare: number;
+  /** The model of most replies, where the log names it. */
+  readonly model?: string;
+  /** The price list of the model, where the run has the prices of its model. */
+  readonly prices?: string;
+  /** The time of the first message, and of the last, in milliseconds since 1970, where the log has them. */
+  readonly from?: number;
+  readonly to?: number;
+  /** What the usage in the log says, where there is one. */
+  readonly usage?: UsageTotal;
   readonly results: Readonly<Record<string, PolicyResult>>;
+}
+
+/** Requests that have a usage in the log. */
+export interface UsageTotal {
+  readonly requests: number;
+  /** Their prompts, as the provider counted them. */
+  readonly countedTokens: number;
+  /** Their prompts as they are replayed with nothing masked. */
+  readonly replayedTokens: number;
+  /** Of those: not in the log. Inferred. */
+  readonly hiddenTokens: number;
+  /** The counted prompts in dollars at the first price list, with the provider's own split of its cache. */
+  readonly dollars?: number;
+}
+
+/** The usage of all runs. */
+export interface InferredTotal extends UsageTotal {
+  /** Runs that have a usage. */
+  readonly runs: number;
+}
+
+/** The runs of one model. */
+export interface ModelRuns {
+  /** Undefined: the logs do not name it. */
+  readonly model?: string;
+  readonly prices?: string;
+  readonly runs: number;
+  readonly hasDollars: boolean;
+}
+
+/** The best policy in dollars, over the runs whose model has a known price. */
+export interface DollarTotal {
+  readonly policy: string;
+  /** With nothing masked. */
+  readonly before: number;
+  readonly after: number;
+  readonly runs: number;
+  /** From the first message to the last. Not there where the log has no times, or for less than a day. */
+  readonly days?: number;
+}
+
+/** What to do next. */
+export interface NextStep {
+  readonly command: string;
+  /** What it would save, where times and prices are known. */
+  readonly dollarsPerMonth?: number;
 }
 
 /** One policy over all runs. */
@@ -38,15 +97,27 @@ export interface PolicyTotal {
   readonly cost: Readonly<Record<string, number>>;
   /** The change of cost against sending everything: -0.31 is 31 % less. */
   readonly saving: Readonly<Record<string, number>>;
+  readonly costWithRecalls?: Readonly<Record<string, number>>;
+  readonly savingWithRecalls?: Readonly<Record<string, number>>;
+  /** Of the runs whose model has a known price. Not there where there is none. */
+  readonly dollars?: Readonly<Record<string, number>>;
 }
 
 /** What `palimpsest replay --json` prints. */
 export interface ReplayResult {
   readonly version: 1;
+  /** Price lists; or `by model`, or `tokens` where none was asked for. */
   readonly prices: readonly string[];
   readonly policies: readonly string[];
   readonly runs: readonly RunResult[];
   readonly total: Readonly<Record<string, PolicyTotal>>;
+  /** The models of the runs, the most frequent first. */
+  readonly models?: readonly ModelRuns[];
+  /** What was inferred from the usage in the logs. Undefined where none was used. */
+  readonly inferred?: InferredTotal;
+  /** Input in dollars at the first price list. Not there where no price is known. */
+  readonly dollars?: DollarTotal;
+  readonly next?: NextStep;
   readonly skipped: readonly { readonly file: string; readonly reason: string }[];
 }
 

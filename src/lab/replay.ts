@@ -1,14 +1,18 @@
-import { bestPolicy, isSaving, missRate, NOTHING_MASKED } from './compare.ts';
+import { BY_MODEL, bestPolicy, isSaving, missRate, TOKENS } from './compare.ts';
 import { findLogs } from './readers/find-logs.ts';
 import type { ReplayedFile, ReplayedRun } from './replay-file.ts';
-import type { PolicyTotal, ReplayPage, ReplayResult, RunDetail, RunResult } from './replay-result.ts';
+import type { ReplayPage, ReplayResult, RunDetail, RunResult } from './replay-result.ts';
+import { summarise } from './summary.ts';
 
 /** What to replay, and how. */
 export interface ReplayOptions {
   readonly policies: readonly string[];
+  /** Empty: each run has the prices of its own model. */
   readonly prices: readonly string[];
   /** Replays one file: here, or in a worker. */
   play(file: string): Promise<ReplayedFile>;
+  /** Shorter runs are left out. */
+  readonly leastTurns?: number | undefined;
   /** How many files may be replayed at the same time. */
   readonly parallel?: number;
   onProgress?(done: number, total: number): void;
@@ -16,7 +20,7 @@ export interface ReplayOptions {
 
 /** Replays the runs in files, folders and globs: what would each policy have sent, cost and hidden? */
 export async function replay(paths: readonly string[], options: ReplayOptions): Promise<ReplayPage> {
-  const { policies, prices, play, parallel = 1, onProgress = () => {} } = options;
+  const { policies, prices, play, leastTurns = 0, parallel = 1, onProgress = () => {} } = options;
   const skipped: { file: string; reason: string }[] = [];
   const files = await findLogs(paths, (file, reason) => skipped.push({ file, reason }));
   onProgress(0, files.length);
@@ -25,13 +29,13 @@ export async function replay(paths: readonly string[], options: ReplayOptions): 
   const played = await inParallel(files, parallel, async (file) => {
     const replayed = await play(file);
     onProgress(++done, files.length);
-    return { ...replayed, runs: replayed.runs.map((run) => details.take(run)) };
+    const long = replayed.runs.filter(({ result }) => result.turns >= leastTurns);
+    return { ...replayed, runs: long.map((run) => details.take(run)) };
   });
   const runs = played.flatMap((file) => file.runs);
   for (const [i, { skipped: reasons }] of played.entries())
     for (const reason of reasons) skipped.push({ file: files[i] as string, reason });
-  const total = Object.fromEntries(policies.map((name) => [name, totalOf(name, runs, prices)]));
-  return { result: { version: 1, prices, policies, runs, total, skipped }, details: details.of(runs) };
+  return { result: summarise({ prices, policies, runs, skipped }), details: details.of(runs) };
 }
 
 /** Sending everything is always replayed, since savings are told against it; this leaves only what was asked for. */
@@ -56,21 +60,6 @@ async function inParallel<T, R>(items: readonly T[], limit: number, work: (item:
   return results;
 }
 
-function totalOf(name: string, runs: readonly RunResult[], prices: readonly string[]): PolicyTotal {
-  const sum = (pick: (run: RunResult) => number | undefined): number =>
-    runs.reduce((all, run) => all + (pick(run) ?? 0), 0);
-  const cost = Object.fromEntries(prices.map((list) => [list, sum((run) => run.results[name]?.cost[list])]));
-  const saving = Object.fromEntries(
-    prices.map((list) => {
-      const all = sum((run) => costOfAll(run, list));
-      return [list, all === 0 ? 0 : (cost[list] as number) / all - 1];
-    }),
-  );
-  return { tokensSent: sum((run) => run.results[name]?.tokensSent), cost, saving };
-}
-
-const costOfAll = (run: RunResult, list: string): number | undefined => run.results[NOTHING_MASKED]?.cost[list];
-
 /** The page shows the longest runs in detail: all of a thousand would not open. */
 const MOST_DETAILS = 30;
 
@@ -94,14 +83,23 @@ class Details {
 
 /** One sentence to act on: which policy saves how much, and what it hides that was needed again. */
 export function adviceOf(result: ReplayResult, prices: string): string {
-  const best = bestPolicy(result, prices);
   if (result.runs.length === 0) return 'No run was read.';
+  if (prices === TOKENS) return 'No log names a model with known prices: all is in tokens, and no saving can be told.';
+  const best = bestPolicy(result, prices);
   if (best === undefined) return 'No policy was compared.';
+  const at = prices === BY_MODEL ? 'the prices of each model' : `${prices} prices`;
   const change = result.total[best]?.saving[prices] ?? 0;
-  if (!isSaving(change)) return `At ${prices} prices no policy saves anything on these runs: leave them as they are.`;
-  const saved = `${best} saves ${(-100 * change).toFixed(0)} % of the input cost at ${prices} prices`;
+  if (!isSaving(change)) return `At ${at} no policy saves anything on these runs: leave them as they are.`;
+  const saved = `${best} saves ${(-100 * change).toFixed(0)} % of the input cost at ${at}`;
   // What a policy hides that decides by the prices is counted at the first list only.
   if (prices !== result.prices[0]) return `${saved}.`;
   const missed = (missRate(result.runs, best) ?? 0).toFixed(1);
-  return `${saved}; in ${missed} of 100 calls the agent would have had to look something up again.`;
+  return `${saved}; in ${missed} of 100 calls the agent would have had to look something up again${recallsOf(result, best)}.`;
+}
+
+function recallsOf({ total, prices: [prices = ''] }: ReplayResult, policy: string): string {
+  const change = total[policy]?.savingWithRecalls?.[prices];
+  if (change === undefined) return '';
+  const size = `${Math.abs(100 * change).toFixed(0)} %`;
+  return `, and if each of them costs a recall of the whole text, it ${change <= 0 ? 'saves' : 'costs'} ${size}${change <= 0 ? '' : ' more'}`;
 }

@@ -15,6 +15,23 @@ export type RunFormat =
   | 'tau-bench'
   | 'messages';
 
+/** What the log says about one reply. */
+export interface ReplyFacts {
+  readonly model?: string | undefined;
+  readonly usage?: Usage | undefined;
+}
+
+/** The tokens of one request and its reply, as the provider counted them. */
+export interface Usage {
+  /** The whole prompt: read from the cache, written to it, or neither. */
+  readonly prompt: number;
+  /** Of `prompt`: read from the cache. */
+  readonly cached: number;
+  readonly output: number;
+  /** How long the provider keeps what this request wrote to the cache, where the usage tells. */
+  readonly cacheLifeMs?: number | undefined;
+}
+
 /**
  * A run, or the part of one between two compactions, as a neutral list of what the model saw and said.
  * One assistant message is one model call; results of a text-only agent answer a call made from its text.
@@ -27,6 +44,8 @@ export interface Context {
   readonly messages: readonly ChatMessage[];
   /** When each message was logged, in milliseconds since 1970, where the log tells. */
   readonly times: readonly (number | undefined)[];
+  /** The model and the usage of each reply, in the order of the replies, where the log has them. */
+  readonly replies?: readonly ReplyFacts[];
   /** Replies kept word for word across a compaction: they stay turns, but were billed before. */
   readonly carriedTurns: number;
 }

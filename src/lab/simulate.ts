@@ -2,15 +2,13 @@ import { chat } from '../formats/chat.ts';
 import type { ChatMessage, Edit } from '../message.ts';
 import { Planner } from '../plan/planner.ts';
 import type { Policy } from '../plan/policy.ts';
-import type { Counter } from '../tokens/counter.ts';
-import { batchesOf, sizeOf } from './layout.ts';
+import { batchesOf, type Measure, overheadOf } from './layout.ts';
 import type { Context } from './run.ts';
 
 /** How a context is replayed, whatever the policy. */
-export interface Setting {
-  readonly counter: Counter;
-  /** The least size of turn 0: logs often lack the system prompt. */
-  readonly systemTokens: number;
+export interface Setting extends Measure {
+  /** Of the first request: read from the cache, because other runs share the hidden part. */
+  readonly cachedAtStart?: number | undefined;
   /** What a request may not exceed, if there is a limit. */
   readonly contextLimit?: number | undefined;
 }
@@ -39,11 +37,12 @@ export interface Simulation {
 export function simulate(
   context: Context,
   policy: Policy,
-  { counter, systemTokens, contextLimit }: Setting,
+  setting: Setting,
   isColdAt: (request: number) => boolean = () => false,
 ): Simulation {
+  const { counter, contextLimit, cachedAtStart = 0 } = setting;
   const batches = batchesOf(context.messages);
-  const overheadTokens = Math.max(0, systemTokens - sizeOf(batches[0] ?? [], counter));
+  const overheadTokens = overheadOf(batches[0] ?? [], setting);
   const planner = new Planner(chat, { policy, counter, overheadTokens, maxTokens: contextLimit });
   const { ledger } = planner;
   const log = new MaskLog(context.messages);
@@ -58,7 +57,7 @@ export function simulate(
     const cached = Math.min(previous, change ?? previous);
     previous = ledger.text;
     if (turn >= context.carriedTurns)
-      requests.push({ size: previous, cached: isFirst ? 0 : cached, isEpoch: change !== undefined });
+      requests.push({ size: previous, cached: isFirst ? cachedAtStart : cached, isEpoch: change !== undefined });
     log.take(ledger.takeNewEdits(), turn + 1);
   }
   const placeholders = new Map<number, string>();
@@ -108,16 +107,22 @@ class MaskLog {
   }
 }
 
-/** What requests cost at some prices, in tokens at the base price. */
+/** The prices of a cached token and of another, as multiples of the base price. */
+interface Multiples {
+  readonly read: number;
+  readonly write: number;
+}
+
+/** The cost of requests at some prices, in tokens at the base price. */
 export function costOf(
   requests: readonly SentRequest[],
-  { read, write }: { readonly read: number; readonly write: number },
+  prices: Multiples,
   isColdAt: (index: number) => boolean = () => false,
 ): number {
-  let cost = 0;
-  for (const [i, { size, cached }] of requests.entries()) {
-    const hit = isColdAt(i) ? 0 : Math.min(cached, size);
-    cost += read * hit + write * (size - hit);
-  }
-  return cost;
+  return requests.reduce((sum, request, i) => sum + costOfRequest(request, prices, isColdAt(i)), 0);
+}
+
+export function costOfRequest({ size, cached }: SentRequest, { read, write }: Multiples, isCold: boolean): number {
+  const hit = isCold ? 0 : Math.min(cached, size);
+  return read * hit + write * (size - hit);
 }

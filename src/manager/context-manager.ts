@@ -1,10 +1,10 @@
 import { PalimpsestError } from '../errors.ts';
 import type { ChatMessage, Format } from '../message.ts';
 import { badOption, checkOptions, count, defined } from '../options.ts';
-import { resolveFormat } from '../plan/fit.ts';
 import { never } from '../plan/policies/never.ts';
 import { oldestBatch } from '../plan/policies/oldest-batch.ts';
 import type { Policy } from '../plan/policy.ts';
+import { resolveFormat } from '../plan/resolve-format.ts';
 import { handleOf } from '../store/handle.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
@@ -320,7 +320,7 @@ export class ContextManager<M = ChatMessage> {
   }
 
   #estimate(messages: readonly M[]): number {
-    return planFor(messages, { ...this.#fitOptions(), policy: never() }).tokens;
+    return planFor(messages, { ...this.#fitOptions(), policy: never(), arrival: {} }).tokens;
   }
 
   #toReal(estimated: number): number {

@@ -94,6 +94,21 @@ const WRITERS: Writers = {
       content: text,
     })),
   },
+  'bedrock-converse': {
+    user: (text) => ({ role: 'user', content: [{ text }] }),
+    results: (results) => [{ role: 'user', content: results.map(converseResult) }],
+  },
+  pi: {
+    user: (content) => ({ role: 'user', content, timestamp: 0 }),
+    results: each(({ call, text, isError, images = [] }) => ({
+      role: 'toolResult',
+      toolCallId: call.id,
+      toolName: call.name,
+      content: [{ type: 'text', text }, ...images.map(({ mimeType, data }) => ({ type: 'image', data, mimeType }))],
+      isError: isError === true,
+      timestamp: 0,
+    })),
+  },
 };
 
 function each<M>(write: (result: ToolResult) => M): (results: readonly ToolResult[]) => M[] {
@@ -131,6 +146,12 @@ function geminiResult({ call, text, isError }: ToolResult): object {
   return {
     functionResponse: { ...ownId(call, 'id'), name: call.name, response: isError ? { error: text } : { output: text } },
   };
+}
+
+/** Bedrock refuses an empty text. It takes images as bytes, of which a result has base64 only: they are left out. */
+function converseResult({ call, text, isError }: ToolResult): object {
+  const content = [{ text: text === '' ? '(no output)' : text }];
+  return { toolResult: { toolUseId: call.id, content, ...(isError ? { status: 'error' } : {}) } };
 }
 
 function aiSdkResult({ call, text, isError, images = [] }: ToolResult): object {

@@ -97,6 +97,25 @@ const writers: Readonly<Record<FormatName, (said: Said) => unknown[]>> = {
         : {}),
     },
   ],
+  'bedrock-converse': ({ text, calls }) => [
+    {
+      role: 'assistant',
+      content: [
+        ...(text ? [{ text }] : []),
+        ...calls.map(({ id, name, arguments: input }) => ({ toolUse: { toolUseId: id, name, input } })),
+      ],
+    },
+  ],
+  pi: ({ text, calls }) => [
+    {
+      role: 'assistant',
+      content: [
+        ...(text ? [{ type: 'text', text }] : []),
+        ...calls.map(({ id, name, arguments: args }) => ({ type: 'toolCall', id, name, arguments: args })),
+      ],
+      stopReason: calls.length > 0 ? 'toolUse' : 'stop',
+    },
+  ],
 };
 
 const toFunction = ({ id, name, arguments: args }: ToolCall) => ({

@@ -198,7 +198,7 @@ describe('runAgent', () => {
   it('names the format of a model for which there is no writer, and those that it may have', async () => {
     const model = inFormat({ ...chat, name: 'mine' }) as never;
     await expect(runAgent({ model, task: 'Go.' })).rejects.toThrow(
-      /the format of the model to be one of chat, .*openai-agents, ollama, or a format object with such a name but found 'mine'/,
+      /the format of the model to be one of chat, .*openai-agents, ollama, bedrock-converse, pi, or a format object with such a name but found 'mine'/,
     );
   });
 

@@ -1,10 +1,11 @@
 import type { AnyFormat, Format, FormatName } from '../message.ts';
 import { checkOptions, count, func, oneOf, positive } from '../options.ts';
-import { formatRule, resolveFormat } from '../plan/fit.ts';
+import { formatRule } from '../plan/fit.ts';
 import type { HandleOptions } from '../plan/handles.ts';
 import type { Hidden } from '../plan/ledger/hidden.ts';
 import { Ledger } from '../plan/ledger/ledger.ts';
 import { reduce } from '../plan/reduce.ts';
+import { resolveFormat } from '../plan/resolve-format.ts';
 import type { Stage } from '../plan/stages/stage.ts';
 import { ROOM } from './render-with-budget.ts';
 

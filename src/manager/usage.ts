@@ -34,6 +34,14 @@ export function tellsCacheWrites(usage: unknown): boolean {
   );
 }
 
+/** Tokens that were written to the cache for an hour, where a usage object counts them apart: Anthropic's does. */
+export function hourWritesIn(usage: unknown): number | undefined {
+  const created = isRecord(usage) ? usage.cache_creation : undefined;
+  return isRecord(created) && typeof created.ephemeral_1h_input_tokens === 'number'
+    ? count(created.ephemeral_1h_input_tokens)
+    : undefined;
+}
+
 /** The sum over several requests; undefined where none was told. */
 export function addUsage(a: Usage | undefined, b: Usage | undefined): Usage | undefined {
   if (!a || !b) return a ?? b;

@@ -3,8 +3,7 @@ import { checkMayList, openScope, refsInScope, type Scope } from '../store/acces
 import { walks } from '../store/slots.ts';
 import type { Stored } from '../store/store.ts';
 import { headsOf } from '../store/text-heads.ts';
-import { quote, takeLines } from '../text.ts';
-import { counted } from './counted.ts';
+import { counted, quote, takeLines } from '../text.ts';
 import type { McpContext } from './create-mcp-server.ts';
 import { showRefs } from './show-refs.ts';
 

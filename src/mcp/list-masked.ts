@@ -1,7 +1,7 @@
 import { openScope, type Scope } from '../store/access.ts';
 import { walks } from '../store/slots.ts';
 import { headsOf, type TextHead } from '../store/text-heads.ts';
-import { counted } from './counted.ts';
+import { counted } from '../text.ts';
 import type { McpContext } from './create-mcp-server.ts';
 import { showRefs } from './show-refs.ts';
 

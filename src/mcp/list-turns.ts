@@ -3,8 +3,7 @@ import { openScope, type Scope } from '../store/access.ts';
 import { paced } from '../store/paced.ts';
 import { walks } from '../store/slots.ts';
 import type { TurnRecord } from '../store/store.ts';
-import { headOf, quote } from '../text.ts';
-import { counted } from './counted.ts';
+import { counted, headOf, quote } from '../text.ts';
 import type { McpContext } from './create-mcp-server.ts';
 
 export interface TurnsInput {

@@ -1,5 +1,5 @@
 export type { ModelPrice, Rates } from './model-prices.ts';
-export { type Money, type MoneyOptions, moneyOf, type UsedTokens } from './money-of.ts';
+export { type Money, type MoneyOptions, moneyOf, ratesFor, type UsedTokens } from './money-of.ts';
 export {
   addMoney,
   addSums,
@@ -7,7 +7,9 @@ export {
   MoneySums,
   type MoneyTotals,
   NO_MONEY,
+  type PricedRequest,
   type RequestMoney,
+  type WindowShares,
 } from './money-totals.ts';
 export { createPriceBook, listPrices, type OwnModelPrices, type PriceBook, type Subscription } from './price-book.ts';
 export { formatDollars, spentOf, whatIsPriced } from './show-money.ts';

@@ -4,7 +4,7 @@ export interface Rates {
   readonly output: number;
   /** A cached token, where it does not cost what the price list of the cache says (`src/plan/prices.ts`). */
   readonly cacheRead?: number;
-  /** A token that is not read from the cache, likewise. */
+  /** A token that is written to the cache for the usual time, likewise. */
   readonly cacheWrite?: number;
 }
 

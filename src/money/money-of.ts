@@ -17,7 +17,7 @@ export interface Money {
 
 export interface MoneyOptions {
   /** The multiples of the base price for input, as the record of a request has them. */
-  readonly prices: Pick<Prices, 'read' | 'write'>;
+  readonly prices: Pick<Prices, 'read' | 'write' | 'writes'>;
   /** The list prices if not given. */
   readonly book?: PriceBook;
 }
@@ -29,13 +29,17 @@ export function moneyOf(model: string | undefined, tokens: UsedTokens, options: 
   if (!price || 'subscription' in price) return undefined;
   const rates = ratesFor(price, tokens.cached + tokens.written);
   const { cacheRead = rates.input * prices.read, cacheWrite = rates.input * prices.write } = rates;
-  const input = inputCost(tokens, { read: cacheRead, write: cacheWrite, base: rates.input });
+  const { short, hour } = prices.writes ?? { short: prices.write, hour: prices.write };
+  // A model's own price of a write is that of a short one.
+  const writes = { short: rates.cacheWrite ?? rates.input * short, hour: rates.input * hour };
+  const input = inputCost(tokens, { read: cacheRead, write: cacheWrite, base: rates.input, writes });
   const output = (tokens.output ?? 0) * rates.output;
   return { dollars: (input + output) / MILLION, input: input / MILLION, output: output / MILLION };
 }
 
 const MILLION = 1_000_000;
 
-function ratesFor(price: ModelPrice, promptTokens: number): Rates {
+/** The rates of a request with a prompt of this size. */
+export function ratesFor(price: ModelPrice, promptTokens: number): Rates {
   return price.above?.findLast(({ tokens }) => promptTokens > tokens) ?? price;
 }

@@ -20,8 +20,27 @@ export interface MoneyTotals {
   readonly estimated: DollarSums;
   /** Requests of models that are paid by the month. */
   readonly subscription: number;
+  /** The largest of their prompts. Not there where no window is known. */
+  readonly window?: WindowShares;
   /** Requests of models without a known price. */
   readonly unpriced: number;
+}
+
+/** Parts of a model's context window, 0 to 1, that prompts take. */
+export interface WindowShares {
+  readonly sent: number;
+  /** An estimate. */
+  readonly without: number;
+}
+
+/** A request as far as it adds to the totals. */
+export interface PricedRequest {
+  /** Not there where the price is not known. */
+  readonly money?: RequestMoney | Subscription;
+  /** The provider did not count its tokens. */
+  readonly estimated: boolean;
+  readonly sent: { readonly tokens: number };
+  readonly without: { readonly tokens: number };
 }
 
 /** Adds up in place: every request adds, and few read. */
@@ -29,14 +48,17 @@ export class MoneySums {
   readonly #billed = { requests: 0, sent: 0, without: 0, output: 0 };
   readonly #estimated = { requests: 0, sent: 0, without: 0, output: 0 };
   #subscription = 0;
+  #window: WindowShares | undefined;
   #unpriced = 0;
 
-  /** Undefined: the price is not known. */
-  add(money: RequestMoney | Subscription | undefined, { isEstimated }: { readonly isEstimated: boolean }): void {
+  add(request: PricedRequest): void {
+    const { money, estimated } = request;
     if (!money) this.#unpriced++;
-    else if ('subscription' in money) this.#subscription++;
-    else {
-      const sums = isEstimated ? this.#estimated : this.#billed;
+    else if ('subscription' in money) {
+      this.#subscription++;
+      this.#window = larger(this.#window, sharesOf(request, money));
+    } else {
+      const sums = estimated ? this.#estimated : this.#billed;
       sums.requests++;
       sums.sent += money.sent;
       sums.without += money.without;
@@ -49,9 +71,18 @@ export class MoneySums {
       billed: { ...this.#billed },
       estimated: { ...this.#estimated },
       subscription: this.#subscription,
+      ...(this.#window ? { window: this.#window } : {}),
       unpriced: this.#unpriced,
     };
   }
+}
+
+const sharesOf = ({ sent, without }: PricedRequest, { window }: Subscription): WindowShares | undefined =>
+  window === undefined ? undefined : { sent: sent.tokens / window, without: without.tokens / window };
+
+function larger(a: WindowShares | undefined, b: WindowShares | undefined): WindowShares | undefined {
+  if (!a || !b) return a ?? b;
+  return { sent: Math.max(a.sent, b.sent), without: Math.max(a.without, b.without) };
 }
 
 const NOTHING: DollarSums = { requests: 0, sent: 0, without: 0, output: 0 };
@@ -59,10 +90,12 @@ const NOTHING: DollarSums = { requests: 0, sent: 0, without: 0, output: 0 };
 export const NO_MONEY: MoneyTotals = { billed: NOTHING, estimated: NOTHING, subscription: 0, unpriced: 0 };
 
 export function addMoney(a: MoneyTotals, b: MoneyTotals): MoneyTotals {
+  const window = larger(a.window, b.window);
   return {
     billed: addSums(a.billed, b.billed),
     estimated: addSums(a.estimated, b.estimated),
     subscription: a.subscription + b.subscription,
+    ...(window ? { window } : {}),
     unpriced: a.unpriced + b.unpriced,
   };
 }

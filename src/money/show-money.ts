@@ -1,3 +1,4 @@
+import { counted, grouped } from '../text.ts';
 import type { DollarSums, MoneyTotals } from './money-totals.ts';
 
 const MINUS = '\u2212';
@@ -9,7 +10,7 @@ export function formatDollars(dollars: number): string {
   const rounded = Number(size.toPrecision(2));
   const digits = rounded < 0.1 ? rounded.toFixed(1 - Math.floor(Math.log10(rounded))) : size.toFixed(2);
   const [whole = '', fraction] = digits.split('.');
-  return `${dollars < 0 ? MINUS : ''}$${whole.replace(/\B(?=(\d{3})+$)/g, ',')}.${fraction}`;
+  return `${dollars < 0 ? MINUS : ''}$${grouped(whole)}.${fraction}`;
 }
 
 /** Prompt and answer together. */
@@ -24,7 +25,7 @@ export function whatIsPriced(money: MoneyTotals): string {
   const kinds = [...kindOf(billed, 'billed'), ...kindOf(estimated, 'estimated')];
   const priced = billed.requests + estimated.requests;
   const all = priced + subscription + unpriced;
-  const of = priced === all ? requests(all) : `${priced} of ${requests(all)}`;
+  const of = priced === all ? requests(all) : `${grouped(priced)} of ${requests(all)}`;
   return [
     ...(priced > 0 ? [`${kinds.join(' and ')} for ${of}`] : []),
     ...(unpriced > 0 ? [`${requests(unpriced)} ${unpriced === 1 ? 'has' : 'have'} no known price`] : []),
@@ -37,4 +38,4 @@ export function whatIsPriced(money: MoneyTotals): string {
 const kindOf = (sums: DollarSums, kind: string): string[] =>
   sums.requests > 0 ? [`${formatDollars(spentOf(sums))} ${kind}`] : [];
 
-const requests = (count: number): string => `${count} request${count === 1 ? '' : 's'}`;
+const requests = (count: number): string => counted(count, 'request');

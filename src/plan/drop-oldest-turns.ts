@@ -2,10 +2,11 @@ import type { AnyFormat, FormatName } from '../message.ts';
 import { checkOptions, func, positive } from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
-import { checkedCounter, formatRule, resolveFormat } from './fit.ts';
+import { checkedCounter, formatRule } from './fit.ts';
 import type { Hidden } from './ledger/hidden.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { reduce } from './reduce.ts';
+import { resolveFormat } from './resolve-format.ts';
 
 /** Options of `dropOldestTurns`. */
 export interface DropOptions {

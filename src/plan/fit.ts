@@ -1,6 +1,5 @@
 import { defaultContextWindow } from '../budget.ts';
 import { PalimpsestError } from '../errors.ts';
-import { detectFormat, formatByName, isCertain } from '../formats/detect-format.ts';
 import type { AnyFormat, Format, FormatName, Plan } from '../message.ts';
 import { EMPTY_PLAN } from '../message.ts';
 import { anything, badOption, checkOptions, count, flag, func, oneOf, positive, rule, text } from '../options.ts';
@@ -13,9 +12,10 @@ import { keepCompiled } from './keep-compiled.ts';
 import type { Hidden } from './ledger/hidden.ts';
 import type { Ledger } from './ledger/ledger.ts';
 import { plannerFor } from './memory.ts';
-import { Planner } from './planner.ts';
+import { Planner, type PlannerOptions } from './planner.ts';
 import { type EpochRecord, isSamePolicy, type Policy } from './policy.ts';
 import type { Report } from './report.ts';
+import { resolveFormat } from './resolve-format.ts';
 import type { Summarize } from './summary.ts';
 
 /** Options of `fit` and `createPlanner`. */
@@ -112,9 +112,20 @@ function isPolicy(value: unknown): boolean {
 
 /** Fits a history into its budget: first the policy, then, if need be, the budget. Pure: nothing is stored or changed. */
 export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitResult<M> {
-  checkOptions('fit', options, RULES);
+  checkFitOptions(options);
   keepCompiled();
-  const format = resolveFormat<M>(messages, options.format);
+  return fitInFormat(messages, resolveFormat<M>(messages, options.format), { ...options, policy: policyOf(options) });
+}
+
+export const checkFitOptions = (options: FitOptions): void => checkOptions('fit', options, RULES);
+
+/** The options of `fitInFormat`. */
+export interface PolicyOptions extends FitOptions {
+  readonly policy: Policy;
+}
+
+/** Like `fit`, where nothing is left to detect or to default: a bundle has only the format and the policy it names. */
+export function fitInFormat<M>(messages: readonly M[], format: Format<M>, options: PolicyOptions): FitResult<M> {
   const planner = plannerFor(messages, {
     options,
     format,
@@ -130,8 +141,9 @@ export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitRes
 export function fitWith<M>(messages: readonly M[], options: FitOptions, summarize: Summarize): FitResult<M> {
   checkOptions('fitAndStore', options, RULES);
   const format = resolveFormat<M>(messages, options.format);
-  const planner = newPlanner(format, options, { of: 'fitAndStore', summarize });
-  planner.take(messages, { isCold: isCold(options) });
+  const withPolicy = { ...options, policy: policyOf(options) };
+  const planner = newPlanner(format, withPolicy, { of: 'fitAndStore', summarize });
+  planner.take(messages, { isCold: isCold(withPolicy) });
   return fittedBy(planner, messages, options);
 }
 
@@ -150,21 +162,22 @@ function fittedBy<M>(planner: Planner<M>, messages: readonly M[], options: FitOp
 }
 
 /** A planner for one conversation, with the same options as `fit`. */
-export function createPlanner<M>(format: Format<M>, options: FitOptions = {}, summarize?: Summarize): Planner<M> {
+export function createPlanner<M>(
+  format: Format<M>,
+  options: FitOptions = {},
+  making: Omit<PlannerMaking<M>, 'of'> = {},
+): Planner<M> {
   checkOptions('createPlanner', options, RULES);
-  return newPlanner(format, options, { of: 'createPlanner', summarize });
+  return newPlanner(format, { ...options, policy: policyOf(options) }, { of: 'createPlanner', ...making });
 }
 
-interface PlannerMaking {
+interface PlannerMaking<M> extends Pick<PlannerOptions<M>, 'summarize' | 'sent'> {
   /** The function that the caller called. */
   readonly of: string;
-  /** Finds summaries, in place of the policy's own function. */
-  readonly summarize?: Summarize | undefined;
 }
 
-function newPlanner<M>(format: Format<M>, options: FitOptions, { of, summarize }: PlannerMaking): Planner<M> {
-  const { handleOf, recall = false, model } = options;
-  const policy = policyOf(options);
+function newPlanner<M>(format: Format<M>, options: PolicyOptions, { of, ...making }: PlannerMaking<M>): Planner<M> {
+  const { handleOf, recall = false, model, policy } = options;
   checkOptions(`${of} option arrival`, options.arrival ?? {}, arrivalRules);
   const counter = options.counter ? checkedCounter(options.counter) : countTokens;
   const sizeOf = (name: 'system' | 'tools'): number => sizeOfValue(`${of} option ${name}`, options[name], counter);
@@ -179,16 +192,16 @@ function newPlanner<M>(format: Format<M>, options: FitOptions, { of, summarize }
     show: showFor(recall, options.tools),
     keepSigned: options.boundThinking === 'keep',
     overheadTokens: sizeOf('system') + sizeOf('tools'),
-    summarize,
     arrival: options.arrival,
+    ...making,
   });
 }
 
 const policyOf = ({ policy, model }: FitOptions): Policy => policy ?? defaultPolicy(model);
 
-function isCold(options: FitOptions): boolean {
+function isCold(options: PolicyOptions): boolean {
   if (options.facts?.idleMs === undefined) return false;
-  const { idleMs, cacheLifeMs = policyOf(options).cacheLifeMs ?? Number.POSITIVE_INFINITY } = options.facts;
+  const { idleMs, cacheLifeMs = options.policy.cacheLifeMs ?? Number.POSITIVE_INFINITY } = options.facts;
   return idleMs > cacheLifeMs;
 }
 
@@ -237,29 +250,6 @@ export function checkedCounter(counter: Counter): Counter {
 
 function budgetOf({ maxTokens, model, contextWindows }: FitOptions): number | undefined {
   return maxTokens ?? (model === undefined ? undefined : defaultContextWindow(model, contextWindows));
-}
-
-/** The format of a list: the one that is named, or the one it has. */
-export function resolveFormat<M>(messages: readonly M[], format: AnyFormat | FormatName | undefined): Format<M> {
-  if (!Array.isArray(messages)) {
-    const message = `Expected a list of messages but found ${typeof messages}; pass the array itself`;
-    throw new PalimpsestError('BAD_INPUT', message);
-  }
-  if (typeof format === 'object') return format as unknown as Format<M>;
-  const name = format ?? (messages.length === 0 ? 'chat' : likelyFormat(messages));
-  if (name !== undefined) return formatByName(name) as unknown as Format<M>;
-  throw new PalimpsestError(
-    'UNKNOWN_FORMAT',
-    'Expected messages of a known format but found a list that fits none; pass { format } to say which it is',
-  );
-}
-
-/** Plain text without a system message might be anybody's: then a note goes in as a user message, which all accept. */
-function likelyFormat(messages: readonly unknown[]): FormatName | undefined {
-  const name = detectFormat(messages);
-  if (name !== 'openai-chat' || isCertain(messages)) return name;
-  const roles = messages.map((message) => (message as { role?: unknown }).role);
-  return roles.includes('system') || roles.includes('developer') ? name : 'anthropic';
 }
 
 /** The size of a system prompt or of tools. The error for a value that cannot be written names the option. */

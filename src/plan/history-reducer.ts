@@ -1,11 +1,12 @@
 import { chat } from '../formats/chat.ts';
-import { detectFormat, formatByName, isCertain } from '../formats/detect-format.ts';
+import { isCertain } from '../formats/detect-format.ts';
 import type { AnyFormat, ChatMessage, Format, FormatName } from '../message.ts';
 import { checkOptions, defined, flag } from '../options.ts';
-import { formatRule, resolveFormat } from './fit.ts';
+import { formatRule } from './fit.ts';
 import { Ledger } from './ledger/ledger.ts';
 import { GRADUATED_RULES, graduatedBudget, graduatedStyle, MASK_OUTSIDE } from './policies/graduated.ts';
 import { reduce } from './reduce.ts';
+import { resolveFormat } from './resolve-format.ts';
 import { maskAll, segmentsOf } from './stages/mask.ts';
 import { type ReductionStage, type Stage, sizeOf } from './stages/stage.ts';
 import { summarizeNow } from './summary.ts';
@@ -93,8 +94,7 @@ export class HistoryReducer {
 /** The format that is named or that the messages have; `chat`, with its pairs, where they are plain text. */
 function formatOf<M>(messages: readonly M[], named: AnyFormat | FormatName | undefined): Format<M> {
   if (named !== undefined || !Array.isArray(messages)) return resolveFormat<M>(messages, named);
-  const detected = isCertain(messages) ? detectFormat(messages) : undefined;
-  return formatByName(detected ?? 'chat') as unknown as Format<M>;
+  return resolveFormat<M>(messages, isCertain(messages) ? undefined : 'chat');
 }
 
 /** Masks the results that are not among `keepIndices`. Everything else is shared with the list that came in. */

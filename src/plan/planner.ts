@@ -42,13 +42,16 @@ export interface PlannerOptions<M> extends Omit<LedgerOptions<M>, 'style' | 'cov
   readonly summarize?: Summarize | undefined;
   /** How results are made smaller when they arrive, where it differs from the policy's own. */
   readonly arrival?: ArrivalOptions | undefined;
-  /** The first message whose results are made smaller: earlier ones were sent as they came. */
-  readonly arrivalFrom?: number | undefined;
-  /** The same where it changes during the history: replaces both. The planner reads this list whenever it takes messages. */
+  /** The same where it changes during the history. The planner reads this list whenever it takes messages. */
   readonly arrivalPeriods?: readonly ArrivalPeriod[] | undefined;
   /** Segments of results that went out as they came, and stay so. */
   readonly sentWhole?: ReadonlySet<number> | undefined;
+  /** Messages that are given as they went out before: their results stay as they are. */
+  readonly sent?: ReadonlySet<M> | undefined;
 }
+
+/** Each round of repairs leaves fewer references. */
+const MOST_ROUNDS = 10;
 
 /** What one call of `add` decided. */
 export interface Added {
@@ -115,12 +118,12 @@ export class Planner<M> {
   };
 
   constructor(format: Format<M>, options: PlannerOptions<M>) {
-    const { policy, model, epochs, arrivalFrom: fromMessage = 0, sentWhole } = options;
+    const { policy, model, epochs, sent, sentWhole } = options;
     const { style, toolUse, truncation, maxResultTokens: truncate } = policy;
     this.#ledger = new Ledger(format, { ...options, style, toolUse, coversLater: true });
     const arrival = toArrival(options.arrival, policy.arrival, truncate === undefined ? {} : { truncate });
-    const periods = options.arrivalPeriods ?? [{ fromMessage, ...arrival }];
-    this.#arrivals = new Arrivals(this.#ledger, { periods, truncation, sentWhole });
+    const periods = options.arrivalPeriods ?? [{ fromMessage: 0, ...arrival }];
+    this.#arrivals = new Arrivals(this.#ledger, { periods, truncation, sent, sentWhole });
     this.#copies = new Copies(this.#ledger);
     this.#epochs = epochs ?? [];
     this.#policy = policy;
@@ -258,13 +261,9 @@ export class Planner<M> {
     ledger.beginRequest();
     const { state, because } = this.#followPolicy(before.state);
     const forced = this.#force(taken);
-    this.#arrivals.repair();
+    const isRepaired = this.#repair();
     const masked = ledger.maskedCount - maskedCount;
-    let cut = this.#cut();
-    // A result without its references may exceed the budget again. Each round leaves fewer references.
-    while (cut && this.#arrivals.repair()) cut = this.#cut() ?? cut;
-    // The policy may cut what is left, as if it had never seen more.
-    if (cut) this.#followPolicy(this.#policy.init());
+    const cut = this.#cutAndRepair();
     ledger.endRequest();
     this.#decided = { because: forced > 0 ? FORCED : because, masked, cut, isCold: because.act === 'cold-cache' };
     const isChange = ledger.firstChange() !== undefined;
@@ -272,13 +271,37 @@ export class Planner<M> {
     const lastChange = isChange ? this.#decided : before.lastChange;
     const stage = furthest(before.stage, cut?.stage);
     this.#progress = {
-      state: cut || forced > 0 ? this.#policy.init() : state,
+      state: cut || isRepaired || forced > 0 ? this.#policy.init() : state,
       epoch,
       previousTokens,
       stage,
       lastChange,
     };
     this.#undecided = before;
+  }
+
+  /** Changes results whose references lost their target. After that the policy decides again on what is left. */
+  #repair(): boolean {
+    if (!this.#arrivals.repair()) return false;
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      this.#followPolicy(this.#policy.init());
+      if (!this.#arrivals.repair()) break;
+    }
+    return true;
+  }
+
+  /** A result that is no longer as small as it was may exceed the budget again. */
+  #cutAndRepair(): Cut | undefined {
+    let decision: Cut | undefined;
+    for (let round = 0; round < MOST_ROUNDS; round++) {
+      const cut = this.#cut();
+      if (!cut) return decision;
+      decision = cut;
+      // The policy may cut what is left, as if it had never seen more.
+      this.#followPolicy(this.#policy.init());
+      if (!this.#repair()) return decision;
+    }
+    return decision;
   }
 
   /** The epochs taken on this request, or on the same with another message before the reply. */

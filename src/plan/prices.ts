@@ -18,6 +18,8 @@ export interface Prices {
   readonly name: string;
   readonly read: number;
   readonly write: number;
+  /** A token that is written for minutes, and one that is written for an hour, where the provider tells them apart. */
+  readonly writes?: WritePrices;
   /** How long a cached prefix lives, counted from its last use. */
   readonly lifeMs: number;
   /** Shorter prompts are not cached at all. */
@@ -26,6 +28,12 @@ export interface Prices {
   /** When it was read, and where. */
   readonly date: string;
   readonly source: string;
+}
+
+/** The prices of writes by the lifetime that a marker asks for. */
+export interface WritePrices {
+  readonly short: number;
+  readonly hour: number;
 }
 
 /**
@@ -53,13 +61,14 @@ const STEPS: CacheLookup = Object.freeze({ kind: 'prefix', stepTokens: 128 });
 /** Gemini and DeepSeek publish no step. */
 const ANY: CacheLookup = Object.freeze({ kind: 'prefix', stepTokens: 1 });
 
-const anthropic = { leastTokens: 1024, lookup: MARKERS };
+const WRITES: WritePrices = Object.freeze({ short: 1.25, hour: 2 });
+const anthropic = { writes: WRITES, leastTokens: 1024, lookup: MARKERS };
 const openai = { leastTokens: 1024, lookup: STEPS };
 
 /** The named price lists. `none` is a provider without a prompt cache, or one that is not used. */
 export const priceLists = {
-  'anthropic-5m': list('anthropic-5m', { read: 0.1, write: 1.25, lifeMs: 5 * MINUTE, ...anthropic }, ANTHROPIC),
-  'anthropic-1h': list('anthropic-1h', { read: 0.1, write: 2, lifeMs: HOUR, ...anthropic }, ANTHROPIC),
+  'anthropic-5m': list('anthropic-5m', { read: 0.1, write: WRITES.short, lifeMs: 5 * MINUTE, ...anthropic }, ANTHROPIC),
+  'anthropic-1h': list('anthropic-1h', { read: 0.1, write: WRITES.hour, lifeMs: HOUR, ...anthropic }, ANTHROPIC),
   'gpt-5': list('gpt-5', { read: 0.1, write: 1, lifeMs: 5 * MINUTE, ...openai }, OPENAI),
   'gpt-5.6': list('gpt-5.6', { read: 0.1, write: 1.25, lifeMs: 30 * MINUTE, ...openai }, OPENAI),
   'gpt-4.1': list('gpt-4.1', { read: 0.25, write: 1, lifeMs: 5 * MINUTE, ...openai }, OPENAI),
@@ -83,6 +92,7 @@ export function toPrices(of: string, prices: unknown): Prices {
     throw badOption(`${of} option prices`, 'a price list or its name', prices);
   checkOptions(`${of} prices`, prices, RULES, ['read', 'write']);
   const own = defined(prices) as OwnPrices;
+  if (own.writes) checkOptions(`${of} prices writes`, own.writes, { short: amount, hour: amount }, ['short', 'hour']);
   return { ...OWN, ...own, lookup: toLookup(`${of} prices lookup`, own.lookup ?? ANY) };
 }
 
@@ -113,6 +123,7 @@ const RULES = {
   name: text,
   read: amount,
   write: amount,
+  writes: anything,
   lifeMs: rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0),
   leastTokens: count,
   lookup: anything,
@@ -129,6 +140,8 @@ export interface SplitPrompt {
   readonly written: number;
   /** Of `written`: not written to the cache either. Not there where the provider does not tell. */
   readonly uncached?: number;
+  /** Of `written`: written to the cache for an hour. Not there where the provider does not tell. */
+  readonly hourWritten?: number;
 }
 
 /** The price of one token: read from the cache, written to it, and neither. */
@@ -137,14 +150,18 @@ export interface InputRates {
   readonly write: number;
   /** 1 if not given: then the others are multiples of it. */
   readonly base?: number;
+  readonly writes?: WritePrices | undefined;
 }
 
 /** The cost of a prompt. Where the provider does not tell `uncached`, all tokens that were not read cost as much as a write. */
 export function inputCost(
-  { cached, written, uncached = 0 }: SplitPrompt,
-  { read, write, base = 1 }: InputRates,
+  { cached, written, uncached = 0, hourWritten }: SplitPrompt,
+  { read, write, base = 1, writes }: InputRates,
 ): number {
-  return cached * read + (written - uncached) * write + uncached * base;
+  const others = cached * read + uncached * base;
+  const stored = written - uncached;
+  if (hourWritten === undefined || !writes) return others + stored * write;
+  return others + (stored - hourWritten) * writes.short + hourWritten * writes.hour;
 }
 
 /** In this order: a longer name before the one that it begins with. */

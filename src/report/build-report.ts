@@ -3,11 +3,10 @@ import { headlineOf } from './headline.ts';
 import type { ArmFigures, Report } from './report.ts';
 import type { Arm, RequestRecord } from './request-record.ts';
 import { estimateErrorOf, levelsOf, savingsOf } from './savings.ts';
-import { createSessionReader, type DollarsOf, isCompared, type Range, type SessionFigures } from './sessions.ts';
+import { createSessionReader, isCompared, type Pricing, type Range, type SessionFigures } from './sessions.ts';
 
-export interface ReportOptions {
+export interface ReportOptions extends Pricing {
   readonly range: Range;
-  readonly dollarsOf?: DollarsOf | undefined;
 }
 
 /** The confidence of all intervals is 95 %. */
@@ -24,9 +23,9 @@ const ARMS: readonly Arm[] = ['treated', 'held-out', 'shadow'];
 /** Compares the arms. The records may come in any order. */
 export async function buildReport(
   records: Iterable<RequestRecord> | AsyncIterable<RequestRecord>,
-  { range, dollarsOf }: ReportOptions,
+  { range, ...pricing }: ReportOptions,
 ): Promise<Report> {
-  const reader = createSessionReader(range, dollarsOf);
+  const reader = createSessionReader(range, pricing);
   for await (const record of records) reader.add(record);
   const { sessions, ...read } = reader.read();
   const [treated = [], heldOut = []] = ARMS.map((arm) => sessions.filter((session) => session.arm === arm));
@@ -49,6 +48,7 @@ function armFigures(arm: Arm, all: readonly SessionFigures[]): ArmFigures[] {
     sessions.reduce((total, session) => total + pick(session), 0);
   const cost = sum(({ costs }) => costs.billed);
   const estimate = estimatedSaving(arm, cost, sum);
+  const windowRequests = sum((session) => session.windowRequests);
   return [
     {
       arm,
@@ -57,6 +57,7 @@ function armFigures(arm: Arm, all: readonly SessionFigures[]): ArmFigures[] {
       inputTokens: sum(({ inputTokens }) => inputTokens),
       cost,
       ...levelsOf(sessions, ALPHA),
+      ...(windowRequests > 0 ? { windowShare: sum(({ windowShares }) => windowShares) / windowRequests } : {}),
       ...(estimate === undefined ? {} : { estimatedSaving: estimate }),
     },
   ];

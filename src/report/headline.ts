@@ -1,8 +1,9 @@
+import { counted, grouped } from '../text.ts';
 import type { Interval } from './interval.ts';
 import type { ArmFigures, Headline, Report, Saving, Savings } from './report.ts';
 import { LEAST_SESSIONS, sessionsUntil } from './savings.ts';
 import type { Drawn } from './sessions.ts';
-import { cost, costRange, count, grouped, measureChangeWords, percent, percentRange } from './words.ts';
+import { cost, costRange, measureChangeWords, percent, percentRange } from './words.ts';
 
 type Figures = Omit<Report, 'headline'>;
 
@@ -16,9 +17,9 @@ export function headlineOf(figures: Figures): Headline {
 function nothing({ leftOut: { justBegan, neverBilled, beganBefore, severalArms } }: Figures): Headline {
   const others = beganBefore + severalArms;
   const details = [
-    ...(justBegan > 0 ? [`${count(justBegan, 'session')} began in the last hour and may still run.`] : []),
-    ...(neverBilled > 0 ? [`For ${count(neverBilled, 'session')} the provider told no usage.`] : []),
-    ...(others > 0 ? [`${count(others, 'session')} cannot be compared.`] : []),
+    ...(justBegan > 0 ? [`${counted(justBegan, 'session')} began in the last hour and may still run.`] : []),
+    ...(neverBilled > 0 ? [`For ${counted(neverBilled, 'session')} the provider told no usage.`] : []),
+    ...(others > 0 ? [`${counted(others, 'session')} cannot be compared.`] : []),
   ];
   return { verdict: 'nothing', sentence: 'No sessions to report on.', details };
 }
@@ -31,7 +32,7 @@ function notMeasured({ arms, unit, drawn }: Figures): Headline {
       sum((arm) => arm.cost),
       unit,
     ),
-    count(total, 'session'),
+    counted(total, 'session'),
   ];
   const estimated = arms.find(({ arm }) => arm !== 'held-out');
   const estimate = estimated ? estimateWords(estimated, total) : undefined;
@@ -69,7 +70,7 @@ function estimateWords({ arm, sessions, estimatedSaving = 0 }: ArmFigures, total
 }
 
 const drawnWords = ({ treated, heldOut }: Drawn): string =>
-  `${count(treated, 'masked session')} and ${count(heldOut, 'held-out session')}`;
+  `${counted(treated, 'masked session')} and ${counted(heldOut, 'held-out session')}`;
 
 function measured(figures: Figures, { sameWork, perSession }: Savings, drawn: Drawn): Headline {
   const harm = harmWords(figures, drawn);
@@ -143,14 +144,14 @@ function tooFew({ leastSessions }: Saving, drawn: Drawn, harm: string): Headline
 }
 
 function harmWords({ harm }: Figures, drawn: Drawn): string {
-  const sessions = count(drawn.treated + drawn.heldOut, 'session');
+  const sessions = counted(drawn.treated + drawn.heldOut, 'session');
   if (harm.verdict === 'none-seen') return `no sign of harm in ${sessions}${wouldShowWords(harm)}`;
   if (harm.verdict === 'not-judged')
-    return `too early to judge harm: about ${count(sessionsUntil(LEAST_SESSIONS.harm, drawn), 'more session')}`;
+    return `too early to judge harm: about ${counted(sessionsUntil(LEAST_SESSIONS.harm, drawn), 'more session')}`;
   const signs = harm.measures
     .filter(({ isHarm }) => isHarm)
     .map((measure) => `${measure.title} ${measureChangeWords(measure)}`);
-  const others = signs.length > 1 ? ` and ${count(signs.length - 1, 'other sign')}` : '';
+  const others = signs.length > 1 ? ` and ${counted(signs.length - 1, 'other sign')}` : '';
   return `harm seen in ${sessions}: ${signs[0]}${others}`;
 }
 

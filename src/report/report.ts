@@ -54,6 +54,8 @@ export interface ArmFigures {
   readonly cost: number;
   readonly costPerSession: Level;
   readonly costPerRequest: Level;
+  /** The mean part of the context window that a prompt took, in requests of subscriptions. Not there where no window is known. */
+  readonly windowShare?: number;
   /** An estimate of the saving, from the receipts, or in shadow from the gateway's plans. It is not measured. */
   readonly estimatedSaving?: number;
 }

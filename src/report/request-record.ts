@@ -1,3 +1,5 @@
+import type { Prices } from '../plan/prices.ts';
+
 /**
  * The arm of a session in a comparison: `treated` requests are masked, `held-out` ones pass untouched, and for `shadow` ones
  * the gateway decides but sends the original.
@@ -9,8 +11,10 @@ export interface PromptTokens {
   readonly cached: number;
   /** Not read from the cache. */
   readonly written: number;
-  /** Of `written`: not written to the cache either. Not there where the provider does not tell, and in estimates. */
+  /** Of `written`: not written to the cache either. Not there where the provider does not tell. */
   readonly uncached?: number;
+  /** Of `written`: written to the cache for an hour. Not there where the provider does not tell, or wrote nothing. */
+  readonly hourWritten?: number;
 }
 
 /** One request in numbers and names, without any text of it: the report is made of these. */
@@ -18,8 +22,10 @@ export interface RequestRecord {
   readonly id: string;
   /** Start, in milliseconds since the epoch. */
   readonly at: number;
-  /** The agent's session, with its sub-agents, forks and resumes. */
+  /** The agent's session, with its sub-agents. */
   readonly session: string;
+  /** The session that it goes on with, as a fork, a resume or after a compaction. The report counts both as one. */
+  readonly root?: string;
   /** The part of it that begins with one message. */
   readonly conversation: string;
   readonly arm: Arm;
@@ -28,7 +34,7 @@ export interface RequestRecord {
   readonly api: string;
   readonly model?: string;
   /** Price list by name, and its multiples of the base price for input. */
-  readonly prices: { readonly name: string; readonly read: number; readonly write: number };
+  readonly prices: Pick<Prices, 'name' | 'read' | 'write' | 'writes'>;
   /** 0 where there was no answer. */
   readonly status: number;
   readonly act: string;
@@ -48,6 +54,12 @@ export interface RequestRecord {
   readonly refused?: number;
   readonly signs: HarmSigns;
 }
+
+/**
+ * Whether a provider refuses a request as such with this status. Every other status has another cause than the request itself:
+ * 401, 408 and 429 too.
+ */
+export const isRefusal = (status: number): boolean => status === 400 || status === 413 || status === 422;
 
 /** Signs of harm in one request and its answer. */
 export interface HarmSigns {

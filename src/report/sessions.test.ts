@@ -25,7 +25,7 @@ const record = (more: Partial<RequestRecord> = {}): RequestRecord => ({
 });
 
 const read = (records: readonly RequestRecord[], dollarsOf?: DollarsOf) => {
-  const reader = createSessionReader(RANGE, dollarsOf);
+  const reader = createSessionReader(RANGE, { dollarsOf });
   for (const one of records) reader.add(one);
   return reader.read();
 };
@@ -48,6 +48,8 @@ describe('readSessions', () => {
         billedRequests: 2,
         costs: { billed: 450, expectedWithout: 600, expectedSent: 400, receiptWithout: 650 },
         inputTokens: 2200,
+        windowRequests: 0,
+        windowShares: 0,
         output: 100,
         results: 4,
         failed: 2,
@@ -57,6 +59,18 @@ describe('readSessions', () => {
         isFinished: true,
       },
     ]);
+  });
+
+  it('counts a session with its forks and resumes as one', () => {
+    const resumed = { session: 'resumed', root: 's', conversation: 'c2' };
+    const { sessions, leftOut } = read([record(), record({ at: 3000, ...resumed }), record({ session: 'other' })]);
+    expect(sessions.map(({ requests }) => requests)).toEqual([2, 1]);
+    expect(leftOut).toEqual(NONE);
+  });
+
+  it('leaves a resume out whose session began before the records, or in another store', () => {
+    const { sessions, leftOut } = read([record({ session: 'resumed', root: 's' }), record({ session: 'other' })]);
+    expect([sessions.length, leftOut]).toEqual([1, { ...NONE, beganBefore: 1 }]);
   });
 
   it('stays in dollars while at most one billed request in a hundred has no price, and counts no cost for it', () => {

@@ -1,8 +1,18 @@
 import { inputCost } from '../plan/prices.ts';
-import type { Arm, PromptTokens, RequestRecord } from './request-record.ts';
+import { type Arm, isRefusal, type PromptTokens, type RequestRecord } from './request-record.ts';
 
 /** Dollars for the prompt of a request; undefined where no price per token is known. */
 export type DollarsOf = (request: Pick<RequestRecord, 'model' | 'prices'>, prompt: PromptTokens) => number | undefined;
+
+/** The context window of a request whose tokens have no price because its model is paid by the month; else undefined. */
+export type WindowOf = (request: Pick<RequestRecord, 'model'>) => number | undefined;
+
+/** What tokens cost. */
+export interface Pricing {
+  /** Costs are in tokens if not given. */
+  readonly dollarsOf?: DollarsOf | undefined;
+  readonly windowOf?: WindowOf | undefined;
+}
 
 /** The unit of costs: dollars, or tokens at the base price of their model. */
 export type CostUnit = 'dollars' | 'tokens';
@@ -29,6 +39,9 @@ export interface SessionFigures {
   readonly billedRequests: number;
   readonly costs: Costs;
   readonly inputTokens: number;
+  /** Billed requests of subscriptions, and the sum of their parts of the context window. */
+  readonly windowRequests: number;
+  readonly windowShares: number;
   readonly output: number;
   readonly results: number;
   readonly failed: number;
@@ -41,7 +54,7 @@ export interface SessionFigures {
 
 /** Sessions and requests that are not compared, by reason. */
 export interface LeftOut {
-  /** Sessions that began before the range. */
+  /** Sessions that began before the range, or in another store. */
   readonly beganBefore: number;
   /** Sessions that began in the last hour of the range: most of them still run. */
   readonly justBegan: number;
@@ -104,14 +117,15 @@ export interface SessionReader {
 }
 
 /** Adds requests up by session. No rule on which sessions are compared looks at how long a session was, or how it ended. */
-export function createSessionReader(range: Range, dollarsOf: DollarsOf = () => undefined): SessionReader {
+export function createSessionReader(range: Range, pricing: Pricing = {}): SessionReader {
   const sums = new Map<string, SessionSum>();
   return {
     add: (record) => {
       if (record.at >= range.until) return;
-      const sum = sums.get(record.session) ?? newSum();
-      sums.set(record.session, sum);
-      addTo(sum, record, dollarsOf);
+      const name = record.root ?? record.session;
+      const sum = sums.get(name) ?? newSum();
+      sums.set(name, sum);
+      addTo(sum, record, pricing);
     },
     read: () => readSums([...sums.values()], range),
   };
@@ -119,6 +133,8 @@ export function createSessionReader(range: Range, dollarsOf: DollarsOf = () => u
 
 interface SessionSum {
   readonly arms: Set<Arm>;
+  /** There is a request of the session itself, and not only of its forks and resumes. */
+  hasRoot: boolean;
   /** Chance put it into its arm, from its first request on. */
   isDrawn: boolean;
   /** Of its first request. */
@@ -132,6 +148,8 @@ interface SessionSum {
   readonly tokens: Mutable<Costs>;
   readonly dollars: Mutable<Costs>;
   inputTokens: number;
+  windowRequests: number;
+  windowShares: number;
   output: number;
   results: number;
   failed: number;
@@ -152,6 +170,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 const newSum = (): SessionSum => ({
   arms: new Set(),
+  hasRoot: false,
   isDrawn: true,
   share: undefined,
   firstAt: Number.POSITIVE_INFINITY,
@@ -163,6 +182,8 @@ const newSum = (): SessionSum => ({
   tokens: { billed: 0, expectedWithout: 0, expectedSent: 0, receiptWithout: 0 },
   dollars: { billed: 0, expectedWithout: 0, expectedSent: 0, receiptWithout: 0 },
   inputTokens: 0,
+  windowRequests: 0,
+  windowShares: 0,
   output: 0,
   results: 0,
   failed: 0,
@@ -172,17 +193,18 @@ const newSum = (): SessionSum => ({
   conversations: new Map(),
 });
 
-function addTo(sum: SessionSum, record: RequestRecord, dollarsOf: DollarsOf): void {
+function addTo(sum: SessionSum, record: RequestRecord, pricing: Pricing): void {
   const { arm, at, status, signs } = record;
   const isAnswered = status >= 200 && status < 300;
   sum.arms.add(arm);
+  sum.hasRoot ||= record.root === undefined;
   sum.isDrawn &&= record.holdoutShare !== undefined;
   if (at < sum.firstAt) sum.share = record.holdoutShare;
   sum.firstAt = Math.min(sum.firstAt, at);
   sum.lastAt = Math.max(sum.lastAt, at);
   sum.attempts++;
   if (isAnswered) sum.requests++;
-  if (isAnswered && record.billed) addBilled(sum, record, record.billed, dollarsOf);
+  if (isAnswered && record.billed) addBilled(sum, record, record.billed, pricing);
   if (isRefused(record)) sum.refused++;
   sum.results += signs.results;
   sum.failed += signs.failed;
@@ -195,7 +217,7 @@ function addBilled(
   sum: SessionSum,
   record: RequestRecord,
   billed: NonNullable<RequestRecord['billed']>,
-  dollarsOf: DollarsOf,
+  { dollarsOf, windowOf }: Pricing,
 ): void {
   const { prices, expected, without } = record;
   const prompts = {
@@ -205,7 +227,7 @@ function addBilled(
     receiptWithout: without,
   };
   const names = ['billed', 'expectedWithout', 'expectedSent', 'receiptWithout'] as const;
-  const dollars = names.map((name) => dollarsOf(record, prompts[name]));
+  const dollars = names.map((name) => dollarsOf?.(record, prompts[name]));
   const isPriced = !dollars.includes(undefined);
   for (const [i, name] of names.entries()) {
     sum.tokens[name] += inputCost(prompts[name], prices);
@@ -213,15 +235,18 @@ function addBilled(
   }
   sum.billedRequests++;
   if (!isPriced) sum.unpricedRequests++;
-  sum.inputTokens += billed.cached + billed.written;
+  const inputTokens = billed.cached + billed.written;
+  sum.inputTokens += inputTokens;
+  const window = windowOf?.(record);
+  if (window !== undefined) {
+    sum.windowRequests++;
+    sum.windowShares += inputTokens / window;
+  }
   sum.output += billed.output;
 }
 
 /** The provider refused the request as such: the edited one, or, where nothing was edited, the request itself. */
-const isRefused = ({ refused, status }: RequestRecord): boolean => refused !== undefined || REFUSALS.includes(status);
-
-/** Not 401, 408 or 429, which say nothing about the request itself. */
-const REFUSALS = [400, 413, 422];
+const isRefused = ({ refused, status }: RequestRecord): boolean => refused !== undefined || isRefusal(status);
 
 function addEnd(
   ends: SessionSum['conversations'],
@@ -273,7 +298,7 @@ const coversOf = (kept: readonly SessionSum[]): Covers => ({
 type Reason = 'beganBefore' | 'justBegan' | 'severalArms' | 'neverBilled';
 
 function reasonToLeaveOut(sum: SessionSum, { since, until }: Range): Reason | undefined {
-  if (sum.firstAt < since) return 'beganBefore';
+  if (sum.firstAt < since || !sum.hasRoot) return 'beganBefore';
   if (sum.arms.size > 1) return 'severalArms';
   if (sum.firstAt >= until - SETTLE_MS) return 'justBegan';
   return sum.requests > 0 && sum.billedRequests === 0 ? 'neverBilled' : undefined;
@@ -307,7 +332,19 @@ export const isCompared = (drawn: Drawn | undefined): drawn is Drawn =>
   drawn !== undefined && drawn.treated > 0 && drawn.heldOut > 0;
 
 function figuresOf(sum: SessionSum, unit: CostUnit, { until }: Range): SessionFigures {
-  const { arms, isDrawn, share, firstAt, lastAt, tokens, dollars, conversations, unpricedRequests, ...figures } = sum;
+  const {
+    arms,
+    hasRoot,
+    isDrawn,
+    share,
+    firstAt,
+    lastAt,
+    tokens,
+    dollars,
+    conversations,
+    unpricedRequests,
+    ...figures
+  } = sum;
   const [arm = 'treated'] = arms;
   const isQuiet = lastAt < until - SETTLE_MS;
   return {

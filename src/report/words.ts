@@ -1,4 +1,5 @@
 import { formatDollars } from '../money/show-money.ts';
+import { counted, grouped } from '../text.ts';
 import type { Interval } from './interval.ts';
 import type { EstimateError, HarmMeasure, Level, Report, Saving } from './report.ts';
 import type { Arm } from './request-record.ts';
@@ -46,12 +47,6 @@ function tokenDigits(amount: number): string {
   if (size < 999_500) return minus(`${(amount / 1000).toFixed(0)}k`);
   return minus(`${(amount / 1e6).toFixed(1)}M`);
 }
-
-/** `1 session`, `1,234 sessions` */
-export const count = (n: number, noun: string): string => `${grouped(n)} ${noun}${n === 1 ? '' : 's'}`;
-
-/** `1,234` */
-export const grouped = (n: number | string): string => `${n}`.replace(/\B(?<!\.\d*)(?=(?:\d{3})+(?!\d))/g, ',');
 
 const minus = (digits: string): string => digits.replace('-', '−');
 
@@ -107,9 +102,18 @@ export function offWords({ offBy, interval }: EstimateError): string {
 
 /** How costs are counted where a model has no price. Empty where all have one. */
 export function unpricedWords({ unit, unpricedRequests: n }: Pick<Report, 'unit' | 'unpricedRequests'>): string {
-  const used = `${count(n, 'request')} used a model without a price per token`;
+  const used = `${counted(n, 'request')} used a model without a price per token`;
   if (unit === 'tokens') return `Tokens are counted at the base price of input; ${used} (--price-file).`;
   return n === 0 ? '' : `${used}: ${n === 1 ? 'its' : 'their'} cost is not counted (--price-file).`;
+}
+
+/** The part of the context window that subscriptions used. Empty where there is none. */
+export function windowWords({ arms }: Pick<Report, 'arms'>): string {
+  const shares = arms.flatMap(({ arm, windowShare }) =>
+    windowShare === undefined ? [] : [`${percent(windowShare)} ${ARM_TITLES[arm]}`],
+  );
+  if (shares.length === 0) return '';
+  return `Share of the context window, mean of requests paid by subscription: ${shares.join('; ')}.`;
 }
 
 /** At how many looks the intervals hold. */
@@ -122,7 +126,7 @@ export const lookWords = ({ isMoving = false }: Range): string =>
 export function leftOutWords(leftOut: LeftOut): string[] {
   const words: readonly (readonly [number, string, string])[] = [
     [leftOut.justBegan, 'session', 'began in the last hour and may still run'],
-    [leftOut.beganBefore, 'session', 'began before this time'],
+    [leftOut.beganBefore, 'session', 'began before this time or in another store'],
     [leftOut.severalArms, 'session', 'had requests in more than one arm'],
     [leftOut.notDrawn, 'session', 'with masking began where nothing was held out'],
     [leftOut.otherShare, 'session', 'began while another share was held out'],
@@ -130,5 +134,5 @@ export function leftOutWords(leftOut: LeftOut): string[] {
     [leftOut.unbilledRequests, 'request', 'without usage from the provider: no cost is counted for them'],
     [leftOut.failedRequests, 'request', 'failed and cost nothing'],
   ];
-  return words.flatMap(([n, noun, reason]) => (n > 0 ? [`${count(n, noun)} ${reason}`] : []));
+  return words.flatMap(([n, noun, reason]) => (n > 0 ? [`${counted(n, noun)} ${reason}`] : []));
 }

@@ -1,8 +1,9 @@
 import { storeLimits } from '../limits.ts';
 import type { Plan, Segment } from '../message.ts';
 import { badOption, func, positive } from '../options.ts';
-import { type FitOptions, type FitResult, fit, resolveFormat } from '../plan/fit.ts';
+import { type FitOptions, type FitResult, fit } from '../plan/fit.ts';
 import type { Hidden } from '../plan/ledger/hidden.ts';
+import { resolveFormat } from '../plan/resolve-format.ts';
 import { fitWithSummaries, isNoteStore, type NoteStore } from './fit-with-summaries.ts';
 import { handleOf } from './handle.ts';
 import { checkSession, type Store } from './store.ts';

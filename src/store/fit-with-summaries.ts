@@ -1,7 +1,8 @@
 import { PalimpsestError } from '../errors.ts';
 import { isPlaceholder } from '../laws/idempotent.ts';
 import type { Format } from '../message.ts';
-import { type FitOptions, type FitResult, fitWith, resolveFormat } from '../plan/fit.ts';
+import { type FitOptions, type FitResult, fitWith } from '../plan/fit.ts';
+import { resolveFormat } from '../plan/resolve-format.ts';
 import type { Failed, SummaryRequest } from '../plan/summary.ts';
 import { isTruncated } from '../plan/truncate-result.ts';
 import type { Store } from './store.ts';

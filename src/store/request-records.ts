@@ -35,11 +35,12 @@ export const isInRange = (
 
 /** Throws BAD_OPTION for a record that could not be found again. */
 export function checkRecords(records: readonly RequestRecord[]): void {
-  for (const { id, at, session, conversation } of records) {
+  for (const { id, at, session, root = session, conversation } of records) {
     if (typeof id !== 'string' || !/^[\w-]{1,128}$/.test(id))
       throw badOption('the id of a record', '1 to 128 letters, digits, _ and -', id);
     if (!Number.isSafeInteger(at) || at < 0) throw badOption('the start of a record', 'whole ms since 1970', at);
     checkSession(session);
+    checkSession(root);
     checkSession(conversation);
   }
 }

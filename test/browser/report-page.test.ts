@@ -85,6 +85,27 @@ describe.skipIf(isAbsent)(`the report page in Chromium${REASON}`, () => {
     expect(await visible(strokes)).toBe(epochs.reduce((sum, [, schedule]) => sum + schedule.epochs.length, 0));
   });
 
+  it('shows dollars, recalls, what was inferred from the logs, and what to do next', async () => {
+    const [price = ''] = sample.result.prices;
+    const priced = Object.entries(sample.result.total).map(([name, total]) => [
+      name,
+      { ...total, savingWithRecalls: { [price]: -0.07 }, dollars: { [price]: 29.8 } },
+    ]);
+    const result: ReplayPage['result'] = {
+      ...sample.result,
+      total: Object.fromEntries(priced),
+      inferred: { runs: 7, requests: 100, countedTokens: 67.5e6, replayedTokens: 67e6, hiddenTokens: 3e6 },
+      dollars: { policy: 'break-even', before: 41.2, after: 29.8, runs: 8, days: 13.5 },
+      next: { command: 'palimpsest run -- claude', dollarsPerMonth: 24.43 },
+    };
+    await open({ ...sample, result });
+    await page.getByText('Input with break-even: $41.20 → $29.80 (−28 %) over 14 days, 8 sessions.').waitFor();
+    await page.getByText("Inferred from the provider's usage in 7 of 8 runs: 3.0M of 67.0M tokens").waitFor();
+    await page.getByText('Next: palimpsest run -- claude (would save about $24.43 a month)').waitFor();
+    const shown = (await cells('Totals', 'break-even')).map((cell) => cell.replaceAll('\u202f', ' '));
+    expect(shown.slice(2, 4)).toEqual(['−7 %', '$29.80']);
+  });
+
   it('gives each policy one colour, and no two the same', async () => {
     await open();
     await plot('Context size').waitFor();

@@ -13,6 +13,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { drawArm } from '../../src/gateway/conversation/arm.ts';
+import { sessionNames } from '../../src/gateway/conversation/prefix-hash.ts';
+import { openStore } from '../../src/store/open-store.ts';
 import { startUpstream } from '../gateway/upstream.ts';
 import { ensureBuilt, ROOT } from '../support/modules.ts';
 
@@ -45,6 +48,39 @@ const ask = async (body) => (await fetch(base + '/v1/messages', { method: 'POST'
   else process.exit(Number(process.env.CODE ?? 0));
 })();
 `;
+
+/** Sends requests of 20 sessions, or of forks of them, with as many tool results as it is told. */
+const TWENTY_SESSIONS = `
+const [name, turns, fork = ''] = process.argv.slice(process.argv[2].startsWith('--mcp') ? 3 : 2);
+(async () => {
+  for (let n = 0; n < 80; n++) {
+    const i = n % 20;
+    const messages = [{ role: 'user', content: 'Fix it.' }];
+    for (let k = 0; k < Number(turns); k++) {
+      const id = 'toolu_' + name + i + '_' + k;
+      messages.push({ role: 'assistant', content: [{ type: 'tool_use', id, name: 'bash', input: { command: 'run ' + k } }] });
+      messages.push({ role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: ('line of turn ' + k + '\\n').repeat(100) }] });
+    }
+    const headers = { 'content-type': 'application/json', 'x-api-key': 'k', 'anthropic-version': '2023-06-01', 'x-claude-code-session-id': fork + name + i };
+    const body = JSON.stringify({ model: 'claude-sonnet-4-5', max_tokens: 10, messages });
+    await (await fetch(process.env.ANTHROPIC_BASE_URL + '/v1/messages', { method: 'POST', headers, body })).text();
+  }
+})();
+`;
+
+/** Arms and shares of the requests of each session, with its forks, that a tenant has records of. */
+async function armsIn(path: string, tenant: string): Promise<Map<string, string[]>> {
+  const store = await openStore({ path, tenant, mode: 'read' });
+  const arms = new Map<string, string[]>();
+  for await (const { session, root = session, arm, holdoutShare } of store.records?.() ?? []) {
+    const name = root.split('-')[0] ?? '';
+    arms.set(name, [...(arms.get(name) ?? []), `${arm} ${holdoutShare}`]);
+  }
+  await store.close();
+  return arms;
+}
+
+const NOT_COMPARED = 'treated undefined';
 
 /** A home folder, and a folder of commands in which agents of every name are this one. */
 function prepare(): { home: string; env: NodeJS.ProcessEnv } {
@@ -117,6 +153,16 @@ describe('palimpsest run', () => {
     // Nothing is left behind but the store and the token.
     expect([existsSync(config), filesIn(place.home)]).toEqual([false, []]);
     await expect(fetch(`${base}/healthz`)).rejects.toThrow();
+  });
+
+  it('tells how much of the context window a subscription used, since its tokens have no price', async () => {
+    const place = prepare();
+    const to = await upstream();
+    writeFileSync(join(place.home, 'prices.yaml'), 'claude-*: { subscription: true, window: 12000 }');
+    const args = ['--upstream', `anthropic=${to}`, '--price-file', 'prices.yaml', '--', 'claude'];
+    const { stderr } = await run(args, place, { TURNS: '2' });
+    expect(stderr).toContain('  spent     2 requests are paid by subscription\n');
+    expect(stderr).toContain('  window    the largest request took 13 % of the context window');
   });
 
   it('gives a recall server that answers while the agent runs', async () => {
@@ -201,6 +247,47 @@ describe('palimpsest run', () => {
     );
     expect(readdirSync(join(place.home, '.palimpsest/store')).sort()).toEqual(['default', 'run-2']);
   });
+
+  it('draws sessions like a run beside it, and keeps the arms of sessions that began there', async () => {
+    const place = prepare();
+    writeFileSync(join(place.home, 'bin', 'claude'), `#!${process.execPath}\n${TWENTY_SESSIONS}`);
+    const to = await upstream();
+    const own = [
+      'run',
+      '--holdout',
+      '50%',
+      '--upstream',
+      `anthropic=${to}`,
+      '--policy',
+      'sliding-window:turns=1',
+      '--',
+    ];
+    const again = [process.execPath, main, ...own].join(' ');
+    // The inner runs are beside the outer one: sessions that begin in either go on in the other.
+    const script = `claude a 0 && ${again} claude a 4 && ${again} claude b 0 && claude b 4 && ${again} claude b 5 fork && ${again} claude c 0`;
+    expect((await run([...own.slice(1), 'sh', '-c', script], place)).code).toBe(0);
+    const path = join(place.home, '.palimpsest/store');
+    const [first, second] = [await armsIn(path, 'default'), await armsIn(path, 'run-2')];
+    const key = readFileSync(join(path, 'default/secret'), 'utf8').slice(0, 64);
+    const drawn = (name: string): (readonly [string, string])[] =>
+      Array.from({ length: 20 }, (_, i) => sessionNames(`${name}${i}`, '').session).map(
+        (session) => [session, `${drawArm(key, session, 0.5).arm} 0.5`] as const,
+      );
+    const report = spawnSync(process.execPath, [main, 'report', '--json'], { env: place.env, encoding: 'utf8' });
+    const { justBegan, severalArms } = JSON.parse(report.stdout).leftOut;
+    expect(justBegan + severalArms).toBe(60);
+    for (const [name, began, wentOn] of [
+      ['a', first, second],
+      ['b', second, first],
+    ] as const) {
+      // Where the store was slow, a session is not drawn, and a request may be in no comparison.
+      const compared = drawn(name).filter(([session]) => began.get(session)?.some((arm) => arm !== NOT_COMPARED));
+      expect(new Set(compared.map(([, arm]) => arm))).toEqual(new Set(['held-out 0.5', 'treated 0.5']));
+      for (const [session, arm] of compared)
+        for (const arms of [began, wentOn])
+          expect(new Set(arms.get(session)?.filter((one) => one !== NOT_COMPARED))).toEqual(new Set([arm]));
+    }
+  }, 60_000);
 
   it('does not start the command where the gateway cannot start', async () => {
     const place = prepare();

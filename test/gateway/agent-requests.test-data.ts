@@ -173,13 +173,91 @@ export function pi(run: Run): AgentRequest {
   return { path: '/v1/responses', headers: { ...others, session_id: id }, body: { ...rest, input } };
 }
 
-/** The set-up is a part of the first message, and no id is sent. */
-export function geminiCli({ task }: Pick<Run, 'task'>): AgentRequest {
+/** The set-up is a part of the first message, and no id is sent. A call has an id, its response has none. */
+export function geminiCli({
+  session = '',
+  task,
+  turns = 0,
+  results = output,
+}: Partial<Run> & Pick<Run, 'task'>): AgentRequest {
   const setUp =
     "<session_context>\nThis is the Gemini CLI. We are setting up the context for our chat.\nToday's date is Monday, November 16, 2026.\n</session_context>";
   return {
     path: '/v1beta/models/gemini-2.5-pro:generateContent',
     headers: { ...JSON_TYPE, 'x-goog-api-key': 'fake', 'x-gemini-api-privileged-user-id': 'f16de558' },
-    body: { contents: [{ role: 'user', parts: [{ text: setUp }, { text: task }] }], generationConfig: { topK: 64 } },
+    body: {
+      contents: [
+        { role: 'user', parts: [{ text: setUp }, { text: task }] },
+        ...turnsOf(turns).flatMap((turn) => {
+          const name = 'run_shell_command';
+          const functionCall = { id: `606d910c503ed5f7${session}${turn}`, name, args: { command: `cat ${turn}` } };
+          return [
+            { role: 'model', parts: [{ functionCall }] },
+            { role: 'user', parts: [{ functionResponse: { name, response: { output: results(turn) } } }] },
+          ];
+        }),
+      ],
+      generationConfig: { topK: 64 },
+    },
   };
 }
+
+/** With Anthropic's API it sends no id. */
+export function piWithAnthropic({ session, task, turns, results = output }: Run): AgentRequest {
+  return {
+    path: '/v1/messages',
+    headers: { ...JSON_TYPE, 'x-api-key': 'sk-ant-of-the-tests', 'anthropic-version': '2023-06-01' },
+    body: {
+      model: 'claude-sonnet-5',
+      max_tokens: 32_000,
+      system: [{ type: 'text', text: 'You are an expert coding assistant operating inside pi.' }],
+      tools: [{ name: 'bash', input_schema: { type: 'object' } }],
+      messages: [
+        { role: 'user', content: [{ type: 'text', text: task }] },
+        ...turnsOf(turns).flatMap((turn) => {
+          const id = `toolu_${session}_${turn}`;
+          return [
+            { role: 'assistant', content: [{ type: 'tool_use', id, name: 'bash', input: { command: `cat ${turn}` } }] },
+            { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: results(turn) }] },
+          ];
+        }),
+      ],
+    },
+  };
+}
+
+/** An agent's own compaction: a summary in the place of all messages but the last so many. */
+export interface Compaction {
+  readonly summary: string;
+  readonly keep: number;
+}
+
+const ACK = 'Got it. Thanks for the additional context!';
+
+/** As Qwen Code compacts its history: the set-up stays. */
+export function compactedQwen(run: Run, { summary, keep }: Compaction): AgentRequest {
+  const { body, ...request } = qwen(run);
+  const messages = body.messages as Json[];
+  const state = { role: 'user', content: [{ type: 'text', text: `<state_snapshot>\n${summary}\n</state_snapshot>` }] };
+  const ack = { role: 'assistant', content: ACK };
+  return { ...request, body: { ...body, messages: [...messages.slice(0, 3), state, ack, ...last(messages, keep)] } };
+}
+
+/** As Gemini CLI does. */
+export function compactedGemini(run: Run, { summary, keep }: Compaction): AgentRequest {
+  const { body, ...request } = geminiCli({ ...run, task: `<state_snapshot>\n${summary}\n</state_snapshot>`, turns: 0 });
+  const ack = { role: 'model', parts: [{ text: ACK }] };
+  const kept = last(geminiCli(run).body.contents as Json[], keep);
+  return { ...request, body: { ...body, contents: [...(body.contents as Json[]), ack, ...kept] } };
+}
+
+/** As pi does. */
+export function compactedPi(run: Run, { summary, keep }: Compaction): AgentRequest {
+  const { body, ...request } = piWithAnthropic(run);
+  const text = `The conversation history before this point was compacted into the following summary:\n\n<summary>\n${summary}\n</summary>`;
+  const kept = last(body.messages as Json[], keep);
+  return { ...request, body: { ...body, messages: [{ role: 'user', content: [{ type: 'text', text }] }, ...kept] } };
+}
+
+/** Not `slice(-0)`, which is all of it. */
+const last = (messages: readonly Json[], count: number): readonly Json[] => messages.slice(messages.length - count);

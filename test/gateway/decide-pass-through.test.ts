@@ -21,6 +21,12 @@ const gemini = JSON.stringify({
   ]),
 });
 
+/** The messages of Bedrock's Converse, sent to an API that has others. */
+const converse = messages.flatMap((_, turn): Json[] => [
+  { role: 'assistant', content: [{ toolUse: { toolUseId: `c${turn}`, name: 'read', input: {} } }] },
+  { role: 'user', content: [{ toolResult: { toolUseId: `c${turn}`, content: [{ text: output(turn) }] } }] },
+]);
+
 function reasonOf(request: unknown, more = {}): Reason | undefined {
   const asked = new Desk({ policy }).ask(request, more);
   if (asked.explanation.reason === undefined) expect(asked.explanation.masked).toBeGreaterThan(0);
@@ -54,6 +60,10 @@ describe('a request passes through', () => {
     ['unknown-format', { model: 'm', messages: ['hello'] }, {}],
     ['unknown-format', { model: 'm', messages: [] }, {}],
     ['unknown-format', { prompt: 'Once upon a time' }, {}],
+    ['unknown-format', { ...body, messages: converse }, {}],
+    ['unknown-format', { model: 'm', messages: converse }, { api: 'openai-chat' }],
+    ['unknown-format', { model: 'm', input: messages }, { api: 'openai-responses' }],
+    ['unknown-format', { model: 'm', contents: messages }, { api: 'gemini', path: '/v1beta/models/m:generateContent' }],
     ['thread', { ...body, thread: { type: 'continue', id: 't' } }, {}],
     ['previous-response', { ...responses, previous_response_id: 'resp_1' }, { api: 'openai-responses' }],
     ['conversation', { ...responses, conversation: 'conv_1' }, { api: 'openai-responses' }],

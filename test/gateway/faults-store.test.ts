@@ -1,7 +1,9 @@
+import { setTimeout } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import { PalimpsestError } from '../../src/errors.ts';
 import type { GatewayOptions, Status } from '../../src/gateway/index.ts';
 import { slidingWindow } from '../../src/index.ts';
+import { requestLimits } from '../../src/limits.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { changedStore, startGateway } from './gateway.ts';
@@ -30,7 +32,7 @@ async function start(store: Store | (() => Promise<Store>), options: GatewayOpti
   closers.push(() => gateway.close({ graceMs: 0 }));
   const send = async (turns: number): Promise<number> => {
     const body = JSON.stringify(anthropicBody(anthropicMessages(turns)));
-    const headers = { 'anthropic-version': '2023-06-01' };
+    const headers = { 'anthropic-version': '2023-06-01', 'x-api-key': 'k' };
     expect((await fetch(`${gateway.url}/v1/messages`, { method: 'POST', headers, body })).status).toBe(200);
     const { body: got } = upstream.received.at(-1) as Received;
     const masks = maskedIn(got).filter(Boolean).length;
@@ -87,6 +89,65 @@ describe('a session that was deleted while its conversation goes on', () => {
   });
 });
 
+describe('a store that is slow after a restart', () => {
+  const SLOW_MS = 2 * requestLimits.storeWaitMs;
+  const later = <T>(work: () => Promise<T>): Promise<T> => setTimeout(SLOW_MS).then(work);
+
+  const slowly = (store: Store): Store =>
+    changedStore(store, {
+      putMany: (items) => later(() => store.putMany(items)),
+      secret: () => later(() => store.secret()),
+      deletions: () => later(() => store.deletions()),
+      list: async function* (session) {
+        await setTimeout(SLOW_MS);
+        yield* store.list(session);
+      },
+    });
+
+  const restarts: readonly (readonly [string, (store: Store) => Store | (() => Promise<Store>)])[] = [
+    ['to answer', slowly],
+    ['to open', (store) => () => later(async () => store)],
+    ['to open and to answer', (store) => () => later(async () => slowly(store))],
+  ];
+
+  it.each(restarts)('%s takes no mask back that was sent', async (_, slow) => {
+    const store = createMemoryStore();
+    const before = await start(store);
+    expect(await before.send(8)).toBe(6);
+    await before.close();
+    const [fast, after] = [await start(store), await start(slow(store))];
+    expect([await fast.send(8), await after.send(8)]).toEqual([6, 6]);
+    expect(after.upstream.received[0]?.body.toString()).toBe(fast.upstream.received[0]?.body.toString());
+  });
+
+  it('takes no arm back: a session that was held out stays untouched without a holdout', async () => {
+    const store = createMemoryStore();
+    const before = await start(store, { holdout: 1 });
+    for (const turns of [0, 8]) expect(await before.send(turns)).toBe(0);
+    await before.close();
+    const after = await start(slowly(store));
+    expect(await after.send(9)).toBe(0);
+    expect((await recordsOf(after, 1)).receipts[0]?.arm).toBe('held-out');
+  });
+
+  it('and never answers is waited for once, and not at each request', async () => {
+    let asked = 0;
+    const gateway = await start(
+      changedStore(createMemoryStore(), {
+        list: async function* () {
+          asked += 1;
+          await new Promise(() => {});
+          yield* [];
+        },
+      }),
+    );
+    expect(await gateway.send(8)).toBe(0);
+    const first = asked;
+    for (let n = 0; n < 5; n++) expect(await gateway.send(8)).toBe(0);
+    expect([first > 0, asked]).toEqual([true, first]);
+  });
+});
+
 describe('a store', () => {
   it('is told by the status before the first request', async () => {
     const gateway = await start(createMemoryStore());
@@ -138,7 +199,7 @@ describe('a store', () => {
     expect(receipts.map(({ because }) => /store/.test(because))).toEqual([true, true]);
     isSlow = false;
     letGo();
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await setTimeout(20);
     expect(await gateway.send(10)).toBe(8);
   });
 

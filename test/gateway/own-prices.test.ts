@@ -4,8 +4,13 @@ import { join } from 'node:path';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { Io } from '../../src/cli/io.ts';
 import { palimpsest } from '../../src/cli/memory-io.test-data.ts';
+import type { GatewayOptions } from '../../src/gateway/index.ts';
 import { type OwnPrices, type Prices, priceLists } from '../../src/index.ts';
 import { toPrices } from '../../src/plan/prices.ts';
+import type { RequestRecord } from '../../src/report/request-record.ts';
+import { createMemoryStore } from '../../src/store/memory-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { collect } from '../store/support/stores.ts';
 import { startGateway, TOKEN } from './gateway.ts';
 import { anthropicBody, anthropicMessages, Desk, maskedIn, successor } from './requests.test-data.ts';
 import { type Received, startUpstream } from './upstream.ts';
@@ -144,5 +149,57 @@ describe('own prices of a gateway', () => {
     expect(masks).toContain(true);
     for (let turns = 41; turns <= TURNS; turns++)
       expect(maskedIn(heir.ask(bodyOf(turns)).out).slice(0, masks.lastIndexOf(true) + 1)).not.toContain(false);
+  });
+});
+
+describe('the prices of a model in dollars', () => {
+  const CHEAP_READS = 'claude-opus-5-5';
+  const MINE = { 'my-claude': { input: 10, output: 50, cacheRead: 0.25 } };
+
+  async function held(options: GatewayOptions, model: string, turns: readonly number[]) {
+    const upstream = await startAnswering();
+    const store = options.store ?? createMemoryStore();
+    const gateway = await startGateway(upstream.url, { ...options, store });
+    const headers = { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' };
+    for (const turn of turns) {
+      const body = JSON.stringify({ ...bodyOf(turn), model });
+      await fetch(`${gateway.url}/v1/messages`, { method: 'POST', headers, body });
+    }
+    await gateway.close();
+    return { bodies: bodiesOf(upstream), records: await collect((store as Store).records?.() ?? noRecords()) };
+  }
+
+  async function* noRecords(): AsyncGenerator<RequestRecord> {}
+
+  const all = Array.from({ length: TURNS }, (_, i) => i + 1);
+
+  it.each([
+    ['of the list', {}, CHEAP_READS, 0.05, 512],
+    ['of --price-file', { modelPrices: MINE }, 'my-claude', 0.025, 1024],
+  ] as const)(
+    '%s give the multiples that its conversations are planned with',
+    async (_, options, model, read, least) => {
+      const { bodies, records } = await held(options, model, all);
+      const prices = { ...five, read, leastTokens: least };
+      const named = await held({ ...options, prices: 'anthropic-5m' }, model, all);
+      expect(turnsOf(bodies)).toEqual(turnsOf((await held({ prices }, model, all)).bodies));
+      expect(turnsOf(bodies)).not.toEqual(turnsOf(named.bodies));
+      expect(records.at(-1)?.prices).toMatchObject({ name: 'anthropic-5m', read, write: 1.25 });
+      expect(named.records.at(-1)?.prices.read).toBe(0.1);
+    },
+  );
+
+  it('change no byte of a conversation that was planned with the list of its provider before', async () => {
+    const store = createMemoryStore();
+    // The list of the provider masks at turn 33, the model's own prices at turn 40.
+    const first = all.slice(0, 36);
+    const before = await held({ store, prices: 'anthropic-5m' }, CHEAP_READS, [...first, 36]);
+    expect(turnsOf(before.bodies).length).toBeGreaterThan(0);
+    const after = await held({ store }, CHEAP_READS, all.slice(35));
+    expect(after.bodies[0]?.toString()).toBe(before.bodies.at(-1)?.toString());
+    for (const [i, body] of after.bodies.slice(1).entries()) {
+      const [old, now] = [maskedIn(after.bodies[i] as Buffer), maskedIn(body)];
+      expect(old.filter((isMasked, n) => isMasked && !now[n])).toEqual([]);
+    }
   });
 });

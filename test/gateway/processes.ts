@@ -19,10 +19,14 @@ export interface GatewayProcess {
 }
 
 /** Starts the program as it is published, in a home of its own, and waits until it listens. */
-export async function startProcess(args: readonly string[], folder: string): Promise<GatewayProcess> {
+export async function startProcess(
+  args: readonly string[],
+  folder: string,
+  runtime: string = process.execPath,
+): Promise<GatewayProcess> {
   const env = { PATH: process.env.PATH, HOME: folder, PALIMPSEST_TOKEN: TOKEN };
   const main = join(ROOT, 'dist/cli/main.js');
-  const child = spawn(process.execPath, [main, 'serve', ...args], { cwd: folder, env, detached: true });
+  const child = spawn(runtime, [main, 'serve', ...args], { cwd: folder, env, detached: true });
   let output = '';
   const url = await new Promise<string>((resolve, reject) => {
     const hear = (chunk: Buffer): void => {

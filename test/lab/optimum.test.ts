@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { ChatMessage } from '../../src/index.ts';
 import { readContender, readPrices } from '../../src/lab/contender.ts';
-import { replayContext } from '../../src/lab/replay-context.ts';
+import { type ReplaySetting, replayContext } from '../../src/lab/replay-context.ts';
 import type { Context } from '../../src/lab/run.ts';
 import { priceLists } from '../../src/plan/prices.ts';
 import { anyContext, chars } from './fixtures/contexts.ts';
@@ -24,16 +24,15 @@ const anyClass = fc.record({
 const anySetting = fc.record({
   systemTokens: fc.constantFrom(0, 2000),
   cacheLife: fc.constantFrom('endless' as const, 'listed' as const, 300_000),
+  hiddenTokens: fc.constantFrom(0, 5000),
+  cachedAtStart: fc.constantFrom(0, 3000),
 });
+
+type PlainSetting = Omit<ReplaySetting, 'counter' | 'contenders' | 'prices'>;
 
 const RUNS = Number(process.env.PALIMPSEST_RUNS ?? 200);
 
-function costs(
-  context: Context,
-  policies: readonly string[],
-  prices: string,
-  setting: { systemTokens: number; cacheLife: 'endless' | 'listed' | number },
-): number[] {
+function costs(context: Context, policies: readonly string[], prices: string, setting: PlainSetting): number[] {
   const contenders = policies.map(readContender);
   const played = replayContext(context, { counter: chars, contenders, prices: [readPrices(prices)], ...setting });
   return played.map(({ cost }) => cost[prices] as number);
@@ -49,7 +48,7 @@ describe('optimum', () => {
         anySetting,
         fc.integer({ min: 1, max: 5 }),
         (context, { window, byKind, minTokens }, prices, setting, every) => {
-          const common = `window-by-kind=${byKind},min-tokens=${minTokens}`;
+          const common = `window-by-kind=${byKind},min-tokens=${minTokens},clean=false,references=false`;
           const [best = 0, ...others] = costs(
             context,
             [
@@ -96,14 +95,14 @@ function cheapest(
   context: Context,
   window: number,
   prices: string,
-  { systemTokens, cacheLife }: { systemTokens: number; cacheLife: 'endless' | 'listed' | number },
+  { systemTokens, cacheLife, hiddenTokens = 0, cachedAtStart = 0 }: PlainSetting,
 ): number {
   const { read, write, lifeMs } = readPrices(prices);
   const life = cacheLife === 'endless' ? Number.POSITIVE_INFINITY : cacheLife === 'listed' ? lifeMs : cacheLife;
   const turns = turnsOf(context);
   const requests = turns.length - 1;
   const cold = idleBefore(context).map((idle) => idle > life);
-  const padding = Math.max(0, systemTokens - sizeOf((turns[0] as Part[]).map(({ text }) => text)));
+  const padding = Math.max(hiddenTokens, systemTokens - sizeOf((turns[0] as Part[]).map(({ text }) => text)));
   let least = Number.POSITIVE_INFINITY;
   for (let set = 0; set < 2 ** requests; set++) {
     let [cost, masked] = [0, -1];
@@ -114,8 +113,10 @@ function cheapest(
       const isFirst = request === context.carriedTurns + 1;
       const changed = before.findIndex((text, i) => text !== now[i]);
       const same = changed < 0 ? before : before.slice(0, changed);
-      const cached = isFirst || cold[request - 1] ? 0 : sizeOf(same) + (request > 1 ? padding : 0);
-      if (request > context.carriedTurns) cost += read * cached + write * (padding + sizeOf(now) - cached);
+      const size = padding + sizeOf(now);
+      const held = isFirst ? Math.min(cachedAtStart, size) : sizeOf(same) + (request > 1 ? padding : 0);
+      const cached = cold[request - 1] ? 0 : held;
+      if (request > context.carriedTurns) cost += read * cached + write * (size - cached);
       before = now;
     }
     least = Math.min(least, cost);

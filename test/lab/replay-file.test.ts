@@ -78,6 +78,7 @@ describe('a run that a compaction cut in two', () => {
         turns: 4,
         tokens: 100 + 9.5 + 100 + 8 + 50 + 9.5 + 100 + 8,
         observationShare: 200 / 385,
+        model: 'm',
         results: {
           none: {
             // 100, 209.5; 50, 159.5

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import {
   appendFileSync,
   mkdtempSync,
@@ -10,11 +11,12 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { RequestRecord } from '../../src/report/request-record.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { RecordRange, Store } from '../../src/store/store.ts';
-import { ensureBuilt } from '../support/modules.ts';
+import { ensureBuilt, ROOT } from '../support/modules.ts';
 import { ChildStore } from './support/child-store.ts';
 import { recordOf } from './support/records.ts';
 import { collect } from './support/stores.ts';
@@ -31,6 +33,18 @@ const NOON = Date.parse('2026-11-15T12:00:00Z');
 const fileOf = (path: string): string => join(path, 'default/records/2026-11-15.ndjson');
 const idsOf = async (store: Store, range?: RecordRange): Promise<string[]> =>
   (await collect(store.records?.(range) as AsyncIterable<RequestRecord>)).map(({ id }) => id);
+
+const READ_ALL = `(async () => {
+  const { openStore } = await import(process.env.BUILT + '/store/index.js');
+  const store = await openStore({ path: process.env.STORE });
+  await new Promise(setImmediate);
+  let read = 0;
+  for await (const _ of store.records()) read++;
+  const { records: counted } = await store.stats();
+  const { records: wouldRemove } = await store.prune({ maxBytes: 0, dryRun: true });
+  await store.close();
+  console.log(JSON.stringify({ read, counted, wouldRemove }));
+})()`;
 
 async function writeThree(path: string): Promise<void> {
   const store = await openStore({ path });
@@ -124,6 +138,18 @@ describe('the records of an embedded store', () => {
       expect(readFileSync(join(folder, file), 'utf8')).not.toContain('leaves');
       expect(statSync(join(folder, file)).mode & 0o777).toBe(0o600);
     }
+  });
+
+  it('are found and counted without a call that blocks the process', async () => {
+    const path = freshPath();
+    await writeThree(path);
+    // Node names every synchronous call after the first turn of its event loop, and where it was made.
+    const { stderr, stdout } = spawnSync(process.execPath, ['--trace-sync-io', '-e', READ_ALL], {
+      env: { ...process.env, BUILT: pathToFileURL(join(ROOT, 'dist')).href, STORE: path },
+      encoding: 'utf8',
+    });
+    expect(JSON.parse(stdout)).toEqual({ read: 3, counted: 3, wouldRemove: 3 });
+    expect(stderr.split('WARNING').filter((call) => call.includes('record-files'))).toEqual([]);
   });
 
   it('are not written through a symbolic link', async () => {

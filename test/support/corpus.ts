@@ -38,6 +38,7 @@ const READERS: readonly (readonly [folder: string, FormatName, (text: string) =>
   ['codex', 'openai-responses', codexItems],
   ['claude', 'anthropic', claudeMessages],
   ['gemini', 'gemini', geminiContents],
+  ['pi', 'pi', piMessages],
 ];
 
 function messagesOf(text: string): Runs {
@@ -58,6 +59,17 @@ function codexItems(text: string): Runs {
     if (line.type === 'compacted') runs.push([...((payload?.replacement_history as unknown[]) ?? [])]);
     else if (line.type === 'response_item') runs.at(-1)?.push(payload);
     else if (payload === undefined && typeof line.type === 'string') runs.at(-1)?.push(line);
+  }
+  return runs;
+}
+
+/** A compaction begins a new run. Lines that were written at the same time and ran into each other are left out. */
+function piMessages(text: string): Runs {
+  const runs: Runs = [[]];
+  for (const line of text.split('\n')) {
+    const record = line.includes('}{"type"') ? undefined : linesOf(line)[0];
+    if (record?.type === 'compaction') runs.push([]);
+    else if (record?.type === 'message') runs.at(-1)?.push(record.message);
   }
   return runs;
 }

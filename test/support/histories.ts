@@ -67,7 +67,7 @@ const fileLines = fc
   .tuple(
     fc.constantFrom('a', 'b'),
     fc.nat(12),
-    fc.integer({ min: 3, max: 30 }),
+    fc.constantFrom(4, 14, 30, 30),
     fc.constantFrom<(line: string, n: number) => string>(
       (line) => line,
       (line, n) => `${String(n).padStart(6)}→${line}`,
@@ -185,7 +185,8 @@ export function write(story: Story, format: FormatName, repeatIds = false): Writ
   const ids = story.turns.map((turn, t) => turn.calls.map((_, c) => (repeatIds ? `call_${c}` : `call_${t}_${c}`)));
   const head = writer.head(story);
   const turns = story.turns.map((turn, t) => writer.turn(turn, ids[t] ?? []));
-  if (!story.greets || format === 'anthropic' || format === 'gemini') return { head, turns };
+  if (!story.greets || format === 'anthropic' || format === 'gemini' || format === 'bedrock-converse')
+    return { head, turns };
   return { head: head.slice(0, -1), turns: [[...writer.turn(GREETING, []).slice(0, 1), ...head.slice(-1)], ...turns] };
 }
 
@@ -462,6 +463,89 @@ const langchainWriter: Writer = {
   },
 };
 
+const converseWriter: Writer = {
+  head: (story) => [{ role: 'user', content: [{ text: story.task }] }],
+  turn(turn, ids) {
+    const thought = { text: 'because of this and that', ...(turn.thinks === 'signed' ? { signature: 'c2ln' } : {}) };
+    const calls = turn.calls.map((call, i) => ({
+      toolUse: { toolUseId: ids[i], name: call.tool, input: call.args },
+    }));
+    const answers = turn.calls.map((call, i) => ({
+      toolResult: {
+        toolUseId: ids[i],
+        content: converseContent(call),
+        ...(call.isError ? { status: 'error' } : {}),
+      },
+    }));
+    const said = turn.user === undefined ? [] : [{ text: turn.user }];
+    const isEmpty = answers.length + said.length === 0;
+    return [
+      {
+        role: 'assistant',
+        content: [
+          ...(turn.thinks === 'no' ? [] : [{ reasoningContent: { reasoningText: thought } }]),
+          ...(turn.says === '' && calls.length > 0 ? [] : [{ text: turn.says || 'Hm.' }]),
+          ...calls,
+        ],
+      },
+      {
+        role: 'user',
+        content: isEmpty ? [{ text: 'Go on.' }] : [...answers, ...said, { cachePoint: { type: 'default' } }],
+      },
+    ];
+  },
+};
+
+/** No text in it may be empty. */
+function converseContent(call: StoryCall): object[] {
+  const text = { text: call.text || '(no output)' };
+  if (call.shape === 'image') return [text, { image: { format: 'png', source: { bytes: PNG } } }];
+  return call.shape === 'list' ? [text, { json: { code: 3 } }] : [text];
+}
+
+const piWriter: Writer = {
+  head: (story) =>
+    systemAndTask(
+      story,
+      (content) => ({ role: 'system', content, timestamp: 1 }),
+      (content) => ({ role: 'user', content, timestamp: 1 }),
+    ),
+  turn(turn, ids) {
+    const signature = turn.thinks === 'signed' ? { thinkingSignature: 'c2ln' } : {};
+    const image = { type: 'image', data: PNG, mimeType: 'image/png' };
+    const calls = turn.calls.map((call, i) => ({
+      type: 'toolCall',
+      id: ids[i],
+      name: call.tool,
+      arguments: call.args,
+    }));
+    const answers = turn.calls.map((call, i) => ({
+      role: 'toolResult',
+      toolCallId: ids[i],
+      toolName: call.tool,
+      content: [textPart(call.text), ...(call.shape === 'image' ? [image] : [])],
+      details: { shape: call.shape },
+      isError: call.isError,
+      timestamp: 3,
+    }));
+    return [
+      {
+        role: 'assistant',
+        content: [
+          ...(turn.thinks === 'no' ? [] : [{ type: 'thinking', thinking: 'because of this', ...signature }]),
+          textPart(turn.says),
+          ...calls,
+        ],
+        api: 'anthropic-messages',
+        stopReason: calls.length > 0 ? 'toolUse' : 'stop',
+        timestamp: 2,
+      },
+      ...answers,
+      ...(turn.user === undefined ? [] : [{ role: 'user', content: turn.user, timestamp: 4 }]),
+    ];
+  },
+};
+
 const writers: Readonly<Record<FormatName, Writer>> = {
   chat: chatWriter,
   'openai-chat': openaiChatWriter,
@@ -472,6 +556,8 @@ const writers: Readonly<Record<FormatName, Writer>> = {
   'ai-sdk': aiSdkWriter,
   langchain: langchainWriter,
   ollama: ollamaWriter,
+  'bedrock-converse': converseWriter,
+  pi: piWriter,
 };
 
 export const formatNames = Object.keys(writers) as FormatName[];

@@ -4,8 +4,6 @@ import {
   ARM_TITLES,
   cost,
   costRange,
-  count,
-  grouped,
   leftOutWords,
   lookWords,
   measureChangeWords,
@@ -15,8 +13,10 @@ import {
   SAVING_TITLES,
   savingWords,
   unpricedWords,
+  windowWords,
   wouldShow,
 } from '../../src/report/words.ts';
+import { counted, grouped } from '../../src/text.ts';
 import { IntervalBar } from './interval-bar.tsx';
 import { Panel } from './panel.tsx';
 
@@ -55,7 +55,7 @@ function Arms({ report }: { readonly report: Report }) {
   return (
     <Panel
       title="Input cost, as the provider billed it"
-      note={`A session is one run of an agent.${dates} ${unpricedWords(report)}`}
+      note={`A session is one run of an agent.${dates} ${unpricedWords(report)} ${windowWords(report)}`}
     >
       <div class="scroll">
         <table>
@@ -223,8 +223,8 @@ function Trust({ report: { estimate, savings, leftOut } }: { readonly report: Re
       {estimate && savings && (
         <p>
           The gateway estimates what a session would have cost without masks. In{' '}
-          {count(estimate.sessions, 'held-out session')} nothing was masked, so the true cost is known: the estimate is{' '}
-          {offWords(estimate)}. The saving for the same work corrects that. A typical session is off by another{' '}
+          {counted(estimate.sessions, 'held-out session')} nothing was masked, so the true cost is known: the estimate
+          is {offWords(estimate)}. The saving for the same work corrects that. A typical session is off by another{' '}
           {percent(estimate.typicalError)}.
         </p>
       )}

@@ -1,4 +1,6 @@
 import { missRate, NOTHING_MASKED } from '../../src/lab/compare.ts';
+import type { PolicyTotal, ReplayResult } from '../../src/lab/replay-result.ts';
+import { formatDollars } from '../../src/money/show-money.ts';
 import { Change } from '../components/change.tsx';
 import { ColouredName } from '../components/coloured-name.tsx';
 import { CostPlot } from '../components/cost-plot.tsx';
@@ -14,12 +16,15 @@ import type { View } from './view.ts';
 /** More price lists than fit into half the page. */
 const MANY_PRICES = 4;
 
+/** With one price list the totals have a row to themselves. */
+const isWide = ({ length }: readonly string[]): boolean => length === 1 || length > MANY_PRICES;
+
 export function AllRuns(view: View) {
   const { result } = view.page;
   return (
     <section aria-labelledby="all-runs">
       <h2 id="all-runs">{result.runs.length === 1 ? 'The run' : `All ${formatCount(result.runs.length)} runs`}</h2>
-      <div class={result.prices.length > MANY_PRICES ? 'columns many-prices' : 'columns'}>
+      <div class={isWide(result.prices) ? 'columns wide-tables' : 'columns'}>
         <Costs {...view} />
         <Savings {...view} />
         <Totals {...view} />
@@ -97,6 +102,26 @@ function Totals({ page: { result }, colours, choice: { price, policy: chosen } }
             isNumber: true,
             cell: (policy) => <Change share={result.total[policy]?.saving[price]} />,
           },
+          ...(hasAny(result, ({ savingWithRecalls }) => savingWithRecalls)
+            ? [
+                {
+                  title: 'With recalls',
+                  hint: 'Change of cost if every miss costs one recall',
+                  isNumber: true,
+                  cell: (policy: string) => <Change share={result.total[policy]?.savingWithRecalls?.[price]} />,
+                },
+              ]
+            : []),
+          ...(hasAny(result, ({ dollars }) => dollars)
+            ? [
+                {
+                  title: 'Dollars',
+                  hint: 'Input of the runs whose model has a known price',
+                  isNumber: true,
+                  cell: (policy: string) => formatKnownDollars(result.total[policy]?.dollars?.[price]),
+                },
+              ]
+            : []),
           {
             title: 'Tokens\u00a0sent',
             isNumber: true,
@@ -113,6 +138,12 @@ function Totals({ page: { result }, colours, choice: { price, policy: chosen } }
     </Panel>
   );
 }
+
+const hasAny = ({ total }: ReplayResult, of: (policy: PolicyTotal) => unknown): boolean =>
+  Object.values(total).some((policy) => of(policy) !== undefined);
+
+const formatKnownDollars = (dollars: number | undefined): string =>
+  dollars === undefined ? '–' : formatDollars(dollars);
 
 function Runs({ page: { result }, names, choice: { price, policy, run: chosenRun }, choose }: View) {
   const rows = result.runs.map((run, index) => {
@@ -182,6 +213,7 @@ function Runs({ page: { result }, names, choice: { price, policy, run: chosenRun
             cell: (row) => formatRate(misses(row)),
             sortBy: misses,
           },
+          { title: 'Model', cell: ({ run }) => run.model ?? '–', sortBy: ({ run }) => run.model ?? '' },
         ]}
       />
     </Panel>

@@ -43,6 +43,13 @@ describe('headlineOf', () => {
   });
 });
 
+describe('headlineOf a replay in tokens', () => {
+  it('names no policy: tokens alone do not tell what saves', () => {
+    const result = { ...resultOf({ none: 0, x: -0.5 }, [run({})]), prices: ['tokens'] };
+    expect(headlineOf(result, 'tokens').sentence).toBe('No log names a model with known prices: no saving can be told');
+  });
+});
+
 describe('firstChoice', () => {
   it('shows the best policy and the longest run of which there are requests', () => {
     const runs = [5, 90, 70, 70].map((turns) => run({}, { turns }));

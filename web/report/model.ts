@@ -1,4 +1,4 @@
-import { bestPolicy, isHindsight, isSaving, NOTHING_MASKED } from '../../src/lab/compare.ts';
+import { bestPolicy, isHindsight, isSaving, NOTHING_MASKED, TOKENS } from '../../src/lab/compare.ts';
 import type { ReplayPage, ReplayResult, RunResult, Schedule } from '../../src/lab/replay-result.ts';
 import { atPrices, formatChange, formatPath, formatPlural, formatTokens } from '../format.ts';
 
@@ -55,6 +55,7 @@ function claimOf(policy: string, saving: number | null | undefined, price: strin
 }
 
 function costOf(result: ReplayResult, price: string): string {
+  if (price === TOKENS) return 'No log names a model with known prices: no saving can be told';
   const cost = result.total[NOTHING_MASKED]?.cost[price];
   return `Sending everything cost ${formatTokens(cost)} tokens at the base price, ${atPrices(price)}`;
 }

@@ -1,4 +1,5 @@
 import { useMemo, useState } from 'preact/hooks';
+import { aboutLogs, dollarSentence, nextSentence } from '../../src/lab/about-logs.ts';
 import type { ReplayPage, ReplayResult } from '../../src/lab/replay-result.ts';
 import { Choice } from '../components/choice.tsx';
 import { policyColours } from '../components/policy-colours.ts';
@@ -22,6 +23,7 @@ export function Report({ page }: { readonly page: ReplayPage }) {
         <p class="product">Palimpsest replay</p>
         <h1 aria-live="polite">{sentence}</h1>
         <p class="lead">{detail}</p>
+        <About result={result} />
       </header>
       {result.runs.length > 0 && (
         <>
@@ -51,9 +53,25 @@ export function Report({ page }: { readonly page: ReplayPage }) {
           Cost is that of input, in tokens at the base price: what a provider has cached counts at its price for
           reading, all behind the first change at its price for writing. The agents in the logs saw everything; what
           they would have done with less is not known. Misses count calls that quote text which only a masked result
-          held at that time.
+          held at that time; with recalls, each of them costs one more request and the text that it brings back.
         </p>
       </footer>
+    </>
+  );
+}
+
+/** What is known about the logs, the dollars, and what to do next. */
+function About({ result }: { readonly result: ReplayResult }) {
+  const sentences = [...(result.dollars ? [dollarSentence(result.dollars)] : []), ...aboutLogs(result)];
+  const next = nextSentence(result);
+  return (
+    <>
+      {sentences.map((sentence) => (
+        <p key={sentence} class="note">
+          {sentence}
+        </p>
+      ))}
+      {next !== '' && <p class="lead next">{next}</p>}
     </>
   );
 }

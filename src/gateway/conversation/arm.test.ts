@@ -31,13 +31,15 @@ describe('drawArm', () => {
 
 describe('armOf', () => {
   const options = { starting: HELD, started: TREATED };
-  const of = (events: readonly Found[], arms: object = {}, hasResults = false): Assignment =>
-    armOf(events, new Conversation(), { arms: { ...options, ...arms }, hasResults });
+  const of = (events: readonly Found[], arms: object = {}, isLate = false): Assignment =>
+    armOf(events, new Conversation(), { arms: { ...options, ...arms }, session: 'own', isUnderWay: () => isLate });
 
   it('follows the options only where nothing is recorded', () => {
     expect([of([]), of([], {}, true)]).toEqual([HELD, TREATED]);
     expect(of([], { recorded: DRAWN })).toEqual(DRAWN);
-    expect(armOf([], new Conversation(), { arms: undefined, hasResults: false })).toEqual(TREATED);
+    expect(armOf([], new Conversation(), { arms: undefined, session: 'own', isUnderWay: () => false })).toEqual(
+      TREATED,
+    );
   });
 
   it('takes the record on the prefix before that of the session, and then compares nothing', () => {
@@ -46,12 +48,24 @@ describe('armOf', () => {
     expect(of(found(armEvent(HELD)), { recorded: DRAWN })).toEqual({ arm: 'held-out' });
   });
 
+  it('names the session that began, and not the own one', () => {
+    const [first, own] = [
+      { ...HELD, root: 'first' },
+      { ...HELD, root: 'own' },
+    ];
+    expect(of(found(armEvent(first)))).toEqual(first);
+    expect(of(found(armEvent(own)))).toEqual(HELD);
+    expect(of([], { recorded: first })).toEqual(first);
+    expect(of(found(armEvent(own)), { recorded: first })).toEqual(first);
+  });
+
   it('keeps a conversation treated that has masks, but for masks that were never sent', () => {
     expect(of(found(SETTINGS))).toEqual(TREATED);
     expect(of(found(SETTINGS), { recorded: HELD })).toEqual(TREATED);
     expect(of(found(SETTINGS), { recorded: DRAWN })).toEqual(DRAWN);
     const unsent = new Conversation();
     unsent.decide([SETTINGS]);
-    expect(armOf(found(SETTINGS), unsent, { arms: { ...options, recorded: HELD }, hasResults: true })).toEqual(HELD);
+    const given = { arms: { ...options, recorded: HELD }, session: 'own', isUnderWay: () => true };
+    expect(armOf(found(SETTINGS), unsent, given)).toEqual(HELD);
   });
 });

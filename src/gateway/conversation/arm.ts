@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Arm } from '../../report/request-record.ts';
+import type { StoreTrouble } from '../decide/pass-through.ts';
 import type { Conversation } from './conversation.ts';
 import type { ArmEvent, Found } from './events.ts';
 
@@ -8,6 +9,8 @@ export interface Assignment {
   readonly arm: Arm;
   /** The share of sessions that was held out when this one was drawn. Not there where the session takes no part in the comparison. */
   readonly share?: number;
+  /** The session that this one goes on with, as a fork, a resume or after a compaction. Not there where it goes on with none. */
+  readonly root?: string;
 }
 
 /** Masks go out, and the session is in no comparison. */
@@ -16,10 +19,12 @@ export const TREATED: Assignment = { arm: 'treated' };
 /** The recorded arm of a session, and the arms that the options give where none is recorded. */
 export interface ArmFacts {
   readonly recorded?: Assignment | undefined;
-  /** For a session without any tool result yet. */
+  /** For the first request of a session. */
   readonly starting: Assignment;
-  /** For a session that has some: it began before it was recorded, or elsewhere. */
+  /** For a later one: the session began before it was recorded, or elsewhere. */
   readonly started: Assignment;
+  /** Why the store did not tell whether it has a record. */
+  readonly trouble?: StoreTrouble | undefined;
 }
 
 /** Draws the arm of a session: the same in every process that has the key and the share. */
@@ -39,19 +44,23 @@ export function chooseArm(records: readonly Assignment[]): Assignment | undefine
  * session under a new id finds too; then the record of the session; then the options.
  */
 export function armOf(found: readonly Found[], conversation: Conversation, given: ArmGiven): Assignment {
-  const { arms = NO_ARMS, hasResults } = given;
+  const { arms = NO_ARMS, session, isUnderWay } = given;
   const onPrefix = found.find(isArm)?.event;
   const known = onPrefix ?? arms.recorded;
   if (known?.arm !== 'treated' && isMasked(found, conversation)) return TREATED;
-  if (!known) return hasResults ? arms.started : arms.starting;
+  if (!known) return isUnderWay() ? arms.started : arms.starting;
+  const root = [onPrefix?.root, arms.recorded?.root].find((one) => one !== undefined && one !== session);
+  const { arm, share } = known;
   // The session was drawn for another arm: this conversation keeps its own and is in no comparison.
-  if (arms.recorded && arms.recorded.arm !== known.arm) return { arm: known.arm };
-  return known.share === undefined ? { arm: known.arm } : { arm: known.arm, share: known.share };
+  const isOther = arms.recorded !== undefined && arms.recorded.arm !== arm;
+  return { arm, ...(share === undefined || isOther ? {} : { share }), ...(root === undefined ? {} : { root }) };
 }
 
 interface ArmGiven {
   readonly arms: ArmFacts | undefined;
-  readonly hasResults: boolean;
+  readonly session: string;
+  /** Whether earlier requests of the session must have been sent. */
+  isUnderWay(): boolean;
 }
 
 const NO_ARMS: ArmFacts = { starting: TREATED, started: TREATED };

@@ -16,7 +16,13 @@ const listed = (...prefixes: readonly string[]): Listed[] =>
     } as const;
     return {
       ...{ start: 0, end: 0, prefix, prefixes: [prefix], values: 1 },
-      read: { ...read, blocks: undefined, isReply: false, hasRecall: false },
+      read: {
+        ...read,
+        blocks: undefined,
+        isReply: false,
+        hasRecall: false,
+        coverage: { held: 0, read: 0, unknown: 0, pairs: 0 },
+      },
     };
   });
 

@@ -17,7 +17,8 @@ export type GatewayEvent =
   | SentWholeEvent
   | HandsOffEvent
   | BoundThinkingEvent
-  | ArmEvent;
+  | ArmEvent
+  | BegunEvent;
 
 interface Recorded {
   /** The canonical hash of the messages of the request. */
@@ -100,6 +101,11 @@ export interface ArmEvent extends Recorded, Assignment {
   readonly kind: 'arm';
 }
 
+/** The session began at a gateway that held out none. It is recorded for the session alone. */
+export interface BegunEvent extends Recorded {
+  readonly kind: 'begun';
+}
+
 /**
  * The session that holds the events of a conversation: apart, so that no agent finds one among the texts of its conversation, and
  * by the hash of the first prefix alone, so that masks stay when a credential changes.
@@ -109,7 +115,16 @@ export const eventSessionOf = (prefix: string): string => `ge-${prefix}`;
 /** The session that holds the arm of an agent's session, whatever its conversations begin with. */
 export const armSessionOf = (session: string): string => `ga-${session}`;
 
-export const isEventSession = (session: string | undefined): boolean => /^g[ae]-/.test(session ?? '');
+/** The session that holds the links to an agent's session: hashes of tool calls and results that a later conversation may go on with. */
+export const linkSessionOf = (session: string): string => `gl-${session}`;
+
+/** The agent's session that a session of the store links to. */
+export const linkedSession = (session = ''): string | undefined => /^gl-(.+)$/.exec(session)?.[1];
+
+/** A link as it is stored. */
+export const toLink = (result: string): string => JSON.stringify({ kind: 'link', result });
+
+export const isEventSession = (session: string | undefined): boolean => /^g[ael]-/.test(session ?? '');
 
 /** Events as they are stored, so that every gateway on this store replays them. */
 export function toItems(session: string, events: readonly GatewayEvent[]): Parameters<Store['putMany']>[0] {

@@ -42,6 +42,22 @@ export function sessionNames(id: string | undefined, task: string): SessionNames
   return { session, part: task && digest(`palimpsest part\n${session}\n${task}`) };
 }
 
+/**
+ * The name of a tool result that no other session has, by which a conversation is known to go on with another one. Undefined for
+ * a result that two sessions may share.
+ */
+export function resultName({ callId = '', text }: Pick<Hashed, 'callId' | 'text'>): string | undefined {
+  if (isRandom(callId)) return digest(`palimpsest result\n${callId}`);
+  return text.length < LEAST_RESULT_CHARS ? undefined : digest(`palimpsest result text\n${callId}\n`, text);
+}
+
+/** Shorter results, such as `ok`, are the same in many sessions. */
+const LEAST_RESULT_CHARS = 200;
+
+/** Some servers count: `call_1` and `functions.bash:0` are in every session. */
+const isRandom = (id: string): boolean =>
+  (id.match(/[0-9a-z]{8,}/gi) ?? []).some((run) => /\d.*\d/.test(run) && new Set(run).size >= 5);
+
 /** Short enough to be a part of a session's name, long enough never to clash. */
 function digest(head: string, text = ''): string {
   return hash('sha256', toBytes(head, text) ?? wellFormed(head + text), 'hex').slice(0, 32);

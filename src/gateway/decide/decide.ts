@@ -82,8 +82,11 @@ export function decide(request: GatewayRequest | Opened, memory: ConversationMem
   }
 }
 
-export const toArm = ({ arm, share }: Assignment = TREATED): Pick<Decision, 'arm' | 'holdoutShare'> =>
-  share === undefined ? { arm } : { arm, holdoutShare: share };
+export const toArm = ({ arm, share, root }: Assignment = TREATED): Pick<Decision, 'arm' | 'holdoutShare' | 'root'> => ({
+  arm,
+  ...(share === undefined ? {} : { holdoutShare: share }),
+  ...(root === undefined ? {} : { root }),
+});
 
 function decideRead(request: ReadRequest, memory: ConversationMemory, facts: Facts): Decision {
   const known = findConversation(request, memory, facts);
@@ -233,21 +236,23 @@ export function originalOf({ basis }: Decision): Outgoing {
 }
 
 /** The record of a request's arm. Undefined where it was not planned, and for a count. */
-export function armEventOf({ basis, arm, holdoutShare: share }: Decision): ArmRecord | undefined {
+export function armRecordOf({ basis, arm, holdoutShare: share, root, session }: Decision): ArmRecord | undefined {
   if (!basis || basis.planned.isCountTokens) return undefined;
   const { request, place, found } = basis.planned;
   const { prefix, order } = place;
-  return {
-    event: { kind: 'arm', prefix, order, arm, ...(share === undefined ? {} : { share }) },
-    // Without a reply, any other session may begin alike.
-    isNewOnPrefix: request.listed.some(({ read }) => read.isReply) && !found.some(isArm),
-  };
+  const assignment = { arm, ...(share === undefined ? {} : { share }), ...(root === undefined ? {} : { root }) };
+  const event = { kind: 'arm', prefix, order, ...assignment } as const;
+  // Without a reply, any other session may begin alike.
+  const isNewOnPrefix = request.listed.some(({ read }) => read.isReply) && !found.some(isArm);
+  return { assignment, event, onPrefix: isNewOnPrefix ? { ...event, root: root ?? session } : undefined };
 }
 
 interface ArmRecord {
+  readonly assignment: Assignment;
+  /** For the session. */
   readonly event: ArmEvent;
-  /** No earlier message of the conversation has it. */
-  readonly isNewOnPrefix: boolean;
+  /** For its messages. Undefined where an earlier message of the conversation has it. */
+  readonly onPrefix: ArmEvent | undefined;
 }
 
 /** Call it when the store has the fresh texts and the events of a decision. */

@@ -7,6 +7,7 @@ import type { GatewayEvent } from '../conversation/events.ts';
 import type { GatewayLimits } from '../gateway-limits.ts';
 import type { Act, Tokens } from '../receipts/receipt.ts';
 import type { Api } from '../wire/index.ts';
+import type { PriceFacts } from '../wire/request-prices.ts';
 import type { Estimate } from './estimate.ts';
 import type { Reason, StoreTrouble } from './pass-through.ts';
 import type { PlannedRequest } from './plan.ts';
@@ -25,15 +26,13 @@ export interface GatewayRequest {
 }
 
 /** Everything a decision depends on, apart from the request and the memory of its conversation. */
-export interface Facts {
+export interface Facts extends PriceFacts {
   /** Milliseconds. Only differences count. */
   readonly now: number;
   /** Makes the policy for a price list. Break-even if not given. */
   readonly policy?: ((prices: Prices) => Policy) | undefined;
   /** Replaces the prices that the request tells. */
   readonly prices?: Prices | undefined;
-  /** The price list of the provider, where it has one for all models. */
-  readonly providerPrices?: Prices | undefined;
   /** A hard limit in the provider's tokens. Above it every result outside the window is masked, whatever that costs. */
   readonly maxTokens?: number | undefined;
   /** Signed thinking behind a mask: opt into dropping it, or mask nothing before it. */
@@ -71,6 +70,8 @@ export interface Decision extends Outgoing {
   readonly arm: Arm;
   /** The share of sessions that was held out when this one was drawn. Not there where it is in no comparison. */
   readonly holdoutShare?: number;
+  /** The name of the session that this one goes on with, as a fork, a resume or after a compaction. */
+  readonly root?: string;
   /** The user's first words: the title of the conversation is made of them. */
   readonly task: string;
   /** Every text that is hidden in this body. */

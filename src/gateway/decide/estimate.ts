@@ -2,6 +2,7 @@ import type { ReplaceEdit } from '../../message.ts';
 import { type Prices, priceLists } from '../../plan/prices.ts';
 import type { Tokens } from '../receipts/receipt.ts';
 import { toMask } from './edits.ts';
+import { type MarkedParts, markedParts } from './marked-parts.ts';
 import type { PlannedRequest } from './plan.ts';
 import type { WrittenRequest } from './write-request.ts';
 
@@ -23,15 +24,30 @@ export function estimateRequest(planned: PlannedRequest, { edits, changed }: Wri
   const isSmall = after * tokenRatio < planned.prices.leastTokens;
   const prices = isSmall && !facts.prices ? priceLists.none : planned.prices;
   const isCached = isWarm(planned) && prices.read < prices.write;
-  const toTokens = (tokens: number, cached: number): Tokens => {
-    const read = isCached ? Math.min(tokens, cached) : 0;
-    const [all, fromCache] = [Math.round(tokens * tokenRatio), Math.round(read * tokenRatio)];
-    return { tokens: all, cached: fromCache, written: all - fromCache };
+  const toTokens = (tokens: number, wasCached: number): Tokens => {
+    const { behind, behindHour } = partsOf(planned, tokens, prices);
+    const cached = isCached ? Math.max(0, Math.min(tokens - (behind ?? 0), wasCached)) : 0;
+    const scaled = (part: number): number => Math.round(part * tokenRatio);
+    const [all, fromCache] = [scaled(tokens), scaled(cached)];
+    const written = all - fromCache;
+    if (behind === undefined) return { tokens: all, cached: fromCache, written };
+    const uncached = Math.min(written, scaled(behind));
+    if (behindHour === undefined) return { tokens: all, cached: fromCache, written, uncached };
+    const hourWritten = Math.min(written - uncached, scaled(Math.max(0, tokens - behindHour - cached)));
+    return { tokens: all, cached: fromCache, written, uncached, hourWritten };
   };
   const { tokens } = history.answered.last;
   const kept = (changed.length > 0 ? planned.unchangedTokens : undefined) ?? tokens.after;
   return { before, after, prices, without: toTokens(before, tokens.before), sent: toTokens(after, kept) };
 }
+
+/** Where there is no cache, nothing is written to it. One without markers is taken to write all that it does not read. */
+function partsOf(planned: PlannedRequest, tokens: number, { lifeMs, lookup }: Prices): Partial<MarkedParts> {
+  if (lifeMs === 0) return { behind: tokens };
+  return (lookup.kind === 'markers' && markedParts(planned, tokens)) || ALL_WRITTEN;
+}
+
+const ALL_WRITTEN: Partial<MarkedParts> = {};
 
 function sizesOf(planned: PlannedRequest, edits: readonly ReplaceEdit[]): Pick<Estimate, 'before' | 'after'> {
   const { tokens } = planned.report;

@@ -1,10 +1,10 @@
 import type { Prices } from '../../plan/prices.ts';
 import { type Assignment, armOf } from '../conversation/arm.ts';
-import { hasResult } from '../conversation/cached-history.ts';
 import type { Conversation } from '../conversation/conversation.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import { type Found, findEvents, replayedEvents } from '../conversation/events.ts';
 import { maskingPrices, requestPrices } from '../wire/request-prices.ts';
+import { isUnderWay } from './continuation.ts';
 import type { Facts } from './decision.ts';
 import type { ReadRequest } from './read-request.ts';
 import { type EventPlace, type Settings, settingsOf } from './settings.ts';
@@ -43,8 +43,12 @@ export function findConversation(request: ReadRequest, memory: ConversationMemor
     ...{ prefix, order: conversation.nextOrder, model },
     ...(laterPrefixes.length > 0 ? { laterPrefixes } : {}),
   };
-  const prices = facts.prices ?? requestPrices(request, facts.providerPrices);
-  const assignment = armOf(found, conversation, { arms: facts.arms, hasResults: request.listed.some(hasResult) });
+  const prices = facts.prices ?? requestPrices(request, facts);
+  const assignment = armOf(found, conversation, {
+    arms: facts.arms,
+    session: request.session,
+    isUnderWay: () => isUnderWay(request),
+  });
   const settings = settingsOf(request, facts, {
     ...{ replayed, place, isUnsent: assignment.arm !== 'treated' },
     prices: maskingPrices(request, prices, { isOwn: facts.prices !== undefined }),

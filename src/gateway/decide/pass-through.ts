@@ -1,9 +1,10 @@
+import { isOfFormat } from '../../formats/detect-format.ts';
 import { type Fields, isRecord } from '../../formats/lens.ts';
 import { memoryLimits, requestLimits } from '../../limits.ts';
 import { priceLists } from '../../plan/prices.ts';
 import type { Usage } from '../exchange/usage-reader.ts';
 import { defaultLimits, type GatewayLimits } from '../gateway-limits.ts';
-import { listedPrices } from '../wire/request-prices.ts';
+import { listedPrices, type PriceFacts } from '../wire/request-prices.ts';
 import { modelOf, type Wire } from '../wire/wire.ts';
 import type { Decision, Facts, Outgoing } from './decision.ts';
 import type { ReadRequest } from './read-request.ts';
@@ -48,7 +49,19 @@ export function reasonToPassThrough(request: ReadRequest): Reason | undefined {
   if (isSet(request, 'previous_response_id')) return 'previous-response';
   if (isSet(request, 'conversation')) return 'conversation';
   if (isSet(request, 'thread')) return 'thread';
-  return conversation === '' ? 'unknown-format' : undefined;
+  return conversation === '' || !isReadable(request) ? 'unknown-format' : undefined;
+}
+
+/** Whether the format of the wire reads the text of the messages. */
+function isReadable({ wire, listed }: ReadRequest): boolean {
+  const total = { held: 0, read: 0, unknown: 0, pairs: 0 };
+  for (const { coverage } of listed.map((one) => one.read)) {
+    total.held += coverage.held;
+    total.read += coverage.read;
+    total.unknown += coverage.unknown;
+    total.pairs += coverage.pairs;
+  }
+  return isOfFormat(wire.format.name, total, { messages: listed.map((one) => one.read.message), isNamed: true });
 }
 
 /**
@@ -166,7 +179,7 @@ export function passThrough(reason: Reason, limits = defaultLimits): Decision {
 }
 
 /** The answer to a request, as far as it tells the price. */
-export interface AnswerFacts extends Pick<Facts, 'prices' | 'providerPrices'> {
+export interface AnswerFacts extends Pick<Facts, 'prices' | keyof PriceFacts> {
   readonly wire: Wire;
   readonly path: string;
   readonly usage: Pick<Usage, 'model' | 'usesCache'> | undefined;
@@ -175,10 +188,10 @@ export interface AnswerFacts extends Pick<Facts, 'prices' | 'providerPrices'> {
 /** Prices a request that passed through by its answer, which names the model. The provider's cache worked for it as for others. */
 export function pricedByAnswer(
   decision: Decision,
-  { prices, providerPrices, wire, path, usage }: AnswerFacts,
+  { prices, providerPrices, priceBook, wire, path, usage }: AnswerFacts,
 ): Decision {
   const model = modelOf(wire, { model: usage?.model, path });
-  const list = prices ?? providerPrices ?? listedPrices(wire, model);
+  const list = prices ?? providerPrices ?? listedPrices(wire, model, { priceBook });
   // Such a cache writes only where a marker asks for it, at a price of its own.
   const isUnused = !prices && list.lookup.kind === 'markers' && !usage?.usesCache;
   const named = model === undefined ? {} : { model };

@@ -4,7 +4,8 @@ import { Planner } from '../../plan/planner.ts';
 import { breakEven } from '../../plan/policies/break-even.ts';
 import type { Policy } from '../../plan/policy.ts';
 import { type CacheLookup, type Prices, priceLists } from '../../plan/prices.ts';
-import { policyWithHistory } from './policy-with-history.ts';
+import { providers } from '../wire/providers.ts';
+import { policyWithHistory, toRecorded } from './policy-with-history.ts';
 
 const five = { ...priceLists['anthropic-5m'], leastTokens: 0, canMark: true };
 const none = { ...priceLists.none, canMark: true };
@@ -155,5 +156,14 @@ describe('a settled policy', () => {
     const perToken = five.write - five.read;
     expect(coarse).toBeGreaterThan(exact);
     expect(coarse - exact).toBeLessThan(perToken * 5000);
+  });
+});
+
+describe('the default policy', () => {
+  it('is recorded alike at all prices: the gateway writes it down once', () => {
+    const own = Object.values(providers).flatMap(({ prices }) => prices ?? []);
+    const lists = [...Object.values(priceLists), ...own].map((prices) => ({ ...prices, canMark: true }));
+    const recorded = lists.map((prices) => toRecorded(make(prices), prices));
+    expect(recorded).toEqual(lists.map(() => ({ name: 'break-even', options: {}, isPriced: true })));
   });
 });

@@ -1,3 +1,4 @@
+import { type Coverage, messageCoverage } from '../../formats/coverage.ts';
 import { asString, type Fields, isRecord } from '../../formats/lens.ts';
 import type { Segment, Viewer } from '../../message.ts';
 import { isRecallTool } from '../../plan/handles.ts';
@@ -26,6 +27,8 @@ export interface ReadMessage {
   /** The blocks that may carry a cache marker. Undefined where no marker was found in the message. */
   readonly blocks: readonly BlockPlace[] | undefined;
   readonly isReply: boolean;
+  /** How much of its text the format of the wire reads. */
+  readonly coverage: Coverage;
   /** It names our tool `recall`, or brings it. */
   readonly hasRecall: boolean;
 }
@@ -85,6 +88,7 @@ export function readMessage(wire: Wire, scan: JsonScan, { viewer, into, needsTit
     originals: results.originals,
     blocks: hasMarkers ? wire.readBlocks?.(scan, parsed) : undefined,
     isReply: viewer.isReply,
+    coverage: messageCoverage(message, segments),
     hasRecall: !viewer.isReply && results === NO_RESULTS && scan.includes('recall') && bringsRecall(parsed, scan),
   };
   return { read, segments, hashed };
@@ -236,7 +240,7 @@ function withoutMarkersIn(scan: JsonScan, value: number): string {
 }
 
 /** Depends on the message alone, not on those before it: a viewer names the call of a result only where it saw the call. */
-function toHashed(wire: Wire, message: Fields, segment: Segment, originals: Results['originals']): Hashed {
+export function toHashed(wire: Wire, message: Fields, segment: Segment, originals: Results['originals']): Hashed {
   const { kind, text, callId, path, bound } = segment;
   if (kind !== 'observation') return { kind, text, callId };
   const original = bound ? undefined : originals.get(placeKey(path));

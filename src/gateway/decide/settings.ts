@@ -47,10 +47,7 @@ export function settingsOf(request: ReadRequest, facts: Facts, given: Given): Se
   const last = recorded.at(-1)?.event;
   const { place } = given;
   const make = facts.policy ?? breakEvenAt;
-  const { canMark: _place, ...list } = given.prices;
-  const made = make(list);
-  const policy = toRecorded(made, given.prices);
-  const arrival = arrivalOf(made);
+  const { policy, arrival, truncate } = facts.policy ? recordable(facts.policy, given.prices) : DEFAULT_POLICY;
   // A request that is sent again at another price or policy keeps the settings that were recorded on it.
   const isNew = !last || (last.prefix !== place.prefix && isChanged(last, { prices: given.prices, policy, arrival }));
   const prices = isNew ? given.prices : (last.prices as MaskingPrices);
@@ -60,7 +57,7 @@ export function settingsOf(request: ReadRequest, facts: Facts, given: Given): Se
   const { isUnsent } = given;
   const sentWhole = new Set(given.replayed.flatMap(({ event }) => (event.kind === 'sent-whole' ? event.segments : [])));
   const kept = [recall, overheadTokens, keepSigned, isUnsent, ...sentWhole];
-  const now = { arrival: isNew ? arrival : last.arrival, isNew, isUnsent, truncate: made.maxResultTokens };
+  const now = { arrival: isNew ? arrival : last.arrival, isNew, isUnsent, truncate };
   return {
     key: isOff ? 'off' : JSON.stringify([policy, ...periods.map(toKey), ...kept]),
     policy: () => (isOff ? never() : policyWithHistory(make, periods, overheadTokens)),
@@ -76,6 +73,16 @@ export function settingsOf(request: ReadRequest, facts: Facts, given: Given): Se
 }
 
 const breakEvenAt: MakePolicy = (prices) => breakEven({ prices });
+
+/** Recorded alike at all prices. Made once: to make a policy takes as long as to read a small request. */
+const DEFAULT_POLICY = recordable(breakEvenAt, { ...priceLists.none, canMark: true });
+
+/** The parts of a policy that are recorded, and the size to which it cuts results. */
+function recordable(make: MakePolicy, prices: MaskingPrices) {
+  const { canMark: _place, ...list } = prices;
+  const made = make(list);
+  return { policy: toRecorded(made, prices), arrival: arrivalOf(made), truncate: made.maxResultTokens };
+}
 
 /** The settings that a new event is recorded for. */
 interface Changing {

@@ -4,11 +4,12 @@ import type { Segment } from '../../message.ts';
 import { type Prices, priceLists } from '../../plan/prices.ts';
 import { parseJson } from '../bytes/json-scan.ts';
 import { firstPrefix, nextPrefixes, sessionNames } from '../conversation/prefix-hash.ts';
+import type { Mutable } from '../mutable.ts';
 import { wires } from '../wire/index.ts';
-import { listedPrices } from '../wire/request-prices.ts';
+import { listedPrices, type PriceFacts } from '../wire/request-prices.ts';
 import { sessionIdOf } from '../wire/session-id.ts';
 import { modelOf, type Wire } from '../wire/wire.ts';
-import type { Decision, Facts, GatewayRequest } from './decision.ts';
+import type { Decision, Explanation, Facts, GatewayRequest } from './decision.ts';
 import { UNCHANGED } from './pass-through.ts';
 import { readSaid, TaskFinder } from './task.ts';
 
@@ -24,7 +25,7 @@ const OTHERS = ['previous_response_id', 'conversation', 'thread', 'compaction', 
  */
 export function decideSmallTalk(
   { api, path, headers, body: bytes }: GatewayRequest,
-  { prices, providerPrices }: Pick<Facts, 'prices' | 'providerPrices'>,
+  { prices, providerPrices, priceBook }: Pick<Facts, 'prices' | keyof PriceFacts>,
 ): Decision | undefined {
   if (bytes.length > MOST_BYTES) return undefined;
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
@@ -39,35 +40,40 @@ export function decideSmallTalk(
   if (!begun) return undefined;
   // A rough size will do: the provider counts.
   const tokens = Math.ceil(bytes.length / 4);
-  const list = providerPrices ?? pricesFor(wire, model);
-  const sent = { tokens, cached: 0, written: tokens };
+  const list = providerPrices ?? pricesFor(wire, model, { priceBook });
+  const billed = prices ?? (tokens < list.leastTokens ? priceLists.none : list);
+  const sent =
+    billed.lifeMs === 0
+      ? { tokens, cached: 0, written: tokens, uncached: tokens }
+      : { tokens, cached: 0, written: tokens };
+  const id = sessionIdOf(wire, headers, (name) => inner[name]);
+  const { session, part } = sessionNames(id, begun.task.prefix || begun.conversation);
+  const explanation: Mutable<Explanation> = {
+    act: 'wait',
+    because: 'there is no result that could be masked',
+    prices: billed,
+    epoch: 0,
+    masked: 0,
+    newMasks: 0,
+    shaped: 0,
+    sent,
+    without: sent,
+    isCountTokens: false,
+  };
+  if (model) explanation.model = model;
   return {
     body: undefined,
     headers: UNCHANGED.headers,
     conversation: begun.conversation,
-    ...sessionNames(
-      sessionIdOf(wire, headers, (name) => inner[name]),
-      begun.task.prefix || begun.conversation,
-    ),
+    session,
+    part,
     arm: 'treated',
     task: begun.task.title,
     hidden: NOTHING,
     fresh: NOTHING,
     events: NOTHING,
     laterEvents: NOTHING,
-    explanation: {
-      act: 'wait',
-      because: 'there is no result that could be masked',
-      ...(model ? { model } : {}),
-      prices: prices ?? (tokens < list.leastTokens ? priceLists.none : list),
-      epoch: 0,
-      masked: 0,
-      newMasks: 0,
-      shaped: 0,
-      sent,
-      without: sent,
-      isCountTokens: false,
-    },
+    explanation,
   };
 }
 
@@ -100,7 +106,7 @@ function beginningOf(wire: Wire, messages: unknown, start: string): Beginning | 
 }
 
 /** Small talk has no cache marker: a cache that needs one keeps nothing of it. */
-function pricesFor(wire: Wire, model: string | undefined): Prices {
-  const prices = listedPrices(wire, model);
+function pricesFor(wire: Wire, model: string | undefined, facts: PriceFacts): Prices {
+  const prices = listedPrices(wire, model, facts);
   return prices.lookup.kind === 'markers' ? priceLists.none : prices;
 }

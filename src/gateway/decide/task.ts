@@ -24,6 +24,7 @@ const NOTHING: Said = { text: '', kind: 'nothing' };
 function kindOf(text: string): Said['kind'] {
   const start = text.trimStart();
   if (SET_UPS.some((pattern) => pattern.test(start))) return 'set-up';
+  if (isSummary(start)) return 'task';
   return start.startsWith('<') && isAllTagged(start) ? 'tags' : 'task';
 }
 
@@ -32,6 +33,12 @@ const SET_UPS = [
   /^# AGENTS\.md instructions\b/,
   /^This is the [\w ]{1,40}\. We are setting up the context for our chat\./,
 ];
+
+/** Whether an agent put this text in the place of the history before it. The first 80 characters tell. */
+export const isSummary = (text: string): boolean => SUMMARIES.some((pattern) => pattern.test(text));
+
+/** Gemini CLI and Qwen Code, some models with their thoughts before it. pi. */
+const SUMMARIES = [/^<(?:scratchpad|state_snapshot)>/, /^The conversation history before this point was compacted\b/];
 
 /** Whether a text is one tagged block after the other, such as `<system-reminder>…</system-reminder>`. */
 function isAllTagged(text: string): boolean {

@@ -35,7 +35,8 @@ const NO_WEBSOCKET = 'Palimpsest speaks plain HTTP and has no WebSocket: send th
 const denied = (status: number, type: string, message: string): OwnAnswer => ({ status, failure: { type, message } });
 
 /** Other protocols that a client offers, such as h2c, may be ignored (RFC 9110, 7.8): then it goes on with plain HTTP. */
-const isWebSocket = ({ upgrade }: Client['headers']): boolean => /\bwebsocket\b/i.test(String(upgrade ?? ''));
+const isWebSocket = ({ upgrade }: Client['headers']): boolean =>
+  upgrade !== undefined && /\bwebsocket\b/i.test(String(upgrade));
 
 /** A 426 names the protocol to use (RFC 9110, 15.5.22). */
 const PLAIN_HTTP = { upgrade: 'HTTP/1.1', connection: 'upgrade, close' };

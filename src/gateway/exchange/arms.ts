@@ -1,14 +1,15 @@
-import { memoryLimits } from '../../limits.ts';
+import { linkLimits, memoryLimits } from '../../limits.ts';
 import { conversationId } from '../../store/access.ts';
 import { USE_EVERY_MS } from '../../store/prune.ts';
 import { type ArmFacts, type Assignment, TREATED } from '../conversation/arm.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import { LruMap } from '../conversation/lru-map.ts';
-import { armEventOf, headerSession, toArm } from '../decide/decide.ts';
+import { linksOf, newLinksOf } from '../decide/continuation.ts';
+import { armRecordOf, headerSession, type Opened, toArm } from '../decide/decide.ts';
 import type { Decision, GatewayRequest } from '../decide/decision.ts';
 import type { StoreTrouble } from '../decide/pass-through.ts';
 import type { GatewayContext } from '../gateway-context.ts';
-import type { StoreGate } from './store-gate.ts';
+import type { Patience, StoreGate } from './store-gate.ts';
 
 /** Which sessions are only measured. */
 export interface ArmOptions {
@@ -25,6 +26,8 @@ interface KnownArm {
   readonly isConfirmed: boolean;
   /** When the store was told that it is in use. */
   readonly touchedAt: number;
+  /** How many requests had results that this process recorded as links to it. */
+  readonly links: number;
 }
 
 /** The arms of a tenant's sessions, by the names of these. */
@@ -42,16 +45,25 @@ export function withKnownArm(context: GatewayContext, tenant: string, decision: 
   return { ...decision, ...toArm(known.assignment) };
 }
 
-/** The decision to let a request pass unread, with the session that its headers name and the arm as far as it is known here. */
-export function unread(context: GatewayContext, tenant: string, { request, decision }: Unread): Decision {
+/** The decision to let a request pass unread, with the session that its headers name and the arm that is recorded for it. */
+export async function unread(context: GatewayContext, { tenant, gate, request, decision }: Unread): Promise<Decision> {
   const session = headerSession(request);
-  const known = context.tenants.arms(tenant).get(session)?.assignment ?? unknownArm(context.armOptions);
-  return { ...decision, session, ...toArm(known) };
+  const known =
+    context.tenants.arms(tenant).get(session)?.assignment ?? (session && (await recordedArm(gate, session)));
+  return { ...decision, session, ...toArm(known || unknownArm(context.armOptions)) };
 }
 
 interface Unread {
+  readonly tenant: string;
+  gate(): Promise<StoreGate | StoreTrouble>;
   readonly request: Pick<GatewayRequest, 'api' | 'headers'>;
   readonly decision: Decision;
+}
+
+async function recordedArm(open: Unread['gate'], session: string): Promise<Assignment | undefined> {
+  const gate = await open();
+  const found = typeof gate === 'string' ? gate : await gate.session(session);
+  return typeof found === 'string' ? undefined : found.assignment;
 }
 
 /** Of a session that is not drawn. */
@@ -60,61 +72,102 @@ const unknownArm = ({ isShadow }: ArmOptions): Assignment => (isShadow ? { arm: 
 interface Asked {
   readonly gate: StoreGate | StoreTrouble;
   readonly tenant: string;
-  readonly session: string;
+  readonly opened: Opened;
   readonly credential: string | undefined;
+  /** Not there: the usual. */
+  readonly patience: Patience | undefined;
 }
 
 /** Asks the store for the arm of a session. Where it has none, the session gets the arm of the options. */
 export async function learnArm(context: GatewayContext, asked: Asked): Promise<ArmFacts> {
-  const { gate, tenant, session } = asked;
+  const { gate, tenant, opened, patience } = asked;
+  const { session } = opened;
   const { holdout } = context.armOptions;
   const arms = context.tenants.arms(tenant);
   const known = arms.get(session);
   const unknown = unknownArm(context.armOptions);
   const facts = { recorded: known?.assignment, starting: unknown, started: unknown };
-  if (known?.isConfirmed || typeof gate === 'string') return facts;
-  const found = await gate.arm(session);
-  if (typeof found === 'object') {
-    arms.set(session, { assignment: found, isRecorded: true, isConfirmed: true, touchedAt: context.now() });
-    return { ...facts, recorded: found };
+  if (known?.isConfirmed) return facts;
+  if (typeof gate === 'string') return { ...facts, trouble: gate };
+  const found = await gate.session(session, patience);
+  if (typeof found === 'string') {
+    const starting = known || holdout === 0 ? unknown : await draw(asked, gate, holdout);
+    return { ...facts, starting, trouble: found };
   }
-  return known || holdout === 0 ? facts : { ...facts, starting: await draw(asked, gate, holdout) };
+  const { assignment, hasBegun } = found;
+  if (assignment) {
+    arms.set(session, { assignment, isRecorded: true, isConfirmed: true, touchedAt: context.now(), links: 0 });
+    return { ...facts, recorded: assignment };
+  }
+  if (known) return facts;
+  const recorded = await armOfRoot(gate, opened);
+  if (recorded || hasBegun || holdout === 0) return { ...facts, recorded };
+  return { ...facts, starting: await draw(asked, gate, holdout) };
+}
+
+/** After a compaction, an agent that sends no id may have kept tool results. They tell which session goes on, and its arm. */
+async function armOfRoot(gate: StoreGate, { read }: Opened): Promise<Assignment | undefined> {
+  const links = typeof read === 'string' ? [] : linksOf(read);
+  const linked = links.length === 0 ? undefined : await gate.linked(links);
+  if (typeof linked !== 'object') return undefined;
+  const found = await gate.session(linked.session);
+  return typeof found === 'object' && found.assignment ? { root: linked.session, ...found.assignment } : undefined;
 }
 
 /** A session that had masks before there was a holdout is not drawn, nor one where the key is not known. */
-async function draw({ session, credential }: Asked, gate: StoreGate, holdout: number): Promise<Assignment> {
-  await gate.learnSecret();
+async function draw({ opened, credential, patience }: Asked, gate: StoreGate, holdout: number): Promise<Assignment> {
+  await gate.learnSecret(patience);
+  const { session } = opened;
   const own = conversationId(session, gate.ownerOf(credential));
-  return (await gate.hasTexts(own)) === true ? TREATED : (gate.drawArm(session, holdout) ?? TREATED);
+  return (await gate.hasTexts(own, patience)) === true ? TREATED : (gate.drawArm(session, holdout) ?? TREATED);
+}
+
+interface Keeping extends Pick<Asked, 'gate' | 'tenant'>, Pick<ArmFacts, 'trouble'> {
+  readonly memory: ConversationMemory;
 }
 
 /** Records the arm of a session, and keeps the record in use. Waits for the store only at the first request. */
 export async function keepArm(
   context: GatewayContext,
-  { gate, tenant, memory }: Pick<Asked, 'gate' | 'tenant'> & { readonly memory: ConversationMemory },
+  { gate, tenant, memory, trouble }: Keeping,
   decision: Decision,
 ): Promise<void> {
-  const { session, arm, holdoutShare: share } = decision;
-  const noted = armEventOf(decision);
+  const { session } = decision;
+  const noted = armRecordOf(decision);
   if (!noted) return;
+  const { assignment, event, onPrefix } = noted;
   const arms = context.tenants.arms(tenant);
   const known = arms.get(session);
   const now = context.now();
-  const assignment = share === undefined ? { arm } : { arm, share };
-  const isPlain = arm === 'treated' && share === undefined;
+  const hasId = session !== decision.part;
+  const isPlain = assignment.arm === 'treated' && assignment.share === undefined;
   if (!known?.isConfirmed) {
     const isWanted = isOn(context.armOptions) || !isPlain;
+    // A session that was drawn must not be recorded as one that was not, because the store was slow to tell.
+    const mayRecord = typeof gate !== 'string' && !(trouble && isPlain);
     const isRecorded =
-      isWanted && typeof gate !== 'string' && (await gate.recordArm(session, noted.event)) === 'stored';
-    arms.set(session, { assignment, isRecorded, isConfirmed: !isWanted, touchedAt: now });
+      mayRecord &&
+      (isWanted ? (await gate.recordArm(session, event)) === 'stored' : hasId && gate.recordBegun(session));
+    const isConfirmed = !isWanted && !trouble;
+    arms.set(session, { assignment, isRecorded, isConfirmed, touchedAt: now, links: known?.links ?? 0 });
   }
   if (typeof gate === 'string') return;
   // A resumed session may have a new id: it finds the arm on the messages that it begins with.
-  if (!isPlain && noted.isNewOnPrefix && session !== decision.part) {
-    memory.conversation(decision.conversation).learn([noted.event]);
-    gate.record(decision.conversation, [noted.event]);
+  if (!isPlain && onPrefix && hasId) {
+    memory.conversation(decision.conversation).learn([onPrefix]);
+    gate.record(decision.conversation, [onPrefix]);
   }
+  if (!isPlain && !hasId) keepLink(arms, gate, decision);
   if (!known?.isConfirmed || !known.isRecorded || now - known.touchedAt < USE_EVERY_MS) return;
-  arms.set(session, { ...known, touchedAt: now });
+  arms.set(session, { ...(arms.get(session) ?? known), touchedAt: now });
   gate.touchArm(session);
+}
+
+/** An agent that sends no id may keep this result when it compacts its history. */
+function keepLink(arms: ArmCache, gate: StoreGate, { session, root = session, basis }: Decision): void {
+  const known = arms.get(session);
+  const links = basis ? newLinksOf(basis.planned.request) : [];
+  if (!known || links.length === 0 || known.links >= linkLimits.linksPerConversation) return;
+  arms.set(session, { ...known, links: known.links + 1 });
+  gate.recordLinks(root, links);
 }

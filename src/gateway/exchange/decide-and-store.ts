@@ -1,7 +1,9 @@
+import { requestLimits } from '../../limits.ts';
 import { conversationId } from '../../store/access.ts';
+import { hasResult } from '../conversation/cached-history.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
 import type { GatewayEvent } from '../conversation/events.ts';
-import { afterStored, decide, openRequest, withoutStore } from '../decide/decide.ts';
+import { afterStored, decide, type Opened, openRequest, withoutStore } from '../decide/decide.ts';
 import type { Decision, GatewayRequest } from '../decide/decision.ts';
 import type { StoreTrouble } from '../decide/pass-through.ts';
 import { passThrough } from '../decide/pass-through.ts';
@@ -10,7 +12,7 @@ import { codeOf } from '../receipts/log.ts';
 import { providers } from '../wire/providers.ts';
 import { keepArm, learnArm, unread } from './arms.ts';
 import type { Understood } from './exchange.ts';
-import { inTime, type StoreGate } from './store-gate.ts';
+import { inTime, type Patience, patientFromNow, type StoreGate } from './store-gate.ts';
 
 /** Decides about a request, and stores the texts that it hides before it may be sent. If anything fails, the original goes out. */
 export async function decideAndStore(
@@ -22,8 +24,17 @@ export async function decideAndStore(
     return await decideWithStore(context, incoming, request);
   } catch (error) {
     context.log({ level: 'error', message: 'could not decide', code: codeOf(error), api: request.api });
-    return unread(context, incoming.tenant, { request, decision: passThrough('failed') });
+    return passUnread(context, incoming.tenant, { request, decision: passThrough('failed') });
   }
+}
+
+/** The decision to let a request pass unread, with the session and arm as far as its headers tell. */
+export function passUnread(
+  context: GatewayContext,
+  tenant: string,
+  passed: { readonly request: Pick<GatewayRequest, 'api' | 'headers'>; readonly decision: Decision },
+): Promise<Decision> {
+  return unread(context, { ...passed, tenant, gate: () => gateOf(context, tenant) });
 }
 
 async function decideWithStore(
@@ -38,24 +49,26 @@ async function decideWithStore(
   const opened = openRequest(request, memory, context.facts.limits);
   const { conversation, session } = opened;
   if (!session)
-    return unread(context, tenant, { request, decision: decide(opened, memory, { ...facts, now: context.now() }) });
-  const gate = context.tenants.opened(tenant) ?? (await gateOf(context, tenant));
-  const asked = { gate, memory, conversation, session };
+    return passUnread(context, tenant, { request, decision: decide(opened, memory, { ...facts, now: context.now() }) });
+  const patience = mayHaveMasks(opened, memory) ? patientFromNow() : undefined;
+  const gate = context.tenants.opened(tenant) ?? (await gateOf(context, tenant, patience));
+  const asked = { gate, memory, conversation, session, patience };
   const [trouble, arms] = await Promise.all([
     learnEvents(context, asked),
-    learnArm(context, { gate, tenant, session, credential }),
+    learnArm(context, { gate, tenant, opened, credential, patience }),
   ]);
   if (!conversation) return decide(opened, memory, { ...facts, now: context.now(), arms });
-  const storeTrouble = trouble ?? (await learnSecret(gate, credential));
+  const storeTrouble = trouble ?? arms.trouble ?? (await learnSecret(gate, credential, patience));
   const owner = typeof gate === 'string' ? undefined : gate.ownerOf(credential);
   if (typeof gate !== 'string' && !isCountTokens) await keepInUse(context, { ...asked, gate, owner });
   const decision = decide(opened, memory, { ...facts, now: context.now(), owner, storeTrouble, arms });
   if (storeTrouble) warnOf(context, storeTrouble);
-  await keepArm(context, { gate, tenant, memory }, decision);
+  await keepArm(context, { gate, tenant, memory, trouble: arms.trouble }, decision);
   // A count is planned like a request, but nothing is stored.
   if (isCountTokens || (decision.fresh.length === 0 && decision.events.length === 0))
     return recordLater(gate, decision);
-  const kept = typeof gate === 'string' ? gate : await gate.keep(decision, owner);
+  const kept =
+    typeof gate === 'string' ? gate : await gate.keep(decision, owner, wasMasked(decision) ? patience : undefined);
   if (kept === 'stored') {
     afterStored(decision);
     return decision;
@@ -85,13 +98,24 @@ async function keepSent(gate: StoreGate, held: Decision): Promise<Decision> {
   return held;
 }
 
+/**
+ * Whether masks of the request may have been sent before this gateway started, or before it forgot the conversation. Without
+ * them the provider would not find its cache, and the request may exceed the window.
+ */
+const mayHaveMasks = ({ read, conversation }: Opened, memory: ConversationMemory): boolean =>
+  typeof read !== 'string' && !memory.hasEvents(conversation) && read.listed.some(hasResult);
+
+const wasMasked = ({ basis }: Decision): boolean => basis?.planned.settings.wasMasked === true;
+
 /** A store that cannot be opened is no reason to let a request fail. */
-async function gateOf(context: GatewayContext, tenant: string): Promise<StoreGate | StoreTrouble> {
+async function gateOf(context: GatewayContext, tenant: string, patience?: Patience): Promise<StoreGate | StoreTrouble> {
   const opening = context.tenants.gate(tenant).catch((error) => {
     context.log({ level: 'error', message: 'the store could not be opened', code: codeOf(error) });
     return 'store-failed' as const;
   });
-  const gate = await inTime(opening);
+  // A store that hangs while it is opened must not delay each request.
+  const leftMs = (patience?.() ?? 0) - context.tenants.openingMs(tenant);
+  const gate = await inTime(opening, Math.max(requestLimits.storeWaitMs, leftMs));
   return gate === 'late' ? 'store-slow' : gate;
 }
 
@@ -101,15 +125,16 @@ interface Asked {
   /** Empty where the request passes through. */
   readonly conversation: string;
   readonly session: string;
+  readonly patience: Patience | undefined;
 }
 
 /** Loads the events that this or another gateway recorded. Answers why that was not possible. */
 async function learnEvents(
   { isStoreShared }: GatewayContext,
-  { gate, memory, conversation }: Asked,
+  { gate, memory, conversation, patience }: Asked,
 ): Promise<StoreTrouble | undefined> {
   if (!conversation || (!isStoreShared && memory.hasEvents(conversation))) return undefined;
-  const events = typeof gate === 'string' ? gate : await gate.events(conversation);
+  const events = typeof gate === 'string' ? gate : await gate.events(conversation, patience);
   if (typeof events === 'string') return events;
   memory.learnEvents(conversation, events);
   return undefined;
@@ -135,9 +160,12 @@ async function keepInUse(
   if (known.markTouched(conversationId(session, owner), now())) gate.touch(names, owner);
 }
 
-/** After a start, small talk may be answered before the store can name its user. Waits for the name, for a short time. */
+/** After a start, small talk may be answered before the store can name its user. */
+export const isOwnerUnknown = ({ tenants }: GatewayContext, { tenant, credential }: Understood): boolean =>
+  credential !== undefined && tenants.opened(tenant)?.ownerOf(credential) === undefined;
+
+/** Waits for the name of the user, for a short time. */
 export async function learnOwner(context: GatewayContext, { tenant, credential }: Understood): Promise<void> {
-  if (credential === undefined || context.tenants.opened(tenant)?.ownerOf(credential) !== undefined) return;
   await learnSecret(await gateOf(context, tenant), credential);
 }
 
@@ -145,8 +173,9 @@ export async function learnOwner(context: GatewayContext, { tenant, credential }
 async function learnSecret(
   gate: StoreGate | StoreTrouble,
   credential: string | undefined,
+  patience?: Patience,
 ): Promise<StoreTrouble | undefined> {
-  return typeof gate === 'string' || credential === undefined ? undefined : gate.learnSecret();
+  return typeof gate === 'string' || credential === undefined ? undefined : gate.learnSecret(patience);
 }
 
 function warnOf(context: GatewayContext, code: StoreTrouble): void {

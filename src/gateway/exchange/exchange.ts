@@ -7,9 +7,9 @@ import { codeOf } from '../receipts/log.ts';
 import type { Api } from '../wire/index.ts';
 import { providers } from '../wire/providers.ts';
 import type { Admitted } from './admit.ts';
-import { unread, withKnownArm } from './arms.ts';
+import { withKnownArm } from './arms.ts';
 import type { Client } from './client.ts';
-import { decideAndStore, learnOwner } from './decide-and-store.ts';
+import { decideAndStore, isOwnerUnknown, learnOwner, passUnread } from './decide-and-store.ts';
 import { decodeBody } from './read-body.ts';
 import { finishExchange, recordOutcome } from './record-outcome.ts';
 import { sendDecision, toUpstream } from './send-decision.ts';
@@ -33,7 +33,7 @@ export async function exchange(context: GatewayContext, incoming: Incoming): Pro
   try {
     if (route.api)
       await exchangeUnderstood(context, { client, tenant, route, api: route.api, credential: credentialIn(incoming) });
-    else finishExchange(context, incoming, { outcome: await client.send(toUpstream(context, incoming)) });
+    else finishExchange(context, incoming, await client.send(toUpstream(context, incoming)));
   } catch (error) {
     client.fail(500, { type: 'api_error', message: 'Palimpsest failed' });
     context.log({ level: 'error', message: 'failed', code: codeOf(error), api: route.api ?? 'other' });
@@ -51,32 +51,25 @@ async function exchangeUnderstood(context: GatewayContext, incoming: Understood)
   const began = performance.now();
   const encoded = await client.readBody(context.limits.bodyBytes).catch(() => null);
   if (encoded === null) return;
-  await context.inFlight.record(exchangeRead(context, incoming, { encoded, startedAt, began }));
-}
-
-interface Read {
-  /** As it came. Undefined: too large, it is not read yet. */
-  readonly encoded: Buffer | undefined;
-  readonly startedAt: number;
-  /** By the clock of `performance`. */
-  readonly began: number;
-}
-
-async function exchangeRead(context: GatewayContext, incoming: Understood, request: Read): Promise<void> {
-  const { encoded, startedAt, began } = request;
-  const read = performance.now();
-  const decision = await decideOn(context, incoming, encoded);
-  const overheadMs = performance.now() - read;
-  const { outcome, sent } = await sendDecision(context, incoming, { encoded, decision });
-  const times = { startedAt, overheadMs, totalMs: performance.now() - began };
-  await learnOwner(context, incoming);
-  finishExchange(context, incoming, { outcome, ...recordOutcome(context, incoming, { decision, sent, times }) });
+  context.inFlight.beginExchange();
+  try {
+    const read = performance.now();
+    const decision = await decideOn(context, incoming, encoded);
+    const overheadMs = performance.now() - read;
+    const { outcome, sent } = await sendDecision(context, incoming, { encoded, decision });
+    const times = { startedAt, overheadMs, totalMs: performance.now() - began };
+    if (isOwnerUnknown(context, incoming)) await learnOwner(context, incoming);
+    finishExchange(context, incoming, outcome, recordOutcome(context, incoming, { decision, sent, times }));
+  } finally {
+    context.inFlight.endExchange();
+  }
 }
 
 async function decideOn(context: GatewayContext, incoming: Understood, encoded: Buffer | undefined): Promise<Decision> {
   const { api, route, tenant } = incoming;
   const headers = incoming.client.headers as GatewayRequest['headers'];
-  const pass = (decision: Decision): Decision => unread(context, tenant, { request: { api, headers }, decision });
+  const pass = (decision: Decision): Promise<Decision> =>
+    passUnread(context, tenant, { request: { api, headers }, decision });
   if (!encoded) return pass(passThrough('too-large', context.limits));
   const encoding = headers['content-encoding'];
   const body = encoding === undefined ? encoded : await decodeBody(encoded, encoding, context.limits.bodyBytes);
@@ -92,9 +85,9 @@ function smallTalk(
   request: GatewayRequest,
 ): Decision | undefined {
   if (route.isCountTokens) return undefined;
-  const { prices } = context.facts;
+  const { prices, priceBook } = context.facts;
   try {
-    const decision = decideSmallTalk(request, { prices, providerPrices: providers[route.provider].prices });
+    const decision = decideSmallTalk(request, { prices, priceBook, providerPrices: providers[route.provider].prices });
     return decision && withKnownArm(context, tenant, decision);
   } catch {
     // The full reading finds what is odd about the request, and names it.

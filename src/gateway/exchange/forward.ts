@@ -5,9 +5,9 @@ import { answerLimits } from '../../limits.ts';
 import type { Outcome, UpstreamRequest, Watch } from './client.ts';
 import { answeredTrailers, toAnswerHead, toPairs } from './headers.ts';
 
-/** A request whose body is at hand. */
+/** A request with its body, if it has one. */
 interface Outgoing extends Omit<UpstreamRequest, 'body'> {
-  readonly body: Uint8Array | Readable | null;
+  readonly body: Uint8Array | Readable | undefined;
 }
 
 /** Sends a request and streams the answer to the client as it comes. Resolves when all is passed on, and never rejects. */
@@ -19,7 +19,7 @@ export function forward(outgoing: Outgoing, response: ServerResponse, watch: Wat
     const { upstream, method, target, headers, body } = outgoing;
     const path = upstream.prefix + target;
     try {
-      upstream.pool.dispatch({ path, method, headers: headers as string[], body }, exchange);
+      upstream.pool.dispatch({ path, method, headers: headers as string[], body: body ?? null }, exchange);
     } catch (error) {
       exchange.fail(error as Error);
     }

@@ -118,8 +118,9 @@ export function headerOf(raw: RawHeaders, key: string): string | undefined {
 function connectionNames(raw: RawHeaders): Set<string> | undefined {
   let names: Set<string> | undefined;
   for (let i = 0; i < raw.length; i += 2) {
-    if (!isNamed(raw[i] as string, 'connection')) continue;
-    for (const word of (raw[i + 1] as string).split(',')) {
+    const value = raw[i + 1] as string;
+    if (!isNamed(raw[i] as string, 'connection') || HOP_BY_HOP.has(value)) continue;
+    for (const word of value.split(',')) {
       const key = word.trim().toLowerCase();
       if (!HOP_BY_HOP.has(key)) names = (names ?? new Set()).add(key);
     }

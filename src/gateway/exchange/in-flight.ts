@@ -43,15 +43,14 @@ export class InFlight {
     if (this.#isClosing) response.shouldKeepAlive = false;
   }
 
-  /** Counts an exchange until its outcome is recorded, a moment after its answer has ended. */
-  async record(exchange: Promise<void>): Promise<void> {
+  /** An exchange counts until its outcome is recorded, a moment after its answer has ended. */
+  beginExchange(): void {
     this.#unrecorded += 1;
-    try {
-      await exchange;
-    } finally {
-      this.#unrecorded -= 1;
-      if (this.#unrecorded === 0) this.#onRecorded?.();
-    }
+  }
+
+  endExchange(): void {
+    this.#unrecorded -= 1;
+    if (this.#unrecorded === 0) this.#onRecorded?.();
   }
 
   /** Resolves when the outcome of every exchange is recorded, or after some time. */

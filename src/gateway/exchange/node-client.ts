@@ -36,8 +36,7 @@ export class NodeClient implements Client {
   }
 
   send(request: UpstreamRequest, watch?: Watch): Promise<Outcome> {
-    const { body } = request;
-    return body ? forward({ ...request, body }, this.#response, watch) : this.#stream(request, watch);
+    return request.body ? forward(request, this.#response, watch) : this.#stream(request, watch);
   }
 
   async #stream(request: UpstreamRequest, watch: Watch | undefined): Promise<Outcome> {
@@ -46,7 +45,7 @@ export class NodeClient implements Client {
     const headers = hasBody && length !== undefined ? [...request.headers, 'content-length', length] : request.headers;
     if (hasBody) this.#inFlight.beginUpload(this.#response);
     // Not the request itself: an upstream that answers early ends its body, and with it the client's connection.
-    const body = hasBody ? this.#request.pipe(new PassThrough()) : null;
+    const body = hasBody ? this.#request.pipe(new PassThrough()) : undefined;
     const outcome = await forward({ ...request, headers, body }, this.#response, watch);
     // An upstream that answered early left the rest of the body: unread, it would block the client's connection.
     this.#request.resume();

@@ -30,13 +30,19 @@ export function recordOutcome(
 ): Recorded {
   if (route.isCountTokens) return {};
   const { status, usage, refused } = sent;
-  const facts = { prices: context.facts.prices, providerPrices: providers[route.provider].prices };
   const decision =
     decided.explanation.act === 'pass-through'
-      ? pricedByAnswer(decided, { ...facts, wire: wires[api], path: route.path, usage })
+      ? pricedByAnswer(decided, {
+          prices: context.facts.prices,
+          priceBook: context.facts.priceBook,
+          providerPrices: providers[route.provider].prices,
+          wire: wires[api],
+          path: route.path,
+          usage,
+        })
       : decided;
   const isTaken = status >= 200 && status < 300;
-  if (isTaken) {
+  if (isTaken && decision.basis) {
     const promptTokens = usage && usage.cached + usage.written;
     const answer = { now: context.now(), isOriginal: refused !== undefined, promptTokens };
     afterAnswer(context.tenants.memory(tenant, route.provider), decision, answer);
@@ -45,13 +51,12 @@ export function recordOutcome(
   const owner = context.tenants.opened(tenant)?.ownerOf(credential);
   const conversation = decision.part && conversationId(decision.part, owner);
   const session = decision.session && conversationId(decision.session, owner);
+  const root = decision.root && conversationId(decision.root, owner);
   // Each model counts its own way.
   const key = `${conversation} ${decision.explanation.model ?? ''}`;
   const previous = counted.get(key);
-  const settled = {
-    ...{ id: nextId(), conversation, session, api, path: route.path },
-    ...{ decision, previous, sent, times },
-  };
+  const { path } = route;
+  const settled = { id: nextId(), conversation, session, root, api, path, decision, previous, sent, times };
   const entry = writeReceipt(settled);
   if (isTaken) counted.set(key, countedOf(entry, { decision, previous }));
   return { entry, record: toRequestRecord(entry, settled, signsOf(decision, context)) };
@@ -69,14 +74,13 @@ let count = 0;
 /** No other receipt has it, of this process or of another. */
 const nextId = (): string => `${PROCESS}-${++count}`;
 
-/** How an exchange ended, with receipt and record if the request was understood. */
-interface Ended extends Recorded {
-  readonly outcome: Outcome;
-}
-
-/** Answers where the upstream did not, and adds the exchange to the records. */
-export function finishExchange(context: GatewayContext, { client, route, tenant }: Incoming, ended: Ended): void {
-  const { outcome, entry, record } = ended;
+/** Answers where the upstream did not, and adds the exchange to the records: with receipt and record if it was understood. */
+export function finishExchange(
+  context: GatewayContext,
+  { client, route, tenant }: Incoming,
+  outcome: Outcome,
+  { entry, record }: Recorded = {},
+): void {
   const { provider } = route;
   if (outcome.kind === 'unreachable') {
     const { origin } = context.upstreams[provider];

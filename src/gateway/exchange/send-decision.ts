@@ -1,4 +1,5 @@
 import { answerLimits } from '../../limits.ts';
+import { isRefusal } from '../../report/request-record.ts';
 import { afterRefusal, originalOf } from '../decide/decide.ts';
 import type { Decision, Outgoing } from '../decide/decision.ts';
 import type { GatewayContext } from '../gateway-context.ts';
@@ -78,9 +79,6 @@ class Answering implements Watch {
   }
 }
 
-/** The statuses with which a provider refuses a request as such. Every other one has another cause than our edits. */
-const isRefusal = (status: number): boolean => status === 400 || status === 413 || status === 422;
-
 interface Body {
   /** As it came. Undefined: not read, it is streamed. */
   readonly encoded: Buffer | undefined;
@@ -94,11 +92,12 @@ export function toUpstream(context: GatewayContext, { client, route }: Incoming,
   // A body that was decompressed to be edited is sent as it is.
   const isDecoded = edited !== undefined && client.headers['content-encoding'] !== undefined;
   const upstream = context.upstreams[route.provider];
-  const changes = {
-    ...outgoing?.headers,
-    ...context.hops.next(client.headers, upstream),
-    ...(body ? readableEncodings(client.headers['accept-encoding']) : {}),
-  };
+  const changes: Record<string, string> = Object.assign(
+    {},
+    outgoing?.headers,
+    context.hops.next(client.headers, upstream),
+    body && readableEncodings(client.headers['accept-encoding']),
+  );
   return {
     upstream,
     method: client.method,

@@ -41,4 +41,15 @@ describe('StoreGate', () => {
     expect(asked).toBe(before + 1);
     expect(await gate.events('c')).toBe('store-slow');
   });
+
+  it('asks a question that may take long while another is late, until that one has taken as long', async () => {
+    const clock = { now: 0 };
+    const store = Object.assign(createMemoryStore(), { deletions: () => new Promise<number>(() => {}) });
+    const gate = new StoreGate(store, { now: () => clock.now });
+    expect(await gate.deletions()).toBe('store-slow');
+    const long = () => requestLimits.storeLoadMs;
+    expect([await gate.events('c'), await gate.events('c', long)]).toEqual(['store-slow', []]);
+    clock.now += requestLimits.storeLoadMs - requestLimits.storeWaitMs;
+    expect(await gate.events('c', long)).toBe('store-slow');
+  });
 });

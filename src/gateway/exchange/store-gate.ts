@@ -1,17 +1,37 @@
 import { PalimpsestError } from '../../errors.ts';
 import { recordLimits, requestLimits } from '../../limits.ts';
 import { conversationId, ownerOf, sessionOf } from '../../store/access.ts';
+import { handleOf } from '../../store/handle.ts';
 import type { Store } from '../../store/store.ts';
 import { clipText } from '../../text.ts';
 import { type Assignment, chooseArm, drawArm } from '../conversation/arm.ts';
 import type { ArmEvent, GatewayEvent } from '../conversation/events.ts';
-import { armSessionOf, eventSessionOf, loadEvents, toItems } from '../conversation/events.ts';
+import {
+  armSessionOf,
+  eventSessionOf,
+  linkedSession,
+  linkSessionOf,
+  loadEvents,
+  toItems,
+  toLink,
+} from '../conversation/events.ts';
 import type { Decision } from '../decide/decision.ts';
 import type { StoreTrouble } from '../decide/pass-through.ts';
 import type { Status } from '../receipts/receipt.ts';
 
 /** Why the store is not well, where it answered too late. */
-export const TOO_SLOW = `it took more than ${requestLimits.storeWaitMs} ms`;
+export const tooSlow = (ms: number): string => `it took more than ${Math.round(ms)} ms`;
+
+/** The milliseconds that a request waits from now on for an answer of the store. */
+export type Patience = () => number;
+
+const BRIEF: Patience = () => requestLimits.storeWaitMs;
+
+/** For a request that may have been masked before a restart: what it asks of the store may take `storeLoadMs` in all. */
+export function patientFromNow(): Patience {
+  const end = performance.now() + requestLimits.storeLoadMs;
+  return () => Math.max(requestLimits.storeWaitMs, end - performance.now());
+}
 
 interface StoreGateOptions {
   /** Milliseconds; only differences count. */
@@ -27,7 +47,7 @@ export class StoreGate {
   readonly #use: (session: string) => void;
   #kind = 'unknown';
   #askingKind: Promise<void> | undefined;
-  /** Questions that were not answered in time and may still be. While there are any, no other is asked. */
+  /** Questions that were not answered in time and may still be. While there are any, hardly any other is asked. */
   readonly #late = new Set<LateQuestion>();
   #trouble: string | undefined;
   #secret: string | undefined;
@@ -56,9 +76,9 @@ export class StoreGate {
   }
 
   /** Learns the secret of the store, once. Returns why that failed. */
-  async learnSecret(): Promise<StoreTrouble | undefined> {
+  async learnSecret(patience = BRIEF): Promise<StoreTrouble | undefined> {
     if (this.#secret !== undefined) return undefined;
-    const secret = await this.#inTime(async () => ({ value: await this.store.secret() }));
+    const secret = await this.#inTime(async () => ({ value: await this.store.secret() }), patience);
     if (typeof secret === 'string') return secret;
     this.#secret = secret.value;
     return this.#secret === undefined ? 'store-failed' : undefined;
@@ -70,7 +90,11 @@ export class StoreGate {
   }
 
   /** Stores what a decision hides, under the session of its owner, and its events, in one batch. */
-  keep({ conversation, session: name, fresh, events }: Decision, owner: string | undefined): Promise<Kept> {
+  keep(
+    { conversation, session: name, fresh, events }: Decision,
+    owner: string | undefined,
+    patience = BRIEF,
+  ): Promise<Kept> {
     const session = sessionOf(conversationId(name, owner));
     const texts = fresh.map(({ handle, text, turn, tool }) => ({
       text,
@@ -81,7 +105,7 @@ export class StoreGate {
     return this.#inTime(async () => {
       await this.store.putMany([...texts, ...toItems(eventSessionOf(conversation), events)]);
       return 'stored' as const;
-    });
+    }, patience);
   }
 
   /** Draws the arm of a session. Undefined where the secret is not known. */
@@ -89,12 +113,12 @@ export class StoreGate {
     return this.#secret === undefined ? undefined : drawArm(this.#secret, session, share);
   }
 
-  /** The arm that this or another gateway recorded for a session. */
-  arm(session: string): Promise<Assignment | undefined | StoreTrouble> {
+  /** The records of a session by this or another gateway. */
+  session(session: string, patience = BRIEF): Promise<KnownSession | StoreTrouble> {
     return this.#inTime(async () => {
       const events = await loadEvents(this.store, armSessionOf(session));
-      return chooseArm(events.filter((event) => event.kind === 'arm'));
-    });
+      return { assignment: chooseArm(events.filter((event) => event.kind === 'arm')), hasBegun: events.length > 0 };
+    }, patience);
   }
 
   recordArm(session: string, event: ArmEvent): Promise<Kept> {
@@ -104,32 +128,59 @@ export class StoreGate {
     });
   }
 
-  /** Tells the store that the arm of a session is in use. Does not wait. */
-  touchArm(session: string): void {
-    void this.#inTime(async () => this.store.touch(armSessionOf(session)));
+  /** Records that a session began while none was held out. Does not wait. */
+  recordBegun(session: string): true {
+    const event = { kind: 'begun', prefix: session, order: 0 } as const;
+    void this.#inTime(async () => this.store.putMany(toItems(armSessionOf(session), [event])));
+    return true;
   }
 
-  /** Whether texts of the session of an owner are stored. */
-  hasTexts(conversation: string): Promise<boolean | StoreTrouble> {
-    return this.#inTime(async () => {
-      for await (const _ of this.store.list(sessionOf(conversation))) return true;
-      return false;
+  /** Tells the store that the records of a session are in use. Does not wait. */
+  touchArm(session: string): void {
+    void this.#inTime(async () => {
+      await this.store.touch(armSessionOf(session));
+      await this.store.touch(linkSessionOf(session));
     });
   }
 
+  /** The session that one of these links was recorded for. Undefined where there is none, or where there are several. */
+  linked(links: readonly string[]): Promise<Linked | undefined | StoreTrouble> {
+    return this.#inTime(async () => {
+      const found = await this.store.getMany(links.map((link) => handleOf(toLink(link))));
+      const sessions = found.map((link) => new Set(link?.refs.flatMap((ref) => linkedSession(ref.session) ?? [])));
+      const [session] = sessions.find(({ size }) => size === 1) ?? [];
+      return session === undefined ? undefined : { session };
+    });
+  }
+
+  /** Records links to a session. Does not wait. */
+  recordLinks(session: string, links: readonly string[]): void {
+    const about = { session: linkSessionOf(session) };
+    void this.#inTime(async () => this.store.putMany(links.map((link) => ({ text: toLink(link), about }))));
+  }
+
+  /** Whether texts of the session of an owner are stored. */
+  hasTexts(conversation: string, patience = BRIEF): Promise<boolean | StoreTrouble> {
+    return this.#inTime(async () => {
+      for await (const _ of this.store.list(sessionOf(conversation))) return true;
+      return false;
+    }, patience);
+  }
+
   /** The events that this or another gateway recorded. */
-  events(conversation: string): Promise<readonly GatewayEvent[] | StoreTrouble> {
-    return this.#inTime(() => loadEvents(this.store, eventSessionOf(conversation)));
+  events(conversation: string, patience = BRIEF): Promise<readonly GatewayEvent[] | StoreTrouble> {
+    return this.#inTime(() => loadEvents(this.store, eventSessionOf(conversation)), patience);
   }
 
   /** Changes with every deletion. */
   async deletions(): Promise<number | StoreTrouble> {
-    if (this.#isLate()) return 'store-slow';
+    const waitMs = BRIEF();
+    if (this.#isLate(waitMs)) return 'store-slow';
     // Its answer says nothing about writes, so it changes nothing in `health`.
     const asked = (async () => this.store.deletions())().catch(() => 'store-failed' as const);
-    const count = await inTime(asked);
+    const count = await inTime(asked, waitMs);
     if (count !== 'late') return count;
-    this.#setLate(asked);
+    this.#setLate(asked, waitMs);
     return 'store-slow';
   }
 
@@ -138,6 +189,7 @@ export class StoreGate {
     this.#use(sessionOf(conversationId(session, owner)));
     this.#use(eventSessionOf(conversation));
     this.#use(armSessionOf(session));
+    this.#use(linkSessionOf(session));
   }
 
   /** Tells the store that a conversation is in use, also where nothing new of it is stored. Does not wait. */
@@ -167,9 +219,10 @@ export class StoreGate {
     return { kind: this.#kind, ok: because === undefined, ...(because === undefined ? {} : { because }) };
   }
 
-  /** Asks nothing while an earlier question is late: the questions would only pile up. */
-  async #inTime<T>(work: () => Promise<T>): Promise<T | StoreTrouble> {
-    if (this.#isLate()) return 'store-slow';
+  /** Asks nothing while an earlier question has waited for longer than this one may: the questions would only pile up. */
+  async #inTime<T>(work: () => Promise<T>, patience = BRIEF): Promise<T | StoreTrouble> {
+    const waitMs = patience();
+    if (this.#isLate(waitMs)) return 'store-slow';
     const working = work().then(
       (value) => {
         this.#trouble = undefined;
@@ -180,29 +233,42 @@ export class StoreGate {
         return isFull(error) ? ('store-full' as const) : ('store-failed' as const);
       },
     );
-    const done = await inTime(working);
+    const done = await inTime(working, waitMs);
     if (done === 'store-failed' || done === 'store-full') return done;
     if (done !== 'late') return done.value;
-    this.#trouble ??= TOO_SLOW;
-    this.#setLate(working);
+    this.#trouble ??= tooSlow(waitMs);
+    this.#setLate(working, waitMs);
     return 'store-slow';
   }
 
-  #setLate(working: Promise<unknown>): void {
-    const question = { since: this.#now(), working };
+  #setLate(working: Promise<unknown>, waitedMs: number): void {
+    const question = { since: this.#now(), waitedMs, working };
     this.#late.add(question);
     void working.finally(() => this.#late.delete(question));
   }
 
   /** A question that is never answered must not close the gate for ever: after a while the next one is asked. */
-  #isLate(): boolean {
-    const givenUp = this.#now() - requestLimits.storeGiveUpMs;
+  #isLate(waitMs: number): boolean {
+    const now = this.#now();
+    const givenUp = now - requestLimits.storeGiveUpMs;
     for (const question of this.#late) if (question.since <= givenUp) this.#late.delete(question);
-    return this.#late.size > 0;
+    for (const { since, waitedMs } of this.#late) if (now - since + waitedMs >= waitMs) return true;
+    return false;
   }
 }
 
 type Kept = 'stored' | StoreTrouble;
+
+/** A session as it is recorded. */
+export interface KnownSession {
+  readonly assignment: Assignment | undefined;
+  /** There is a record of any kind. */
+  readonly hasBegun: boolean;
+}
+
+interface Linked {
+  readonly session: string;
+}
 
 /** The names of a request. */
 export interface Names {
@@ -212,15 +278,17 @@ export interface Names {
 }
 
 interface LateQuestion {
+  /** When it became late, and how long it had waited until then. */
   readonly since: number;
+  readonly waitedMs: number;
   readonly working: Promise<unknown>;
 }
 
 /** The answer, or 'late' where it does not come in time. */
-export async function inTime<T>(asked: Promise<T>): Promise<T | 'late'> {
+export async function inTime<T>(asked: Promise<T>, waitMs: number = requestLimits.storeWaitMs): Promise<T | 'late'> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<'late'>((resolve) => {
-    timer = setTimeout(resolve, requestLimits.storeWaitMs, 'late');
+    timer = setTimeout(resolve, waitMs, 'late');
   });
   try {
     return await Promise.race([asked, late]);

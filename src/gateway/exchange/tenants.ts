@@ -1,4 +1,4 @@
-import { memoryLimits, recordLimits } from '../../limits.ts';
+import { memoryLimits, recordLimits, requestLimits } from '../../limits.ts';
 import { ConversationMemory } from '../conversation/conversation-memory.ts';
 import { LruMap } from '../conversation/lru-map.ts';
 import type { GatewayOptions } from '../gateway-options.ts';
@@ -7,12 +7,12 @@ import type { Counted } from '../receipts/write-receipt.ts';
 import { type ArmCache, createArmCache } from './arms.ts';
 import { createBoundedStore } from './bounded-store.ts';
 import type { Provider } from './route.ts';
-import { inTime, StoreGate, TOO_SLOW, wordsOf } from './store-gate.ts';
+import { inTime, StoreGate, tooSlow, wordsOf } from './store-gate.ts';
 
 /** The stores of the tenants, and their conversations at each provider. */
 export class Tenants {
   readonly #open: (tenant: string) => StoreGate | Promise<StoreGate>;
-  readonly #gates = new Map<string, Promise<StoreGate>>();
+  readonly #gates = new Map<string, Opening>();
   readonly #opened = new Map<string, StoreGate>();
   readonly #memories = new Map<string, ConversationMemory>();
   readonly #arms = new Map<string, ArmCache>();
@@ -33,9 +33,15 @@ export class Tenants {
 
   /** Rejects where the store cannot be opened; the next request tries again. */
   gate(tenant: string): Promise<StoreGate> {
-    const gate = this.#gates.get(tenant) ?? this.#openGate(tenant);
-    this.#gates.set(tenant, gate);
-    return gate;
+    const opening = this.#gates.get(tenant) ?? { gate: this.#openGate(tenant), since: performance.now() };
+    this.#gates.set(tenant, opening);
+    return opening.gate;
+  }
+
+  /** How long the store has been opening, in milliseconds. */
+  openingMs(tenant: string): number {
+    const { since = performance.now() } = this.#gates.get(tenant) ?? {};
+    return performance.now() - since;
   }
 
   async #openGate(tenant: string): Promise<StoreGate> {
@@ -74,8 +80,14 @@ export class Tenants {
   async health(tenant: string): Promise<Status['store']> {
     const gate = await inTime(this.gate(tenant).catch(wordsOf));
     if (typeof gate !== 'string') return gate.health();
-    return { kind: 'unknown', ok: false, because: gate === 'late' ? TOO_SLOW : gate };
+    return { kind: 'unknown', ok: false, because: gate === 'late' ? tooSlow(requestLimits.storeWaitMs) : gate };
   }
+}
+
+interface Opening {
+  readonly gate: Promise<StoreGate>;
+  /** By the clock of `performance`. */
+  readonly since: number;
 }
 
 function boundedGate(maxBytes: number): StoreGate {

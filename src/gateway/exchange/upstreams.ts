@@ -1,4 +1,5 @@
-import { buildConnector, Pool } from 'undici';
+// Bun has an `undici` of its own, in which a Pool sends nothing. The name of the file gets the one that is installed.
+import { buildConnector, Pool } from 'undici/index.js';
 import { requestLimits } from '../../limits.ts';
 import { badOption, checkOptions, text } from '../../options.ts';
 import { type Provider, providerNames, providers } from '../wire/providers.ts';

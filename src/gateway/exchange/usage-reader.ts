@@ -1,7 +1,8 @@
 import { type BrotliDecompress, createBrotliDecompress, createGunzip, createInflate, type Unzip } from 'node:zlib';
 import { answerLimits, requestLimits } from '../../limits.ts';
-import { readUsage, tellsCacheWrites } from '../../manager/usage.ts';
+import { hourWritesIn, readUsage, tellsCacheWrites } from '../../manager/usage.ts';
 import { JsonScan, parseJson } from '../bytes/json-scan.ts';
+import type { Mutable } from '../mutable.ts';
 import type { Wire } from '../wire/wire.ts';
 import { headerOf, type RawHeaders } from './headers.ts';
 import { zstd } from './zstd.ts';
@@ -14,6 +15,8 @@ export interface Usage {
   readonly written: number;
   /** Of `written`: not written to its cache either. Not there where the provider does not tell. */
   readonly uncached?: number;
+  /** Of `written`: written to its cache for an hour. Not there where the provider does not tell, or wrote nothing. */
+  readonly hourWritten?: number;
   readonly completionTokens: number;
   /** The model that answered, where the answer names it. */
   readonly model?: string;
@@ -56,7 +59,7 @@ export class UsageReader {
     const type = headerOf(headers, 'content-type') ?? '';
     this.#isJsonLines = type.includes('ndjson');
     this.isEvents = this.#isJsonLines || type.includes('event-stream');
-    this.#signs = [...wire.usageSigns, ...wire.endSigns].map((sign) => Buffer.from(sign));
+    this.#signs = this.isEvents ? [...wire.usageSigns, ...wire.endSigns].map((sign) => Buffer.from(sign)) : [];
     const encoding = headerOf(headers, 'content-encoding')?.trim().toLowerCase() ?? 'identity';
     this.#decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding]?.() : undefined;
     this.#isReading = encoding === 'identity' || this.#decoder !== undefined;
@@ -243,13 +246,14 @@ function toUsage(usage: Fields | undefined, { model, droppedThinking }: Told): U
   if (![promptTokens, cachedTokens, cacheWriteTokens, completionTokens].every(isBelievable)) return undefined;
   const cached = Math.min(promptTokens, cachedTokens);
   const written = promptTokens - cached;
-  return {
-    ...{ cached, written, completionTokens },
-    ...(tellsCacheWrites(usage) ? { uncached: Math.max(0, written - cacheWriteTokens) } : {}),
-    ...(model === undefined ? {} : { model }),
-    ...(cached + cacheWriteTokens > 0 ? { usesCache: true } : {}),
-    ...(droppedThinking > 0 ? { droppedThinking } : {}),
-  };
+  const told: Mutable<Usage> = { cached, written, completionTokens };
+  if (tellsCacheWrites(usage)) told.uncached = Math.max(0, written - cacheWriteTokens);
+  const hourWrites = cacheWriteTokens > 0 ? hourWritesIn(usage) : undefined;
+  if (hourWrites !== undefined) told.hourWritten = Math.min(hourWrites, cacheWriteTokens, written);
+  if (model !== undefined) told.model = model;
+  if (cached + cacheWriteTokens > 0) told.usesCache = true;
+  if (droppedThinking > 0) told.droppedThinking = droppedThinking;
+  return told;
 }
 
 /** Totals are sums over all requests: one absurd number would spoil them until a restart. */

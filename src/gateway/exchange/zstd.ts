@@ -31,11 +31,14 @@ function zstdOf({ zstdDecompress, createZstdDecompress, constants }: ZstdModule)
 /** Whether this content coding is zstd, and Node cannot undo it. */
 export const isUnknownZstd = (encoding: string): boolean => !zstd && encoding.trim().toLowerCase() === 'zstd';
 
+const UNCHANGED: Readonly<Record<string, string>> = {};
+
 /** The change of headers that asks for no coding whose answers could not be read for usage. */
 export function readableEncodings(accepted: string | readonly string[] | undefined): Readonly<Record<string, string>> {
-  const codings = String(accepted ?? '').split(',');
+  if (zstd || accepted === undefined) return UNCHANGED;
+  const codings = String(accepted).split(',');
   const left = codings.filter((one) => !isUnknownZstd(one.split(';', 1)[0] ?? ''));
-  if (left.length === codings.length) return {};
+  if (left.length === codings.length) return UNCHANGED;
   // An empty header would be left out, and without it every coding may come.
   return { 'accept-encoding': left.join(',').trim() || 'identity' };
 }

@@ -4,7 +4,7 @@ import { recordLimits } from '../../limits.ts';
 import { type RangeWords, readRange } from '../../manager/config/read-range.ts';
 import type { PriceBook } from '../../money/price-book.ts';
 import { buildReport, LEAD_MS } from '../../report/build-report.ts';
-import { dollarsAt } from '../../report/dollars.ts';
+import { dollarsAt, subscriptionWindows } from '../../report/dollars.ts';
 import type { Report } from '../../report/report.ts';
 import type { RequestRecord } from '../../report/request-record.ts';
 import type { Range } from '../../report/sessions.ts';
@@ -51,7 +51,7 @@ const WORDS: RangeWords = { prefix: '', toError: (complaint) => new PalimpsestEr
 
 function reportFrom(store: RecordStore, range: Range, book: PriceBook): Promise<Report> {
   const records = store.records({ since: Math.max(0, range.since - LEAD_MS), until: range.until });
-  return buildReport(inTurns(records), { range, dollarsOf: dollarsAt(book) });
+  return buildReport(inTurns(records), { range, dollarsOf: dollarsAt(book), windowOf: subscriptionWindows(book) });
 }
 
 /** Lets requests of agents go between: records that are in memory already would come without a pause. */

@@ -10,7 +10,7 @@ export interface Entry {
   /** First line of the conversation's task; may be empty where the conversation is known. */
   readonly title: string;
   /** The multiples of the base price that the costs are made of. */
-  readonly multiples: Pick<Prices, 'read' | 'write'>;
+  readonly multiples: Pick<Prices, 'read' | 'write' | 'writes'>;
 }
 
 /** The message to a watcher of the log for each receipt. */
@@ -156,7 +156,7 @@ class Sums {
     this.without += receipt.cost.without;
     this.sent += receipt.cost.sent;
     // A request without tokens was refused, and costs nothing.
-    if (receipt.sent.tokens > 0) this.money.add(receipt.money, { isEstimated: receipt.estimated });
+    if (receipt.sent.tokens > 0) this.money.add(receipt);
   }
 }
 

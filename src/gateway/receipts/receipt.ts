@@ -14,6 +14,8 @@ export interface Tokens {
   readonly written: number;
   /** Of `written`: not written to the cache either. Not there where the provider does not tell. */
   readonly uncached?: number;
+  /** Of `written`: written to the cache for an hour. Not there where the provider does not tell, or wrote nothing. */
+  readonly hourWritten?: number;
 }
 
 /** The cost of one request, its cost without the gateway, and the reason for the gateway's action. */
@@ -60,7 +62,7 @@ export interface Receipt {
   readonly completionTokens: number;
   /** True where the provider gave no usage. */
   readonly estimated: boolean;
-  /** In base input tokens: read price × cached + write price × (written − uncached) + uncached. */
+  /** In base input tokens: read price × cached + write price × (written − uncached) + uncached. Writes for an hour have their own price. */
   readonly cost: { readonly without: number; readonly sent: number };
   /** Dollars at the price of the model. Not there where no price is known. */
   readonly money?: RequestMoney | Subscription;

@@ -1,34 +1,65 @@
+import type { Prices } from '../../plan/prices.ts';
 import type { PromptTokens, RequestRecord } from '../../report/request-record.ts';
 import type { RequestSigns } from '../decide/signs.ts';
+import type { Usage } from '../exchange/usage-reader.ts';
+import type { Mutable } from '../mutable.ts';
 import type { Entry } from './receipt-log.ts';
 import type { Settled } from './write-receipt.ts';
 
 /** The record of a request: its receipt in numbers, and signs of harm. Nothing that a user or a tool wrote. */
 export function toRequestRecord({ receipt }: Entry, settled: Settled, signs: RequestSigns): RequestRecord {
-  const { decision, sent, times } = settled;
+  const { decision, root, sent, times } = settled;
   const { prices } = decision.explanation;
-  const { id, session, conversation, arm, holdoutShare, api, model, status, act, masked, newMasks, shaped, newShaped } =
-    receipt;
+  const { holdoutShare, model } = receipt;
   const { usage, refused, isFinal } = sent;
-  return {
-    id,
+  const record: Mutable<RequestRecord> = {
+    id: receipt.id,
     at: Math.round(times.startedAt),
-    session,
-    conversation,
-    arm,
-    ...(holdoutShare === undefined ? {} : { holdoutShare }),
-    api,
-    ...(model === undefined ? {} : { model }),
-    prices: { name: prices.name, read: prices.read, write: prices.write },
-    ...{ status, act, masked, newMasks: newMasks.length },
-    ...(shaped ? { shaped, newShaped: newShaped?.length ?? 0 } : {}),
-    ...(usage ? { billed: { ...toPrompt(usage), output: usage.completionTokens } } : {}),
+    session: receipt.session,
+    conversation: receipt.conversation,
+    arm: receipt.arm,
+    api: receipt.api,
+    prices: multiplesOf(prices),
+    status: receipt.status,
+    act: receipt.act,
+    masked: receipt.masked,
+    newMasks: receipt.newMasks.length,
     expected: { sent: toPrompt(receipt.expected.sent), without: toPrompt(receipt.expected.without) },
     without: toPrompt(receipt.without),
-    ...(refused ? { refused: refused.status } : {}),
-    signs: isFinal === undefined ? signs : { ...signs, isFinal },
+    signs: isFinal === undefined ? signs : withEnd(signs, isFinal),
   };
+  if (root !== undefined) record.root = root;
+  if (holdoutShare !== undefined) record.holdoutShare = holdoutShare;
+  if (model !== undefined) record.model = model;
+  if (receipt.shaped) {
+    record.shaped = receipt.shaped;
+    record.newShaped = receipt.newShaped?.length ?? 0;
+  }
+  if (usage) record.billed = toBilled(usage);
+  if (refused) record.refused = refused.status;
+  return record;
 }
 
-const toPrompt = ({ cached, written, uncached }: PromptTokens): PromptTokens =>
-  uncached === undefined ? { cached, written } : { cached, written, uncached };
+const multiplesOf = ({ name, read, write, writes }: Prices): RequestRecord['prices'] =>
+  writes === undefined ? { name, read, write } : { name, read, write, writes };
+
+const withEnd = ({ results, failed, repeated, recalls }: RequestSigns, isFinal: boolean): RequestRecord['signs'] => ({
+  results,
+  failed,
+  repeated,
+  recalls,
+  isFinal,
+});
+
+function toBilled(usage: Usage): Billed {
+  const billed: Mutable<Billed> = toPrompt(usage) as Billed;
+  billed.output = usage.completionTokens;
+  return billed;
+}
+
+type Billed = NonNullable<RequestRecord['billed']>;
+
+function toPrompt({ cached, written, uncached, hourWritten }: PromptTokens): PromptTokens {
+  if (hourWritten !== undefined) return { cached, written, uncached: uncached ?? 0, hourWritten };
+  return uncached === undefined ? { cached, written } : { cached, written, uncached };
+}

@@ -6,6 +6,7 @@ import type { Decision, Explanation } from '../decide/decision.ts';
 import type { Estimate } from '../decide/estimate.ts';
 import { toTitle } from '../decide/task.ts';
 import type { Usage } from '../exchange/usage-reader.ts';
+import type { Mutable } from '../mutable.ts';
 import { type Api, wires } from '../wire/index.ts';
 import type { Wire } from '../wire/wire.ts';
 import type { Receipt, Shaped, Tokens } from './receipt.ts';
@@ -36,6 +37,8 @@ export interface Settled {
   readonly conversation: string;
   /** With its owner in it; empty where it is not known. */
   readonly session: string;
+  /** The session that it goes on with, with its owner in it. */
+  readonly root?: string | undefined;
   readonly api: Api;
   readonly path: string;
   readonly decision: Decision;
@@ -100,7 +103,7 @@ export function writeReceipt(settled: Settled): Entry {
   const isOriginal = refused !== undefined || explanation.isUnsent === true;
   const shaped = isBilled && !isOriginal && explanation.shaped > 0 ? newShaped(decision) : [];
   const { sent, without } = isBilled ? tokensOf(settled, isOriginal, shaped) : NOTHING_BILLED;
-  const receipt: Entry['receipt'] = {
+  const receipt: Mutable<Entry['receipt']> = {
     id: settled.id,
     time: new Date(times.startedAt).toISOString(),
     session: settled.session || UNREAD,
@@ -115,7 +118,6 @@ export function writeReceipt(settled: Settled): Entry {
     epoch: explanation.epoch,
     masked: isOriginal ? 0 : explanation.masked,
     newMasks: isBilled && !isOriginal ? newMasks(decision) : [],
-    ...(explanation.shaped > 0 && !isOriginal ? { shaped: explanation.shaped, newShaped: shaped } : NO_FIELDS),
     without,
     sent,
     expected: { sent: explanation.sent, without: explanation.without },
@@ -125,42 +127,30 @@ export function writeReceipt(settled: Settled): Entry {
     streamed: answer.streamed,
     overheadMs: round(times.overheadMs),
     totalMs: round(times.totalMs),
-    ...armFields(decision),
-    ...optionalFields(explanation, answer, modelIn(settled)),
   };
-  const { read, write } = explanation.prices;
-  return { receipt, title: settled.previous ? '' : ownCopy(titleOf(decision)), multiples: { read, write } };
+  if (explanation.shaped > 0 && !isOriginal) {
+    receipt.shaped = explanation.shaped;
+    receipt.newShaped = shaped;
+  }
+  addOptionalFields(receipt, settled);
+  const { read, write, writes } = explanation.prices;
+  const multiples = writes ? { read, write, writes } : { read, write };
+  return { receipt, title: settled.previous ? '' : ownCopy(titleOf(decision)), multiples };
 }
 
-function armFields({ holdoutShare, explanation }: Decision): Pick<Receipt, 'holdoutShare' | 'unsent'> {
-  const { isUnsent, masked, newMasks, shaped } = explanation;
-  if (holdoutShare === undefined && !isUnsent) return NO_FIELDS;
-  return {
-    ...(holdoutShare === undefined ? {} : { holdoutShare }),
-    ...(isUnsent ? { unsent: { masked, newMasks, ...(shaped > 0 ? { shaped } : {}) } } : {}),
-  };
-}
-
-const NO_FIELDS = {};
-
-type OptionalFields = Pick<Receipt, 'model' | 'rent' | 'price' | 'droppedThinking' | 'refused'>;
-
-function optionalFields(
-  { rent, price }: Explanation,
-  { usage, refused }: Sent,
-  model: string | undefined,
-): OptionalFields {
-  // Most receipts have no other: each condition below costs as much as the rest of a receipt.
-  if ((rent ?? price ?? usage?.droppedThinking ?? refused) === undefined) return model === undefined ? {} : { model };
-  return {
-    ...(model === undefined ? {} : { model }),
-    ...(rent === undefined ? {} : { rent }),
-    ...(price === undefined ? {} : { price }),
-    ...(usage?.droppedThinking ? { droppedThinking: usage.droppedThinking } : {}),
-    ...(refused
-      ? { refused: { status: refused.status, text: ownCopy(clipText(refused.text, answerLimits.refusalChars)) } }
-      : {}),
-  };
+function addOptionalFields(receipt: Mutable<Entry['receipt']>, settled: Settled): void {
+  const { holdoutShare, explanation } = settled.decision;
+  const { isUnsent, masked, newMasks, shaped, rent, price } = explanation;
+  const { usage, refused } = settled.sent;
+  const model = modelIn(settled);
+  if (model !== undefined) receipt.model = model;
+  if (holdoutShare !== undefined) receipt.holdoutShare = holdoutShare;
+  if (isUnsent) receipt.unsent = shaped > 0 ? { masked, newMasks, shaped } : { masked, newMasks };
+  if (rent !== undefined) receipt.rent = rent;
+  if (price !== undefined) receipt.price = price;
+  if (usage?.droppedThinking) receipt.droppedThinking = usage.droppedThinking;
+  if (refused)
+    receipt.refused = { status: refused.status, text: ownCopy(clipText(refused.text, answerLimits.refusalChars)) };
 }
 
 /** Some providers let their customers name models: that shows in the name. */
@@ -191,13 +181,25 @@ function tokensOf(
 ): Both {
   const { explanation, basis } = decision;
   if (!usage) return isOriginal ? { sent: explanation.without, without: explanation.without } : explanation;
-  const { cached, written, uncached } = usage;
-  const sent = toTokens(cached + written, cached, uncached);
+  const { cached, written, uncached, hourWritten } = usage;
+  const sent = toTokens(cached + written, cached, { uncached, hourWritten });
   if (isOriginal || !basis || explanation.masked + explanation.shaped === 0) return { sent, without: sent };
   const savedNow = shaped.reduce((sum, one) => sum + one.tokens, 0);
   const bill = { sent, previous, estimate: basis.estimate, savedNow };
   const { tokens, cached: wasCached } = withoutMasks(explanation, bill);
-  return { sent, without: toTokens(tokens, wasCached, uncachedWithout(sent, tokens - wasCached)) };
+  return { sent, without: toTokens(tokens, wasCached, partsWithout(sent, tokens - wasCached)) };
+}
+
+/** Of the tokens that would have been written without masks, the parts with another price. Writes have the lifetimes that they had. */
+function partsWithout(sent: Tokens, writtenWithout: number): Parts {
+  const uncached = uncachedWithout(sent, writtenWithout);
+  const { hourWritten } = sent;
+  if (hourWritten === undefined) return { uncached };
+  const stored = sent.written - (sent.uncached ?? 0);
+  return {
+    uncached,
+    hourWritten: Math.round((writtenWithout - (uncached ?? 0)) * (stored > 0 ? hourWritten / stored : 0)),
+  };
 }
 
 /** The part behind the last cache marker is taken to be the same with masks and without. Where nothing is cached, it is all. */
@@ -249,8 +251,15 @@ function messageRatio(sent: number, { previous, estimate }: Pick<Bill, 'previous
 /** The guess weighs as much as this many tokens of messages. */
 const GUESS_TOKENS = 200;
 
-function toTokens(tokens: number, cached: number, uncached?: number): Tokens {
+/** Parts of `written`. */
+interface Parts {
+  readonly uncached?: number | undefined;
+  readonly hourWritten?: number | undefined;
+}
+
+function toTokens(tokens: number, cached: number, { uncached, hourWritten }: Parts = {}): Tokens {
   const written = tokens - cached;
+  if (hourWritten !== undefined) return { tokens, cached, written, uncached: uncached ?? 0, hourWritten };
   return uncached === undefined ? { tokens, cached, written } : { tokens, cached, written, uncached };
 }
 

@@ -1,22 +1,55 @@
+import { listPrices, type PriceBook } from '../../money/price-book.ts';
 import { type Prices, priceLists, pricesOf } from '../../plan/prices.ts';
 import type { ReadRequest } from '../decide/read-request.ts';
 import { canMark } from './cache-markers.ts';
 import type { Wire } from './wire.ts';
 
 /** The prices that the provider bills for this request, once it is large enough to be cached. */
-export function requestPrices(request: ReadRequest, ofProvider?: Prices): Prices {
-  const { wire, model } = request;
-  const prices = ofProvider ?? listedPrices(wire, model);
-  if (prices.lookup.kind !== 'markers') return prices;
-  const { markers } = request;
+export function requestPrices({ wire, model, markers }: ReadRequest, facts: PriceFacts): Prices {
+  const prices = facts.providerPrices ?? listOf(wire, model);
+  const own = (list: Prices): Prices =>
+    facts.providerPrices ? list : withOwnMultiples(list, dollarsOf(wire, model, facts));
+  if (prices.lookup.kind !== 'markers') return own(prices);
   if (markers.all.length === 0) return priceLists.none;
   const list = priceLists[markers.all.some(({ ttl }) => ttl === '1h') ? 'anthropic-1h' : 'anthropic-5m'];
-  return { ...list, leastTokens: leastCacheable(model ?? '') };
+  return { ...own(list), leastTokens: leastCacheable(model ?? '') };
 }
 
+/** Where prices come from, if the user names no price list. */
+export interface PriceFacts {
+  /** The price list of the provider, where it has one for all models. */
+  readonly providerPrices?: Prices | undefined;
+  /** The prices of models in dollars. The list prices if not given. */
+  readonly priceBook?: PriceBook | undefined;
+}
+
+/** The prices of a model: its own where they are known, else its list. */
+export const listedPrices = (wire: Wire, model: string | undefined, facts: PriceFacts): Prices =>
+  withOwnMultiples(listOf(wire, model), dollarsOf(wire, model, facts));
+
 /** The price list of a model, or that of its API where the name of the model tells nothing. */
-export function listedPrices({ prices }: Wire, model: string | undefined): Prices {
-  return (model === undefined ? undefined : pricesOf(model)) ?? prices;
+const listOf = ({ prices }: Wire, model: string | undefined): Prices =>
+  (model === undefined ? undefined : pricesOf(model)) ?? prices;
+
+type DollarPrice = ReturnType<PriceBook['priceOf']>;
+
+const dollarsOf = (
+  { modelPrefix = '' }: Wire,
+  model: string | undefined,
+  { priceBook = listPrices }: PriceFacts,
+): DollarPrice => (model === undefined ? undefined : priceBook.priceOf(modelPrefix + model));
+
+/** A list is for all models of a provider. A model whose cache has a price of its own in dollars has its own multiples. */
+function withOwnMultiples(list: Prices, price: DollarPrice): Prices {
+  if (!price || 'subscription' in price || price.input === 0) return list;
+  const { input, cacheRead, cacheWrite } = price;
+  const own = cacheRead === undefined ? list : { ...list, read: cacheRead / input };
+  if (cacheWrite === undefined) return own;
+  const write = cacheWrite / input;
+  if (!list.writes) return { ...own, write };
+  // It is the price of a short write: a request with a marker for an hour is planned with that of a long one.
+  const writes = { ...list.writes, short: write };
+  return { ...own, writes, write: list.write === list.writes.short ? write : list.write };
 }
 
 /** Of Anthropic's models, by their names; 2026-08-08. */

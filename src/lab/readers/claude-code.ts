@@ -1,7 +1,8 @@
 import { asList, asString, isRecord, toText } from '../../formats/lens.ts';
 import type { Fields } from './json-values.ts';
 import { type Session, sessionReader, textOf, timeOf } from './log-reader.ts';
-import { type Draft, Transcript } from './transcript.ts';
+import { type Draft, type ReplyPart, Transcript } from './transcript.ts';
+import { anthropicUsage } from './usage.ts';
 
 /** Session files of Claude Code and of its subagents, and what it prints as `stream-json`. */
 export const claudeCode = sessionReader({
@@ -86,12 +87,15 @@ class Conversation {
     const uuid = asString(record.uuid);
     if (uuid !== undefined && this.#seen.has(uuid)) return;
     if (uuid !== undefined) this.#seen.add(uuid);
-    const { id, content, model } = (record.message ?? {}) as Fields;
+    const { id, content, model, usage } = (record.message ?? {}) as Fields;
     const time = timeOf(record.timestamp);
     if (record.type === 'attachment') this.#transcript.say('user', attachedText(record.attachment), time);
     else if (record.type === 'user') this.#addUser(content, time);
     // The program's own words in the place of a reply, as when a request failed.
-    else if (model !== '<synthetic>') this.#addReply(content, asString(id) ?? uuid, time);
+    else if (model !== '<synthetic>') {
+      const facts = { model: asString(model), usage: anthropicUsage(usage) };
+      this.#addReply(content, { key: asString(id) ?? uuid, time, ...facts });
+    }
   }
 
   /** A boundary and a summary both tell of one compaction. */
@@ -105,14 +109,14 @@ class Conversation {
   }
 
   /** A reply spans several lines, one for each block, with the results of its first calls between them. */
-  #addReply(content: unknown, key: string | undefined, time: number | undefined): void {
-    this.#transcript.reply({ key, text: asString(content), time });
+  #addReply(content: unknown, about: ReplyPart): void {
+    this.#transcript.reply({ ...about, text: asString(content) });
     for (const block of asList(content)) {
       const text = asString(block.text) ?? asString(block.thinking) ?? '';
       const id = asString(block.id);
       const isCall = block.type === 'tool_use' && !(id !== undefined && this.#transcript.hasCall(id));
       const calls = isCall ? [{ id, name: asString(block.name), arguments: toText(block.input) }] : [];
-      this.#transcript.reply({ key, text, calls, time });
+      this.#transcript.reply({ ...about, text, calls });
     }
   }
 

@@ -1,8 +1,10 @@
 import { asList, asString, toText } from '../../formats/lens.ts';
+import type { ReplyFacts } from '../run.ts';
 import type { Fields } from './json-values.ts';
 import { joinTexts, type Session, sessionReader, textOf, timeOf } from './log-reader.ts';
 import { type SplitReply, splitTags } from './text-actions.ts';
 import { type Call, type Draft, Transcript } from './transcript.ts';
+import { fieldsOf, toUsage } from './usage.ts';
 
 /** Conversations of Cline: sessions of its SDK, and `api_conversation_history.json` of the editor extension. */
 export const cline = sessionReader({
@@ -26,15 +28,24 @@ class ClineSession implements Session {
     this.#transcript.say('system', system);
   }
 
-  add({ role, content, ts }: Fields): Draft[] {
-    if (role === 'assistant') this.#transcript.reply({ ...replyOf(blocksOf(content)), time: timeOf(ts) });
-    else if (role === 'user') addUser(this.#transcript, blocksOf(content), timeOf(ts));
+  add({ role, content, ts, ...about }: Fields): Draft[] {
+    const time = timeOf(ts);
+    if (role === 'assistant') this.#transcript.reply({ ...replyOf(blocksOf(content)), ...factsOf(about), time });
+    else if (role === 'user') addUser(this.#transcript, blocksOf(content), time);
     return [];
   }
 
   end(): Draft[] {
     return this.#transcript.cut();
   }
+}
+
+/** Cached tokens are part of the input tokens. Where they cannot be, because they are more, they are added. */
+function factsOf({ modelInfo, metrics }: Fields): ReplyFacts {
+  const { inputTokens: input, cacheReadTokens: read, cacheWriteTokens: written, outputTokens } = fieldsOf(metrics);
+  const isWhole = Number(input ?? 0) >= Number(read ?? 0) + Number(written ?? 0);
+  const prompt = isWhole ? { prompt: input ?? 0 } : { uncached: input, written };
+  return { model: asString(fieldsOf(modelInfo).id), usage: toUsage({ ...prompt, read, output: outputTokens }) };
 }
 
 const blocksOf = (content: unknown): readonly Fields[] =>

@@ -2,6 +2,7 @@ import { asList, asString, toText } from '../../formats/lens.ts';
 import type { Fields } from './json-values.ts';
 import { joinTexts, type Session, sessionReader, textOf, timeOf } from './log-reader.ts';
 import { type Call, type Draft, Transcript } from './transcript.ts';
+import { fieldsOf, toUsage } from './usage.ts';
 
 /** Rollouts of Codex CLI: items in an envelope with a time or, in its first months, bare. */
 export const codex = sessionReader({
@@ -27,6 +28,8 @@ class Rollout implements Session {
   #instructions = '';
   #ownInstructions = '';
   #userTexts: string[] = [];
+  #model: string | undefined;
+  #totalTokens = 0;
 
   *add(record: Fields): Generator<Draft> {
     const time = timeOf(record.timestamp);
@@ -34,11 +37,25 @@ class Rollout implements Session {
     else if (!isEnvelope(record)) this.#addItem(record, time);
     else if (record.type === 'session_meta') this.#addMeta(record.payload as Fields, time);
     else if (record.type === 'response_item') this.#addItem(record.payload as Fields, time);
+    else if (record.type === 'turn_context') this.#model = asString(fieldsOf(record.payload).model) ?? this.#model;
+    else if (record.type === 'event_msg') this.#count(fieldsOf(record.payload));
     else if (record.type === 'compacted') yield* this.#compact(record.payload as Fields, time);
   }
 
   end(): Draft[] {
     return this.#transcript.cut();
+  }
+
+  /** The usage of a reply follows its items. The same event comes again when a turn begins, or with new rate limits. */
+  #count({ type, info }: Fields): void {
+    const { total_token_usage, last_token_usage } = fieldsOf(info);
+    const total = Number(fieldsOf(total_token_usage).total_tokens ?? 0);
+    if (type !== 'token_count' || total === this.#totalTokens) return;
+    this.#totalTokens = total;
+    const { input_tokens, cached_input_tokens, output_tokens } = fieldsOf(last_token_usage);
+    this.#transcript.learn({
+      usage: toUsage({ prompt: input_tokens ?? 0, read: cached_input_tokens, output: output_tokens }),
+    });
   }
 
   /** A resumed session has its head again. */
@@ -108,7 +125,8 @@ class Rollout implements Session {
     this.#isReplying = true;
     const key = String(this.#replies);
     const text = joinTexts([textOf(item.summary), textOf(item.content)]);
-    this.#transcript.reply({ key, text, calls: type.endsWith('_call') ? [callOf(type, item)] : [], time });
+    const calls = type.endsWith('_call') ? [callOf(type, item)] : [];
+    this.#transcript.reply({ key, text, calls, time, model: this.#model });
   }
 }
 

@@ -1,8 +1,10 @@
 import { asList, asString, toText } from '../../formats/lens.ts';
+import type { ReplyFacts } from '../run.ts';
 import type { Fields } from './json-values.ts';
 import { joinTexts, type LogReader, textOf, timeOf } from './log-reader.ts';
 import { contextOf } from './messages.ts';
 import { type Call, type Draft, Transcript } from './transcript.ts';
+import { fieldsOf, toUsage } from './usage.ts';
 
 /** Sessions of Gemini CLI, one object or lines that amend each other, and saved chats, which are a list of contents. */
 export const geminiCli: LogReader = {
@@ -98,12 +100,18 @@ function addLine(transcript: Transcript, line: Fields): void {
 function addReply(transcript: Transcript, line: Fields, time: number | undefined): void {
   const tools = asList(line.toolCalls);
   const text = joinTexts([...asList(line.thoughts).map(thoughtText), textOf(line.content)]);
-  transcript.reply({ text, calls: tools.map(callOf), time });
+  transcript.reply({ text, calls: tools.map(callOf), time, ...factsOf(line) });
   for (const { id, name, result, timestamp } of tools) {
     if (result === undefined || result === null) continue;
     const about = { callId: asString(id), name: asString(name), time: timeOf(timestamp) };
     transcript.answer({ ...about, text: resultText(result) });
   }
+}
+
+function factsOf({ model, tokens }: Fields): ReplyFacts {
+  const { input, cached, output, thoughts } = fieldsOf(tokens);
+  const usage = toUsage({ prompt: input ?? 0, read: cached, output: Number(output ?? 0) + Number(thoughts ?? 0) });
+  return { model: asString(model), usage };
 }
 
 const thoughtText = ({ subject, description }: Fields): string => joinTexts([toText(subject), toText(description)]);

@@ -2,12 +2,13 @@ import { asList, asString, toText } from '../../formats/lens.ts';
 import type { Fields } from './json-values.ts';
 import { joinTexts, type Session, sessionReader, timeOf } from './log-reader.ts';
 import { type Call, type Draft, Transcript } from './transcript.ts';
+import { fieldsOf } from './usage.ts';
 
 /** Sessions of goose: an object with log lines before it, an export, or lines that begin with its metadata. */
 export const goose = sessionReader({
   format: 'goose',
   matches: (record) => isMetadata(record) || isMessage(record) || messagesOf(record) !== undefined,
-  begin: (run) => new GooseSession(run),
+  begin: (run, whole) => new GooseSession(run, asString(fieldsOf(whole?.model_config).model_name)),
   partsOf: messagesOf,
 });
 
@@ -28,16 +29,18 @@ const isMessage = ({ role, created, content }: Fields): boolean =>
 
 class GooseSession implements Session {
   readonly #transcript: Transcript;
+  readonly #model: string | undefined;
   #previous: Fields | undefined;
 
-  constructor(run: number) {
+  constructor(run: number, model: string | undefined) {
     this.#transcript = new Transcript(run);
+    this.#model = model;
   }
 
   *add(message: Fields): Generator<Draft> {
     if (typeof message.role !== 'string') return;
     if (isSummary(message, this.#previous)) yield* this.end();
-    addMessage(this.#transcript, message);
+    addMessage(this.#transcript, message, this.#model);
     this.#previous = message;
   }
 
@@ -56,14 +59,14 @@ const isSummary = (message: Fields, previous: Fields | undefined): boolean =>
   isFor('userVisible', previous) &&
   !isFor('agentVisible', previous);
 
-function addMessage(transcript: Transcript, message: Fields): void {
+function addMessage(transcript: Transcript, message: Fields, model: string | undefined): void {
   const time = timeOf(message.created);
   const blocks = asList(message.content);
   const text = joinTexts(blocks.map(({ text, thinking }) => toText(text ?? thinking)));
   if (message.role === 'assistant' && isFor('userVisible', message)) {
     const calls = blocks.filter(({ type }) => CALLS.has(String(type))).map(callOf);
     // What streams in may be kept in several messages with one id.
-    transcript.reply({ key: asString(message.id), text, calls, time });
+    transcript.reply({ key: asString(message.id), text, calls, time, model });
     return;
   }
   transcript.say('user', text, time);

@@ -1,9 +1,12 @@
 import { detectFormat, formatByName } from '../../formats/detect-format.ts';
+import { asString } from '../../formats/lens.ts';
 import type { Segment } from '../../message.ts';
+import type { ReplyFacts } from '../run.ts';
 import type { Fields } from './json-values.ts';
 import { type LogReader, textOf, timeOf } from './log-reader.ts';
 import { type SplitReply, splitBashBlocks, splitFunctions } from './text-actions.ts';
 import { type Draft, Transcript } from './transcript.ts';
+import { fieldsOf, usageOf } from './usage.ts';
 
 /** Message lists of the library's own formats: an array, lines, or objects with a list of messages. */
 export const messages: LogReader = {
@@ -14,7 +17,7 @@ export const messages: LogReader = {
     const loose: Fields[] = [];
     for await (const record of records) {
       const list = listOf(record);
-      if (list) yield* contextOf(list, { run: run++, system: systemOf(record) });
+      if (list) yield* contextOf(list, { run: run++, system: systemOf(record), model: modelOf(record) });
       else if (isMessage(record)) loose.push(record);
     }
     yield* contextOf(loose, { run });
@@ -31,38 +34,55 @@ function listOf(record: Fields): readonly unknown[] | undefined {
 const systemOf = ({ system, system_prompt, instructions }: Fields): string =>
   textOf(system ?? system_prompt ?? instructions);
 
+/** The model of a request body, or of a run. */
+export const modelOf = ({ model, model_name }: Fields): string | undefined => asString(model) ?? asString(model_name);
+
 const isMessage = (record: Fields): boolean => detectFormat([record]) !== undefined;
 
 /** The context that a list of messages is; none if it has no reply. */
 export function contextOf(
   list: readonly unknown[],
-  { run = 0, system = '' }: { run?: number; system?: string } = {},
+  { run = 0, system = '', model }: { run?: number; system?: string; model?: string | undefined } = {},
 ): Draft[] {
   const transcript = new Transcript(run);
   transcript.say('system', system);
   const format = detectFormat(list);
-  if (format) addSegments(transcript, list, formatByName(format).view(list));
+  if (format) addSegments(transcript, list, { model, segments: formatByName(format).view(list) });
   return transcript.cut();
 }
 
-function addSegments(transcript: Transcript, list: readonly unknown[], segments: readonly Segment[]): void {
+interface ViewedList {
+  readonly model: string | undefined;
+  readonly segments: readonly Segment[];
+}
+
+function addSegments(transcript: Transcript, list: readonly unknown[], { model, segments }: ViewedList): void {
   const split = textActions(segments);
   let expectsResult = false;
   for (const { kind, turn, text, message, callId, tool } of segments) {
     const time = messageTime(list[message]);
     const key = `turn ${turn}`;
+    const facts = factsOf(list[message], model);
     if (kind === 'system') transcript.say('system', text, time);
     else if (kind === 'observation') transcript.answer({ callId, name: tool, text, time });
-    else if (kind === 'action') transcript.reply({ key, calls: [{ id: callId, name: tool, arguments: text }], time });
+    else if (kind === 'action')
+      transcript.reply({ key, calls: [{ id: callId, name: tool, arguments: text }], time, ...facts });
     else if (kind === 'reasoning') {
       const reply = split?.(text) ?? { text, calls: [] };
-      transcript.reply({ key, ...reply, time });
+      transcript.reply({ key, ...reply, time, ...facts });
       expectsResult = reply.calls.length > 0;
     } else if (expectsResult) {
       transcript.answer({ callId: transcript.nextCall, text, time });
       expectsResult = false;
     } else transcript.say('user', text, time);
   }
+}
+
+/** Beside the message, or in the answer of the provider that it was taken from. */
+export function factsOf(message: unknown, model: string | undefined): ReplyFacts {
+  const { extra, ...own } = fieldsOf(message);
+  const response = fieldsOf(fieldsOf(extra).response);
+  return { model: modelOf(own) ?? modelOf(response) ?? model, usage: usageOf(own.usage ?? response.usage) };
 }
 
 /** How the replies of a list hold their actions, if they are written as text. */

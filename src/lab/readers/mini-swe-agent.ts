@@ -1,9 +1,10 @@
 import { asList } from '../../formats/lens.ts';
 import type { Fields } from './json-values.ts';
 import { type LogReader, textOf, timeOf } from './log-reader.ts';
-import { contextOf } from './messages.ts';
+import { contextOf, factsOf, modelOf } from './messages.ts';
 import { splitBashBlocks } from './text-actions.ts';
 import { type Draft, Transcript } from './transcript.ts';
+import { fieldsOf } from './usage.ts';
 
 /** Trajectories of mini-swe-agent: commands in fenced blocks (v1) or as calls (v1.1). */
 export const miniSweAgent: LogReader = {
@@ -14,29 +15,33 @@ export const miniSweAgent: LogReader = {
       (info as Fields | undefined)?.mini_version !== undefined),
   async *read(records) {
     let run = 0;
-    for await (const { messages } of records) {
+    for await (const { messages, info } of records) {
+      const model = modelOf(fieldsOf(fieldsOf(fieldsOf(info).config).model));
       const sent = asList(messages)
         .filter(({ role }) => role !== 'exit')
         .flatMap(itemsOf);
-      yield* sent.some(isCallOrResult) ? contextOf(sent, { run: run++ }) : textContext(sent, run++);
+      yield* sent.some(isCallOrResult) ? contextOf(sent, { run: run++, model }) : textContext(sent, run++, model);
     }
   },
 };
 
 /** A reply of the Responses API is kept whole, with its items inside. */
 const itemsOf = (message: Fields): readonly Fields[] =>
-  message.object === 'response' ? asList(message.output) : [message];
+  message.object === 'response'
+    ? asList(message.output).map((item) => ({ ...item, model: message.model, usage: message.usage }))
+    : [message];
 
 const isCallOrResult = ({ role, type, tool_calls }: Fields): boolean =>
   role === 'tool' || type === 'function_call' || (Array.isArray(tool_calls) && tool_calls.length > 0);
 
 /** Nobody answers but the shell: what follows a reply is a result, even if it says that there was no command. */
-function textContext(messages: readonly Fields[], run: number): Draft[] {
+function textContext(messages: readonly Fields[], run: number, model: string | undefined): Draft[] {
   const transcript = new Transcript(run);
-  for (const { role, content, extra } of messages) {
+  for (const message of messages) {
+    const { role, content, extra } = message;
     const text = textOf(content);
     const time = timeOf((extra as Fields | undefined)?.timestamp);
-    if (role === 'assistant') transcript.reply({ ...splitBashBlocks(text), time });
+    if (role === 'assistant') transcript.reply({ ...splitBashBlocks(text), time, ...factsOf(message, model) });
     else if (transcript.turns > 0) transcript.answer({ callId: transcript.nextCall, text, time });
     else transcript.say(role === 'system' ? 'system' : 'user', text, time);
   }

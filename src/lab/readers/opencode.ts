@@ -1,7 +1,9 @@
 import { asList, asString, toText } from '../../formats/lens.ts';
+import type { ReplyFacts, Usage } from '../run.ts';
 import type { Fields } from './json-values.ts';
 import { joinTexts, type Session, sessionReader, timeOf } from './log-reader.ts';
 import { type Draft, Transcript } from './transcript.ts';
+import { fieldsOf, toUsage } from './usage.ts';
 
 /** What `opencode export` writes, or a list of its messages. */
 export const opencode = sessionReader({
@@ -63,7 +65,7 @@ class OpencodeSession implements Session {
     this.#messages.push(message);
     const info = message.info as Fields;
     const parts = asList(message.parts);
-    if (info.role === 'assistant') this.#addReplies(parts, timeOfInfo(info));
+    if (info.role === 'assistant') this.#addReplies(parts, info);
     else this.#addUser(parts, timeOfInfo(info));
   }
 
@@ -77,23 +79,28 @@ class OpencodeSession implements Session {
   }
 
   /** Older versions keep all requests of an answer in one message, divided by `step-start`. */
-  #addReplies(parts: readonly Fields[], time: number | undefined): void {
+  #addReplies(parts: readonly Fields[], info: Fields): void {
     const steps: Fields[][] = [[]];
     for (const part of parts) {
       if (part.type !== 'step-start') steps.at(-1)?.push(part);
       else if (steps.at(-1)?.length !== 0) steps.push([]);
     }
-    for (const step of steps) this.#addReply(step, time);
+    const time = timeOfInfo(info);
+    for (const step of steps) {
+      const finish = step.find(({ type }) => type === 'step-finish');
+      const tokens = finish?.tokens ?? (steps.length === 1 ? info.tokens : undefined);
+      this.#addReply(step, time, { model: asString(info.modelID), usage: usageOf(tokens) });
+    }
   }
 
-  #addReply(parts: readonly Fields[], time: number | undefined): void {
+  #addReply(parts: readonly Fields[], time: number | undefined, facts: ReplyFacts): void {
     const tools = parts.filter(({ type }) => type === 'tool');
     const calls = tools.map(({ callID, tool, state }) => ({
       id: asString(callID),
       name: asString(tool),
       arguments: toText((state as Fields | undefined)?.input),
     }));
-    this.#transcript.reply({ text: textsOf(parts, ['text', 'reasoning']), calls, time });
+    this.#transcript.reply({ text: textsOf(parts, ['text', 'reasoning']), calls, time, ...facts });
     for (const { callID, tool, state } of tools) this.#addResult(asString(callID), asString(tool), state as Fields);
   }
 
@@ -107,6 +114,12 @@ class OpencodeSession implements Session {
       time: timeOf((state?.time as Fields | undefined)?.end),
     });
   }
+}
+
+function usageOf(tokens: unknown): Usage | undefined {
+  const { input, output, reasoning, cache } = fieldsOf(tokens);
+  const { read, write } = fieldsOf(cache);
+  return toUsage({ uncached: input, read, written: write, output: Number(output ?? 0) + Number(reasoning ?? 0) });
 }
 
 const textsOf = (parts: readonly Fields[], types: readonly string[]): string =>

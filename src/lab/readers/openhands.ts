@@ -2,6 +2,7 @@ import { asList, asString, isRecord, toText } from '../../formats/lens.ts';
 import type { Fields } from './json-values.ts';
 import { joinTexts, type Session, sessionReader, textOf, timeOf } from './log-reader.ts';
 import { type Call, type Draft, Transcript } from './transcript.ts';
+import { openaiUsage } from './usage.ts';
 
 /** Event histories of OpenHands: runs with a history each, or a list of events. The first resolver wrote flat ones. */
 export const openhands = sessionReader({
@@ -122,7 +123,8 @@ function addAction(transcript: Transcript, event: Fields, time: number | undefin
   // A thought is the text of the reply, but the argument of the tool `think`: the reply itself is surer.
   const said = isMessage ? contentOf(event) : textOf(response.choices ? message.content : thought);
   const text = key !== undefined && transcript.hasReply(key) ? '' : said;
-  transcript.reply({ key, text, calls: isMessage ? [] : [callOf(event, message)], time });
+  const facts = { model: asString(response.model), usage: openaiUsage(response.usage) };
+  transcript.reply({ key, text, calls: isMessage ? [] : [callOf(event, message)], time, ...facts });
 }
 
 function callOf(event: Fields, message: Fields): Call {

@@ -1,7 +1,9 @@
 import { asList, asString, isRecord, toText } from '../../formats/lens.ts';
+import type { ReplyFacts } from '../run.ts';
 import type { Fields } from './json-values.ts';
 import { joinTexts, type Session, sessionReader, textOf, timeOf } from './log-reader.ts';
 import { type Draft, type ReplyPart, Transcript } from './transcript.ts';
+import { fieldsOf, toUsage } from './usage.ts';
 
 /** Sessions of pi. */
 export const pi = sessionReader({
@@ -74,7 +76,7 @@ class PiSession implements Session {
   #addMessage({ role, content, ...about }: Fields, time: number | undefined): void {
     const text = textOf(content);
     const [callId, name] = [asString(about.toolCallId), asString(about.toolName)];
-    if (role === 'assistant') this.#transcript.reply({ ...replyOf(content), time });
+    if (role === 'assistant') this.#transcript.reply({ ...replyOf(content), ...factsOf(about), time });
     else if (role === 'toolResult') this.#transcript.answer({ callId, name, text, time });
     else if (role === 'bashExecution') this.#addCommand(about, time);
     else this.#transcript.say('user', text, time);
@@ -85,6 +87,11 @@ class PiSession implements Session {
     if (excludeFromContext === true) return;
     this.#transcript.answer({ name: 'bash', text: joinTexts([toText(command), toText(output)]), time });
   }
+}
+
+function factsOf({ model, usage }: Fields): ReplyFacts {
+  const { input, output, cacheRead, cacheWrite } = fieldsOf(usage);
+  return { model: asString(model), usage: toUsage({ uncached: input, read: cacheRead, written: cacheWrite, output }) };
 }
 
 function replyOf(content: unknown): ReplyPart {

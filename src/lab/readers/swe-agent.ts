@@ -1,6 +1,7 @@
 import { asList, asString, toText } from '../../formats/lens.ts';
 import type { Fields } from './json-values.ts';
 import { type LogReader, textOf } from './log-reader.ts';
+import { modelOf } from './messages.ts';
 import { type SplitReply, splitLastBlock } from './text-actions.ts';
 import { type Call, type Draft, Transcript } from './transcript.ts';
 
@@ -10,7 +11,10 @@ export const sweAgent: LogReader = {
   matches: (record) => attemptsOf(record).length > 0,
   async *read(records) {
     let run = 0;
-    for await (const record of records) for (const attempt of attemptsOf(record)) yield* contextOf(attempt, run++);
+    for await (const record of records) {
+      const model = modelOf(record);
+      for (const attempt of attemptsOf(record)) yield* contextOf(attempt, run++, model);
+    }
   },
 };
 
@@ -29,18 +33,18 @@ const isStep = ({ action, observation }: Fields): boolean => typeof action === '
 const isPublished = ({ role, text, system_prompt }: Fields): boolean =>
   typeof role === 'string' && (typeof text === 'string' || typeof system_prompt === 'string');
 
-function contextOf({ trajectory, history }: Fields, run: number): Draft[] {
+function contextOf({ trajectory, history }: Fields, run: number, model: string | undefined): Draft[] {
   const transcript = new Transcript(run);
   const steps = asList(trajectory);
-  if (steps.some(isPublished)) addPublished(transcript, steps);
+  if (steps.some(isPublished)) addPublished(transcript, steps, model);
   else addSteps(transcript, steps, asList(history));
   return transcript.cut();
 }
 
-function addPublished(transcript: Transcript, messages: readonly Fields[]): void {
+function addPublished(transcript: Transcript, messages: readonly Fields[], model: string | undefined): void {
   for (const { role, text, system_prompt } of messages) {
     const content = textOf(text ?? system_prompt);
-    if (role === 'ai') transcript.reply(splitLastBlock(content));
+    if (role === 'ai') transcript.reply({ ...splitLastBlock(content), model });
     else if (transcript.turns > 0) transcript.answer({ callId: transcript.nextCall, text: content });
     else transcript.say(role === 'system' ? 'system' : 'user', content);
   }

@@ -1,5 +1,5 @@
 import type { ChatMessage } from '../../message.ts';
-import type { Context } from '../run.ts';
+import type { Context, ReplyFacts } from '../run.ts';
 
 /** A context before it is known which file it is from. */
 export type Draft = Omit<Context, 'file' | 'format'>;
@@ -10,7 +10,7 @@ export interface Call {
   readonly arguments: string;
 }
 
-export interface ReplyPart {
+export interface ReplyPart extends ReplyFacts {
   /** Parts with the same key are one reply. Without a key, every part is one. */
   readonly key?: string | undefined;
   readonly text?: string | undefined;
@@ -37,6 +37,7 @@ export class Transcript {
   readonly run: number;
   #messages: ChatMessage[] = [];
   #times: (number | undefined)[] = [];
+  #facts = new Map<ChatMessage, ReplyFacts>();
   #replies = new Map<string, ChatMessage>();
   #open: OpenCall[] = [];
   /** How often each id was given to a call. */
@@ -64,8 +65,9 @@ export class Transcript {
   }
 
   /** Begins a reply, or adds to the one with the same key, though results may have come in between. */
-  reply({ key, text = '', calls = [], time }: ReplyPart): void {
+  reply({ key, text = '', calls = [], time, ...facts }: ReplyPart): void {
     const reply = (key === undefined ? undefined : this.#replies.get(key)) ?? this.#newReply(key, time);
+    this.#learn(reply, facts);
     if (text !== '') reply.content = reply.content === '' ? text : `${reply.content}\n${text}`;
     for (const call of calls) this.#call(reply, call);
   }
@@ -78,6 +80,11 @@ export class Transcript {
     if (tool !== undefined) message.name = tool;
     if (call) message.toolCallId = call.unique;
     this.#add(message, time);
+  }
+
+  /** Adds what the log says behind the last reply. */
+  learn(facts: ReplyFacts): void {
+    if (this.#last) this.#learn(this.#last, facts);
   }
 
   /** Whether a reply with this key has begun in this context. */
@@ -97,10 +104,17 @@ export class Transcript {
 
   /** Ends the context and begins anew. Gives what was written, unless no model was called. */
   cut(): Draft[] {
-    const draft = { run: this.run, messages: this.#messages, times: this.#times, carriedTurns: this.#carriedTurns };
+    const draft = {
+      run: this.run,
+      messages: this.#messages,
+      times: this.#times,
+      replies: [...this.#facts.values()],
+      carriedTurns: this.#carriedTurns,
+    };
     const isNew = this.#turns > this.#carriedTurns;
     this.#messages = [];
     this.#times = [];
+    this.#facts = new Map();
     this.#replies = new Map();
     this.#open = [];
     this.#ids = new Map();
@@ -123,10 +137,17 @@ export class Transcript {
   #newReply(key: string | undefined, time: number | undefined): ChatMessage {
     const reply: ChatMessage = { role: 'assistant', content: '' };
     this.#add(reply, time);
+    this.#facts.set(reply, {});
     this.#turns += 1;
     this.#last = reply;
     if (key !== undefined) this.#replies.set(key, reply);
     return reply;
+  }
+
+  /** Lines of one reply repeat its usage; the last one has all of its output. */
+  #learn(reply: ChatMessage, { model, usage }: ReplyFacts): void {
+    const known = this.#facts.get(reply);
+    this.#facts.set(reply, { model: model ?? known?.model, usage: usage ?? known?.usage });
   }
 
   #call(reply: ChatMessage, call: Call): void {

@@ -554,6 +554,8 @@ const openCalls = [
   ['ai-sdk', { role: 'assistant', content: [{ type: 'tool-call', toolCallId: 'c', toolName: 'f', input: {} }] }],
   ['langchain', { type: 'ai', content: '', tool_calls: [{ id: 'c', name: 'f', args: {} }] }],
   ['ollama', { role: 'assistant', content: '', tool_calls: [{ function: { name: 'f', arguments: {} } }] }],
+  ['bedrock-converse', { role: 'assistant', content: [{ toolUse: { toolUseId: 'c', name: 'f', input: {} } }] }],
+  ['pi', { role: 'assistant', content: [{ type: 'toolCall', id: 'c', name: 'f', arguments: {} }] }],
   ['openai-agents', { type: 'function_call', callId: 'c', name: 'f', arguments: '{}', status: 'completed' }],
 ] as const;
 

@@ -1,3 +1,4 @@
+import { arrivalLimits } from '../../limits.ts';
 import type { Segment } from '../../message.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Result, Turn } from '../ledger/rows.ts';
@@ -8,17 +9,17 @@ import { cleanResult } from './clean.ts';
 import { KeptTargets } from './kept-targets.ts';
 import { originalHandle, withLastLine } from './last-line.ts';
 import type { Arrival } from './options.ts';
-import { readCall } from './read-call.ts';
+import { type ReadCall, readCall } from './read-call.ts';
 import { type About, type Reference, readReferences } from './reference-line.ts';
 import { VisibleLines } from './references.ts';
 import { shortenShellOutput } from './shell-output.ts';
-import { type Shown, shownBy } from './shown-by.ts';
+import { shownBy } from './shown-by.ts';
 
 /** A text that the model was sent: a result, or an argument of one of its calls. */
 interface SentText {
   readonly row: Turn;
   readonly result: Result | undefined;
-  /** The text that is in the index. */
+  /** Its text when it was last looked at. */
   text: string;
 }
 
@@ -26,10 +27,13 @@ interface SentText {
 interface Referrer {
   readonly id: number;
   readonly result: Result;
-  readonly text: string;
-  readonly references: readonly Reference[];
-  /** The text that each reference is about; undefined where it is not known. */
-  readonly targets: readonly (number | undefined)[];
+  readonly references: readonly ReferenceTo[];
+}
+
+interface ReferenceTo {
+  readonly reference: Reference;
+  /** The text that it was written for, and its number. Unknown where an output quotes such a line. */
+  readonly target: { readonly id: number; readonly text: string } | undefined;
 }
 
 /** How the results of a stretch of messages are made smaller: from this message on, up to the next period. */
@@ -37,15 +41,17 @@ export interface ArrivalPeriod extends Arrival {
   readonly fromMessage: number;
 }
 
-export interface ArrivalsOptions {
+const OFF: Arrival = { clean: false, references: false, shellOutput: undefined, truncate: undefined };
+
+export interface ArrivalsOptions<M> {
   /** Results before the first period were sent as they came. A period may be added for messages that are yet to come. */
   readonly periods: readonly ArrivalPeriod[];
   readonly truncation?: Truncation | undefined;
   /** Segments of results that went out as they came, and stay so. */
   readonly sentWhole?: ReadonlySet<number> | undefined;
+  /** Messages that are here as they went out before: their results stay as they are, also those that were sent whole. */
+  readonly sent?: ReadonlySet<M> | undefined;
 }
-
-const OFF: Arrival = { clean: false, references: false, shellOutput: undefined, truncate: undefined };
 
 /**
  * Makes results smaller when they first go out, which costs no rewrite of the provider's cache. A result is shaped once, by the
@@ -53,17 +59,21 @@ const OFF: Arrival = { clean: false, references: false, shellOutput: undefined, 
  */
 export class Arrivals<M> {
   readonly #ledger: Ledger<M>;
-  readonly #options: ArrivalsOptions;
-  readonly #visible = new VisibleLines();
-  readonly #sent = new Map<number, SentText>();
+  readonly #options: ArrivalsOptions<M>;
+  readonly #visible = new VisibleLines((id) => this.#isSent(id));
+  /** By their numbers. */
+  readonly #sent: (SentText | undefined)[] = [];
   readonly #ids = new Map<Result, number>();
   readonly #referrers = new Map<Result, Referrer>();
   readonly #kept = new KeptTargets();
+  /** Results that this request has changed. It may be taken back. */
+  readonly #unsettled = new Set<Result>();
+  /** The call that was read last: mostly its result comes next. */
+  #lastCall: { readonly args: string; readonly read: ReadCall } | undefined;
   #row: Turn | undefined;
   #nextSegment = 0;
-  #nextId = 0;
 
-  constructor(ledger: Ledger<M>, options: ArrivalsOptions) {
+  constructor(ledger: Ledger<M>, options: ArrivalsOptions<M>) {
     this.#ledger = ledger;
     this.#options = options;
   }
@@ -71,8 +81,10 @@ export class Arrivals<M> {
   /** Takes in the calls and results that no request has carried yet. Once taken, a result is not shaped again. */
   take(): void {
     const ledger = this.#ledger;
-    if (this.#row !== ledger.lastRow) this.#settle();
+    this.#sync();
+    if (this.#row !== ledger.lastRow && ledger.leftOutTurns) this.#forgetTurns();
     this.#row = ledger.lastRow;
+    this.#unsettled.clear();
     const end = ledger.startOf(ledger.messages.length);
     for (; this.#nextSegment < end; this.#nextSegment++) {
       const segment = ledger.segments[this.#nextSegment] as Segment;
@@ -84,20 +96,30 @@ export class Arrivals<M> {
 
   /**
    * Changes the results whose references lost their target in this request: one that was sent before is masked, one that goes out
-   * for the first time goes out without references. Returns whether it changed any.
+   * for the first time is shaped again by what is visible now. Returns whether it changed any.
    */
   repair(): boolean {
     let isChanged = false;
-    for (const { id, result, text, references, targets } of this.#referrers.values()) {
-      if (result.text !== text || !this.#ledger.isSent(result)) continue;
-      if (references.every((reference, i) => this.#isRight(reference, id, targets[i]))) continue;
-      const isNew = result.row === this.#ledger.lastRow && result.why !== undefined;
-      if (isNew) this.#makeWhole(result);
+    this.#sync();
+    for (const referrer of this.#referrersToCheck()) {
+      const { result } = referrer;
+      if (!this.#ledger.isSent(result) || this.#isRight(referrer)) continue;
+      const isNew = result.row === this.#ledger.lastRow && result.why !== undefined && !this.#wasSent(result);
+      if (isNew) this.#shapeAgain(result);
       if (isNew || this.#ledger.mask(result.segment)) isChanged = true;
+      this.#sync();
     }
     // The policy decided before these changes.
     if (isChanged) this.#ledger.revision += 1;
     return isChanged;
+  }
+
+  /** Those that this request may have made wrong, from the oldest on. */
+  #referrersToCheck(): Iterable<Referrer> {
+    if (this.#ledger.leftOutTurns) return this.#referrers.values();
+    const results = new Set([...this.#unsettled].flatMap((result) => [...this.#kept.referrersOf(result)]));
+    const referrers = [...results].flatMap((result) => this.#referrers.get(result) ?? []);
+    return referrers.sort((a, b) => a.id - b.id);
   }
 
   /** Any result may be referred to, also one of a time without references. */
@@ -111,41 +133,63 @@ export class Arrivals<M> {
     return periods.findLast(({ fromMessage }) => fromMessage <= original.message) ?? OFF;
   }
 
+  #referencesIn(result: Result): readonly Reference[] {
+    return !result.masked && this.#optionsFor(result).references ? readReferences(result.text) : [];
+  }
+
   #takeResult(result: Result): void {
     const ledger = this.#ledger;
-    const options = this.#optionsFor(result);
-    const { subject } = readCall(result.args);
-    const about: About = { kind: 'result', tool: result.tool, subject };
-    const received = result.masked || !options.references ? [] : readReferences(result.text);
-    if (received.length === 0) this.#shape(result, options);
-    const references = result.why === undefined ? received : readReferences(result.text);
-    this.#truncate(result, options);
+    const wasSent = this.#wasSent(result);
+    if (!this.#isIndexed) {
+      if (!wasSent) this.#shape(result);
+      if (!wasSent) this.#truncate(result);
+      ledger.coverage?.add(result);
+      return;
+    }
+    const { text: received } = result;
+    let references = this.#referencesIn(result);
+    if (references.length === 0 && !wasSent) this.#shape(result);
+    if (result.text !== received) references = this.#referencesIn(result);
+    if (!wasSent) this.#truncate(result);
     ledger.coverage?.add(result);
-    const id = this.#add(about, result.text, { row: result.row, result });
+    const about: About = { kind: 'result', tool: result.tool, subject: this.#readCall(result.args).subject };
+    const id = this.#add(about, { row: result.row, result, text: result.text });
     this.#ids.set(result, id);
-    if (references.length > 0) this.#refer(id, result, references);
+    this.#refer(id, result, references);
   }
 
-  #takeCall({ text, tool }: Segment): void {
-    const { subject, texts } = readCall(text);
+  #takeCall({ text, tool, message }: Segment): void {
+    const { subject, texts } = this.#readCall(text);
+    const { rows, lastRow } = this.#ledger;
+    const row = message >= lastRow.from ? lastRow : rows.find(({ from, to }) => from <= message && message < to);
     for (const { argument, text: part } of texts)
-      this.#add({ kind: 'call', tool, subject, argument }, part, { row: this.#ledger.lastRow, result: undefined });
+      this.#add({ kind: 'call', tool, subject, argument }, { row: row ?? lastRow, result: undefined, text: part });
   }
 
-  #add(about: About, text: string, sent: Omit<SentText, 'text'>): number {
-    const id = this.#nextId++;
-    if (!this.#isIndexed) return id;
-    this.#visible.add(id, text, about);
-    this.#sent.set(id, { ...sent, text });
+  #readCall(args: string): ReadCall {
+    if (this.#lastCall?.args !== args) this.#lastCall = { args, read: readCall(args) };
+    return this.#lastCall.read;
+  }
+
+  #add(about: About, { row, result, text }: SentText): number {
+    const id = this.#sent.push({ row, result, text }) - 1;
+    this.#visible.add(id, text.length > arrivalLimits.resultChars ? '' : text, about);
     return id;
   }
 
-  #shape(result: Result, { clean, references, shellOutput }: Arrival): void {
-    const isOn = clean || references || shellOutput !== undefined;
-    const shows = isOn && this.#mayShape(result) ? shownBy(result.tool, result.args) : undefined;
+  #wasSent({ original }: Result): boolean {
+    return this.#options.sent?.has(this.#ledger.messages[original.message] as M) === true;
+  }
+
+  #shape(result: Result): void {
+    const { clean, references, shellOutput } = this.#optionsFor(result);
+    if (!clean && !references && shellOutput === undefined) return;
+    const shows = this.#mayShape(result) ? shownBy(result.tool, result.args) : undefined;
     if (shows === undefined) return;
     const text = clean ? cleanResult(result.text, shows) : result.text;
-    const shaped = references ? this.#visible.shape(text, result.tokens) : undefined;
+    // The placeholder of a failure quotes it: it could not replace a line that is as short as a reference.
+    const mayRefer = references && !result.isError;
+    const shaped = mayRefer ? this.#visible.shape(text, result.tokens, this.#ids.get(result)) : undefined;
     const isLong = shellOutput !== undefined && shows === 'shell' && result.tokens > shellOutput;
     if (isLong && this.#shortenOutput(result, shaped?.text ?? text, shellOutput)) return;
     if (shaped && this.#replace(result, shaped.text, 'references')) return;
@@ -154,7 +198,7 @@ export class Arrivals<M> {
 
   #mayShape(result: Result): boolean {
     const { text, masked, original } = result;
-    if (masked || original.media) return false;
+    if (masked || original.media || text.length > arrivalLimits.resultChars) return false;
     return this.#ledger.isFree(result) && originalHandle(text) === undefined && !isTruncated(text);
   }
 
@@ -168,57 +212,66 @@ export class Arrivals<M> {
     return this.#ledger.clip(result, (handle) => withLastLine(text, result.original.text, handle), why);
   }
 
-  /** A result that goes out for the first time, without references. */
-  #makeWhole(result: Result): void {
-    const { text } = result.original;
-    const options = this.#optionsFor(result);
+  #shapeAgain(result: Result): void {
     this.#ledger.restore(result);
-    const cleaned = options.clean ? cleanResult(text, shownBy(result.tool, result.args) as Shown) : text;
-    if (cleaned !== text) this.#replace(result, cleaned, 'clean');
-    this.#truncate(result, options);
+    this.#sync();
+    this.#shape(result);
+    this.#truncate(result);
   }
 
-  #truncate(result: Result, { truncate }: Arrival): void {
+  #truncate(result: Result): void {
+    const { truncate } = this.#optionsFor(result);
     if (truncate !== undefined) truncateArrival(this.#ledger, result, truncate, this.#options.truncation);
   }
 
   #refer(id: number, result: Result, references: readonly Reference[]): void {
-    const targets = references.map((reference) => this.#visible.find(reference, id));
-    this.#referrers.set(result, { id, result, text: result.text, references, targets });
-    const results = targets.flatMap((target) => (target === undefined ? [] : (this.#sent.get(target)?.result ?? [])));
+    if (references.length === 0) return;
+    const found = references.map((reference): ReferenceTo => {
+      const target = this.#visible.find(reference, id);
+      const text = target === undefined ? undefined : this.#sent[target]?.text;
+      return { reference, target: target === undefined || text === undefined ? undefined : { id: target, text } };
+    });
+    this.#referrers.set(result, { id, result, references: found });
+    const results = found.flatMap(({ target }) => (target && this.#sent[target.id]?.result) ?? []);
     if (results.length === 0) return;
     this.#kept.link(result, results);
     this.#ledger.referred = result.row;
   }
 
-  /** Whether a reference still leads to the text that it was written for, and that text is as it was. */
-  #isRight(reference: Reference, id: number, target: number | undefined): boolean {
-    // Unknown from the start: an output may quote such a line.
-    if (target === undefined) return true;
-    const isThere = (other: number): boolean => this.#isSent(this.#sent.get(other));
-    const sent = this.#sent.get(target);
-    if (!sent || (sent.result && sent.result.text !== sent.text)) return false;
-    return this.#visible.find(reference, id, isThere) === target;
+  /** Whether all references still lead to the texts that they were written for, and those are as they were. */
+  #isRight({ id, references }: Referrer): boolean {
+    return references.every(
+      ({ reference, target }) =>
+        !target || (this.#sent[target.id]?.text === target.text && this.#visible.find(reference, id) === target.id),
+    );
   }
 
-  #isSent(sent: SentText | undefined): boolean {
+  #isSent(id: number): boolean {
+    const sent = this.#sent[id];
     const row = sent?.result?.row ?? sent?.row;
     return row !== undefined && this.#ledger.rows[row.number] === row;
   }
 
-  /** Decisions about the last request are final: its masks and cuts are no longer visible. */
-  #settle(): void {
-    for (const { result } of this.#ledger.changedResults) {
-      const sent = this.#sent.get(this.#ids.get(result) ?? -1);
-      if (!sent || sent.text === result.text) continue;
+  /** Takes note of the results that a request has changed, or that are as they were since it was taken back. */
+  #sync(): void {
+    if (!this.#isIndexed) return;
+    for (const { result } of this.#ledger.changedResults) this.#unsettled.add(result);
+    for (const result of this.#unsettled) {
+      const id = this.#ids.get(result);
+      const sent = id === undefined ? undefined : this.#sent[id];
+      if (id === undefined || !sent || sent.text === result.text) continue;
       sent.text = result.text;
-      this.#visible.change(this.#ids.get(result) as number, result.text);
+      this.#visible.change(id, result.text);
       this.#forgetReferrer(result);
+      this.#refer(id, result, this.#referencesIn(result));
     }
-    if (!this.#ledger.leftOutTurns) return;
-    for (const [id, sent] of this.#sent) {
-      if (this.#isSent(sent)) continue;
-      this.#sent.delete(id);
+  }
+
+  /** The turns that the last request left out do not come back. */
+  #forgetTurns(): void {
+    for (const [id, sent] of this.#sent.entries()) {
+      if (!sent || this.#isSent(id)) continue;
+      this.#sent[id] = undefined;
       this.#visible.remove(id);
       if (sent.result) this.#forgetReferrer(sent.result);
     }

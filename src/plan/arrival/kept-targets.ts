@@ -12,8 +12,13 @@ export class KeptTargets {
     for (const target of referrer.refersTo) {
       const referrers = this.#referrers.get(target) ?? new Set();
       this.#referrers.set(target, referrers.add(referrer));
-      target.keptFor = [...target.keptFor.filter(({ kind }) => kind !== referrer.kind), referrer];
+      target.keptFor = newestOfKinds([...target.keptFor, referrer]);
     }
+  }
+
+  /** The results that refer to this one, directly or through others. */
+  referrersOf(target: Result): Iterable<Result> {
+    return this.#referrers.get(target) ?? [];
   }
 
   /** Forgets a referrer that is no longer visible. Returns whether a visible result was kept for it. */
@@ -28,7 +33,7 @@ export class KeptTargets {
   }
 }
 
-/** The newest come last in the set. */
-const newestOfKinds = (referrers: ReadonlySet<Result>): Result[] => [
-  ...new Map([...referrers].map((result) => [result.kind, result])).values(),
-];
+function newestOfKinds(referrers: Iterable<Result>): Result[] {
+  const inOrder = [...referrers].sort((a, b) => a.segment - b.segment);
+  return [...new Map(inOrder.map((result) => [result.kind, result])).values()];
+}

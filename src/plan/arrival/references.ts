@@ -2,17 +2,9 @@ import { arrivalLimits } from '../../limits.ts';
 import { LineIndex, type Place } from './line-index.ts';
 import { isMarker, linesSpokenOf } from './markers.ts';
 import { NumberedLines, Numbering } from './numbered-lines.ts';
-import {
-  type About,
-  countedUnit,
-  labelOf,
-  nameOf,
-  type Reference,
-  readReference,
-  targetName,
-  writeReference,
-} from './reference-line.ts';
+import { type About, countedUnit, labelOf, type Reference, readReference, writeReference } from './reference-line.ts';
 import { numberedUnit, numbersRise } from './resolve-references.ts';
+import { TextNames } from './text-names.ts';
 
 /** A smaller result is not worth a search. */
 const LEAST_TOKENS = 80;
@@ -41,7 +33,12 @@ interface VisibleText {
   numbersRise?: boolean;
 }
 
-const EVERY = (_id: number): boolean => true;
+/** The lines that a block may have, and the number that all texts above it are below. */
+interface Search {
+  readonly from: number;
+  readonly end: number;
+  readonly below: number;
+}
 
 interface Block {
   readonly from: number;
@@ -56,28 +53,28 @@ interface Block {
  */
 export class VisibleLines {
   readonly #texts = new Map<number, VisibleText>();
-  /** The name of each text, also of those that are no longer visible. */
-  readonly #names = new Map<number, string>();
-  /** The numbers of the texts of each name, in rising order. */
-  readonly #named = new Map<string, number[]>();
+  /** Of every text, also of those that are no longer visible. */
+  readonly #names = new TextNames();
   readonly #index = new LineIndex();
   #chars = 0;
   /** The result that was shaped last is mostly the next to be added. */
   #lastShaped: NumberedLines | undefined;
+  readonly #isThere: (id: number) => boolean;
+
+  /** `isThere` may leave out texts that a request leaves out, as long as it can be taken back. */
+  constructor(isThere: (id: number) => boolean = () => true) {
+    this.#isThere = isThere;
+  }
 
   /** Adds the next text as it was sent. */
   add(id: number, text: string, about: About): void {
-    const name = nameOf(about);
-    this.#names.set(id, name);
-    const named = this.#named.get(name);
-    if (named) named.push(id);
-    else this.#named.set(name, [id]);
+    this.#names.add(id, about);
     this.#show(id, text, about);
   }
 
   /** A text that was masked or cut. A reference still counts it, as the model does. */
   change(id: number, text: string): void {
-    const about = this.#texts.get(id)?.about;
+    const about = this.#names.about(id);
     this.hide(id);
     if (about) this.#show(id, text, about);
   }
@@ -94,33 +91,31 @@ export class VisibleLines {
   /** Forgets a text that was left out. */
   remove(id: number): void {
     this.hide(id);
-    const name = this.#names.get(id) ?? '';
-    this.#names.delete(id);
-    const named = this.#named.get(name) ?? [];
-    const at = named.lastIndexOf(id);
-    if (at >= 0) named.splice(at, 1);
-    if (named.length === 0) this.#named.delete(name);
+    this.#names.remove(id);
   }
 
-  /** The text that a reference in the text with this number, or in the next one, is about. `isThere` may leave out others. */
-  find(reference: Reference, from: number = Number.POSITIVE_INFINITY, isThere = EVERY): number | undefined {
-    const named = this.#named.get(targetName(reference)) ?? [];
+  /** The text that a reference is about, in the text with the number `below` or in the next one. */
+  find(reference: Reference, below: number = Number.POSITIVE_INFINITY): number | undefined {
+    const named = this.#names.likeTarget(reference);
     let { newer } = reference;
     for (let i = named.length - 1; i >= 0; i--) {
       const id = named[i] as number;
-      if (id < from && isThere(id) && newer-- === 0) return id;
+      if (id < below && this.#isThere(id) && newer-- === 0) return id;
     }
     return undefined;
   }
 
-  /** A new result with references, or undefined where they would not pay or it has references already. */
-  shape(text: string, tokens: number = text.length / 4): Shaped | undefined {
+  /**
+   * A result with references to texts above it, or undefined where they would not pay or it has references already. `below` is its
+   * number, if it has one.
+   */
+  shape(text: string, tokens: number = text.length / 4, below: number = Number.POSITIVE_INFINITY): Shaped | undefined {
     if (tokens <= LEAST_TOKENS || text.length > arrivalLimits.visibleChars) return undefined;
     const lines = this.#linesOf(text);
     this.#lastShaped = lines;
     if (lines.leftOut.some((line) => readReference(lines.slice(line, line + 1)))) return undefined;
-    if (this.#sizeOfBlocks(lines) < LEAST_SHARE * text.length) return undefined;
-    const blocks = this.#findBlocks(lines);
+    if (!this.#hasBlocks(lines, below, LEAST_SHARE * text.length)) return undefined;
+    const blocks = this.#findBlocks(lines, below);
     if (blocks.length === 0) return undefined;
     return { text: writeShaped(lines, blocks), targets: [...new Set(blocks.map(({ target }) => target))] };
   }
@@ -143,38 +138,51 @@ export class VisibleLines {
     return last?.text === text ? last : new NumberedLines(text, isMarker);
   }
 
-  /** The size of all lines that are part of a block of some visible text. */
-  #sizeOfBlocks(lines: NumberedLines): number {
+  /** Whether the lines that are part of a block of some visible text have at least this size. */
+  #hasBlocks(lines: NumberedLines, below: number, leastSize: number): boolean {
     let ends: Int32Array | undefined;
     /** The end of each run of equal lines that was followed, by its text and the distance between its lines. */
-    const followed = new Map<string, number>();
+    const followed = new Map<number, number>();
     let [size, counted] = [0, 0];
     let left = MOST_COMPARED * lines.count;
-    let line = this.#index.nextLikely(lines, 0);
-    for (; line < lines.count && counted < lines.count && left > 0; line = this.#index.nextLikely(lines, line + 1)) {
+    for (let line = this.#index.nextLikely(lines, 0); left > 0; line = this.#index.nextLikely(lines, line + 1)) {
+      if (size + lines.sizeOf(Math.max(line, counted), lines.count) < leastSize) return false;
       for (const place of this.#index.find(lines, line)) {
-        const key = `${place.id} ${place.line - line}`;
-        if (left <= 0 || (followed.get(key) ?? 0) > line) continue;
+        const run = place.id * 2 ** 32 + place.line - line;
+        if (left <= 0 || (followed.get(run) ?? 0) > line || !this.#isAbove(place, below)) continue;
         ends ??= endsOfStretches(lines);
         const { lines: target } = this.#texts.get(place.id) as VisibleText;
         if (!areNumbersKnown(lines, line, line + 1, target.prefix(place.line))) continue;
         const end = line + lines.countEqual({ from: line, to: ends[line] as number }, target, place.line);
-        followed.set(key, end);
+        followed.set(run, end);
         left -= end - line;
         if (lines.sizeOf(line, end) < LEAST_BLOCK || end <= counted) continue;
         size += lines.sizeOf(Math.max(line, counted), end);
         counted = end;
+        if (size >= leastSize) return true;
       }
     }
-    return size;
+    return false;
   }
 
-  #findBlocks(lines: NumberedLines): Block[] {
+  #places(lines: NumberedLines, line: number, below: number): readonly Place[] {
+    return this.#index.find(lines, line).filter((place) => this.#isAbove(place, below));
+  }
+
+  #isAbove({ id }: Place, below: number): boolean {
+    return id < below && this.#isThere(id);
+  }
+
+  #findBlocks(lines: NumberedLines, below: number): Block[] {
     const blocks: Block[] = [];
     let ends: Int32Array | undefined;
     for (let line = this.#index.nextLikely(lines, 0); line < lines.count; ) {
       ends ??= endsOfStretches(lines);
-      const block = this.#longestBlock(lines, line, ends[line] as number, this.#index.find(lines, line));
+      const block = this.#longestBlock(
+        lines,
+        { from: line, end: ends[line] as number, below },
+        this.#places(lines, line, below),
+      );
       if (block) blocks.push(block);
       line = this.#index.nextLikely(lines, block ? block.to : line + 1);
     }
@@ -182,7 +190,7 @@ export class VisibleLines {
   }
 
   /** The longest block from a line on that one of the places has; of equally long ones that of the first place. */
-  #longestBlock(lines: NumberedLines, from: number, end: number, places: readonly Place[]) {
+  #longestBlock(lines: NumberedLines, { from, end, below }: Search, places: readonly Place[]) {
     let longest = 0;
     let best: Place | undefined;
     for (const place of places) {
@@ -192,24 +200,32 @@ export class VisibleLines {
       if (length > longest) [longest, best] = [length, place];
     }
     if (!best || lines.sizeOf(from, from + longest) < LEAST_BLOCK) return undefined;
-    return this.#verified(lines, from, from + longest, best);
+    return this.#verified(lines, from, from + longest, best, below);
   }
 
   /** The block, if its reference gives back the very lines: the target has them, and their numbers can be written again. */
-  #verified(lines: NumberedLines, from: number, to: number, place: Place): Block | undefined {
+  #verified(lines: NumberedLines, from: number, to: number, place: Place, below: number): Block | undefined {
     const target = this.#texts.get(place.id) as VisibleText;
     if (!areNumbersKnown(lines, from, to, target.lines.prefix(place.line))) return undefined;
     const { about } = target;
-    const named = this.#named.get(this.#names.get(place.id) ?? '') ?? [];
     const first = lines.isNumbered(from) ? lines.numberAt(from) : from + 1;
     const reference: Reference = {
       lines: { unit: lines.isNumbered(from) ? 'file' : 'output', from: first, to: first + to - from - 1 },
       kind: about.kind,
       label: labelOf(about),
-      newer: named.length - 1 - named.lastIndexOf(place.id),
+      newer: this.#newer(place.id, below),
       targetLines: printedLines(target, place.line, to - from),
     };
     return { from, to, line: writeReference(reference), target: place.id };
+  }
+
+  /** How many newer texts above have the same name. */
+  #newer(id: number, below: number): number {
+    const named = this.#names.likeText(id);
+    let newer = 0;
+    for (let i = named.length - 1; (named[i] as number) > id; i--)
+      if ((named[i] as number) < below && this.#isThere(named[i] as number)) newer += 1;
+    return newer;
   }
 }
 
@@ -241,6 +257,7 @@ function keptForMarkers(lines: NumberedLines): ReadonlySet<number> {
  */
 function areNumbersKnown(lines: NumberedLines, from: number, to: number, targetPrefix: string): boolean {
   if (!lines.isNumbered(from)) return true;
+  if (to === from + 1 && from > 0 && lines.isContinued(from - 1)) return true;
   const above = from === 0 ? '' : lines.prefix(from - 1);
   const numbering = new Numbering(above || targetPrefix);
   const first = lines.numberAt(from);

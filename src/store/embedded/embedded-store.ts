@@ -281,8 +281,8 @@ export class EmbeddedStore implements Store {
     // By generation: positions are those of one log.
     const checked = new WeakMap<Generation, DryRun['checkedUpTo']>();
     return {
-      removables: async (now) => [...(await this.#removables(now)), ...removableDays(this.#records.days, now)],
-      usedBytes: async () => this.#read(usedBytesOf) + this.#records.bytes,
+      removables: async (now) => [...(await this.#removables(now)), ...removableDays(await this.#records.days(), now)],
+      usedBytes: async () => this.#read(usedBytesOf) + (await this.#records.bytes()),
       remove: async (what, { dryRun, gone }) => {
         await setImmediate();
         this.#check();
@@ -438,7 +438,7 @@ export class EmbeddedStore implements Store {
   async stats(): Promise<StoreStats> {
     this.#check();
     const records = await this.#records.count();
-    const { bytes } = this.#records;
+    const bytes = await this.#records.bytes();
     return this.#read((generation): StoreStats => {
       const { texts, turns, notes, sessions, textBytes, deadBytes } = generation.catalogue.counts;
       const { oldestAt, newestAt, bytesSince } = generation.catalogue.ages(this.#now() - WEEK_MS);

@@ -1,4 +1,4 @@
-import { constants as fsConstants, readdirSync, statSync } from 'node:fs';
+import { constants as fsConstants } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
@@ -67,7 +67,7 @@ export class RecordFiles {
 
   async *read(range: RecordRange): AsyncGenerator<RequestRecord> {
     const { since = 0, until = Number.POSITIVE_INFINITY } = range;
-    for (const day of this.days) {
+    for (const day of await this.days()) {
       if (startOf(day + 1) <= since || startOf(day) >= until) continue;
       for await (const line of linesIn(this.#pathOf(day))) {
         const record = recordIn(line);
@@ -77,19 +77,20 @@ export class RecordFiles {
   }
 
   /** In their order. */
-  get days(): number[] {
-    return namesIn(this.#folder)
-      .flatMap(dayIn)
-      .sort((a, b) => a - b);
+  async days(): Promise<number[]> {
+    const names = await namesIn(this.#folder);
+    return names.flatMap(dayIn).sort((a, b) => a - b);
   }
 
-  get bytes(): number {
-    return this.days.reduce((sum, day) => sum + this.#sizeOf(day), 0);
+  async bytes(): Promise<number> {
+    let sum = 0;
+    for (const day of await this.days()) sum += await this.#sizeOf(day);
+    return sum;
   }
 
   async count(): Promise<number> {
     let sum = 0;
-    for (const day of this.days) sum += await this.#countIn(day);
+    for (const day of await this.days()) sum += await this.#countIn(day);
     return sum;
   }
 
@@ -114,7 +115,7 @@ export class RecordFiles {
 
   removeDay(day: number, { dryRun }: { readonly dryRun: boolean }): Promise<RemovedRecords> {
     return this.#alone(async () => {
-      const removed = { records: await this.#countIn(day), bytes: this.#sizeOf(day) };
+      const removed = { records: await this.#countIn(day), bytes: await this.#sizeOf(day) };
       if (!dryRun) await this.#remove(day);
       return removed;
     });
@@ -126,7 +127,7 @@ export class RecordFiles {
   ): Promise<RemovedRecords> {
     return this.#alone(async () => {
       const total = { records: 0, bytes: 0 };
-      for (const day of this.days) {
+      for (const day of await this.days()) {
         const found = { records: 0, bytes: 0 };
         for await (const line of linesIn(this.#pathOf(day))) {
           const record = recordIn(line);
@@ -149,7 +150,7 @@ export class RecordFiles {
   /** A day with lines that are not as they were written. */
   async problems(): Promise<Problem[]> {
     const problems: Problem[] = [];
-    for (const day of this.days) {
+    for (const day of await this.days()) {
       const damaged = await this.#damagedIn(day);
       if (damaged > 0)
         problems.push({
@@ -164,7 +165,7 @@ export class RecordFiles {
   repair(): Promise<number> {
     return this.#alone(async () => {
       let sum = 0;
-      for (const day of this.days) {
+      for (const day of await this.days()) {
         const damaged = await this.#damagedIn(day);
         if (damaged > 0) await this.#rewrite(day, (line) => recordIn(line) !== undefined);
         sum += damaged;
@@ -203,7 +204,7 @@ export class RecordFiles {
       await file.close();
     }
     await nodeDisk.rename(`${path}.next`, path);
-    if (this.#sizeOf(day) === 0) await this.#remove(day);
+    if ((await this.#sizeOf(day)) === 0) await this.#remove(day);
   }
 
   async #remove(day: number): Promise<void> {
@@ -217,8 +218,13 @@ export class RecordFiles {
     return run;
   }
 
-  #sizeOf(day: number): number {
-    return statSync(this.#pathOf(day), { throwIfNoEntry: false })?.size ?? 0;
+  async #sizeOf(day: number): Promise<number> {
+    try {
+      return (await fs.stat(this.#pathOf(day))).size;
+    } catch (error) {
+      if (isMissing(error)) return 0;
+      throw error;
+    }
   }
 
   #pathOf(day: number): string {
@@ -254,9 +260,9 @@ function dayIn(name: string): number[] {
   return Number.isNaN(time) ? [] : [dayOf(time)];
 }
 
-function namesIn(folder: string): string[] {
+async function namesIn(folder: string): Promise<string[]> {
   try {
-    return readdirSync(folder);
+    return await fs.readdir(folder);
   } catch (error) {
     if (isMissing(error)) return [];
     throw error;

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { aboutLogs, dollarSentence, nextSentence } from './about-logs.ts';
+import type { ModelRuns, ReplayResult, RunResult } from './replay-result.ts';
+
+const runs = Array.from({ length: 30 }, () => ({}) as RunResult);
+const RESULT: ReplayResult = { version: 1, prices: ['by model'], policies: [], runs, total: {}, skipped: [] };
+
+describe('dollarSentence', () => {
+  const dollars = { policy: 'break-even', before: 41.2, after: 29.8, runs: 212 };
+
+  it('has the days and the sessions', () => {
+    expect(dollarSentence({ ...dollars, days: 13.2 })).toBe(
+      'Input with break-even: $41.20 → $29.80 (−28 %) over 14 days, 212 sessions.',
+    );
+    expect(dollarSentence({ ...dollars, runs: 1 })).toBe(
+      'Input with break-even: $41.20 → $29.80 (−28 %) in 1 session.',
+    );
+  });
+
+  it('says what costs more, and what changes nothing', () => {
+    expect(dollarSentence({ ...dollars, after: 45.32 })).toContain('$41.20 → $45.32 (+10 %)');
+    expect(dollarSentence({ ...dollars, after: 41.2 })).toContain('(0 %)');
+    expect(dollarSentence({ ...dollars, before: 0, after: 0 })).toContain('(0 %)');
+  });
+});
+
+describe('aboutLogs', () => {
+  it('names at most six models, and counts the runs without prices', () => {
+    const models: ModelRuns[] = Array.from({ length: 8 }, (_, i) => ({
+      model: `model-${i}`,
+      prices: 'gpt-5',
+      runs: 3,
+      hasDollars: true,
+    }));
+    expect(aboutLogs({ ...RESULT, models: [...models, { runs: 6, hasDollars: false }] })).toEqual([
+      expect.stringMatching(
+        /^Prices by the model in each log: model-0 at gpt-5 \(3 runs\), .*model-5 at gpt-5 \(3 runs\), and 2 more; 6 runs of models with unknown prices are counted in tokens only/,
+      ),
+    ]);
+  });
+
+  it('has nothing to say about logs at prices that were asked for, without usage', () => {
+    expect(aboutLogs({ ...RESULT, prices: ['gpt-5'], models: [{ model: 'a', runs: 30, hasDollars: false }] })).toEqual(
+      [],
+    );
+  });
+});
+
+describe('nextSentence', () => {
+  it('is empty where there is nothing to do', () => {
+    expect(nextSentence(RESULT)).toBe('');
+    expect(nextSentence({ ...RESULT, prices: ['tokens'], runs: [] })).toBe('');
+  });
+});

@@ -1,0 +1,34 @@
+import { PalimpsestError } from '../errors.ts';
+import { growingCoverage } from '../formats/coverage.ts';
+import { formatByName, guessFormat, isCertain, isOfFormat } from '../formats/detect-format.ts';
+import type { AnyFormat, Format, FormatName } from '../message.ts';
+import { fitsNone, readsLittle } from './unknown-format.ts';
+
+/** The format of a list: the one that is named, or the one it has. Throws where the format reads little of its text. */
+export function resolveFormat<M>(messages: readonly M[], named: AnyFormat | FormatName | undefined): Format<M> {
+  if (!Array.isArray(messages)) {
+    const message = `Expected a list of messages but found ${typeof messages}; pass the array itself`;
+    throw new PalimpsestError('BAD_INPUT', message);
+  }
+  const format = formatOf<M>(messages, named);
+  if (!format) throw fitsNone(messages);
+  if (messages.length === 0) return format;
+  const coverage = growingCoverage(format, messages);
+  const isNamed = named !== undefined;
+  if (isOfFormat(format.name, coverage, { messages, isNamed })) return format;
+  throw readsLittle(messages, format, { coverage, isNamed });
+}
+
+function formatOf<M>(messages: readonly M[], named: AnyFormat | FormatName | undefined): Format<M> | undefined {
+  if (typeof named === 'object') return named as unknown as Format<M>;
+  const name = named ?? (messages.length === 0 ? 'chat' : likelyFormat(messages));
+  return name === undefined ? undefined : (formatByName(name) as unknown as Format<M>);
+}
+
+/** Plain text without a system message might be anybody's: then a note goes in as a user message, which all accept. */
+function likelyFormat(messages: readonly unknown[]): FormatName | undefined {
+  const name = guessFormat(messages);
+  if (name !== 'openai-chat' || isCertain(messages)) return name;
+  const roles = messages.map((message) => (message as { role?: unknown }).role);
+  return roles.includes('system') || roles.includes('developer') ? name : 'anthropic';
+}

@@ -1,0 +1,102 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fit, handleOf, slidingWindow } from '../../src/index.ts';
+import { flat, formatNames, type Story, write } from '../support/histories.ts';
+import { ensureBuilt, ROOT } from '../support/modules.ts';
+import { isAbsent, launchChromium, REASON } from './chromium.ts';
+
+interface Bundle {
+  readonly code: string;
+  readonly gzipped: number;
+  readonly nodeImports: readonly string[];
+  readonly modules: readonly string[];
+}
+
+const { bundleFor, ENTRIES } = (await import(`${ROOT}scripts/bundle-size.js`)) as {
+  bundleFor(source: string): Promise<Bundle>;
+  ENTRIES: Readonly<Record<string, string>>;
+};
+
+const BUILD_MS = 120_000;
+/** In thousands of bytes, minified and gzipped. */
+const LIMITS: Readonly<Record<string, number>> = {
+  'fit, with detection and the default policy': 60,
+  'fit of palimpsest/core': 42,
+  'fit of palimpsest/core, anthropic and slidingWindow': 47,
+};
+
+const story: Story = {
+  system: 'You are an agent.',
+  task: 'Find the bug — 漢字 😀.',
+  greets: false,
+  turns: Array.from({ length: 12 }, (_, turn) => ({
+    says: `Step ${turn}.`,
+    thinks: 'no',
+    calls: [
+      {
+        tool: 'read',
+        args: { path: `src/${turn}.ts` },
+        text: `${turn}: é \u0000 alpha\n`.repeat(80),
+        isError: turn === 3,
+        shape: 'string',
+      },
+    ],
+    user: undefined,
+    steersEarly: false,
+  })),
+};
+
+const TEXTS = ['', 'a', 'é', '漢字', '😀', '\ud800', 'a\udc00', 'x'.repeat(70_000), 'é'.repeat(70_000)];
+const histories = formatNames.map((name) => ({ name, messages: flat(write(story, name)) }));
+const OPTIONS = { recall: true, maxTokens: 4000 };
+
+beforeAll(ensureBuilt, BUILD_MS);
+
+describe('a bundle for browsers', () => {
+  it.each(Object.entries(ENTRIES))('of %s imports nothing of Node, and is small', async (name, source) => {
+    const { code, gzipped, nodeImports } = await bundleFor(source);
+    expect(nodeImports).toEqual([]);
+    expect(code).not.toMatch(/\bfrom\s*"node:|\brequire\(/);
+    expect(gzipped / 1000).toBeLessThan(LIMITS[name] as number);
+  });
+
+  it('of palimpsest/core has only the format and the policy that it names', async () => {
+    const { modules } = await bundleFor(ENTRIES['fit of palimpsest/core, anthropic and slidingWindow'] as string);
+    const files = modules.map((id) => id.replace(/^.*\/dist\//, ''));
+    expect(files).toContain('formats/anthropic.js');
+    for (const other of ['formats/detect-format.js', 'formats/gemini.js', 'plan/policies/break-even.js'])
+      expect(files).not.toContain(other);
+  });
+});
+
+describe.skipIf(isAbsent)(`fit in Chromium${REASON}`, () => {
+  let browser: Browser;
+
+  beforeAll(async () => {
+    browser = await launchChromium();
+  }, BUILD_MS);
+  afterAll(() => browser?.close());
+
+  it('makes the handles and the requests that it makes in Node', async () => {
+    const { code } = await bundleFor(`
+      import { fit, handleOf, slidingWindow } from 'palimpsest';
+      globalThis.run = ({ texts, histories, options }) => ({
+        runtime: [typeof process, typeof Buffer],
+        handles: texts.map(handleOf),
+        fitted: histories.map(({ messages }) => fit(messages, { ...options, policy: slidingWindow({ turns: 2 }) })),
+      });`);
+    const page = await browser.newPage();
+    await page.addScriptTag({ content: code, type: 'module' });
+    const run = 'run' as keyof typeof globalThis;
+    const given = { texts: TEXTS, histories, options: OPTIONS, run };
+    const there = await page.evaluate(({ run, ...given }) => JSON.stringify(globalThis[run](given)), given);
+    const { runtime, handles, fitted } = JSON.parse(there);
+    expect(runtime).toEqual(['undefined', 'undefined']);
+    expect(handles).toEqual(TEXTS.map(handleOf));
+    const policy = slidingWindow({ turns: 2 });
+    const here = histories.map(({ messages }) => fit(messages, { ...OPTIONS, policy }));
+    expect(fitted).toEqual(JSON.parse(JSON.stringify(here)));
+    expect(here.every(({ plan }) => plan.edits.length > 0)).toBe(true);
+    await page.close();
+  });
+});
