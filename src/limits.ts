@@ -234,3 +234,9 @@ export const sessionLimits = {
   /** In a damaged line, no more places are tried at which another line could begin. */
   salvageTries: 100,
 } as const;
+
+/** Adapters of frameworks, for each adapter in use. */
+export const adapterLimits = {
+  /** The conversation unused for longest is planned from its beginning when it goes on. */
+  conversations: 8,
+} as const;
