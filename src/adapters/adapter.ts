@@ -1,3 +1,4 @@
+import { bindsThinking } from '../laws/bound-reasoning.ts';
 import type { AnyFormat, Format } from '../message.ts';
 import { anything, badOption, checkOptions, defined, flag, func, positive, rule, text } from '../options.ts';
 import { type ArrivalOptions, arrivalRules } from '../plan/arrival/options.ts';
@@ -5,8 +6,7 @@ import { type FitOptions, type FitResult, fit, policyRule } from '../plan/fit.ts
 import type { Policy } from '../plan/policy.ts';
 import type { Report } from '../plan/report.ts';
 import { fitAndStore } from '../store/fit-and-store.ts';
-import type { Store } from '../store/store.ts';
-import { checkSession } from '../store/store.ts';
+import { checkSession, type Store } from '../store/store.ts';
 import { KnownRequests } from './known-requests.ts';
 
 /** The options of every adapter. `Step` is what the framework tells about a step. */
@@ -43,6 +43,8 @@ export interface StepRequest<M, Step> {
   /** The id under which the framework knows the conversation. The option `session` wins. */
   readonly session?: string | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Whether the request can carry what `report.requires` asks for. If not, nothing is masked that would need it. */
+  readonly canRequire: boolean;
   /** Handed to the option `session`. */
   readonly step: Step;
 }
@@ -115,5 +117,6 @@ function sessionOf<M, Step>({ session }: AdapterOptions<Step>, request: StepRequ
 function fitOptionsOf<M, Step>(options: AdapterOptions<Step>, request: StepRequest<M, Step>): FitOptions {
   const { policy, maxTokens, arrival, model = request.model } = options;
   const format = request.format as unknown as AnyFormat;
-  return { format, ...defined({ policy, maxTokens, arrival, model }) };
+  const boundThinking = request.canRequire || !bindsThinking(model) ? 'opt-in' : 'keep';
+  return { format, boundThinking, ...defined({ policy, maxTokens, arrival, model }) };
 }

@@ -78,7 +78,7 @@ function toolsOf(tools: readonly ScriptedTool[], sdk: typeof ai7): ai7.ToolSet {
 type Model = Extract<ai7.LanguageModel, { readonly specificationVersion: 'v4' }>;
 
 /** A model that answers by the script, whole or as a stream. */
-function scriptedModel(version: Version, run: Pick<ScriptedRun, 'model'>): Model {
+export function scriptedModel(version: Version, run: Pick<ScriptedRun, 'model'>): Model {
   const answer = ({ prompt, tools = [] }: Parameters<Model['doGenerate']>[0]) =>
     toContent(run.model({ messages: prompt, tools: tools.map(({ name }) => name) }));
   const end = (content: readonly Part[]) => ({

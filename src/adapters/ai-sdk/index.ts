@@ -3,7 +3,7 @@ import { asString, isRecord } from '../../formats/lens.ts';
 import { badOption } from '../../options.ts';
 import { type Adapter, type AdapterOptions, createAdapter, storeOf } from '../adapter.ts';
 import { type AiSdkRecallTool, toAiSdkTool } from './recall-tool.ts';
-import { withRequired } from './required-options.ts';
+import { canRequire, withRequired } from './required-options.ts';
 
 /** Options of `palimpsest`, `palimpsest.middleware` and `palimpsest.tools`. */
 export type AiSdkOptions = AdapterOptions<AiSdkStep>;
@@ -110,6 +110,7 @@ async function fitCall<Params extends object>(params: Params, { adapter, model, 
     model,
     session: sessionIn(providerOptions),
     signal: abortSignal,
+    canRequire: canRequire(providerOptions),
     step: { ...(providerOptions && { providerOptions }), ...(headers && { headers }), context },
   });
   const required = report.requires.length === 0 ? {} : { providerOptions: withRequired(providerOptions) };
