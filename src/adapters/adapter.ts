@@ -6,7 +6,7 @@ import { type FitOptions, type FitResult, fit, policyRule } from '../plan/fit.ts
 import type { Policy } from '../plan/policy.ts';
 import type { Report } from '../plan/report.ts';
 import { fitAndStore } from '../store/fit-and-store.ts';
-import { checkSession, type Store } from '../store/store.ts';
+import { checkSession, type Signal, type Store } from '../store/store.ts';
 import { KnownRequests } from './known-requests.ts';
 
 /** The options of every adapter. `Step` is what the framework tells about a step. */
@@ -42,7 +42,7 @@ export interface StepRequest<M, Step> {
   readonly model?: string | undefined;
   /** The id under which the framework knows the conversation. The option `session` wins. */
   readonly session?: string | undefined;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: Signal | undefined;
   /** Whether the request can carry what `report.requires` asks for. If not, nothing is masked that would need it. */
   readonly canRequire: boolean;
   /** Handed to the option `session`. */

@@ -1,6 +1,6 @@
 import type { AdapterOptions } from '../adapters/adapter.ts';
 import type { AnyFormat } from '../message.ts';
-import type { Store } from '../store/store.ts';
+import type { Signal, Store } from '../store/store.ts';
 
 /** The framework that an adapter is for: how to run it with a scripted model. `Made` is what the adapter makes. */
 export interface AdapterDriver<Made = unknown> {
@@ -28,7 +28,7 @@ export interface ScriptedRun<Made = unknown> {
   readonly store?: Store;
   /** The id of the conversation, given in the framework's own way. */
   readonly session?: string;
-  readonly signal?: AbortSignal;
+  readonly signal?: Signal;
   /** The model: called once for each request, with the messages exactly as they are sent. */
   model(request: SentRequest): ScriptedReply;
 }
