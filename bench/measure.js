@@ -17,16 +17,17 @@ export function raceWarm(contenders, { rounds, leastMs = 2 }) {
  * Times first calls: each sample gets a history of its own, made of texts never seen before.
  * @param {Record<string, (fresh: unknown) => unknown>} contenders
  */
-export function raceCold(contenders, { rounds, makeFresh, makeWarm }) {
-  return race(contenders, rounds, (run) => {
+export function raceCold(contenders, { rounds, makeFresh, makeWarm, summarise = median, clock = wallTime }) {
+  const sample = (run) => {
     const fresh = makeFresh();
     collectGarbage();
-    warmUp({ run }, { milliseconds: 150, make: makeWarm });
-    return timeOf(() => run(fresh), 1);
-  });
+    warmUp({ run }, { milliseconds: 150, make: makeWarm, clock });
+    return timeOf(() => run(fresh), 1, clock);
+  };
+  return race(contenders, rounds, sample, summarise);
 }
 
-function race(contenders, rounds, sample) {
+function race(contenders, rounds, sample, summarise = median) {
   const entries = Object.entries(contenders).map(([name, run]) => ({ name, run, times: [] }));
   for (let round = 0; round < rounds; round++) {
     for (const entry of round % 2 === 0 ? entries : entries.toReversed()) {
@@ -34,7 +35,7 @@ function race(contenders, rounds, sample) {
       entry.times.push(sample(entry.run));
     }
   }
-  return Object.fromEntries(entries.map(({ name, times }) => [name, median(times)]));
+  return Object.fromEntries(entries.map(({ name, times }) => [name, summarise(times)]));
 }
 
 /**
@@ -42,9 +43,9 @@ function race(contenders, rounds, sample) {
  * Needed after each collection too: V8 throws compiled code away when no object of its shapes is left.
  * @param {Record<string, (fresh: any) => unknown>} contenders
  */
-export function warmUp(contenders, { milliseconds, make = () => undefined }) {
+export function warmUp(contenders, { milliseconds, make = () => undefined, clock = wallTime }) {
   let best = Number.POSITIVE_INFINITY;
-  const end = performance.now() + milliseconds;
+  const end = clock() + milliseconds;
   do {
     for (const run of Object.values(contenders)) {
       const fresh = make();
@@ -53,14 +54,22 @@ export function warmUp(contenders, { milliseconds, make = () => undefined }) {
         timeOf(() => run(fresh), 1),
       );
     }
-  } while (performance.now() < end);
+  } while (clock() < end);
   return best;
 }
 
-function timeOf(run, repeats) {
-  const start = performance.now();
+function timeOf(run, repeats, clock = wallTime) {
+  const start = clock();
   for (let i = 0; i < repeats; i++) sink.last = run();
-  return Math.max(1e-5, (performance.now() - start) / repeats);
+  return Math.max(1e-5, (clock() - start) / repeats);
+}
+
+const wallTime = () => performance.now();
+
+/** Milliseconds that all threads of this process have worked. Other processes disturb it less than the wall clock. */
+export function processorTime() {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
 }
 
 /** Without --expose-gc the times are only noisier. */

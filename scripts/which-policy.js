@@ -24,6 +24,15 @@ const WITH_WINDOW = {
 };
 const KINDS = Object.keys(WITH_WINDOW);
 const DEFAULT_WINDOW = 10;
+/** Masking alone: results go out as they came. */
+const NO_ARRIVAL = `${WITH_WINDOW['break-even'](DEFAULT_WINDOW)},clean=false,references=false`;
+/** The policies at the default window. */
+const AT_DEFAULT = [
+  WITH_WINDOW['break-even'](DEFAULT_WINDOW),
+  NO_ARRIVAL,
+  WITH_WINDOW.polling(DEFAULT_WINDOW),
+  WITH_WINDOW['sliding-window'](DEFAULT_WINDOW),
+];
 
 const isChat = ({ format }) => format === 'tau-bench';
 const isAgent = (run) => !isChat(run);
@@ -45,7 +54,7 @@ const SIZES = {
 
 await writeTables('docs/which-policy.md', 'scripts/which-policy.js', async () => {
   const windows = KINDS.flatMap((kind) => WINDOWS.map(WITH_WINDOW[kind]));
-  const runs = await play(['none', ...windows, 'hybrid', 'clear-tool-uses'], LISTS);
+  const runs = await play(['none', ...windows, NO_ARRIVAL, 'hybrid', 'clear-tool-uses'], LISTS);
   const of = Object.fromEntries(Object.entries(GROUPS).map(([name, isIn]) => [name, runs.filter(isIn)]));
   return {
     runs: described(of),
@@ -86,9 +95,8 @@ function described(of) {
 
 /** With a cache and without one, at the default window. */
 function answer(of) {
-  const policies = ['break-even', 'polling', 'sliding-window'].map((kind) => WITH_WINDOW[kind](DEFAULT_WINDOW));
   const rows = Object.entries(of).flatMap(([name, runs]) =>
-    policies.map((policy) => [
+    AT_DEFAULT.map((policy) => [
       name,
       code(policy),
       ...LISTS.map((list) => costOf(runs, policy, list)),
@@ -100,13 +108,12 @@ function answer(of) {
 
 /** How many runs cost more than without masking, and by how much the worst of them. */
 function losses(of) {
-  const policies = ['break-even', 'polling', 'sliding-window'].map((kind) => WITH_WINDOW[kind](DEFAULT_WINDOW));
   const cell = (runs, policy, list) => {
     const lost = runs.filter((run) => change(run, policy, list) > 0.0005).length;
     return lost === 0 ? '0' : `${lost}; ${percent(worst(runs, policy, list))}`;
   };
   const rows = Object.entries(of).flatMap(([name, runs]) =>
-    policies.map((policy) => [
+    AT_DEFAULT.map((policy) => [
       `${name} (${runs.length})`,
       code(policy),
       ...LISTS.map((list) => cell(runs, policy, list)),

@@ -49,6 +49,7 @@ export type {
   Segment,
   Violation,
 } from './message.ts';
+export type { ArrivalOptions } from './plan/arrival/options.ts';
 export { maskDispatchObservation } from './plan/dispatch.ts';
 export { type DropOptions, type Dropped, dropOldestTurns } from './plan/drop-oldest-turns.ts';
 export type { CacheFacts, FitOptions, FitResult } from './plan/fit.ts';

@@ -129,7 +129,9 @@ export const linkLimits = {
 
 /** Results that are made smaller when they first go out. */
 export const arrivalLimits = {
-  /** Of more text that the model can see, the oldest is not searched for repeated lines. A longer result goes out whole. */
+  /** A longer result goes out as it came, and is not searched for lines that others repeat. */
+  resultChars: 1024 * 1024,
+  /** Of more text that the model can see, the oldest is not searched. */
   visibleChars: 8 * 1024 * 1024,
 } as const;
 
@@ -233,6 +235,8 @@ export const sessionLimits = {
   missing: 1000,
   /** In a damaged line, no more places are tried at which another line could begin. */
   salvageTries: 100,
+  /** If the store takes longer to keep the originals of new results, these go out whole. */
+  storeWaitMs: 2000,
 } as const;
 
 /** Adapters of frameworks, for each adapter in use. */

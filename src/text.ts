@@ -53,12 +53,14 @@ export const ownCopy = (text: string): string => ` ${text}`.slice(1);
 export function quote(text: string, max = 60): string {
   if (text.length <= max && !UNCLEAN.test(text)) return text;
   // A little more than is kept is cleaned: what is removed may leave room.
-  const line = headOf(text, max * 4)
-    .replace(INVISIBLE, ' ')
+  const head = headOf(text, max * 4);
+  const plain = /^[ -~]*$/.test(head) ? head : head.replace(INVISIBLE, ' ');
+  const line = plain
     .replace(HANDLE_LIKE, ' ')
     .replace(/[[{]/g, '(')
     .replace(/[\]}]/g, ')')
-    .replace(/\s+/g, ' ')
+    // Most blanks are single ones.
+    .replace(/\s{2,}|[^\S ]/g, ' ')
     .trim();
   return clipText(line, max);
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { breakEven, type ChatMessage, fit } from '../src/index.ts';
 
-/** Without a cache to lose, a read is masked as soon as a newer one covers it. */
-const policy = breakEven({ prices: 'none' });
+/** Without a cache to lose, a read is masked as soon as a newer one covers it. One that a newer one refers to stays. */
+const policy = breakEven({ prices: 'none', references: false });
 const LONG = 'const line = "of a file";\n'.repeat(300);
 
 function talk(...calls: readonly (readonly [tool: string, args: object, result: string])[]): ChatMessage[] {
@@ -36,7 +36,7 @@ describe('a read that a newer one covers', () => {
     expect(maskedIn(talk(cat(LONG), ['Bash', { command: 'cd ../other' }, ''], cat(LONG)))).toBe(0);
   });
   it('stays where the newer one was cut when it arrived', () => {
-    const cut = breakEven({ prices: 'none', maxResultTokens: 500 });
+    const cut = breakEven({ prices: 'none', references: false, maxResultTokens: 500 });
     const small = 'const line = 1;\n'.repeat(60);
     const messages = talk(read({ limit: 60 }, small), read({}));
     expect(fit(messages, { policy: cut }).report.edits).toMatchObject({ mask: 0, clip: 1 });

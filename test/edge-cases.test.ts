@@ -27,7 +27,8 @@ const format = 'openai-chat' as const;
 
 /** Fits under budgets that masks meet, and under one that needs more. */
 function expectToFit(history: object[]): void {
-  const fits = [1500, 800].map((maxTokens) => fit(history, { format, maxTokens }).report);
+  const arrival = { clean: false, references: false };
+  const fits = [1500, 800].map((maxTokens) => fit(history, { format, arrival, maxTokens }).report);
   expect(fits.map(({ reductionStage }) => reductionStage)).toEqual(['masking', 'fallback']);
 }
 

@@ -197,8 +197,42 @@ describe('--report, --show, --json', () => {
   it('--report --json writes the report as JSON', async () => {
     const { stdout, stderr } = await fitted([...POLICY, '--report', '--json'], { stdin: list });
     const { report } = fit(messages, { policy: slidingWindow({ turns: 2 }) });
-    expect(JSON.parse(stderr)).toEqual(JSON.parse(JSON.stringify(report)));
+    const { results, ...written } = JSON.parse(stderr);
+    expect(written).toEqual(JSON.parse(JSON.stringify(report)));
+    expect(results.map(({ why }: { why: string }) => why)).toEqual(Array(report.edits.mask).fill('mask'));
     expect(JSON.parse(stdout)).toEqual(expected);
+  });
+  it('--show says what was made smaller when it first went out and why, beside the original; --json has it too', async () => {
+    const text = Array.from({ length: 40 }, (_, i) => `export const value${i} = compute(${i * 7919});`).join('\n');
+    const reads = ['a', 'b'].flatMap((id) => [
+      { role: 'assistant', content: '', toolCalls: [{ id, name: 'read_file', arguments: `{"path":"${id}.ts"}` }] },
+      { role: 'tool', content: text, name: 'read_file', toolCallId: id },
+    ]);
+    const run = {
+      role: 'assistant',
+      content: '',
+      toolCalls: [{ id: 'c', name: 'bash', arguments: '{"command":"make"}' }],
+    };
+    const output = { role: 'tool', content: `${'done   \n'.repeat(3)}all is well`, name: 'bash', toolCallId: 'c' };
+    const stdin = JSON.stringify([{ role: 'user', content: 'task' }, ...reads, run, output]);
+    const { stdout } = await fitted(['--show'], { stdin });
+    expect(stdout).toMatch(/read_file b\.ts +[\d,]+ → \d+ {2}\(shown above in part\) \[.*\n +was: export const value0/);
+    expect(stdout).toMatch(/bash make +\d+ → \d+ {2}\(cleaned\) done .*\n +was: done/);
+    expect(stdout).toContain('0 results masked, 2 made smaller on arrival');
+    const { results } = JSON.parse((await fitted(['--show', '--json'], { stdin })).stdout);
+    expect(results).toMatchObject([
+      { turn: 2, tool: 'read_file', why: 'references', chars: { before: text.length } },
+      { turn: 3, tool: 'bash', why: 'clean' },
+    ]);
+    for (const off of [
+      ['--arrival', 'none'],
+      ['--policy', 'break-even:clean=false,references=false'],
+    ])
+      expect(JSON.parse((await fitted([...off, '--report', '--json'], { stdin })).stderr).results).toEqual([]);
+    const only = JSON.parse((await fitted(['--arrival', 'clean', '--show', '--json'], { stdin })).stdout);
+    expect(only.results).toMatchObject([{ why: 'clean' }]);
+    const cut = JSON.parse((await fitted(['--arrival', 'truncate=50', '--show', '--json'], { stdin })).stdout);
+    expect(cut.results).toMatchObject([{ why: 'truncate' }, { why: 'truncate' }]);
   });
   it('--show writes a line for each result in place of the JSON', async () => {
     const { code, stdout, stderr } = await fitted([...POLICY, '--show'], { stdin: list });
@@ -256,6 +290,13 @@ describe('mistakes', () => {
   });
   it('--bound-thinking=drop', async () => {
     await wrong(['--bound-thinking=drop'], { stdin: list }, 2, '--bound-thinking', "'opt-in', 'keep'");
+  });
+  it.each([
+    ['claen', 'did you mean clean?'],
+    ['clean,shell-output=x', 'a whole number'],
+    ['truncate', 'truncate=8000'],
+  ])('--arrival %s is refused', async (arrival, said) => {
+    await wrong(['--arrival', arrival], { stdin: list }, 2, said);
   });
   it('--json without anything to write as JSON', async () => {
     await wrong(['--json'], { stdin: list }, 2, '--json needs --report or --show');

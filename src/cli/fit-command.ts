@@ -2,7 +2,8 @@ import { PalimpsestError } from '../errors.ts';
 import { type FitOptions, type FitResult, fit, fitAndStore, parsePolicy } from '../index.ts';
 import { type Io, readAll, UsageError } from './io.ts';
 import { parseOptions, readCount } from './parse-options.ts';
-import { showFit, showReport } from './show-fit.ts';
+import { readArrival } from './read-arrival.ts';
+import { changedResults, showFit, showReport } from './show-fit.ts';
 import { createStores, DEFAULT_TENANT } from './stores.ts';
 
 export const fitHelp = `palimpsest fit: fits a message list, or a whole request, into a budget.
@@ -22,6 +23,10 @@ Options:
                        clear-tool-uses, graduated, swe-agent, open-hands,
                        gemini-cli, never; with options: polling:turns=5
                        (default: break-even at the model's prices)
+  --arrival <list>     how results are made smaller when they first go out:
+                       clean, references, shell-output, truncate=<tokens>,
+                       or none (default: the policy's; break-even has clean
+                       and references)
   --format <name>      chat, openai-chat, openai-responses, anthropic, gemini,
                        ai-sdk, langchain, openai-agents, ollama,
                        bedrock-converse, pi (default: detected)
@@ -44,6 +49,7 @@ const OPTIONS = {
   'max-tokens': { type: 'string' },
   model: { type: 'string' },
   policy: { type: 'string' },
+  arrival: { type: 'string' },
   format: { type: 'string' },
   store: { type: 'string' },
   recall: { type: 'boolean' },
@@ -64,15 +70,17 @@ export async function fitCommand(args: readonly string[], io: Io): Promise<numbe
     ...(maxTokens === undefined ? {} : { maxTokens: readCount('--max-tokens', maxTokens) }),
     ...(values.model === undefined ? {} : { model: values.model }),
     ...(values.policy === undefined ? {} : { policy: parsePolicy(values.policy) }),
+    ...(values.arrival === undefined ? {} : { arrival: readArrival(values.arrival) }),
     ...(values.format === undefined ? {} : { format: values.format as NonNullable<FitOptions['format']> }),
     ...(values['bound-thinking'] === undefined ? {} : { boundThinking: values['bound-thinking'] as 'keep' }),
     recall: values.recall ?? values.store !== undefined,
   };
   const fitted =
     values.store === undefined ? fit(input.messages, options) : await fitInto(values.store, input.messages, options);
-  if (values.show) io.stdout(values.json ? toJson(fitted.report) : showFit(input.messages, fitted, options, io));
+  const report = (): string => toJson({ ...fitted.report, results: changedResults(input.messages, fitted, options) });
+  if (values.show) io.stdout(values.json ? report() : showFit(input.messages, fitted, options, io));
   else io.stdout(toJson(input.rebuild(fitted.messages)));
-  if (values.report) io.stderr(values.json ? toJson(fitted.report) : showReport(fitted.report));
+  if (values.report) io.stderr(values.json ? report() : showReport(fitted.report));
   return 0;
 }
 

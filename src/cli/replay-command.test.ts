@@ -127,9 +127,17 @@ describe('palimpsest replay', () => {
     });
   });
 
-  it('compares none, two windows, break-even and the optimum, in tokens where the log names no model', async () => {
+  it('compares none, two windows, break-even and the optimum with and without arrival, in tokens where the log names no model', async () => {
     const { policies: compared, prices, runs, total } = await json(LOG);
-    expect(compared).toEqual(['none', 'sliding-window', 'polling', 'break-even', 'optimum']);
+    expect(compared).toEqual([
+      'none',
+      'sliding-window',
+      'polling',
+      'break-even',
+      'break-even:clean=false,references=false',
+      'optimum',
+      'optimum:clean=true,references=true',
+    ]);
     expect(prices).toEqual(['tokens']);
     expect(Object.keys(runs[0]?.results ?? {})).toEqual(compared);
     expect(Object.keys(total)).toEqual(compared);
@@ -194,6 +202,12 @@ describe('palimpsest replay', () => {
   it('--system-tokens fills up what stands before the first reply', async () => {
     const { total } = await json(LOG, '--policy', 'none', '--system-tokens', '1000');
     expect(total.none?.tokensSent).toBe(6110 + 7 * 800);
+  });
+
+  it('--context-limit leaves every optimum out of the defaults', async () => {
+    const { policies: compared } = await json(LOG, '--context-limit', '1000');
+    expect(compared.filter((name) => name.startsWith('optimum'))).toEqual([]);
+    expect(compared).toContain('break-even:clean=false,references=false');
   });
 
   it('--context-limit keeps every request below it', async () => {

@@ -1,4 +1,5 @@
 import { PalimpsestError } from '../errors.ts';
+import { isHindsight } from '../lab/compare.ts';
 import { findLogs } from '../lab/readers/find-logs.ts';
 import { onlyAsked, replay } from '../lab/replay.ts';
 import type { ReplayPage } from '../lab/replay-result.ts';
@@ -72,7 +73,16 @@ const OPTIONS = {
   json: { type: 'boolean' },
 } as const;
 
-const DEFAULT_POLICIES = ['none', 'sliding-window', 'polling', 'break-even', 'optimum'];
+/** break-even and optimum with arrival and without, so that one sees which part of the saving is masking. */
+const DEFAULT_POLICIES = [
+  'none',
+  'sliding-window',
+  'polling',
+  'break-even',
+  'break-even:clean=false,references=false',
+  'optimum',
+  'optimum:clean=true,references=true',
+];
 /** What other tools do when nobody sets anything. */
 const PEERS = ['swe-agent', 'open-hands', 'first-and-last', 'protect-tokens', 'gemini-cli', 'clear-tool-uses'];
 
@@ -110,8 +120,8 @@ type Values = ReturnType<typeof parseOptions<typeof OPTIONS>>['values'];
 async function requestOf(values: Values, io: Io): Promise<ReplayRequest> {
   const window = values.window === undefined ? undefined : readCount('--window', values.window, 0);
   const limit = values['context-limit'];
-  const given = values.policy ?? DEFAULT_POLICIES.filter((name) => limit === undefined || name !== 'optimum');
-  if (limit !== undefined && given.some((policy) => readSpec(policy).name === 'optimum'))
+  const given = values.policy ?? DEFAULT_POLICIES.filter((name) => limit === undefined || !isHindsight(name));
+  if (limit !== undefined && given.some(isHindsight))
     throw new UsageError('optimum knows no context limit; leave one of them out');
   const policies = [...given, ...(values.compare ? PEERS : [])].map((policy) => withWindow(policy, window));
   const prices = (values.prices ?? []).flatMap((name) => (name === 'all' ? Object.keys(priceLists) : [name]));

@@ -4,6 +4,7 @@ import {
   type FitResult,
   formatByName,
   type Plan,
+  type ReplaceEdit,
   type Report,
   type Segment,
 } from '../index.ts';
@@ -11,8 +12,7 @@ import type { Io } from './io.ts';
 
 /** A readable before/after: a line for each tool result, with what became of it. */
 export function showFit(messages: readonly object[], fitted: FitResult<object>, options: FitOptions, io: Io): string {
-  const name = typeof options.format === 'string' ? options.format : detectFormat(messages);
-  const segments = formatByName(name ?? 'chat').view(messages);
+  const segments = segmentsOf(messages, options);
   const fates = fatesOf(fitted.plan, segments);
   const header = `turn  ${'call'.padEnd(CALL)}  ${'characters'.padStart(SIZE)}  what the model sees`;
   const calls = new Map<string | undefined, string>();
@@ -20,21 +20,61 @@ export function showFit(messages: readonly object[], fitted: FitResult<object>, 
   for (const [index, segment] of segments.entries()) {
     if (segment.kind === 'action') calls.set(segment.callId, segment.text);
     if (segment.kind === 'observation')
-      lines.push(showResult(segment, calls.get(segment.callId) ?? '', fates.get(index), io));
+      lines.push(...showResult(segment, calls.get(segment.callId) ?? '', fates.get(index), io));
   }
   return [header, ...lines, '', showReport(fitted.report)].join('\n');
 }
 
+/** A result that is not sent as it came. */
+export interface ChangedResult {
+  readonly turn: number;
+  readonly tool: string | undefined;
+  readonly why: ReplaceEdit['why'] | 'drop';
+  readonly chars: { readonly before: number; readonly after: number };
+}
+
+/** Each result that is not sent as it came, and why. */
+export function changedResults(
+  messages: readonly object[],
+  { plan }: FitResult<object>,
+  options: FitOptions,
+): ChangedResult[] {
+  const segments = segmentsOf(messages, options);
+  const fates = fatesOf(plan, segments);
+  return segments.flatMap(({ kind, turn, tool, text }, index) => {
+    const fate = kind === 'observation' ? fates.get(index) : undefined;
+    return fate ? [{ turn, tool, why: fate.why, chars: { before: text.length, after: fate.text.length } }] : [];
+  });
+}
+
+function segmentsOf(messages: readonly object[], { format }: FitOptions): readonly Segment[] {
+  const name = typeof format === 'string' ? format : detectFormat(messages);
+  return formatByName(name ?? 'chat').view(messages);
+}
+
 const CALL = 28;
 const SIZE = 13;
-const LEFT_OUT = '(left out)';
 
-function showResult(result: Segment, args: string, after: string | undefined, io: Io): string {
+/** Words for the changes whose text does not say itself what was done. */
+const WORDS: Readonly<Partial<Record<ChangedResult['why'], string>>> = {
+  drop: '(left out)',
+  clean: '(cleaned) ',
+  references: '(shown above in part) ',
+  'shell-output': '(long shell output) ',
+};
+
+/** A result that was made smaller when it first went out is followed by its beginning as it came. */
+function showResult(result: Segment, args: string, after: Fate | undefined, io: Io): string[] {
   const before = result.text.length.toLocaleString('en');
-  const size = after === undefined ? before : `${before} → ${after === LEFT_OUT ? 0 : after.length}`;
+  const size = after === undefined ? before : `${before} → ${after.text.length}`;
   const start = `${String(result.turn).padStart(4)}  ${oneLine(callOf(result, args), CALL).padEnd(CALL)}  ${size.padStart(SIZE)}  `;
-  const line = start + oneLine(after ?? result.text, Math.max(20, io.columns - start.length));
-  return io.color && after !== undefined ? `\u001b[33m${line}\u001b[0m` : line;
+  const room = Math.max(20, io.columns - start.length);
+  if (!after) return [start + oneLine(result.text, room)];
+  const words = WORDS[after.why] ?? '';
+  const line = start + oneLine(`${words}${after.text}`, room);
+  const was =
+    words === '' || after.why === 'drop' ? [] : [' '.repeat(start.length) + oneLine(`was: ${result.text}`, room)];
+  return [io.color ? `\u001b[33m${line}\u001b[0m` : line, ...was];
 }
 
 /** The tool and the first text among its arguments. */
@@ -50,13 +90,19 @@ function oneLine(text: string, room: number): string {
   return line.length <= room ? line : `${line.slice(0, room - 1)}…`;
 }
 
-function fatesOf(plan: Plan, segments: readonly Segment[]): Map<number, string> {
-  const fates = new Map<number, string>();
+/** The text of a result as it goes out, and why it is another. */
+interface Fate {
+  readonly text: string;
+  readonly why: ChangedResult['why'];
+}
+
+function fatesOf(plan: Plan, segments: readonly Segment[]): Map<number, Fate> {
+  const fates = new Map<number, Fate>();
   for (const edit of plan.edits) {
-    if (edit.kind === 'replace') fates.set(edit.segment, edit.text);
+    if (edit.kind === 'replace') fates.set(edit.segment, edit);
     if (edit.kind !== 'drop') continue;
     for (const [index, segment] of segments.entries()) {
-      if (edit.from <= segment.message && segment.message < edit.to) fates.set(index, LEFT_OUT);
+      if (edit.from <= segment.message && segment.message < edit.to) fates.set(index, { text: '', why: 'drop' });
     }
   }
   return fates;
@@ -69,6 +115,7 @@ export function showReport(report: Report): string {
   const count = (n: number): string => n.toLocaleString('en');
   const did = [
     `${edits.mask} results masked`,
+    ...(edits.shape ? [`${edits.shape} made smaller on arrival`] : []),
     ...(edits.clip ? [`${edits.clip} clipped`] : []),
     ...(edits.drop ? [`${edits.drop} messages left out`] : []),
   ];

@@ -37,6 +37,8 @@ describe('showReplay', () => {
         '',
         'Where a policy decides by the prices, its counts are those at anthropic-5m.',
         '',
+        'optimum knows the future of masking only. A policy costs less where it also makes results smaller when they first go out, or masks some kinds of results sooner.',
+        '',
         'break-even saves 31 % of the input cost at anthropic-5m prices; in 3.8 of 100 calls the agent would have had to look something up again.',
         'At none prices no policy saves anything on these runs: leave them as they are.',
         '',

@@ -1,4 +1,5 @@
 import { aboutLogs, dollarSentence, nextSentence } from '../lab/about-logs.ts';
+import { aboutPolicies } from '../lab/about-policies.ts';
 import { missRate, TOKENS } from '../lab/compare.ts';
 import { adviceOf } from '../lab/replay.ts';
 import type { PolicyResult, ReplayResult } from '../lab/replay-result.ts';
@@ -23,7 +24,7 @@ export function showReplay(result: ReplayResult): string {
   const more = isMore ? ' Recalls and dollars are at the same prices.' : '';
   const counted =
     prices.length > 1 ? [`Where a policy decides by the prices, its counts are those at ${prices[0]}.${more}`, ''] : [];
-  const about = aboutLogs(result);
+  const about = [...aboutPolicies(result), ...aboutLogs(result)];
   return `${[
     read,
     '',

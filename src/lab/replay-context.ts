@@ -8,6 +8,7 @@ import { type Candidate, type OptimumInput, optimum, requestsOf } from './optimu
 import type { Context } from './run.ts';
 import { costOfRequest, type SentRequest, type Setting, type Simulation, simulate } from './simulate.ts';
 import { RECALL_OUTPUT_TOKENS, withRecalls } from './with-recalls.ts';
+import { withTexts } from './with-texts.ts';
 
 /** Who plays, and at which prices. */
 export interface ReplaySetting extends Setting {
@@ -118,17 +119,20 @@ interface Eager {
   readonly sizes: readonly number[];
 }
 
-/** The policy of its class that masks at once tells what may be masked, from when on, and what that saves. */
+/**
+ * The policy of its class that masks at once tells what may be masked, from when on, and what that saves. The texts that it still
+ * sees are there in every schedule, so that its references are right in all of them.
+ */
 function eagerOf({ context, setting, eager }: Table, contender: Contender): Eager {
   const known = eager.get(contender);
   if (known) return known;
   const { counter, systemTokens, hiddenTokens } = setting;
-  const { sizes, positions } = layoutOf(context, counter, systemTokens, hiddenTokens);
   const policy = contender.policy(setting.prices[0] as Prices);
   const simulation = simulate(context, policy, { ...setting, contextLimit: undefined });
+  const { sizes, positions } = layoutOf(withTexts(context, simulation.arrived), counter, systemTokens, hiddenTokens);
   const candidates = positions.flatMap((position, i) => {
     const gain = simulation.gains.get(i);
-    return gain === undefined ? [] : [{ from: simulation.maskedAt[i] as number, position, gain }];
+    return gain ? [{ from: gain.from, position, gain: gain.tokens }] : [];
   });
   const found = { simulation, candidates, sizes };
   eager.set(contender, found);
@@ -148,10 +152,12 @@ function optimumOf(table: Table, contender: Contender, { read, write, lifeMs }: 
     isColdAt: (request) => times.isColdAt(request, lifeMs),
   };
   const { epochs } = optimum(input);
-  const hiddenAt = (from: number): number => epochs.find((epoch) => epoch >= from) ?? Number.POSITIVE_INFINITY;
-  const maskedAt = simulation.maskedAt.map((from, i) =>
-    simulation.gains.has(i) ? hiddenAt(from) : Number.POSITIVE_INFINITY,
-  );
+  const epochFrom = (from: number): number => epochs.find((epoch) => epoch >= from) ?? Number.POSITIVE_INFINITY;
+  const maskedAt = simulation.maskedAt.map((at, i) => {
+    const { from = Number.POSITIVE_INFINITY } = simulation.gains.get(i) ?? {};
+    // Shell output that was cut when it arrived hides something before it is masked.
+    return at < from ? at : epochFrom(from);
+  });
   return { ...simulation, requests: requestsOf(input, epochs), maskedAt };
 }
 

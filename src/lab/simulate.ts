@@ -1,5 +1,5 @@
 import { chat } from '../formats/chat.ts';
-import type { ChatMessage, Edit } from '../message.ts';
+import type { ChatMessage, Edit, ReplaceEdit } from '../message.ts';
 import { Planner } from '../plan/planner.ts';
 import type { Policy } from '../plan/policy.ts';
 import { batchesOf, type Measure, overheadOf } from './layout.ts';
@@ -27,10 +27,18 @@ export interface Simulation {
   readonly requests: readonly SentRequest[];
   /** The request, counted like replies, in which each result is masked or left out for the first time. */
   readonly maskedAt: readonly number[];
+  /** The text of each result that was made smaller when it first went out. */
+  readonly arrived: ReadonlyMap<number, string>;
   /** The placeholder of each result that has one at the end. */
   readonly placeholders: ReadonlyMap<number, string>;
-  /** What the mask of each result saves. */
-  readonly gains: ReadonlyMap<number, number>;
+  /** The mask of each result that has one at the end. */
+  readonly gains: ReadonlyMap<number, Gain>;
+}
+
+/** A mask: the request that made it, counted like replies, and what it saves. */
+export interface Gain {
+  readonly from: number;
+  readonly tokens: number;
 }
 
 /** Replays one context request by request, through the same engine as `fit`. */
@@ -61,19 +69,29 @@ export function simulate(
     log.take(ledger.takeNewEdits(), turn + 1);
   }
   const placeholders = new Map<number, string>();
-  const gains = new Map<number, number>();
+  const gains = new Map<number, Gain>();
   for (const { text, tokens, original, why } of ledger.observations) {
-    if (why === undefined || why === 'clean' || why === 'references') continue;
+    if (why === undefined || hidesNothing(why)) continue;
     const index = log.indexOf(original.message);
     placeholders.set(index, text);
-    gains.set(index, counter(original.text) - tokens);
+    const from = log.replacedAt.get(index);
+    if (from !== undefined)
+      gains.set(index, { from, tokens: counter(log.arrived.get(index) ?? original.text) - tokens });
   }
-  return { requests, maskedAt: log.maskedAt, placeholders, gains };
+  return { requests, maskedAt: log.maskedAt, arrived: log.arrived, placeholders, gains };
 }
+
+/** The model still sees what a cleaned result says, and the text that a reference leads to. */
+const hidesNothing = (why: ReplaceEdit['why']): boolean => why === 'clean' || why === 'references';
+
+const isArrival = (why: ReplaceEdit['why']): boolean => hidesNothing(why) || why === 'shell-output';
 
 /** When each result was hidden. */
 class MaskLog {
   readonly maskedAt: number[] = [];
+  readonly arrived = new Map<number, string>();
+  /** When the text of a result was replaced after it had arrived. */
+  readonly replacedAt = new Map<number, number>();
   readonly #indexes = new Map<number, number>();
   /** The message of each segment. */
   readonly #messageOf: number[] = [];
@@ -93,11 +111,18 @@ class MaskLog {
 
   take(edits: readonly Edit[], request: number): void {
     for (const edit of edits) {
-      // The model still sees what a cleaned result says, and what a reference leads to.
-      if (edit.kind === 'replace' && edit.why !== 'clean' && edit.why !== 'references')
-        this.#hide(this.#messageOf[edit.segment] ?? -1, request);
+      if (edit.kind === 'replace') this.#replace(edit, request);
       else if (edit.kind === 'drop') for (let i = edit.from; i < edit.to; i++) this.#hide(i, request);
     }
+  }
+
+  #replace({ segment, text, why }: ReplaceEdit, request: number): void {
+    const message = this.#messageOf[segment] ?? -1;
+    const index = this.#indexes.get(message);
+    if (index === undefined) return;
+    if (isArrival(why)) this.arrived.set(index, text);
+    else this.replacedAt.set(index, request);
+    if (!hidesNothing(why)) this.#hide(message, request);
   }
 
   #hide(message: number, request: number): void {

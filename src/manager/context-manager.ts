@@ -320,7 +320,7 @@ export class ContextManager<M = ChatMessage> {
   }
 
   #estimate(messages: readonly M[]): number {
-    return planFor(messages, { ...this.#fitOptions(), policy: never() }).tokens;
+    return planFor(messages, { ...this.#fitOptions(), policy: never(), arrival: {} }).tokens;
   }
 
   #toReal(estimated: number): number {

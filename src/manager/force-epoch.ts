@@ -1,4 +1,5 @@
 import type { Format } from '../message.ts';
+import type { ArrivalOptions } from '../plan/arrival/options.ts';
 import { createPlanner, type FitOptions } from '../plan/fit.ts';
 import type { Hidden } from '../plan/ledger/hidden.ts';
 import type { Planner } from '../plan/planner.ts';
@@ -53,12 +54,14 @@ export function previewEpoch<M>(
   return { count: chosen.length, savedTokens: chosen.reduce((sum, { gain }) => sum + gain, 0) };
 }
 
-/** A planner that has taken these messages in. */
+/** A planner that has taken in these messages, which are as they go out: it only follows their references. */
 export function planFor<M>(messages: readonly M[], { format, ...options }: PlanOptions<M>): Planner<M> {
-  const planner = createPlanner(format, options);
+  const planner = createPlanner(format, { arrival: FOLLOW, ...options }, { sent: new Set(messages) });
   planner.take(messages);
   return planner;
 }
+
+const FOLLOW: ArrivalOptions = { clean: false, references: true, shellOutput: false, truncate: false };
 
 function resultOf<M>(before: Planner<M>, after: Planner<M>): Omit<ForcedEpoch<M>, 'masked' | 'record'> {
   return {
@@ -79,7 +82,7 @@ function chooseResults<M>(planner: Planner<M>, goal: EpochGoal): ReturnType<Plan
 }
 
 /** A policy that masks nothing by itself: it only says what may go when an epoch is forced. */
-export function onlyForced({ limit: _limit, maxResultTokens: _max, ...policy }: Policy): Policy {
+export function onlyForced({ limit: _limit, maxResultTokens: _max, arrival: _arrival, ...policy }: Policy): Policy {
   return { ...policy, init: () => undefined, step: (state) => ({ state, mask: [], because: WAITS }) };
 }
 

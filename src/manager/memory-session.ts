@@ -1,14 +1,15 @@
 import type { Format } from '../message.ts';
 import { checkOptions, func } from '../options.ts';
-import type { Cut } from '../plan/held-cut.ts';
 import type { Counter } from '../tokens/counter.ts';
 import type { AgentContext } from './agent-context.ts';
 import type { MaskOptions } from './context-action.ts';
 import type { MessageWriter } from './message-writer.ts';
 import { sessionContinuity } from './notices.ts';
 import { resultsForOpen, skippedByRestart } from './open-calls.ts';
-import { type Rendered, type RenderOptions, renderWithBudget } from './render-with-budget.ts';
+import type { Rendered, RenderOptions } from './render-with-budget.ts';
+import { ColdEpochs } from './session/cold-epochs.ts';
 import { Conversation } from './session/conversation.ts';
+import { renderSession } from './session/render-session.ts';
 import { resultEvents } from './session/result-events.ts';
 import type { MaskReport } from './session/session.ts';
 import type { EventBody, LoggedEvent, SessionStatus } from './session/session-event.ts';
@@ -36,15 +37,19 @@ class MemorySession<M> implements AgentContext<M> {
   readonly #conversation: Conversation<M>;
   readonly #counter: Counter;
   readonly #summaries: SummaryWriting<M> | undefined;
+  readonly #coldEpochs: ColdEpochs<M>;
   #seq = 0;
 
   constructor(options: MemorySessionOptions<M>) {
-    const { writer, conversation, manager, summaries } = partsOf(options, { hasStore: false });
+    const { writer, conversation, manager, summaries, now } = partsOf(options, { hasStore: false });
     this.#summaries = summaries;
     this.#options = options;
     this.#writer = writer;
     this.#conversation = new Conversation(conversation);
     this.#counter = conversation.counter;
+    const { policy, arrival } = conversation;
+    this.#coldEpochs = new ColdEpochs(this.#conversation, { policy, now, record: (event) => this.#apply(event) });
+    this.#apply({ type: 'session_start', id: '', format: writer.format.name, arrival });
     this.manager = new SessionManager<M>(
       { ...manager, session: this },
       { conversation: this.#conversation, record: (event) => this.#apply(event), checkIdle: () => {} },
@@ -80,14 +85,16 @@ class MemorySession<M> implements AgentContext<M> {
 
   async render(budget: RenderOptions<M>): Promise<Rendered<M>> {
     await writeSummaries(this.#conversation, this.#summaries, (event) => this.#apply(event));
-    const rendered = renderWithBudget(this.view(), {
+    await this.#coldEpochs.beforeRequest();
+    const options = {
       ...renderLimits(this.manager, budget),
       counter: this.#counter,
       conversationMessages: this.#conversation.conversationMessages(),
       ...budget,
       format: this.format,
-      cut: this.#conversation.cut as Cut | undefined,
-    });
+    };
+    const rendered = await renderSession(this.#conversation, options, (event) => this.#apply(event));
+    this.#coldEpochs.noteRequest();
     this.#conversation.view.forgetHidden(() => true);
     this.#apply({ type: 'context_cut', cut: rendered.cut, omitted: rendered.omitted });
     return withAuthor(rendered, this.#conversation.view);

@@ -34,8 +34,9 @@ describe('a session', () => {
     await session.add(user('the task'), reply('on it'));
     const lines = readFileSync(join(directory, 'chat/events.jsonl'), 'utf8').trimEnd().split('\n');
     const crc32 = expect.stringMatching(/^[0-9a-f]{8}$/);
+    const arrival = { clean: true, references: true, shell_output: false, truncate: 8000, truncation: 'head' };
     expect(lines.map((line) => JSON.parse(line))).toEqual([
-      { crc32, seq: 1, time: '2026-01-02T00:00:00.000Z', type: 'session_start', id: 'chat', format: 'chat' },
+      { crc32, seq: 1, time: '2026-01-02T00:00:00.000Z', type: 'session_start', id: 'chat', format: 'chat', arrival },
       { crc32, seq: 2, time: '2026-01-02T00:00:00.000Z', type: 'message', message: user('the task') },
       { crc32, seq: 3, time: '2026-01-02T00:00:00.000Z', batch: 2, type: 'message', message: reply('on it') },
     ]);

@@ -23,7 +23,6 @@ const RULES = {
   onWindDown: func,
   onProblem: func,
   disk: anything,
-  now: func,
 };
 
 /** Opens the session of that id, or begins it: a conversation whose every message is on disk when `add` resolves. */
@@ -57,7 +56,6 @@ function toDurable<M>(options: SessionOptions<M>, folder: string): Omit<DurableO
     openCalls: options.openCalls ?? 'answer',
     onWindDown: options.onWindDown ?? (() => {}),
     onProblem: (problem) => tell(options.onProblem ?? ((error) => process.emitWarning(error)), problem),
-    now: options.now ?? Date.now,
     ...UNSHARED,
     onClose: () => {},
   };

@@ -113,6 +113,14 @@ export const RENDER_STAGES: readonly Stage[] = [
  * omitted. A cut holds still between overflows, so that the provider's cache is not rewritten on every render.
  */
 export function renderWithBudget<M>(messages: readonly M[], options: RenderOptions<M> = {}): Rendered<M> {
+  return renderHeld(messages, options).rendered;
+}
+
+/** The same, with the results that are masked since the texts that they refer to were left out: segments of the messages. */
+export function renderHeld<M>(
+  messages: readonly M[],
+  options: RenderOptions<M> = {},
+): { readonly rendered: Rendered<M>; readonly lost: readonly number[] } {
   checkOptions('renderWithBudget', options, RULES);
   const { recall = false, cut, conversationMessages } = options;
   const counter = checkedCounter(options.counter ?? countTokens);
@@ -133,7 +141,7 @@ export function renderWithBudget<M>(messages: readonly M[], options: RenderOptio
   const [omitted, clipped] = [notice?.omitted ?? 0, ledger.totals.replaced.clip];
   const historyTokens = { before: ledger.totals.tokensBefore - head, after: ledger.tokens - head };
   const requestTokens = budget.systemTokens + budget.toolTokens + historyTokens.after;
-  return {
+  const rendered: Rendered<M> = {
     messages: ledger.sent(),
     omitted,
     ...(notice === undefined ? {} : { notice: writeNotice(notice) }),
@@ -141,6 +149,7 @@ export function renderWithBudget<M>(messages: readonly M[], options: RenderOptio
     hidden: ledger.hidden,
     report: { ...budget, historyTokens, requestTokens, omitted, clipped, decision },
   };
+  return { rendered, lost: held.lost };
 }
 
 type Budget = Omit<RenderReport, 'historyTokens' | 'requestTokens' | 'omitted' | 'clipped' | 'decision'>;

@@ -1,6 +1,7 @@
 import { PalimpsestError } from '../errors.ts';
 import { isRecord } from '../formats/lens.ts';
 import { badOption, checkOptions, count, defined, flag, func, oneOf, positive, rule, text } from '../options.ts';
+import type { ArrivalOptions } from '../plan/arrival/options.ts';
 import type { Policy } from '../plan/policy.ts';
 import type { AsyncSummaryWriter } from '../store/summary-log.ts';
 import type { AgentContext } from './agent-context.ts';
@@ -35,6 +36,8 @@ export interface AgentOptions<M> {
   readonly maxHistoryTokens?: number;
   /** Masks old results where no session is given: a session has its own. `breakEven` if not given. */
   readonly policy?: Policy;
+  /** How results are made smaller when they first go out, where no session is given: a session has its own. */
+  readonly arrival?: ArrivalOptions;
   /** Writes the summaries that the policy asks for, where no session is given: a session has its own. */
   readonly summarize?: AsyncSummaryWriter<M>;
   /** How long a tool may take; 120,000 if not given, 0 for no limit. */
@@ -155,6 +158,7 @@ const RULES = {
   maxHistoryTokens: count,
   toolTimeoutMs: count,
   policy: rule('a policy, such as hybrid()', (v) => typeof (v as Policy | null)?.step === 'function'),
+  arrival: rule('an object with clean, references, shellOutput and truncate', isRecord),
   summarize: func,
   approve: func,
   steering: rule('a queue, such as createSteering()', (v) => typeof (v as Steering | null)?.drain === 'function'),
@@ -171,7 +175,7 @@ function prepare<M>(options: AgentOptions<M>) {
   if (typeof model !== 'function') throw badOption('runAgent option model', 'a function', model);
   const toolbox = createToolbox(options.tools ?? []);
   const spoken = messageWriter(model.format ?? options.context?.format, 'the format of the model').format.name;
-  for (const name of ['policy', 'summarize'] as const)
+  for (const name of ['policy', 'arrival', 'summarize'] as const)
     if (options.context && options[name] !== undefined)
       throw badOption(
         `runAgent option ${name}`,
@@ -186,8 +190,8 @@ function prepare<M>(options: AgentOptions<M>) {
   return { run: new AgentRun({ ...options, context, toolbox }), context, writer };
 }
 
-function memoryOptions<M>({ model, maxInputTokens, policy, summarize }: AgentOptions<M>) {
-  return defined({ format: model.format ?? 'chat', model: model.model, maxInputTokens, policy, summarize });
+function memoryOptions<M>({ model, maxInputTokens, policy, arrival, summarize }: AgentOptions<M>) {
+  return defined({ format: model.format ?? 'chat', model: model.model, maxInputTokens, policy, arrival, summarize });
 }
 
 function taskOf<M>(task: AgentOptions<M>['task'], writer: MessageWriter<M>): readonly M[] {

@@ -1,5 +1,7 @@
+import { isRecord } from '../formats/lens.ts';
 import type { Format, FormatName } from '../message.ts';
-import { func, oneOf, positive } from '../options.ts';
+import { badOption, checkOptions, func, oneOf, positive, rule } from '../options.ts';
+import { type ArrivalOptions, arrivalRules, toArrival } from '../plan/arrival/options.ts';
 import { defaultPolicy } from '../plan/default-policy.ts';
 import { formatRule, showFor } from '../plan/fit.ts';
 import type { Policy, Truncation } from '../plan/policy.ts';
@@ -13,6 +15,7 @@ import { type MessageWriter, messageWriter } from './message-writer.ts';
 import { rememberingCounter } from './remembering-counter.ts';
 import type { RenderOptions } from './render-with-budget.ts';
 import type { ConversationOptions } from './session/conversation.ts';
+import type { ArrivalSettings } from './session/session-event.ts';
 import type { SummaryWriting } from './session/write-summaries.ts';
 
 /** What a session can be told, whether it is on disk or in memory. */
@@ -25,7 +28,12 @@ export interface SessionSettings<M>
   /** Where the provider takes them apart from the messages: they count too, and a tool named `recall` is told of. */
   readonly system?: unknown;
   readonly tools?: unknown;
-  /** Results are cut to this size in the view when they arrive; 8,000 if not given. The conversation has them whole. */
+  /**
+   * How results are made smaller when they first go out; the conversation has them whole. Those that went out before stay as
+   * they are. The policy's own if not given: `breakEven` cleans results and refers to lines that the model can still see.
+   */
+  readonly arrival?: ArrivalOptions;
+  /** `arrival.truncate`: results are cut to this size when they arrive; 8,000 if not given. */
   readonly maxToolResultTokens?: number;
   readonly toolResultTruncation?: Truncation;
   /**
@@ -35,16 +43,20 @@ export interface SessionSettings<M>
   readonly summarize?: AsyncSummaryWriter<M>;
   /** How long one summary may take; 60,000 if not given. */
   readonly summarizeTimeoutMs?: number;
+  /** The clock, in milliseconds. By it, a request after the life of the provider's cache masks all that it may. */
+  readonly now?: () => number;
 }
 
 /** The rules of the settings. */
 export const SETTINGS_RULES = {
   ...THRESHOLD_RULES,
   format: formatRule,
+  arrival: rule('an object with clean, references, shellOutput and truncate', isRecord),
   maxToolResultTokens: positive,
   toolResultTruncation: oneOf('head', 'tail', 'both'),
   summarize: func,
   summarizeTimeoutMs: positive,
+  now: func,
 };
 
 /** The parts of a session. */
@@ -54,6 +66,7 @@ export interface SessionParts<M> {
   readonly manager: Omit<ContextManagerOptions<M>, 'session' | 'state'>;
   /** How summaries are written, where the caller writes them. */
   readonly summaries: SummaryWriting<M> | undefined;
+  readonly now: () => number;
 }
 
 /** Makes of the settings what each part of a session needs. */
@@ -61,7 +74,7 @@ export function partsOf<M>(
   settings: SessionSettings<M>,
   { hasStore }: { readonly hasStore: boolean },
 ): SessionParts<M> {
-  const { policy = defaultPolicy(settings.model) } = settings;
+  const { policy = defaultPolicy(settings.model), now = Date.now } = settings;
   const writer = messageWriter<M>(settings.format);
   const summarize = (settings.summarize ?? policy.summarize) as AsyncSummaryWriter<M> | undefined;
   const summaries = summarize && {
@@ -76,12 +89,24 @@ export function partsOf<M>(
     policy,
     counter,
     show: showFor(hasStore, settings.tools),
-    maxResultTokens: settings.maxToolResultTokens ?? 8000,
-    truncation: settings.toolResultTruncation ?? 'head',
+    arrival: arrivalOf(settings, policy),
     limit: messageLimit(settings),
     summaries: summaries?.log,
   };
-  return { writer, conversation, summaries, manager: { ...thresholdsOf(settings), policy, counter, recall: hasStore } };
+  const manager = { ...thresholdsOf(settings), policy, counter, recall: hasStore };
+  return { writer, conversation, summaries, now, manager };
+}
+
+const MOST_RESULT_TOKENS = 8000;
+
+function arrivalOf<M>(settings: SessionSettings<M>, policy: Policy): ArrivalSettings {
+  const { arrival: own = {}, maxToolResultTokens: cut, toolResultTruncation: truncation = 'head' } = settings;
+  checkOptions('session option arrival', own, arrivalRules);
+  if (cut !== undefined && own.truncate !== undefined && own.truncate !== cut)
+    throw badOption('session option maxToolResultTokens', `left out, or arrival.truncate (${own.truncate})`, cut);
+  const most = Math.min(cut ?? MOST_RESULT_TOKENS, policy.maxResultTokens ?? Number.POSITIVE_INFINITY);
+  const { clean, references, shellOutput, truncate } = toArrival(own, policy.arrival, { truncate: most });
+  return { clean, references, shell_output: shellOutput ?? false, truncate: truncate ?? false, truncation };
 }
 
 function thresholdsOf<M>(settings: SessionSettings<M>): Partial<SessionSettings<M>> {

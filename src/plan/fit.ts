@@ -13,7 +13,7 @@ import { keepCompiled } from './keep-compiled.ts';
 import type { Hidden } from './ledger/hidden.ts';
 import type { Ledger } from './ledger/ledger.ts';
 import { plannerFor } from './memory.ts';
-import { Planner } from './planner.ts';
+import { Planner, type PlannerOptions } from './planner.ts';
 import { type EpochRecord, isSamePolicy, type Policy } from './policy.ts';
 import type { Report } from './report.ts';
 import { resolveFormat } from './resolve-format.ts';
@@ -166,19 +166,21 @@ function fittedBy<M>(planner: Planner<M>, messages: readonly M[], options: FitOp
 }
 
 /** A planner for one conversation, with the same options as `fit`. */
-export function createPlanner<M>(format: Format<M>, options: FitOptions = {}, summarize?: Summarize): Planner<M> {
+export function createPlanner<M>(
+  format: Format<M>,
+  options: FitOptions = {},
+  making: Omit<PlannerMaking<M>, 'of'> = {},
+): Planner<M> {
   checkOptions('createPlanner', options, RULES);
-  return newPlanner(format, { ...options, policy: policyOf(options) }, { of: 'createPlanner', summarize });
+  return newPlanner(format, { ...options, policy: policyOf(options) }, { of: 'createPlanner', ...making });
 }
 
-interface PlannerMaking {
+interface PlannerMaking<M> extends Pick<PlannerOptions<M>, 'summarize' | 'sent'> {
   /** The function that the caller called. */
   readonly of: string;
-  /** Finds summaries, in place of the policy's own function. */
-  readonly summarize?: Summarize | undefined;
 }
 
-function newPlanner<M>(format: Format<M>, options: PolicyOptions, { of, summarize }: PlannerMaking): Planner<M> {
+function newPlanner<M>(format: Format<M>, options: PolicyOptions, { of, ...making }: PlannerMaking<M>): Planner<M> {
   const { handleOf, recall = false, model, policy } = options;
   checkOptions(`${of} option arrival`, options.arrival ?? {}, arrivalRules);
   const counter = options.counter ? checkedCounter(options.counter) : countTokens;
@@ -194,8 +196,8 @@ function newPlanner<M>(format: Format<M>, options: PolicyOptions, { of, summariz
     show: showFor(recall, options.tools),
     keepSigned: options.boundThinking === 'keep',
     overheadTokens: sizeOf('system') + sizeOf('tools'),
-    summarize,
     arrival: options.arrival,
+    ...making,
   });
 }
 

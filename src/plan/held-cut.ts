@@ -1,5 +1,6 @@
 import type { Format } from '../message.ts';
 import { count, positive } from '../options.ts';
+import { followReferences } from './arrival/follow-references.ts';
 import { Ledger, type LedgerOptions } from './ledger/ledger.ts';
 import { reduce } from './reduce.ts';
 import { clipResult } from './stages/clip.ts';
@@ -45,6 +46,8 @@ export interface HeldCut<M> {
   readonly ledger: Ledger<M>;
   readonly cut: Cut | undefined;
   readonly decision: 'fits' | 'held' | 'cut';
+  /** The results that are masked because the text that they refer to was left out or shortened: segments of the view. */
+  readonly lost: readonly number[];
 }
 
 interface HoldOptions<M> extends LedgerOptions<M> {
@@ -60,16 +63,21 @@ export function reduceHeld<M>(
 ): HeldCut<M> {
   const held = cut && cut.messages <= messages.length ? cut.steps : [];
   const repeated = Ledger.of(messages, format, options);
+  const isShortened = held.length > 0 || sizeOf(repeated, budget) > budget.max;
+  let references = isShortened ? followReferences(repeated) : undefined;
   const isRepeated = held.every((step) => repeat(repeated, step));
   const ledger = isRepeated ? repeated : Ledger.of(messages, format, options);
+  if (!isRepeated) references = followReferences(ledger);
   const steps = isRepeated ? [...held] : [];
   const decision = sizeOf(ledger, budget) > budget.max ? 'cut' : steps.length > 0 ? 'held' : 'fits';
   for (const stage of budget.stages) {
     const step = recordStep(ledger, () => reduce(ledger, { ...budget, stages: [stage] }));
     if (step) steps.push(step);
+    references?.repair();
   }
   const omitted = ledger.notes.notice?.omitted ?? 0;
-  return { ledger, decision, cut: steps.length > 0 ? { messages: messages.length, omitted, steps } : undefined };
+  const lost = references ? ledger.observations.filter(({ why }) => why === 'mask').map(({ segment }) => segment) : [];
+  return { ledger, decision, lost, cut: steps.length > 0 ? { messages: messages.length, omitted, steps } : undefined };
 }
 
 /** Does a step again. False where it was made for another list. */

@@ -44,6 +44,8 @@ export interface PlannerOptions<M> extends Omit<LedgerOptions<M>, 'style' | 'cov
   readonly arrival?: ArrivalOptions | undefined;
   /** The first message whose results are made smaller: earlier ones were sent as they came. */
   readonly arrivalFrom?: number | undefined;
+  /** Messages that are given as they went out before: their results stay as they are. */
+  readonly sent?: ReadonlySet<M> | undefined;
 }
 
 /** Each round of repairs leaves fewer references. */
@@ -114,11 +116,11 @@ export class Planner<M> {
   };
 
   constructor(format: Format<M>, options: PlannerOptions<M>) {
-    const { policy, model, epochs, arrivalFrom: fromMessage } = options;
+    const { policy, model, epochs, arrivalFrom: fromMessage, sent } = options;
     const { style, toolUse, truncation, maxResultTokens: truncate } = policy;
     this.#ledger = new Ledger(format, { ...options, style, toolUse, coversLater: true });
     const arrival = toArrival(options.arrival, policy.arrival, truncate === undefined ? {} : { truncate });
-    this.#arrivals = new Arrivals(this.#ledger, { ...arrival, truncation, fromMessage });
+    this.#arrivals = new Arrivals(this.#ledger, { ...arrival, truncation, fromMessage, sent });
     this.#copies = new Copies(this.#ledger);
     this.#epochs = epochs ?? [];
     this.#policy = policy;

@@ -20,6 +20,18 @@ export interface LineRange {
 
 /** Recognises a call by its tool's name and its arguments. */
 export function readToolUse(tool: string | undefined, args: string): ToolUse {
+  // Several parts of the planner ask about the same call, one after the other.
+  if (lastUse.tool !== tool || lastUse.args !== args) lastUse = { tool, args, use: useOf(tool, args) };
+  return lastUse.use;
+}
+
+let lastUse: { tool: string | undefined; args: string; use: ToolUse } = {
+  tool: undefined,
+  args: '',
+  use: { kind: 'other' },
+};
+
+function useOf(tool: string | undefined, args: string): ToolUse {
   const kind = kindOfName(tool ?? '');
   if (kind !== 'shell' && kind !== 'read' && kind !== 'editor') return { kind };
   const fields = fieldsIn(args);
@@ -59,6 +71,15 @@ function remembered<T>(read: (name: string) => T): (name: string) => T {
     const answer = read(name);
     known.set(name, answer);
     return answer;
+  };
+}
+
+/** For a text that is asked about several times in a row. */
+function rememberedLast<T>(read: (text: string) => T): (text: string) => T {
+  let last: { readonly text: string; readonly answer: T } | undefined;
+  return (text) => {
+    if (last?.text !== text) last = { text, answer: read(text) };
+    return last.answer;
   };
 }
 
@@ -131,14 +152,15 @@ type Fields = Readonly<Record<string, unknown>>;
 /** More is no call for a range of lines, and not worth to be parsed. */
 const LONGEST = 20_000;
 
-function fieldsIn(args: string): Fields {
-  if (!args.startsWith('{') || args.length > LONGEST) return {};
+const fieldsIn = (args: string): Fields => (args.startsWith('{') && args.length <= LONGEST ? parse(args) : {});
+
+const parse = rememberedLast((args): Fields => {
   try {
     return JSON.parse(args) as Fields;
   } catch {
     return {};
   }
-}
+});
 
 const ROLES: readonly (readonly [Role, RegExp])[] = [
   ['path', /^(?:(?:file|absolute|target|notebook)_?path|path|file_?name|file|target_file)$/],
@@ -242,17 +264,17 @@ const MOVERS = words('cd pushd popd set-location');
 
 /** The purpose of a command is that of its first program which does more than prepare. */
 function readCommand(command: string, directory: string): ToolUse {
-  const commands = simpleCommands(command.slice(0, LONGEST_COMMAND));
+  const commands = [...simpleCommands(command.slice(0, LONGEST_COMMAND))];
   let here = directory;
   while (commands.length > 1 && commands[0]?.joiner !== '|' && isPreliminary(commands[0])) {
     const [program = '', to = ''] = wordsIn(commands[0]?.text ?? '');
     if (program === 'cd' || program === 'pushd') here = inside(here, to);
     commands.shift();
   }
-  if (commands.length === 1 && MOVERS.has(programOf(wordsIn(commands[0]?.text ?? '')[0] ?? '')))
-    return { kind: 'shell', moves: true };
+  const first = wordsIn(commands[0]?.text ?? '');
+  if (commands.length === 1 && MOVERS.has(programOf(first[0] ?? ''))) return { kind: 'shell', moves: true };
   const end = commands.findIndex(({ joiner }) => joiner !== '|') + 1;
-  const script = scriptIn(wordsIn(commands[0]?.text ?? ''));
+  const script = scriptIn(first);
   if (script !== undefined && commands.length === 1) return readCommand(script, here);
   return readPipeline(
     commands.slice(0, end).map(({ text }) => text),
@@ -267,26 +289,29 @@ interface SimpleCommand {
 }
 
 /** The commands of a line, comments before them apart. Quotes hold together what they enclose. */
-function simpleCommands(command: string): SimpleCommand[] {
+const simpleCommands = rememberedLast((command): readonly SimpleCommand[] => {
   const commands: SimpleCommand[] = [];
   let text = '';
   const end = (joiner: string): void => {
     if (text.trim() !== '') commands.push({ text: text.trim(), joiner });
     text = '';
   };
-  for (const [token] of command.replace(/^(?:\s*#[^\n]*\n)+/, '').matchAll(TOKEN)) {
-    if (JOINER.test(token)) end(token);
-    else text += token;
-  }
+  if (!/[\\'"&|;\n]/.test(command)) text = command;
+  else
+    for (const [token] of command.replace(/^(?:\s*#[^\n]*\n)+/, '').matchAll(TOKEN)) {
+      if (JOINER.test(token)) end(token);
+      else text += token;
+    }
   end('');
   return commands;
-}
+});
 
 const TOKEN = /\\.|'[^']*'|"(?:\\.|[^"\\])*"|&&|\|\||[|;\n]|[^\\'"&|;\n]+|./gs;
 const JOINER = /^(?:&&|\|\|?|;|\n)$/;
 
 /** Quoted text is one word, without its quotes. */
 function wordsIn(text: string): string[] {
+  if (!/['"\\]/.test(text)) return text.match(/\S+/g) ?? [];
   return Array.from(
     text.matchAll(/'([^']*)'|"((?:\\.|[^"\\])*)"|((?:\\.|[^\s'"\\])+)/gs),
     (m) => m[1] ?? m[2] ?? m[3] ?? '',
@@ -314,11 +339,17 @@ const FILE_PRINTERS = words(
 );
 /** They print patches if they are asked to. */
 const PATCH_PRINTERS = words('git-log git-stash git-whatchanged git-reflog gh hg svn');
+/** A command without any of their names prints no file. */
+const PRINTERS = new RegExp(
+  String.raw`\b(?:git|${[...FILE_PRINTERS, ...PATCH_PRINTERS].filter((name) => !name.startsWith('git-')).join('|')})\b`,
+  'i',
+);
 const PRINTED_EACH = /(?:\bxargs|\s-exec(?:dir)?|\s-x)\s.*\b(?:cat|nl|head|tail|sed|awk|bat|git (?:show|diff))\b/s;
 
 /** A program in the middle of a pipeline prints no file: `npm test | tail -20`. `cat a.ts | grep x` searches. */
 function printsFile(command: string): boolean {
   if (command.length > LONGEST_COMMAND) return true;
+  if (!PRINTERS.test(command)) return false;
   const commands = simpleCommands(command);
   return commands.some(({ text }, i) => {
     const isFiltered = commands[i - 1]?.joiner === '|';

@@ -38,6 +38,20 @@ function costs(context: Context, policies: readonly string[], prices: string, se
   return played.map(({ cost }) => cost[prices] as number);
 }
 
+interface EagerClass {
+  readonly window: number;
+  readonly byKind: boolean;
+  readonly minTokens: number;
+  readonly arrival: string;
+}
+
+/** The cost of masking at once everything that may be masked, which is a schedule of the class. */
+function sentByEager(context: Context, eager: EagerClass, prices: string, setting: PlainSetting): number {
+  const { window, byKind, minTokens, arrival } = eager;
+  const options = `window=${window},window-by-kind=${byKind},min-tokens=${minTokens},${arrival}`;
+  return costs(context, [`break-even:prices=none,${options}`], prices, setting)[0] as number;
+}
+
 describe('optimum', () => {
   it('is never above a policy of its class', () => {
     fc.assert(
@@ -66,6 +80,21 @@ describe('optimum', () => {
           for (const cost of others) expect(best).toBeLessThanOrEqual(cost + 1e-6);
         },
       ),
+      { numRuns: RUNS },
+    );
+  });
+
+  it('with arrival, is arrival alone where nothing may be masked, and never above masking at once', () => {
+    const arrival = 'clean=true,references=true';
+    fc.assert(
+      fc.property(anyContext({ maxTurns: 20 }), anyClass, anyPrices, anySetting, (context, given, prices, setting) => {
+        const { window, byKind, minTokens } = given;
+        const rule = `optimum:window=${window},window-by-kind=${byKind},min-tokens=${minTokens},${arrival}`;
+        const wide = `optimum:window=99,min-tokens=${minTokens},${arrival}`;
+        const [best = 0, unmasked = 0, alone = 0] = costs(context, [rule, wide, `never:${arrival}`], prices, setting);
+        expect(unmasked).toBeCloseTo(alone, 6);
+        expect(best).toBeLessThanOrEqual(sentByEager(context, { ...given, arrival }, prices, setting) + 1e-6);
+      }),
       { numRuns: RUNS },
     );
   });

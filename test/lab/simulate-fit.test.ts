@@ -15,16 +15,17 @@ import { anyContext, chars } from './fixtures/contexts.ts';
 const RUNS = Number(process.env.PALIMPSEST_RUNS ?? 100);
 const LISTS = Object.keys(priceLists) as PriceName[];
 
-/** The requests of a context as the lab says they are: the messages before each reply, what is hidden replaced. */
+/** The requests of a context as the lab says they are: the messages before each reply, results as they arrived or masked. */
 function requestsInLab(context: Context, policy: Policy, isColdAt?: (request: number) => boolean): ChatMessage[][] {
-  const { maskedAt, placeholders } = simulate(context, policy, { counter: chars, systemTokens: 0 }, isColdAt);
+  const { maskedAt, arrived, placeholders } = simulate(context, policy, { counter: chars, systemTokens: 0 }, isColdAt);
   return prefixesOf(context).map((prefix, i) => {
     let result = -1;
     return prefix.map((message) => {
       if (message.role !== 'tool') return message;
       result += 1;
       const isMasked = (maskedAt[result] as number) <= i + 1;
-      return isMasked ? { ...message, content: placeholders.get(result) as string } : message;
+      const content = isMasked ? placeholders.get(result) : arrived.get(result);
+      return content === undefined ? message : { ...message, content };
     });
   });
 }
@@ -111,14 +112,16 @@ describe.skipIf(!hasCorpus)('on real runs (skipped where ../shared/corpus is abs
   });
 
   it.each(['anthropic-5m', 'gpt-4.1'] as const)('sends the same bytes at %s prices', (prices) => {
-    let masks = 0;
+    let [masks, arrivals] = [0, 0];
     for (const context of contexts.values()) {
       const inLab = requestsInLab(context, breakEven({ prices }));
       expect(requestsThroughFit(context, breakEven({ prices })), context.file).toEqual(inLab);
-      const { placeholders } = simulate(context, breakEven({ prices }), { counter: chars, systemTokens: 0 });
+      const { arrived, placeholders } = simulate(context, breakEven({ prices }), { counter: chars, systemTokens: 0 });
       masks += placeholders.size;
+      arrivals += arrived.size;
     }
     expect(masks).toBeGreaterThan(50);
+    expect(arrivals).toBeGreaterThan(50);
   });
 });
 

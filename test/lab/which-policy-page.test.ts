@@ -58,15 +58,27 @@ describe('the advice of docs/which-policy.md follows from its tables', () => {
       for (const list of CACHED) expect(cost(group, 'sliding-window', list)).toBeGreaterThan(0);
   });
 
-  it('at deepseek prices break-even saves on long runs only, and moving windows of 10 lose in every group that they mask', () => {
-    expect(cost('over 50 turns', 'break-even', 'deepseek')).toBeLessThan(-10);
-    for (const group of GROUPS.slice(0, 3)) expect(cost(group, 'break-even', 'deepseek')).toBeGreaterThan(-2);
+  it('at deepseek prices masks of break-even save on long runs only, and moving windows of 10 lose in every group that they mask', () => {
+    const maskingAlone = 'break-even:window=10,clean=false,references=false';
+    expect(cost('over 50 turns', maskingAlone, 'deepseek')).toBeLessThan(-10);
+    for (const group of GROUPS.slice(0, 3)) expect(cost(group, maskingAlone, 'deepseek')).toBeGreaterThan(-2);
     for (const group of GROUPS) expect(cost(group, 'polling', 'deepseek')).toBeGreaterThanOrEqual(0);
   });
 
-  it('a smaller window of break-even saves more and hides more', () => {
+  it('with arrival break-even saves in every group at every price list with a cache, and more than without', () => {
+    const maskingAlone = 'break-even:window=10,clean=false,references=false';
+    for (const group of GROUPS)
+      for (const list of CACHED) {
+        expect(cost(group, 'break-even', list)).toBeLessThan(-3);
+        expect(cost(group, 'break-even', list)).toBeLessThan(cost(group, maskingAlone, list));
+      }
+  });
+
+  it('the window of break-even makes no difference below 15 turns; else a smaller one saves more and hides more', () => {
     const rows = rowsOf('windows').filter(({ policy }) => policy?.startsWith('`break-even'));
-    for (const group of GROUPS) {
+    const short = rows.map((row) => figure(row['under 15 turns']?.split('; ')[0]));
+    expect(Math.max(...short) - Math.min(...short)).toBeLessThan(0.5);
+    for (const group of GROUPS.filter((name) => name !== 'under 15 turns')) {
       const cells = rows.map((row) => row[group]?.split('; ').map(figure) ?? []);
       expect(cells.map(([saved = 0]) => saved)).toEqual(cells.map(([saved = 0]) => saved).sort((a, b) => a - b));
       expect(cells.map(([, missed = 0]) => missed)).toEqual(

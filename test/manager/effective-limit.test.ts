@@ -74,7 +74,7 @@ describe('max_input_tokens of 10,000 for a model whose window is 200,000', () =>
   });
 
   it('winds down at 90 % and restarts the second time', async () => {
-    const session = await open({ maxInputTokens: 10_000 });
+    const session = await open({ maxInputTokens: 10_000, arrival: { references: false } });
     const told: string[] = [];
     const model = scripted(counted(9200), counted(9300), say('Done.', { usage: usage(500) }));
     const onEvent = ({ type }: AgentEvent) => void told.push(type);

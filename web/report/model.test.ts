@@ -32,6 +32,11 @@ describe('headlineOf', () => {
     expect(sentence(savings, 'none')).toBe('break-even would have cut the input cost by 26 % without a prompt cache');
   });
 
+  it('compares with the cheapest of the policies that know the future', () => {
+    const savings = { none: 0, 'break-even': -0.39, optimum: -0.38, 'optimum:clean=true': -0.41 };
+    expect(headlineOf(resultOf(savings, [run({})]), 'p').detail).toContain('With hindsight (optimum:clean=true): ');
+  });
+
   it('says when nothing saves, when nothing changes and when nothing was compared', () => {
     expect(sentence({ none: 0, x: 0.03 })).toBe(
       'No policy would have saved anything at p prices: the cheapest, x, costs 3 % more',

@@ -33,7 +33,8 @@ export function headlineOf(result: ReplayResult, price: string): Headline {
     return { sentence: 'No runs to replay', detail: 'None of the files that were given holds a run that can be read.' };
   }
   const best = bestPolicy(result, price);
-  const bound = policies.find(isHindsight);
+  const savingWith = (policy: string): number => result.total[policy]?.saving[price] ?? Number.POSITIVE_INFINITY;
+  const [bound] = policies.filter(isHindsight).sort((a, b) => savingWith(a) - savingWith(b));
   const bounded = bound && result.total[bound]?.saving[price];
   const detail = [
     `${formatPlural(runs.length, 'run')} of ${formatPlural(

@@ -1,9 +1,9 @@
 import { PalimpsestError } from '../../errors.ts';
 import { isRecord } from '../../formats/lens.ts';
-import { count, names, oneOf, positive, type Rule, rule, text } from '../../options.ts';
+import { count, flag, names, oneOf, positive, type Rule, rule, text } from '../../options.ts';
 import { isCut } from '../../plan/held-cut.ts';
 import { isKnownDamage } from './damage.ts';
-import type { Mask } from './session-event.ts';
+import type { ArrivalSettings, Mask } from './session-event.ts';
 
 /** Throws for an event that could be written, but not be understood when it is read again. */
 export function checkBody(body: object): void {
@@ -46,8 +46,27 @@ function isMask(value: unknown): boolean {
   return typeof mask?.message === 'string' && count.check(mask.segment) && typeof mask.text === 'string';
 }
 
+const isPlace = (value: unknown): boolean => isMask({ ...(value as object), text: '' });
+
+const tokensOrFalse = rule('a number of tokens or false', (v) => v === false || positive.check(v));
+
+const ARRIVAL: Readonly<Record<keyof ArrivalSettings, Rule>> = {
+  clean: flag,
+  references: flag,
+  shell_output: tokensOrFalse,
+  truncate: tokensOrFalse,
+  truncation: oneOf('head', 'tail', 'both'),
+};
+
+const isArrival = (value: unknown): boolean =>
+  isRecord(value) && Object.entries(ARRIVAL).every(([name, { check }]) => check(value[name]));
+
+const isOptional = (is: (value: unknown) => boolean) => (v: unknown) => v === undefined || is(v);
+
 function isState(value: unknown): boolean {
   if (!isRecord(value)) return false;
+  const { shaped, arrival } = value;
+  if (!isOptional(listOf('', isMask).check)(shaped) || !isOptional(isArrival)(arrival)) return false;
   const { format, number, messages, left_out, masks, notes, approvals, skipped } = value;
   const isComplete = text.check(format) && positive.check(number) && status.check(value.status);
   const areLists = names.check(messages) && names.check(left_out) && listOf('', isRecord).check(notes);
@@ -55,7 +74,10 @@ function isState(value: unknown): boolean {
 }
 
 const FIELDS: Readonly<Record<string, Readonly<Record<string, Rule>>>> = {
-  session_start: { format: text },
+  session_start: { format: text, arrival: rule('how results are made smaller', isOptional(isArrival)) },
+  arrival: ARRIVAL,
+  arrival_skipped: { results: listOf('a list of results', isPlace) },
+  cold_epoch: { masks: listOf('a list of masks', isMask) },
   message: { message: something, before: rule('the key of a message', (v) => v === undefined || text.check(v)) },
   token_usage: { prompt_tokens: amount, completion_tokens: amount },
   context_mask: { observations_masked: count, masks: listOf('a list of masks', isMask) },

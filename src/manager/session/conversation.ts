@@ -6,8 +6,8 @@ import { sizeOfMessages } from '../sizes.ts';
 import type { ToolCall } from '../tool-call.ts';
 import { trimMessages } from '../trim-messages.ts';
 import type { Place } from './lines.ts';
-import type { EventBody, Mask, SessionEvent, SessionStatus } from './session-event.ts';
-import { SessionView, type ViewOptions } from './session-view.ts';
+import type { ArrivalSettings, EventBody, Mask, SessionEvent, SessionStatus } from './session-event.ts';
+import { type SentState, SessionView, type ViewOptions } from './session-view.ts';
 
 /** A message, and the event it came with: `12`, or `12.0` for the first of several in one event. */
 export interface Entry<M> {
@@ -48,7 +48,12 @@ export interface ConversationState<M> {
   /** Messages that the policy left out of what is sent. */
   readonly left_out: readonly string[];
   readonly masks: readonly Mask[];
-  readonly notes: readonly { readonly before?: string; readonly note: M }[];
+  readonly notes: SentState<M>['notes'];
+  readonly shaped?: readonly Mask[];
+  readonly arrival?: ArrivalSettings;
+  readonly show?: SentState<M>['show'];
+  /** When the last reply came. */
+  readonly replied?: string;
 }
 
 export interface ConversationOptions<M> extends Omit<ViewOptions<M>, 'summarize'> {
@@ -80,6 +85,8 @@ export class Conversation<M> {
   usage: KnownUsage | undefined;
   isWindingDown = false;
   cut: unknown;
+  /** When the last reply came. */
+  replied: string | undefined;
   #runStart: number | undefined;
 
   constructor(options: ConversationOptions<M>) {
@@ -122,11 +129,23 @@ export class Conversation<M> {
   }
 
   readonly #folds: Folds<M> = {
-    message: ({ seq, message, before }, place) => {
+    session_start: ({ arrival }) => {
+      this.#view.beginArrival(arrival);
+    },
+    arrival: ({ clean, references, shell_output, truncate, truncation }) => {
+      this.#view.beginArrival({ clean, references, shell_output, truncate, truncation });
+    },
+    arrival_skipped: ({ results }) => {
+      this.#view.keepWhole(results);
+    },
+    cold_epoch: ({ masks }) => {
+      this.#view.mask(masks);
+    },
+    message: ({ seq, time, message, before }, place) => {
       if (this.status === 'completed') this.status = 'active';
       const at = before === undefined ? -1 : this.#entries.findIndex(({ key }) => key === before);
-      if (at < 0) this.#add(String(seq), message, place);
-      else this.#insert(String(seq), message, { place, at });
+      if (at < 0 && this.#add(String(seq), message, place)) this.replied = time;
+      else if (at >= 0) this.#insert(String(seq), message, { place, at });
       this.#trim();
     },
     token_usage: ({ prompt_tokens, completion_tokens, view_tokens, winding_down = false }) => {
@@ -232,8 +251,8 @@ export class Conversation<M> {
   }
 
   dump(): ConversationState<M> {
-    const { keys, masks, notes } = this.#view.dump();
-    const sent = new Set(keys);
+    const { keys, ...sent } = this.#view.dump();
+    const isSent = new Set(keys);
     const messages = this.#entries.map(({ key }) => key);
     return {
       number: this.number,
@@ -249,9 +268,9 @@ export class Conversation<M> {
       approvals: Object.fromEntries(this.approvals()),
       skipped: Object.fromEntries(this.skipped()),
       messages,
-      left_out: messages.filter((key) => !sent.has(key)),
-      masks,
-      notes,
+      left_out: messages.filter((key) => !isSent.has(key)),
+      ...(this.replied === undefined ? {} : { replied: this.replied }),
+      ...sent,
     };
   }
 
@@ -267,7 +286,7 @@ export class Conversation<M> {
     const byKey = new Map(this.#entries.map(({ key, message }) => [key, message]));
     const leftOut = new Set(state.left_out);
     const keys = state.messages.filter((key) => !leftOut.has(key));
-    this.#view.load({ keys, masks: state.masks, notes: state.notes }, (key) => byKey.get(key));
+    this.#view.load({ ...state, keys }, (key) => byKey.get(key));
     this.number = state.number;
     this.status = state.status;
     this.turns = state.turns;
@@ -277,6 +296,7 @@ export class Conversation<M> {
     this.usage = state.usage;
     this.cut = state.cut;
     this.#runStart = state.run_start;
+    this.replied = state.replied;
     if (this.#options.summaries) this.#options.summaries.failures = state.summary_failures ?? 0;
     this.#approvals = new Map(Object.entries(state.approvals));
     this.#skipped = new Map(Object.entries(state.skipped));
@@ -297,11 +317,14 @@ export class Conversation<M> {
     return new Map([...known].filter(([id]) => ids.has(id)));
   }
 
-  #add(key: string, message: M, place: Place): void {
+  /** Answers whether the message begins a reply. */
+  #add(key: string, message: M, place: Place): boolean {
     this.#entries.push({ key, message });
     this.#places.set(key, place);
     this.#messages = undefined;
-    if (this.#view.add(message, key)) this.turns += 1;
+    const beginsReply = this.#view.add(message, key);
+    if (beginsReply) this.turns += 1;
+    return beginsReply;
   }
 
   #insert(key: string, message: M, { place, at }: { readonly place: Place; readonly at: number }): void {
@@ -348,6 +371,7 @@ export class Conversation<M> {
     this.isWindingDown = false;
     this.usage = undefined;
     this.cut = undefined;
+    this.replied = undefined;
     this.#runStart = undefined;
   }
 }

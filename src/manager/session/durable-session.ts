@@ -7,10 +7,11 @@ import type { MaskOptions } from '../context-action.ts';
 import type { MessageWriter } from '../message-writer.ts';
 import { sessionContinuity } from '../notices.ts';
 import { resultsForOpen, skippedByRestart } from '../open-calls.ts';
-import { type Rendered, type RenderOptions, renderWithBudget } from '../render-with-budget.ts';
+import type { Rendered, RenderOptions } from '../render-with-budget.ts';
 import { renderLimits, type SessionParts } from '../session-settings.ts';
 import type { ToolCall, ToolResult } from '../tool-call.ts';
 import { checkLogged } from './check-logged.ts';
+import { ColdEpochs } from './cold-epochs.ts';
 import { Conversation } from './conversation.ts';
 import { type Damage, damageFound } from './damage.ts';
 import { EventLog } from './event-log.ts';
@@ -18,11 +19,13 @@ import type { Place } from './lines.ts';
 import { openLog } from './open-log.ts';
 import { readEvents } from './read-events.ts';
 import { type Recovered, recover } from './recover.ts';
+import { renderSession } from './render-session.ts';
 import { resultEvents } from './result-events.ts';
 import type { EventOptions, MaskReport, Recovery, Session } from './session.ts';
-import type { EventBody, LoggedEvent, SessionEvent, SessionStatus } from './session-event.ts';
+import type { ArrivalSettings, EventBody, LoggedEvent, SessionEvent, SessionStatus } from './session-event.ts';
 import { SessionManager } from './session-manager.ts';
 import { type HiddenStore, storeHidden } from './store-hidden.ts';
+import { storeShaped, unstoredShaped } from './store-shaped.ts';
 import { SyncMark } from './sync-mark.ts';
 import { TurnRecorder } from './turn-recorder.ts';
 import { Upkeep, type UpkeepOptions } from './upkeep.ts';
@@ -33,7 +36,6 @@ export interface DurableOptions<M> extends HiddenStore, UpkeepOptions, SessionPa
   readonly recordTurns: boolean;
   readonly openCalls: 'answer' | 'keep';
   readonly onWindDown: (session: Session<M>) => Promise<void> | void;
-  readonly now: () => number;
   readonly onClose: () => void;
 }
 
@@ -53,6 +55,7 @@ export class DurableSession<M> implements Session<M> {
   readonly #damage: Damage;
   readonly #stored: Set<string>;
   readonly #recorder: TurnRecorder<M>;
+  readonly #coldEpochs: ColdEpochs<M>;
   #manager: SessionManager<M>;
   #recovery: Recovery;
   /** The number of changes of the conversation that are under way. */
@@ -71,6 +74,11 @@ export class DurableSession<M> implements Session<M> {
     this.#damage = parts.recovered.damage;
     this.#mark = parts.mark;
     const { now, mayWrite, onProblem } = options;
+    this.#coldEpochs = new ColdEpochs(parts.conversation, {
+      policy: options.conversation.policy,
+      now,
+      record: (event) => this.#log.append([event]),
+    });
     this.#log = new EventLog<M>({
       file: parts.file,
       end: parts.recovered.end,
@@ -162,18 +170,21 @@ export class DurableSession<M> implements Session<M> {
   async render(budget: RenderOptions<M> = {}): Promise<Rendered<M>> {
     const { conversation, store, summaries } = this.#options;
     await writeSummaries(this.#conversation, summaries, (event) => this.#log.append([event]));
+    await this.#coldEpochs.beforeRequest();
+    await this.#storeShaped();
     const before = this.#conversation.cut as Cut | undefined;
     const first = this.#conversation.keyAt(0) ?? null;
-    const rendered = renderWithBudget(this.view(), {
+    const options = {
       ...renderLimits(this.#manager, budget),
       counter: conversation.counter,
       recall: store !== undefined,
       conversationMessages: this.#conversation.conversationMessages(),
       ...budget,
       format: this.format,
-      cut: before,
-    });
+    };
+    const rendered = await renderSession(this.#conversation, options, (event) => this.#log.append([event]));
     await this.#storeHidden(rendered.hidden);
+    this.#coldEpochs.noteRequest();
     const { cut = null, omitted } = rendered;
     if (isOtherCut(before, rendered.cut)) await this.#log.append([{ type: 'context_cut', cut, omitted, first }]);
     return withAuthor(rendered, this.#conversation.view);
@@ -263,7 +274,11 @@ export class DurableSession<M> implements Session<M> {
   async #begin({ recovery }: Recovered): Promise<void> {
     const { id, openCalls } = this.#options;
     this.#reportDamage();
-    if (recovery.from === 'nothing') await this.#log.append([{ type: 'session_start', id, format: this.format.name }]);
+    const { arrival } = this.#options.conversation;
+    if (recovery.from === 'nothing')
+      await this.#log.append([{ type: 'session_start', id, format: this.format.name, arrival }]);
+    else if (!isSameArrival(arrival, this.#conversation.view.arrival))
+      await this.#log.append([{ type: 'arrival', ...arrival }]);
     // A reply is answered as a whole: while one of its calls waits for a person, none of them was made.
     if (openCalls === 'keep' || this.#conversation.approvals().size > 0) return;
     const skipped = this.#conversation.skipped();
@@ -332,6 +347,19 @@ export class DurableSession<M> implements Session<M> {
     this.#conversation.apply(event, place);
   }
 
+  /** A store that fails, or is slow, keeps no request from going out: new results go out whole. */
+  async #storeShaped(): Promise<void> {
+    const problem = await storeShaped(this.#options, this.#conversation, this.#stored);
+    if (!problem) return;
+    this.#options.onProblem(problem);
+    await this.#whenIdle(async () => {
+      const handles = new Set(unstoredShaped(this.#conversation, this.#stored).map(({ handle }) => handle));
+      const results = this.#conversation.view.shapedResults({ handles });
+      const reason = `their originals could not be stored: ${problem.message}`;
+      if (results.length > 0) await this.#log.append([{ type: 'arrival_skipped', results, reason }]);
+    });
+  }
+
   async #storeHidden(rendered: readonly Hidden[]): Promise<void> {
     await storeHidden(this.#options, this.#conversation, { stored: this.#stored, rendered });
     await this.#recorder.record();
@@ -381,6 +409,9 @@ function checkFormat<M>({ writer, id }: DurableOptions<M>, { format }: Recovered
     `Expected the option format to be '${format}', the format of the messages in session ${id}, but found '${name}'`,
   );
 }
+
+const isSameArrival = (a: ArrivalSettings, b: ArrivalSettings): boolean =>
+  (Object.keys(a) as (keyof ArrivalSettings)[]).every((name) => a[name] === b[name]);
 
 const isOtherCut = (a: Cut | undefined, b: Cut | undefined): boolean =>
   JSON.stringify(a?.steps) !== JSON.stringify(b?.steps);

@@ -69,7 +69,6 @@ const untouched = <M>(format: Format<M>): Conversation<M> =>
     policy: never(),
     counter: () => 0,
     show: 'nothing',
-    maxResultTokens: Number.MAX_SAFE_INTEGER,
-    truncation: 'head',
+    arrival: { clean: false, references: false, shell_output: false, truncate: false, truncation: 'head' },
     limit: Number.MAX_SAFE_INTEGER,
   });

@@ -1,3 +1,4 @@
+import type { Truncation } from '../../plan/policy.ts';
 import type { KnownDamage } from './damage.ts';
 
 /** Whether a session is being worked in, waits for somebody, or is over. */
@@ -15,6 +16,45 @@ export interface SessionStart {
   readonly type: 'session_start';
   readonly id: string;
   readonly format: string;
+  /** How results are made smaller. Absent in the log of an older version: results were only cut. */
+  readonly arrival?: ArrivalSettings;
+}
+
+/** How results are made smaller when they first go out. */
+export interface ArrivalSettings {
+  readonly clean: boolean;
+  readonly references: boolean;
+  /** The most tokens of a shell's output. */
+  readonly shell_output: number | false;
+  /** The most tokens of any result. */
+  readonly truncate: number | false;
+  readonly truncation: Truncation;
+}
+
+/** Later results are made smaller like this. Those before it stay as they were sent. */
+export interface ArrivalChange extends ArrivalSettings {
+  readonly type: 'arrival';
+}
+
+/** Results that go out whole from now on: their originals could not be stored, or the text that they referred to is left out. */
+export interface ArrivalSkipped {
+  readonly type: 'arrival_skipped';
+  readonly results: readonly ResultPlace[];
+  readonly reason: string;
+}
+
+/** A result: its message, and which of the message's segments it is. */
+export interface ResultPlace {
+  readonly message: string;
+  readonly segment: number;
+}
+
+/** Results that were masked before a request because the provider's cache had expired: masks cost nothing then. */
+export interface ColdEpoch {
+  readonly type: 'cold_epoch';
+  /** The time since the request before. */
+  readonly idle_ms: number;
+  readonly masks: readonly Mask[];
 }
 
 /** A message in full, as it was added. */
@@ -44,9 +84,7 @@ export interface TokenUsage {
 }
 
 /** One result that was masked: which message, which of its segments, and what stands there now. */
-export interface Mask {
-  readonly message: string;
-  readonly segment: number;
+export interface Mask extends ResultPlace {
   readonly text: string;
 }
 
@@ -188,8 +226,11 @@ export interface CustomEvent {
 /** What happened, without when. */
 export type EventBody<M> =
   | SessionStart
+  | ArrivalChange
+  | ArrivalSkipped
   | MessageEvent<M>
   | ContextMask
+  | ColdEpoch
   | ContextCut
   | ContextSummary
   | WindDown

@@ -1,16 +1,21 @@
 import { readNotice } from '../../laws/idempotent.ts';
 import type { Edit, Format, Segment } from '../../message.ts';
+import { followReferences } from '../../plan/arrival/follow-references.ts';
+import { originalHandle } from '../../plan/arrival/last-line.ts';
 import { createPlanner } from '../../plan/fit.ts';
 import { showHandle } from '../../plan/handles.ts';
 import type { Hidden } from '../../plan/ledger/hidden.ts';
+import { Ledger } from '../../plan/ledger/ledger.ts';
+import { isArrival } from '../../plan/ledger/rows.ts';
 import { writeNotice } from '../../plan/notes.ts';
 import type { Planner } from '../../plan/planner.ts';
-import type { Policy, Truncation } from '../../plan/policy.ts';
+import type { Policy } from '../../plan/policy.ts';
+import { leaveOut } from '../../plan/stages/drop.ts';
 import type { Summarize, SummaryAuthor } from '../../plan/summary.ts';
 import { handleOf } from '../../store/handle.ts';
 import type { Counter } from '../../tokens/counter.ts';
 import { encodeValue } from './encode-value.ts';
-import type { Mask } from './session-event.ts';
+import type { ArrivalSettings, Mask, ResultPlace } from './session-event.ts';
 
 export interface ViewOptions<M> {
   readonly format: Format<M>;
@@ -18,8 +23,8 @@ export interface ViewOptions<M> {
   readonly counter: Counter;
   /** Handles are shown where there is a store, and named `recall` where the model has that tool. */
   readonly show: 'nothing' | 'handle' | 'recall';
-  readonly maxResultTokens: number;
-  readonly truncation: Truncation;
+  /** How results are made smaller. Until `beginArrival` says so, they are only cut. */
+  readonly arrival: ArrivalSettings;
   /** Finds the summaries that were written, in place of the policy's own function. */
   readonly summarize?: Summarize | undefined;
 }
@@ -30,25 +35,36 @@ export interface Item<M> {
   /** As it was added. */
   readonly original: M;
   readonly message: M;
-  /** The segments of the message that are masked. Large results that were only cut on arrival are not among them. */
+  /** The segments of the message that are masked. */
   readonly masked: ReadonlySet<number>;
+  /** Those that were made smaller when they first went out, and are not masked. */
+  readonly shaped: ReadonlySet<number>;
 }
 
 const NOTHING: ReadonlySet<number> = new Set();
 
-/** How what goes out differs from what was added, as data. Results that are cut on arrival are cut again when it is loaded. */
+/** How what goes out differs from what was added, as data. */
 export interface SentState<M> {
   /** The messages that go out. */
   readonly keys: readonly string[];
   readonly masks: readonly Mask[];
+  /** Results that were made smaller when they first went out. */
+  readonly shaped?: readonly Mask[];
+  /** How that was done, and how handles were shown; absent where an older version wrote it, which made results smaller again. */
+  readonly arrival?: ArrivalSettings;
+  readonly show?: ViewOptions<M>['show'] | undefined;
   /** Notes of ours: each stands before that message, or at the end. */
   readonly notes: readonly { readonly before?: string; readonly note: M }[];
 }
 
-/** The messages that would be sent now: results cut when they arrive, then masked by the policy or by force. */
+/** The messages that would be sent now: results made smaller when they arrive, then masked by the policy or by force. */
 export class SessionView<M> {
   readonly #options: ViewOptions<M>;
   #items: Item<M>[] = [];
+  /** How results are made smaller that come now. */
+  #arrival: ArrivalSettings;
+  /** The messages among the items that are as they went out. */
+  #asSent: ReadonlySet<M> = new Set();
   #planner: Planner<M>;
   /** What was hidden before the planner that is there now. */
   #hidden: Hidden[] = [];
@@ -57,13 +73,24 @@ export class SessionView<M> {
 
   constructor(options: ViewOptions<M>) {
     this.#options = options;
+    this.#arrival = onlyCut(options);
     this.#planner = this.#newPlanner();
+  }
+
+  get arrival(): ArrivalSettings {
+    return this.#arrival;
+  }
+
+  /** Results that come from now on are made smaller like this, or only cut. Those that are there stay as they are. */
+  beginArrival(arrival: ArrivalSettings = onlyCut(this.#options)): void {
+    this.#arrival = arrival;
+    this.#rebase(this.items());
   }
 
   /** Answers whether the message begins a reply. */
   add(message: M, key?: string): boolean {
     const { replies } = this.#planner.ledger;
-    const item = { ...(key === undefined ? {} : { key }), original: message, message, masked: NOTHING };
+    const item = { ...(key === undefined ? {} : { key }), ...asAdded(message) };
     this.#items.push(item);
     this.#take([item]);
     return this.#planner.ledger.replies > replies;
@@ -74,8 +101,8 @@ export class SessionView<M> {
     const items = this.items();
     const found = items.findIndex((item) => item.key !== undefined && next.includes(item.key));
     const index = found < 0 ? items.length : found;
-    const item = { key, original: message, message, masked: NOTHING };
-    this.#rebase([...items.slice(0, index), item, ...items.slice(index)]);
+    const item = { key, ...asAdded(message) };
+    this.#rebase([...items.slice(0, index), item, ...items.slice(index)], { fresh: new Set([item]) });
     return index;
   }
 
@@ -94,16 +121,77 @@ export class SessionView<M> {
   mask(masks: readonly Mask[]): void {
     const masksOf = groupMasks(masks);
     const hidden: Hidden[] = [];
-    const items = this.items().map((item) => {
+    const before = this.items();
+    const items = before.map((item) => {
       const own = this.#newMasks(item.message, masksOf.get(item.key ?? ''));
       for (const { segment } of own) hidden.push(...this.#hide(item.message, segment));
       if (own.length === 0) return item;
       const masked = new Set([...item.masked, ...own.map(({ segment }) => segment)]);
-      return { ...item, message: this.#applyMasks(item.message, own), masked };
+      const shaped = new Set([...item.shaped].filter((segment) => !masked.has(segment)));
+      return { ...item, message: this.#applyMasks(item.message, own), masked, shaped };
     });
-    if (hidden.length === 0) return;
+    if (items.every((item, i) => item === before[i])) return;
     this.#rebase(items);
     this.#hidden.push(...hidden);
+  }
+
+  /** The masks that cost nothing while the provider's cache is cold. */
+  coldMasks(): Mask[] {
+    const planner = this.#newPlanner();
+    planner.take(
+      this.#items.map(({ message }) => message),
+      { isCold: true },
+    );
+    const after = planner.messages();
+    return after.length === this.items().length ? this.masksTo(after) : [];
+  }
+
+  /** The results that were made smaller and could go out whole: those with these originals, or with these indexes in the view. */
+  shapedResults(
+    which: { readonly handles: ReadonlySet<string> } | { readonly segments: readonly number[] },
+  ): ResultPlace[] {
+    const { format, counter } = this.#options;
+    const { truncate } = this.#arrival;
+    let next = 0;
+    return this.items().flatMap(({ key, original, message, shaped }) => {
+      const first = next;
+      next += this.#segments(message).length;
+      if (key === undefined || shaped.size === 0) return [];
+      const segments = this.#segments(original);
+      const isWanted = (segment: number): boolean => {
+        const found = segments[segment];
+        const text = found && format.original(original, found);
+        if (text === undefined || (truncate !== false && counter(text) > truncate)) return false;
+        return 'handles' in which ? which.handles.has(handleOf(text)) : which.segments.includes(first + segment);
+      };
+      return [...shaped].filter(isWanted).map((segment) => ({ message: key, segment }));
+    });
+  }
+
+  /** From now on these results go out whole. */
+  keepWhole(results: readonly ResultPlace[]): void {
+    const whole = new Set<string>();
+    const items = this.items().map((item) => {
+      const own = results.filter(({ message, segment }) => message === item.key && item.shaped.has(segment));
+      for (const { segment } of own) whole.add(this.#handleOf(item.original, segment));
+      return own.length === 0 ? item : this.#withWhole(item, new Set(own.map(({ segment }) => segment)));
+    });
+    this.#rebase(items);
+    this.#hidden = this.#hidden.filter(({ handle, why }) => !whole.has(handle) || why === 'mask' || why === 'drop');
+  }
+
+  #handleOf(message: M, index: number): string {
+    const segment = this.#segments(message)[index];
+    return handleOf((segment && this.#options.format.original(message, segment)) ?? '');
+  }
+
+  #withWhole(item: Item<M>, whole: ReadonlySet<number>): Item<M> {
+    const sent = this.#segments(item.message);
+    const isLeft = (segment: number): boolean => !whole.has(segment);
+    const others = [...item.masked, ...item.shaped].filter(isLeft);
+    const edits = others.map((segment) => ({ message: '', segment, text: sent[segment]?.text ?? '' }));
+    const shaped = new Set([...item.shaped].filter(isLeft));
+    return { ...item, message: this.#applyMasks(item.original, edits), shaped };
   }
 
   #newMasks(message: M, masks: readonly Mask[] = []): readonly Mask[] {
@@ -114,7 +202,8 @@ export class SessionView<M> {
   #hide(message: M, index: number): Hidden[] {
     const segment = this.#segments(message)[index];
     const text = segment && this.#options.format.original(message, segment);
-    if (!segment || text === undefined) return [];
+    // One that shows the handle of its original was stored with it.
+    if (!segment || text === undefined || originalHandle(text) !== undefined) return [];
     return [{ handle: handleOf(text), text, why: 'mask', turn: segment.turn, tool: segment.tool }];
   }
 
@@ -127,24 +216,55 @@ export class SessionView<M> {
     const omitted = dropped.length + earlier.reduce((sum, item) => sum + (this.#omitted(item) ?? 0), 0);
     const isLeft = (item: Item<M>): boolean => !earlier.includes(item) && !keys.has(item.key ?? '');
     const note = this.#note(writeNotice({ omitted, handle: showHandle(handle, this.#options) }));
-    const items = this.items();
+    const { items, fresh } = this.#withoutTargets(keys);
     const gap = items.findIndex(({ key }) => keys.has(key ?? ''));
     const at = gap < 0 ? items.length : gap;
-    this.#rebase([...items.slice(0, at).filter(isLeft), noteItem(note), ...items.slice(at).filter(isLeft)]);
+    this.#rebase([...items.slice(0, at).filter(isLeft), noteItem(note), ...items.slice(at).filter(isLeft)], { fresh });
     this.#hidden.push({ handle, text, why: 'drop', turn: 1 });
+  }
+
+  /** The items, with results as they came that refer to messages which are about to go: they are made smaller once more. */
+  #withoutTargets(keys: ReadonlySet<string>): {
+    readonly items: readonly Item<M>[];
+    readonly fresh: ReadonlySet<Item<M>>;
+  } {
+    const fresh = new Set<Item<M>>();
+    if (!this.items().some(({ shaped }) => shaped.size > 0)) return { items: this.items(), fresh };
+    const { format, counter } = this.#options;
+    const ledger = Ledger.of(this.messages(), format, { counter });
+    const references = followReferences(ledger);
+    if (!references) return { items: this.items(), fresh };
+    const isGone = (message: number): boolean => keys.has(this.items()[message]?.key ?? '');
+    const rows = ledger.rows.filter(({ from, to }) => from < to && isGone(from) && isGone(to - 1));
+    leaveOut(ledger, ledger.removalOf(rows));
+    references.repair();
+    const items = this.items().map((item, message) => {
+      const first = ledger.startOf(message);
+      const lost = [...item.shaped].filter((segment) => ledger.results[first + segment]?.why === 'mask');
+      if (lost.length === 0) return item;
+      const whole = this.#withWhole(item, new Set(lost));
+      fresh.add(whole);
+      return whole;
+    });
+    return { items, fresh };
   }
 
   /** As data, from which `load` makes it again. */
   dump(): SentState<M> {
     const items = this.items();
+    const textsOf = (of: 'masked' | 'shaped'): Mask[] =>
+      items.flatMap(({ key, message, [of]: edited }) => {
+        if (key === undefined || edited.size === 0) return [];
+        const segments = this.#segments(message);
+        return [...edited].map((segment) => ({ message: key, segment, text: segments[segment]?.text ?? '' }));
+      });
     const nextKey = (i: number): string | undefined => items.slice(i).find(({ key }) => key !== undefined)?.key;
     return {
       keys: items.flatMap(({ key }) => key ?? []),
-      masks: items.flatMap(({ key, message, masked }) => {
-        if (key === undefined || masked.size === 0) return [];
-        const segments = this.#segments(message);
-        return [...masked].map((segment) => ({ message: key, segment, text: segments[segment]?.text ?? '' }));
-      }),
+      masks: textsOf('masked'),
+      shaped: textsOf('shaped'),
+      arrival: this.#arrival,
+      show: this.#options.show,
       notes: items.flatMap(({ key, message }, i) => {
         const before = key === undefined ? nextKey(i) : undefined;
         return key === undefined ? [{ ...(before === undefined ? {} : { before }), note: message }] : [];
@@ -152,19 +272,28 @@ export class SessionView<M> {
     };
   }
 
-  load({ keys, masks, notes }: SentState<M>, messageOf: (key: string) => M | undefined): void {
+  load(state: SentState<M>, messageOf: (key: string) => M | undefined): void {
+    const { keys, masks, notes, arrival, show } = state;
+    const fresh = new Set<Item<M>>();
+    this.#arrival = arrival ?? onlyCut(this.#options);
+    // Under other handles, results are made smaller once more: a store that is given later has their originals then.
+    const shaped = show === this.#options.show ? (state.shaped ?? []) : [];
+    const reshaped = new Set(state.shaped?.filter((mask) => !shaped.includes(mask)).map(({ message }) => message));
     const notesBefore = (key: string | undefined): Item<M>[] =>
       notes.filter(({ before }) => before === key).map(({ note }) => noteItem(note));
-    const masksOf = groupMasks(masks);
+    const [masksOf, shapedOf] = [groupMasks(masks), groupMasks(shaped)];
+    const segmentsOf = (edits: readonly Mask[] = []): Set<number> => new Set(edits.map(({ segment }) => segment));
     const items = keys.flatMap((key): Item<M>[] => {
-      const message = messageOf(key);
-      if (message === undefined) return notesBefore(key);
-      const own = masksOf.get(key);
-      const masked = new Set(own?.map(({ segment }) => segment));
-      return [...notesBefore(key), { key, original: message, message: this.#applyMasks(message, own), masked }];
+      const original = messageOf(key);
+      if (original === undefined) return notesBefore(key);
+      const [masked, own] = [masksOf.get(key), shapedOf.get(key)];
+      const message = this.#applyMasks(original, [...(masked ?? []), ...(own ?? [])]);
+      const item = { key, original, message, masked: segmentsOf(masked), shaped: segmentsOf(own) };
+      if (!arrival || reshaped.has(key)) fresh.add(item);
+      return [...notesBefore(key), item];
     });
-    // Masks that were written down were stored before. Results that are cut are stored again: there may have been no store.
-    this.#rebase([...items, ...notesBefore(undefined)]);
+    // All that was written down was stored before.
+    this.#rebase([...items, ...notesBefore(undefined)], { fresh });
   }
 
   /** The author of the summary that goes out, where this planner had it written. */
@@ -197,6 +326,7 @@ export class SessionView<M> {
   next(): SessionView<M> {
     const next = new SessionView(this.#options);
     next.#hidden = this.hidden.slice();
+    next.beginArrival(this.#arrival);
     return next;
   }
 
@@ -234,44 +364,49 @@ export class SessionView<M> {
     this.#messages = undefined;
   }
 
-  /** Begins again with what went out: all that a decision depends on can be read there. */
-  #rebase(items: readonly Item<M>[]): void {
+  /** Begins again with what went out: all that a decision depends on can be read there. Those that are fresh did not go out yet. */
+  #rebase(items: readonly Item<M>[], { fresh = new Set() }: { readonly fresh?: ReadonlySet<Item<M>> } = {}): void {
     this.#hidden = this.hidden.slice();
     this.#items = [...items];
+    this.#asSent = new Set(items.filter((item) => !fresh.has(item)).map(({ message }) => message));
     this.planAgain();
   }
 
   #newPlanner(): Planner<M> {
-    const { format, counter, show, policy: own, truncation, summarize } = this.#options;
-    const maxResultTokens = Math.min(this.#options.maxResultTokens, own.maxResultTokens ?? Number.POSITIVE_INFINITY);
-    const policy = { ...own, maxResultTokens, truncation };
+    const { format, counter, show, summarize } = this.#options;
+    const { truncation, shell_output: shellOutput, ...arrival } = this.#arrival;
+    const policy = { ...this.#options.policy, truncation };
     const tools = show === 'recall' ? { tools: { recall: {} } } : {};
-    const options = { policy, counter, handleOf, recall: show !== 'nothing', ...tools };
-    return createPlanner(format, options, summarize);
+    const handles = { handleOf, recall: show !== 'nothing', ...tools };
+    const options = { policy, counter, arrival: { ...arrival, shellOutput }, ...handles };
+    return createPlanner(format, options, { summarize, sent: this.#asSent });
   }
 
   #align(): Item<M>[] {
     const { edits } = this.#planner.plan();
     const messages = this.#planner.messages();
-    const items = align(this.#withMasks(edits), edits);
+    const items = align(this.#withEdits(edits), edits);
     return messages.map((message, i) => {
       const item = items[i];
       return item ? { ...item, message } : noteItem(message);
     });
   }
 
-  /** The items, with the results that the planner has masked since. */
-  #withMasks(edits: readonly Edit[]): Item<M>[] {
+  /** The items, with the results that the planner has masked or made smaller since. */
+  #withEdits(edits: readonly Edit[]): Item<M>[] {
     const items = [...this.#items];
     const { segments } = this.#planner.ledger;
     for (const edit of edits) {
-      if (edit.kind !== 'replace' || edit.why === 'truncate') continue;
+      if (edit.kind !== 'replace') continue;
       const index = segments[edit.segment]?.message ?? -1;
       const item = items[index];
       if (!item) continue;
       let first = edit.segment;
       while (segments[first - 1]?.message === index) first -= 1;
-      items[index] = { ...item, masked: new Set([...item.masked, edit.segment - first]) };
+      const segment = edit.segment - first;
+      items[index] = isArrival(edit.why)
+        ? { ...item, shaped: new Set([...item.shaped, segment]) }
+        : { ...item, masked: new Set([...item.masked, segment]), shaped: without(item.shaped, segment) };
     }
     return items;
   }
@@ -292,7 +427,20 @@ export class SessionView<M> {
   }
 }
 
-const noteItem = <M>(note: M): Item<M> => ({ original: note, message: note, masked: NOTHING });
+/** Older versions only cut results, by the setting of the process that had the session open. */
+const onlyCut = <M>({ arrival }: ViewOptions<M>): ArrivalSettings => ({
+  ...arrival,
+  clean: false,
+  references: false,
+  shell_output: false,
+});
+
+const asAdded = <M>(message: M): Item<M> => ({ original: message, message, masked: NOTHING, shaped: NOTHING });
+
+const noteItem = asAdded;
+
+const without = (segments: ReadonlySet<number>, segment: number): Set<number> =>
+  new Set([...segments].filter((other) => other !== segment));
 
 function groupMasks(masks: readonly Mask[]): Map<string, Mask[]> {
   const groups = new Map<string, Mask[]>();

@@ -34,8 +34,6 @@ export interface SessionOptions<M> extends SessionSettings<M> {
   readonly onProblem?: (problem: Error) => void;
   /** @internal A disk to stand in for the real one. */
   readonly disk?: Disk;
-  /** The clock, in milliseconds. */
-  readonly now?: () => number;
 }
 
 /** What a forced epoch of masks did. */
@@ -89,7 +87,7 @@ export interface Session<M> {
   answer(...results: readonly ToolResult[]): Promise<void>;
   /** The conversation since the last restart, results whole. Whole turns leave memory, never the task, never the log. */
   messages(): readonly M[];
-  /** What would be sent now: results cut when they arrived, masked by the policy or by `mask`. */
+  /** What would be sent now: results made smaller when they arrived, masked by the policy or by `mask`. */
   view(): readonly M[];
   /** The view within a budget. What it hides is stored, and its cut is in the log, when it resolves. */
   render(budget?: RenderOptions<M>): Promise<Rendered<M>>;

@@ -49,7 +49,7 @@ export function readSnapshot<M>(disk: Disk, folder: string): Snapshot<M> | undef
 
 /** By hand: JSON is YAML, and what is long stands in blocks of lines, which are quick to write and to read. */
 function toYaml<M>({ state, messages, ...about }: Snapshot<M>): string {
-  const { masks, notes, left_out, ...counts } = state;
+  const { masks, notes, left_out, shaped, ...counts } = state;
   const field = ([name, value]: [string, unknown]): string => `${name}: ${encodeValue(value)}\n`;
   const block = (name: string, lines: readonly string[]): string =>
     lines.length === 0 ? `${name}: ''\n` : `${name}: |\n${lines.map((line) => `  ${line}\n`).join('')}`;
@@ -59,6 +59,7 @@ function toYaml<M>({ state, messages, ...about }: Snapshot<M>): string {
     block('left_out', left_out),
     block('masks', masks.map(encodeValue)),
     block('notes', notes.map(encodeValue)),
+    ...(shaped ? [block('shaped', shaped.map(encodeValue))] : []),
     '# event, and the place of its line in events.jsonl\n',
     block(
       'messages',
@@ -92,7 +93,10 @@ function fromYaml<M>(text: string): Snapshot<M> {
     checksum: _checksum,
     ...counts
   } = decodeValue(JSON.stringify(found)) as { version: number; checksum: string } & Snapshot<M>;
-  const state = { ...counts, left_out: leftOut, masks: masks.map(decodeValue), notes: notes.map(decodeValue) };
+  // Absent where an older version wrote it.
+  const shaped = typeof found.shaped === 'string' ? { shaped: linesOf(found.shaped).map(decodeValue) } : {};
+  const texts = { masks: masks.map(decodeValue), notes: notes.map(decodeValue), ...shaped };
+  const state = { ...counts, left_out: leftOut, ...texts };
   const areTexts = [id, format, time].every((value) => typeof value === 'string');
   if (!areTexts || ![seq, offset, archive_bytes].every(Number.isSafeInteger) || !isState(state))
     throw new Error('expected more fields');

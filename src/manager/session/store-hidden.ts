@@ -31,7 +31,7 @@ export async function storeHidden<M>(
   if (atLeastChars === 0 && fresh().length === 0) await store.touch?.(id).catch(() => {});
   // More may be hidden meanwhile.
   for (let items = fresh(); items.length > 0; items = fresh()) {
-    await store.putMany(items.map((hidden) => ({ text: hidden.text, about: aboutOf(hidden, id) })));
+    await store.putMany(items.map((hidden) => toStoredText(hidden, id)));
     for (const { handle } of items) stored.add(handle);
   }
   conversation.view.forgetHidden(({ handle }) => stored.has(handle));
@@ -39,6 +39,6 @@ export async function storeHidden<M>(
   for (const handle of stored) if (!known.has(handle)) stored.delete(handle);
 }
 
-function aboutOf({ turn, tool }: Hidden, session: string) {
-  return { session, turn, ...(tool === undefined ? {} : { tool }) };
+export function toStoredText({ text, turn, tool }: Hidden, session: string) {
+  return { text, about: { session, turn, ...(tool === undefined ? {} : { tool }) } };
 }

@@ -1,3 +1,4 @@
+import { arrivalLimits } from '../../limits.ts';
 import type { Segment } from '../../message.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Result, Turn } from '../ledger/rows.ts';
@@ -8,7 +9,7 @@ import { cleanResult } from './clean.ts';
 import { KeptTargets } from './kept-targets.ts';
 import { originalHandle, withLastLine } from './last-line.ts';
 import type { Arrival } from './options.ts';
-import { readCall } from './read-call.ts';
+import { type ReadCall, readCall } from './read-call.ts';
 import { type About, type Reference, readReferences } from './reference-line.ts';
 import { VisibleLines } from './references.ts';
 import { shortenShellOutput } from './shell-output.ts';
@@ -35,10 +36,12 @@ interface ReferenceTo {
   readonly target: { readonly id: number; readonly text: string } | undefined;
 }
 
-export interface ArrivalsOptions extends Arrival {
+export interface ArrivalsOptions<M> extends Arrival {
   readonly truncation?: Truncation | undefined;
   /** The first message whose results may be made smaller: earlier ones were sent as they came. */
   readonly fromMessage?: number | undefined;
+  /** Messages that are here as they went out before: their results stay as they are, also those that were sent whole. */
+  readonly sent?: ReadonlySet<M> | undefined;
 }
 
 /**
@@ -47,19 +50,21 @@ export interface ArrivalsOptions extends Arrival {
  */
 export class Arrivals<M> {
   readonly #ledger: Ledger<M>;
-  readonly #options: ArrivalsOptions;
+  readonly #options: ArrivalsOptions<M>;
   readonly #visible = new VisibleLines((id) => this.#isSent(id));
-  readonly #sent = new Map<number, SentText>();
+  /** By their numbers. */
+  readonly #sent: (SentText | undefined)[] = [];
   readonly #ids = new Map<Result, number>();
   readonly #referrers = new Map<Result, Referrer>();
   readonly #kept = new KeptTargets();
   /** Results that this request has changed. It may be taken back. */
   readonly #unsettled = new Set<Result>();
+  /** The call that was read last: mostly its result comes next. */
+  #lastCall: { readonly args: string; readonly read: ReadCall } | undefined;
   #row: Turn | undefined;
   #nextSegment = 0;
-  #nextId = 0;
 
-  constructor(ledger: Ledger<M>, options: ArrivalsOptions) {
+  constructor(ledger: Ledger<M>, options: ArrivalsOptions<M>) {
     this.#ledger = ledger;
     this.#options = options;
   }
@@ -87,10 +92,10 @@ export class Arrivals<M> {
   repair(): boolean {
     let isChanged = false;
     this.#sync();
-    for (const referrer of this.#referrers.values()) {
+    for (const referrer of this.#referrersToCheck()) {
       const { result } = referrer;
       if (!this.#ledger.isSent(result) || this.#isRight(referrer)) continue;
-      const isNew = result.row === this.#ledger.lastRow && result.why !== undefined;
+      const isNew = result.row === this.#ledger.lastRow && result.why !== undefined && !this.#wasSent(result);
       if (isNew) this.#shapeAgain(result);
       if (isNew || this.#ledger.mask(result.segment)) isChanged = true;
       this.#sync();
@@ -100,39 +105,63 @@ export class Arrivals<M> {
     return isChanged;
   }
 
+  /** Those that this request may have made wrong, from the oldest on. */
+  #referrersToCheck(): Iterable<Referrer> {
+    if (this.#ledger.leftOutTurns) return this.#referrers.values();
+    const results = new Set([...this.#unsettled].flatMap((result) => [...this.#kept.referrersOf(result)]));
+    const referrers = [...results].flatMap((result) => this.#referrers.get(result) ?? []);
+    return referrers.sort((a, b) => a.id - b.id);
+  }
+
   #takeResult(result: Result): void {
     const ledger = this.#ledger;
-    const options = this.#options;
-    const { subject } = readCall(result.args);
-    const about: About = { kind: 'result', tool: result.tool, subject };
-    const received = result.masked || !options.references ? [] : readReferences(result.text);
-    if (received.length === 0) this.#shape(result);
-    const references = received.length > 0 ? received : readReferences(result.text);
-    this.#truncate(result);
+    const wasSent = this.#wasSent(result);
+    if (!this.#options.references) {
+      if (!wasSent) this.#shape(result);
+      if (!wasSent) this.#truncate(result);
+      ledger.coverage?.add(result);
+      return;
+    }
+    const { text: received } = result;
+    let references = readReferences(received);
+    if (references.length === 0 && !wasSent) this.#shape(result);
+    if (result.text !== received) references = readReferences(result.text);
+    if (!wasSent) this.#truncate(result);
     ledger.coverage?.add(result);
-    const id = this.#add(about, result.text, { row: result.row, result });
+    const about: About = { kind: 'result', tool: result.tool, subject: this.#readCall(result.args).subject };
+    const id = this.#add(about, { row: result.row, result, text: result.text });
     this.#ids.set(result, id);
     this.#refer(id, result, references);
   }
 
-  #takeCall({ text, tool }: Segment): void {
-    const { subject, texts } = readCall(text);
+  #takeCall({ text, tool, message }: Segment): void {
+    const { subject, texts } = this.#readCall(text);
+    const { rows, lastRow } = this.#ledger;
+    const row = message >= lastRow.from ? lastRow : rows.find(({ from, to }) => from <= message && message < to);
     for (const { argument, text: part } of texts)
-      this.#add({ kind: 'call', tool, subject, argument }, part, { row: this.#ledger.lastRow, result: undefined });
+      this.#add({ kind: 'call', tool, subject, argument }, { row: row ?? lastRow, result: undefined, text: part });
   }
 
-  #add(about: About, text: string, sent: Omit<SentText, 'text'>): number {
-    const id = this.#nextId++;
-    if (!this.#options.references) return id;
-    this.#visible.add(id, text, about);
-    this.#sent.set(id, { ...sent, text });
+  #readCall(args: string): ReadCall {
+    if (this.#lastCall?.args !== args) this.#lastCall = { args, read: readCall(args) };
+    return this.#lastCall.read;
+  }
+
+  #add(about: About, { row, result, text }: SentText): number {
+    const id = this.#sent.push({ row, result, text }) - 1;
+    this.#visible.add(id, text.length > arrivalLimits.resultChars ? '' : text, about);
     return id;
   }
 
+  #wasSent({ original }: Result): boolean {
+    return this.#options.sent?.has(this.#ledger.messages[original.message] as M) === true;
+  }
+
   #shape(result: Result): void {
+    const { clean, references, shellOutput } = this.#options;
+    if (!clean && !references && shellOutput === undefined) return;
     const shows = this.#mayShape(result) ? shownBy(result.tool, result.args) : undefined;
     if (shows === undefined) return;
-    const { clean, references, shellOutput } = this.#options;
     const text = clean ? cleanResult(result.text, shows) : result.text;
     // The placeholder of a failure quotes it: it could not replace a line that is as short as a reference.
     const mayRefer = references && !result.isError;
@@ -145,7 +174,8 @@ export class Arrivals<M> {
 
   #mayShape(result: Result): boolean {
     const { text, masked, original } = result;
-    if (masked || original.media || original.message < (this.#options.fromMessage ?? 0)) return false;
+    if (masked || original.media || text.length > arrivalLimits.resultChars) return false;
+    if (original.message < (this.#options.fromMessage ?? 0)) return false;
     return this.#ledger.isFree(result) && originalHandle(text) === undefined && !isTruncated(text);
   }
 
@@ -175,11 +205,11 @@ export class Arrivals<M> {
     if (references.length === 0) return;
     const found = references.map((reference): ReferenceTo => {
       const target = this.#visible.find(reference, id);
-      const text = target === undefined ? undefined : this.#sent.get(target)?.text;
+      const text = target === undefined ? undefined : this.#sent[target]?.text;
       return { reference, target: target === undefined || text === undefined ? undefined : { id: target, text } };
     });
     this.#referrers.set(result, { id, result, references: found });
-    const results = found.flatMap(({ target }) => (target && this.#sent.get(target.id)?.result) ?? []);
+    const results = found.flatMap(({ target }) => (target && this.#sent[target.id]?.result) ?? []);
     if (results.length === 0) return;
     this.#kept.link(result, results);
     this.#ledger.referred = result.row;
@@ -189,12 +219,12 @@ export class Arrivals<M> {
   #isRight({ id, references }: Referrer): boolean {
     return references.every(
       ({ reference, target }) =>
-        !target || (this.#sent.get(target.id)?.text === target.text && this.#visible.find(reference, id) === target.id),
+        !target || (this.#sent[target.id]?.text === target.text && this.#visible.find(reference, id) === target.id),
     );
   }
 
   #isSent(id: number): boolean {
-    const sent = this.#sent.get(id);
+    const sent = this.#sent[id];
     const row = sent?.result?.row ?? sent?.row;
     return row !== undefined && this.#ledger.rows[row.number] === row;
   }
@@ -205,7 +235,7 @@ export class Arrivals<M> {
     for (const { result } of this.#ledger.changedResults) this.#unsettled.add(result);
     for (const result of this.#unsettled) {
       const id = this.#ids.get(result);
-      const sent = id === undefined ? undefined : this.#sent.get(id);
+      const sent = id === undefined ? undefined : this.#sent[id];
       if (id === undefined || !sent || sent.text === result.text) continue;
       sent.text = result.text;
       this.#visible.change(id, result.text);
@@ -216,11 +246,11 @@ export class Arrivals<M> {
 
   /** The turns that the last request left out do not come back. */
   #forgetTurns(): void {
-    for (const [id, { result }] of this.#sent) {
-      if (this.#isSent(id)) continue;
-      this.#sent.delete(id);
+    for (const [id, sent] of this.#sent.entries()) {
+      if (!sent || this.#isSent(id)) continue;
+      this.#sent[id] = undefined;
       this.#visible.remove(id);
-      if (result) this.#forgetReferrer(result);
+      if (sent.result) this.#forgetReferrer(sent.result);
     }
   }
 

@@ -33,7 +33,7 @@ export class HashTable {
   /** Makes room for so many more hashes. */
   reserve(more: number): void {
     let length = this.#slots.length;
-    while (4 * (this.#count + more) > length) length *= 2;
+    while (4 * (this.#count + more) > length) length *= 4;
     if (length > this.#slots.length) this.#moveAll(length, this.#multiplier);
   }
 
@@ -67,6 +67,6 @@ export class HashTable {
   }
 }
 
-const FEWEST_SLOTS = 64;
+const FEWEST_SLOTS = 1024;
 /** Hashes that were not made for this table stay within a fraction of this distance. */
 const FARTHEST = 512;

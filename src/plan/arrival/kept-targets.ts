@@ -16,6 +16,11 @@ export class KeptTargets {
     }
   }
 
+  /** The results that refer to this one, directly or through others. */
+  referrersOf(target: Result): Iterable<Result> {
+    return this.#referrers.get(target) ?? [];
+  }
+
   /** Forgets a referrer that is no longer visible. Returns whether a visible result was kept for it. */
   unlink(referrer: Result): boolean {
     const { refersTo } = referrer;

@@ -35,16 +35,16 @@ export class LineIndex {
   readonly #byId = new Map<number, IndexedText>();
 
   add(id: number, lines: NumberedLines): void {
-    const hashes = lines.hashesOfThree;
-    if (hashes.length === 0) return;
+    const count = lines.count - 2;
+    if (count <= 0) return;
     const first = this.#next;
     const text: IndexedText = { id, lines, first, isRemoved: false };
     this.#byId.set(id, text);
     this.#texts.push(text);
-    this.#reserve(hashes.length);
+    this.#reserve(count);
     let before = 0;
-    for (let line = 0; line < hashes.length; line++) {
-      const hash = hashes[line] as number;
+    for (let line = 0; line < count; line++) {
+      const hash = lines.hashOfThree(line);
       // Of the same line many times over, the first place is the beginning of the longest run.
       if (hash !== 0 && hash !== before) this.#list(hash, first + line, id);
       before = hash;
@@ -56,16 +56,14 @@ export class LineIndex {
     if (!text) return;
     this.#byId.delete(id);
     text.isRemoved = true;
-    this.#removedLines += text.lines.hashesOfThree.length;
+    this.#removedLines += text.lines.count - 2;
     if (this.#removedLines > Math.max(FEWEST_LINES, this.#next / 2)) this.#forgetRemoved();
   }
 
   /** The next line from here on whose three lines may be in the index; the number of lines if there is none. */
   nextLikely(lines: NumberedLines, from: number): number {
-    const hashes = lines.hashesOfThree;
-    let line = from;
-    for (; line < hashes.length; line++) {
-      const hash = hashes[line] as number;
+    for (let line = from; line < lines.count - 2; line++) {
+      const hash = lines.hashOfThree(line);
       if (hash !== 0 && this.#newest.get(hash) !== 0) return line;
     }
     return lines.count;
@@ -73,7 +71,7 @@ export class LineIndex {
 
   /** The newest places where the three lines may be: their hashes are equal. */
   find(lines: NumberedLines, line: number): Place[] {
-    const newest = this.#newest.get(lines.hashesOfThree[line] as number);
+    const newest = this.#newest.get(lines.hashOfThree(line));
     const found: Place[] = [];
     let newer = newest;
     for (let place = newest; place !== 0 && found.length < MOST_PLACES; place = this.#olderThan(place)) {

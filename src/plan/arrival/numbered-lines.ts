@@ -13,7 +13,6 @@ export class NumberedLines {
   readonly #lines: Int32Array;
   /** For each line its number, and the length of that with its padding and separator. */
   readonly #numbers: Int32Array | undefined;
-  #hashesOfThree: Int32Array | undefined;
 
   constructor(text: string, isLeftOut: (line: string) => boolean = () => false) {
     const { count, lines, numbers, inBrackets } = readLines(text);
@@ -101,26 +100,11 @@ export class NumberedLines {
     return hash !== 0 && hash === other.#hash(place);
   }
 
-  /**
-   * For each line a hash of it and the next two, without their numbers; 0 where they are too short to be worth a search, or one
-   * is left out.
-   */
-  get hashesOfThree(): Int32Array {
-    this.#hashesOfThree ??= this.#hashThree();
-    return this.#hashesOfThree;
-  }
-
-  #hashThree(): Int32Array {
-    const hashes = new Int32Array(Math.max(0, this.count - 2));
-    let [a, b] = [this.#hash(0), this.count > 1 ? this.#hash(1) : 0];
-    for (let line = 0; line < hashes.length; line++) {
-      const c = this.#hash(line + 2);
-      const isWhole = a !== 0 && b !== 0 && c !== 0;
-      if (isWhole && this.#charsOfThree(line) >= LEAST_CHARS)
-        hashes[line] = Math.imul(Math.imul(a, 0x9e3779b1) ^ b, 0x85ebca6b) ^ c || 1;
-      [a, b] = [b, c];
-    }
-    return hashes;
+  /** A hash of a line and the next two, without their numbers; 0 where they are too short for a search, or one is left out. */
+  hashOfThree(line: number): number {
+    const [a, b, c] = [this.#hash(line), this.#hash(line + 1), this.#hash(line + 2)];
+    if (a === 0 || b === 0 || c === 0 || this.#charsOfThree(line) < LEAST_CHARS) return 0;
+    return Math.imul(Math.imul(a, 0x9e3779b1) ^ b, 0x85ebca6b) ^ c || 1;
   }
 
   #charsOfThree(line: number): number {

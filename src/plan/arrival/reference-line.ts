@@ -36,8 +36,12 @@ export interface Reference {
 export const nameOf = (about: About): string => toName(about.kind, labelOf(about), countedUnit(about));
 
 /** The name of the text that a reference is about. */
-export const targetName = ({ kind, label, targetLines }: Reference): string =>
-  toName(kind, label, kind === 'call' ? targetLines.unit : countedUnit({ kind }));
+export const targetName = (reference: Reference): string =>
+  toName(reference.kind, reference.label, targetUnit(reference));
+
+/** The unit of lines that are counted from the top of that text. */
+export const targetUnit = ({ kind, targetLines }: Reference): string =>
+  kind === 'call' ? targetLines.unit : countedUnit({ kind });
 
 const toName = (kind: About['kind'], label: string, unit: string): string => `${kind} ${label} ${unit}`;
 
@@ -105,8 +109,21 @@ export function readReference(line: string): Reference | undefined {
   return writeReference(reference) === line ? reference : undefined;
 }
 
+const SAME = ': same as ';
+const NONE: readonly Reference[] = [];
+
 /** The references in a text that was sent. */
-export function readReferences(text: string): Reference[] {
-  if (!text.includes(': same as ')) return [];
-  return text.split('\n').flatMap((line) => readReference(line) ?? []);
+export function readReferences(text: string): readonly Reference[] {
+  // The dash first: a text of one byte for each character has none, which is known without a search.
+  let at = text.includes('–') ? text.indexOf(SAME) : -1;
+  if (at < 0) return NONE;
+  const references: Reference[] = [];
+  while (at >= 0) {
+    const end = text.indexOf('\n', at);
+    const line = text.slice(text.lastIndexOf('\n', at) + 1, end < 0 ? text.length : end);
+    const reference = readReference(line);
+    if (reference) references.push(reference);
+    at = end < 0 ? -1 : text.indexOf(SAME, end);
+  }
+  return references;
 }

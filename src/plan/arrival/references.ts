@@ -2,17 +2,9 @@ import { arrivalLimits } from '../../limits.ts';
 import { LineIndex, type Place } from './line-index.ts';
 import { isMarker, linesSpokenOf } from './markers.ts';
 import { NumberedLines, Numbering } from './numbered-lines.ts';
-import {
-  type About,
-  countedUnit,
-  labelOf,
-  nameOf,
-  type Reference,
-  readReference,
-  targetName,
-  writeReference,
-} from './reference-line.ts';
+import { type About, countedUnit, labelOf, type Reference, readReference, writeReference } from './reference-line.ts';
 import { numberedUnit, numbersRise } from './resolve-references.ts';
+import { TextNames } from './text-names.ts';
 
 /** A smaller result is not worth a search. */
 const LEAST_TOKENS = 80;
@@ -61,10 +53,8 @@ interface Block {
  */
 export class VisibleLines {
   readonly #texts = new Map<number, VisibleText>();
-  /** Every text, also those that are no longer visible. */
-  readonly #known = new Map<number, { readonly name: string; readonly about: About }>();
-  /** The numbers of the texts of each name, in rising order. */
-  readonly #named = new Map<string, number[]>();
+  /** Of every text, also of those that are no longer visible. */
+  readonly #names = new TextNames();
   readonly #index = new LineIndex();
   #chars = 0;
   /** The result that was shaped last is mostly the next to be added. */
@@ -78,19 +68,15 @@ export class VisibleLines {
 
   /** Adds the next text as it was sent. */
   add(id: number, text: string, about: About): void {
-    const name = nameOf(about);
-    this.#known.set(id, { name, about });
-    const named = this.#named.get(name);
-    if (named) named.push(id);
-    else this.#named.set(name, [id]);
+    this.#names.add(id, about);
     this.#show(id, text, about);
   }
 
   /** A text that was masked or cut. A reference still counts it, as the model does. */
   change(id: number, text: string): void {
-    const known = this.#known.get(id);
+    const about = this.#names.about(id);
     this.hide(id);
-    if (known) this.#show(id, text, known.about);
+    if (about) this.#show(id, text, about);
   }
 
   /** Forgets the lines of a text. */
@@ -105,17 +91,12 @@ export class VisibleLines {
   /** Forgets a text that was left out. */
   remove(id: number): void {
     this.hide(id);
-    const { name = '' } = this.#known.get(id) ?? {};
-    this.#known.delete(id);
-    const named = this.#named.get(name) ?? [];
-    const at = named.lastIndexOf(id);
-    if (at >= 0) named.splice(at, 1);
-    if (named.length === 0) this.#named.delete(name);
+    this.#names.remove(id);
   }
 
   /** The text that a reference is about, in the text with the number `below` or in the next one. */
   find(reference: Reference, below: number = Number.POSITIVE_INFINITY): number | undefined {
-    const named = this.#named.get(targetName(reference)) ?? [];
+    const named = this.#names.likeTarget(reference);
     let { newer } = reference;
     for (let i = named.length - 1; i >= 0; i--) {
       const id = named[i] as number;
@@ -133,7 +114,7 @@ export class VisibleLines {
     const lines = this.#linesOf(text);
     this.#lastShaped = lines;
     if (lines.leftOut.some((line) => readReference(lines.slice(line, line + 1)))) return undefined;
-    if (this.#sizeOfBlocks(lines, below) < LEAST_SHARE * text.length) return undefined;
+    if (!this.#hasBlocks(lines, below, LEAST_SHARE * text.length)) return undefined;
     const blocks = this.#findBlocks(lines, below);
     if (blocks.length === 0) return undefined;
     return { text: writeShaped(lines, blocks), targets: [...new Set(blocks.map(({ target }) => target))] };
@@ -157,34 +138,39 @@ export class VisibleLines {
     return last?.text === text ? last : new NumberedLines(text, isMarker);
   }
 
-  /** The size of all lines that are part of a block of some visible text. */
-  #sizeOfBlocks(lines: NumberedLines, below: number): number {
+  /** Whether the lines that are part of a block of some visible text have at least this size. */
+  #hasBlocks(lines: NumberedLines, below: number, leastSize: number): boolean {
     let ends: Int32Array | undefined;
     /** The end of each run of equal lines that was followed, by its text and the distance between its lines. */
-    const followed = new Map<string, number>();
+    const followed = new Map<number, number>();
     let [size, counted] = [0, 0];
     let left = MOST_COMPARED * lines.count;
-    let line = this.#index.nextLikely(lines, 0);
-    for (; line < lines.count && counted < lines.count && left > 0; line = this.#index.nextLikely(lines, line + 1)) {
-      for (const place of this.#places(lines, line, below)) {
-        const key = `${place.id} ${place.line - line}`;
-        if (left <= 0 || (followed.get(key) ?? 0) > line) continue;
+    for (let line = this.#index.nextLikely(lines, 0); left > 0; line = this.#index.nextLikely(lines, line + 1)) {
+      if (size + lines.sizeOf(Math.max(line, counted), lines.count) < leastSize) return false;
+      for (const place of this.#index.find(lines, line)) {
+        const run = place.id * 2 ** 32 + place.line - line;
+        if (left <= 0 || (followed.get(run) ?? 0) > line || !this.#isAbove(place, below)) continue;
         ends ??= endsOfStretches(lines);
         const { lines: target } = this.#texts.get(place.id) as VisibleText;
         if (!areNumbersKnown(lines, line, line + 1, target.prefix(place.line))) continue;
         const end = line + lines.countEqual({ from: line, to: ends[line] as number }, target, place.line);
-        followed.set(key, end);
+        followed.set(run, end);
         left -= end - line;
         if (lines.sizeOf(line, end) < LEAST_BLOCK || end <= counted) continue;
         size += lines.sizeOf(Math.max(line, counted), end);
         counted = end;
+        if (size >= leastSize) return true;
       }
     }
-    return size;
+    return false;
   }
 
   #places(lines: NumberedLines, line: number, below: number): readonly Place[] {
-    return this.#index.find(lines, line).filter(({ id }) => id < below && this.#isThere(id));
+    return this.#index.find(lines, line).filter((place) => this.#isAbove(place, below));
+  }
+
+  #isAbove({ id }: Place, below: number): boolean {
+    return id < below && this.#isThere(id);
   }
 
   #findBlocks(lines: NumberedLines, below: number): Block[] {
@@ -235,7 +221,7 @@ export class VisibleLines {
 
   /** How many newer texts above have the same name. */
   #newer(id: number, below: number): number {
-    const named = this.#named.get(this.#known.get(id)?.name ?? '') ?? [];
+    const named = this.#names.likeText(id);
     let newer = 0;
     for (let i = named.length - 1; (named[i] as number) > id; i--)
       if ((named[i] as number) < below && this.#isThere(named[i] as number)) newer += 1;
@@ -271,6 +257,7 @@ function keptForMarkers(lines: NumberedLines): ReadonlySet<number> {
  */
 function areNumbersKnown(lines: NumberedLines, from: number, to: number, targetPrefix: string): boolean {
   if (!lines.isNumbered(from)) return true;
+  if (to === from + 1 && from > 0 && lines.isContinued(from - 1)) return true;
   const above = from === 0 ? '' : lines.prefix(from - 1);
   const numbering = new Numbering(above || targetPrefix);
   const first = lines.numberAt(from);

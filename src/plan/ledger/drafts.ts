@@ -2,7 +2,7 @@ import { isPlaceholder, MAX_PLACEHOLDER } from '../../laws/idempotent.ts';
 import { originalHandle } from '../arrival/last-line.ts';
 import { readReferences } from '../arrival/reference-line.ts';
 import { type HandleOptions, handleToShow, isAnswerOf, recalledHandle, recalledText, showHandle } from '../handles.ts';
-import { type HiddenResult, type PlaceholderStyle, writePlaceholder } from '../placeholder.ts';
+import { type HiddenResult, houseStyle, type PlaceholderStyle, writePlaceholder } from '../placeholder.ts';
 import type { History } from './history.ts';
 import type { Draft, Result } from './rows.ts';
 
@@ -29,8 +29,10 @@ export class Drafts<M> {
 
   /** Law 6: a placeholder is smaller than what it hides, in characters and in tokens. */
   #writePlaceholder(result: Result): Draft | undefined {
+    // Gemini has files beside a response: only in words of ours is a placeholder for one told from words of the user.
+    const style = result.text === '' ? houseStyle : this.#style;
     const write = (hidden: HiddenResult): Draft | undefined => {
-      const draft = this.#write(result, (handle) => writePlaceholder(this.#style, hidden, handle));
+      const draft = this.#write(result, (handle) => writePlaceholder(style, hidden, handle));
       return draft && draft.tokens < result.tokens ? draft : undefined;
     };
     const hidden = describe(result);

@@ -42,8 +42,8 @@ export class ReadCoverage {
   #cover(result: Result, use: Use): void {
     // In another folder, the same path is another file.
     if (use.moves) for (const path of this.#reads.keys()) if (!/^(?:[/~\\]|\w:)/.test(path)) this.#reads.delete(path);
-    const path = showsFile(result) ? use.read?.path : undefined;
-    if (path === undefined) return;
+    const path = use.read?.path;
+    if (path === undefined || !showsFile(result)) return;
     const earlier = this.#reads.get(path);
     if (!earlier) {
       this.#reads.set(path, [result]);

@@ -31,11 +31,12 @@ const MOST_DIGITS = 9;
 /** The number that a line begins with, before an arrow or a tab; not a number where there is none. */
 function numberAt(text: string, start: number): number {
   const from = endOfBlanks(text, start);
-  if (!isDigit(text.charCodeAt(from))) return Number.NaN;
-  const to = endOfDigits(text, from);
-  const mark = text.charCodeAt(to);
-  const isMarked = to - from <= MOST_DIGITS && (mark === ARROW || mark === TAB);
-  return isMarked ? Number(text.slice(from, to)) : Number.NaN;
+  let number = 0;
+  let at = from;
+  let code = text.charCodeAt(at);
+  for (; isDigit(code) && at - from <= MOST_DIGITS; code = text.charCodeAt(++at)) number = number * 10 + code - ZERO;
+  const isMarked = at > from && at - from <= MOST_DIGITS && (code === ARROW || code === TAB);
+  return isMarked ? number : Number.NaN;
 }
 
 function endOfBlanks(text: string, start: number): number {
@@ -51,5 +52,5 @@ function endOfDigits(text: string, start: number): number {
   return end;
 }
 
-const [TAB, BLANK, ARROW] = [9, 32, 0x2192];
-const isDigit = (code: number): boolean => code >= 48 && code <= 57;
+const [TAB, BLANK, ZERO, NINE, ARROW] = [9, 32, 48, 57, 0x2192];
+const isDigit = (code: number): boolean => code >= ZERO && code <= NINE;
