@@ -238,3 +238,9 @@ export const sessionLimits = {
   /** If the store takes longer to keep the originals of new results, these go out whole. */
   storeWaitMs: 2000,
 } as const;
+
+/** Adapters of frameworks, for each adapter in use. */
+export const adapterLimits = {
+  /** The conversation unused for longest is planned from its beginning when it goes on. */
+  conversations: 8,
+} as const;

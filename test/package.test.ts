@@ -133,9 +133,10 @@ describe('from JavaScript', () => {
       import { countTokens, estimateTokens, o200k } from 'palimpsest/tokens';
       import { createMemoryStore, recall } from 'palimpsest/store';
       import { createPostgresStore } from 'palimpsest/store/postgres';
-      import { storeConformance } from 'palimpsest/testing';
+      import { adapterConformance, storeConformance } from 'palimpsest/testing';
       import { ContextManager, openSession } from 'palimpsest/manager';
       import { fromUrl } from 'palimpsest/models';
+      import { palimpsest } from 'palimpsest/ai-sdk';
       import { createGateway } from 'palimpsest/gateway';
       import { createMcpServer } from 'palimpsest/mcp';
       import { replay } from 'palimpsest/lab';
@@ -169,6 +170,18 @@ describe('from JavaScript', () => {
       const describe = (name) => suites.push(name);
       storeConformance({ describe, it() {}, expect() {} }, { name: 'mine', open: async () => store });
       assert.ok(suites.length > 5);
+      adapterConformance({ describe, it() {}, expect() {} }, { name: 'adapter', format: chat });
+      assert.ok(suites.at(-1).startsWith('adapter: '));
+      // The AI SDK is not installed here.
+      const { transformParams } = palimpsest.middleware({ store, policy: slidingWindow({ turns: 0 }) });
+      const call = { toolCallId: 'c', toolName: 'read' };
+      const prompt = [
+        { role: 'user', content: [{ type: 'text', text: 'Go.' }] },
+        { role: 'assistant', content: [{ type: 'tool-call', ...call, input: {} }] },
+        { role: 'tool', content: [{ type: 'tool-result', ...call, output: { type: 'text', value: 'line '.repeat(500) } }] },
+      ];
+      const params = await transformParams({ params: { prompt }, model: { modelId: 'gpt-5' } });
+      assert.match(params.prompt[2].content[0].output.value, /p_[a-z2-7]{26}/);
       const manager = new ContextManager({ contextLimit: 1000 });
       manager.recordUsage({ prompt_tokens: 750, completion_tokens: 10 });
       assert.equal(manager.evaluate().type, 'mask');
@@ -186,7 +199,7 @@ describe('from JavaScript', () => {
     const { stdout, stderr } = run(process.execPath, ['--disable-warning=ExperimentalWarning', 'doors.mjs']);
     expect(stderr).toBe('');
     const pure = ['.', './core', './formats', './tokens', './lab', './store', './store/postgres', './testing'];
-    const running = ['./manager', './models', './gateway', './mcp'];
+    const running = ['./manager', './models', './ai-sdk', './gateway', './mcp'];
     const data = ['./palimpsest.schema.json', './package.json'];
     expect(stdout.trim().split(' ')).toEqual([...pure, ...running, ...data]);
   });

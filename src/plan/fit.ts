@@ -5,6 +5,7 @@ import { EMPTY_PLAN } from '../message.ts';
 import { anything, badOption, checkOptions, count, flag, func, oneOf, positive, rule, text } from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
+import { withJsonSchemas } from '../tokens/json-schemas.ts';
 import { type ArrivalOptions, arrivalRules } from './arrival/options.ts';
 import { defaultPolicy } from './default-policy.ts';
 import { hasRecallTool } from './handles.ts';
@@ -72,6 +73,9 @@ export const formatRule = rule(
 /** What the option `contextWindows` may be. */
 export const windowsRule = rule('an object of whole numbers of 1 or more', isTable);
 
+/** What the option `policy` may be. */
+export const policyRule = rule('a policy, such as slidingWindow()', isPolicy);
+
 const RULES = {
   maxTokens: positive,
   format: formatRule,
@@ -79,7 +83,7 @@ const RULES = {
   tools: anything,
   model: text,
   contextWindows: windowsRule,
-  policy: rule('a policy, such as slidingWindow()', isPolicy),
+  policy: policyRule,
   counter: func,
   recall: flag,
   handleOf: func,
@@ -260,7 +264,7 @@ export function sizeOfValue(option: string, value: unknown, counter: Counter): n
 
 function writeValue(option: string, value: unknown): string {
   try {
-    return JSON.stringify(value) ?? '';
+    return JSON.stringify(value, withJsonSchemas) ?? '';
   } catch {
     throw badOption(option, 'a text or what can be written as JSON', value);
   }

@@ -32,6 +32,18 @@ describe('fitAndStore', () => {
     expect(messages.filter(({ content }) => /masked · p_[a-z2-7]{26}\]$/.test(content))).toHaveLength(2);
   });
 
+  it('shows no handles with recall: false, and stores the texts and turns all the same', async () => {
+    const store = createMemoryStore();
+    const options = { store, session: 'one', policy: slidingWindow({ turns: 3 }), recall: false };
+    const { messages, hidden } = await fitAndStore(history(10), options);
+    expect(JSON.stringify(messages)).not.toContain('p_');
+    expect(hidden).toHaveLength(7);
+    for (const { handle, text } of hidden) expect((await store.get(handle))?.text).toBe(text);
+    const handles: string[] = [];
+    for await (const { results = [] } of store.turns('one')) handles.push(...results.map(({ handle }) => handle));
+    expect(handles).toEqual(hidden.map(({ handle }) => handle));
+  });
+
   it('puts each text once for each session, and again for another', async () => {
     const store = createMemoryStore();
     let put = 0;

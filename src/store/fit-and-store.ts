@@ -12,7 +12,9 @@ import { type Shown, turnRecords } from './turn-records.ts';
 import { isTurnStore, type TurnStore, TurnWriter } from './turn-writer.ts';
 
 /** Options of `fitAndStore`: those of `fit`, and where to keep what is hidden. */
-export interface FitAndStoreOptions extends Omit<FitOptions, 'handleOf' | 'recall'> {
+export interface FitAndStoreOptions extends Omit<FitOptions, 'handleOf'> {
+  /** Shows handles in placeholders. True if not given. Fixed for the life of a conversation. */
+  readonly recall?: boolean;
   /** Turns are recorded where it has `putTurns` and `turns`, as every store of ours does. */
   readonly store: Pick<Store, 'putMany'> & Partial<TurnStore & NoteStore & Pick<Store, 'touch' | 'deletions'>>;
   /** The conversation, so that its texts can be listed, searched and deleted together. */
@@ -40,7 +42,7 @@ export async function fitAndStore<M>(messages: readonly M[], options: FitAndStor
   checkSummaryOptions(options);
   const known = knownTo(store, session ?? '');
   forgetDeleted(known, await store.deletions?.());
-  const fitOptions = { ...rest, handleOf, recall: true };
+  const fitOptions = { ...rest, handleOf, recall: rest.recall ?? true };
   const writer = (summarize ?? rest.policy?.summarize) as AsyncSummaryWriter<M> | undefined;
   const fitted = writer
     ? await fitWithSummaries(messages, fitOptions, {

@@ -1,1 +1,11 @@
+export { adapterConformance } from './adapter-conformance.ts';
+export type {
+  AdapterDriver,
+  ScriptedCall,
+  ScriptedImage,
+  ScriptedReply,
+  ScriptedRun,
+  ScriptedTool,
+  SentRequest,
+} from './adapter-driver.ts';
 export { type ConformanceOptions, type Expect, storeConformance, type TestFunctions } from './store-conformance.ts';

@@ -12,6 +12,7 @@ import {
 } from '../../manager/model.ts';
 import type { ToolCall } from '../../manager/tool-call.ts';
 import { badOption, given } from '../../options.ts';
+import { withRequired } from '../ai-sdk/required-options.ts';
 import { createModel } from './create-model.ts';
 
 /** What is used of a language model of the AI SDK (specification v2, v3 and v4: AI SDK 5, 6 and 7). */
@@ -58,22 +59,13 @@ function callOptions(
     ...(all.length > 0 ? { tools: all } : {}),
     abortSignal: signal,
   };
-  return requires.length === 0 ? options : { ...options, providerOptions: withBinding(settings.providerOptions) };
+  return requires.length === 0 ? options : { ...options, providerOptions: withRequired(settings.providerOptions) };
 }
 
 /** A provider's prompt has parts where a message may have a plain text. */
 function toPrompt(message: AiSdkMessage): AiSdkMessage {
   if (message.role === 'system' || typeof message.content !== 'string') return message;
   return { ...message, content: [{ type: 'text', text: message.content }] };
-}
-
-/** Other providers do not read what is under `anthropic`. */
-function withBinding(given: unknown): Fields {
-  const options = isRecord(given) ? given : {};
-  const anthropic = isRecord(options.anthropic) ? options.anthropic : {};
-  const thinking = isRecord(anthropic.thinking) ? anthropic.thinking : {};
-  const binding = { blockBinding: { prefixMismatchBehavior: 'drop_block' } };
-  return { ...options, anthropic: { ...anthropic, thinking: { ...binding, ...thinking } } };
 }
 
 /** Puts the parts of a stream together to what `doGenerate` would have answered. */

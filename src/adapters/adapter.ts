@@ -1,0 +1,122 @@
+import { bindsThinking } from '../laws/bound-reasoning.ts';
+import type { AnyFormat, Format } from '../message.ts';
+import { anything, badOption, checkOptions, defined, flag, func, positive, rule, text } from '../options.ts';
+import { type ArrivalOptions, arrivalRules } from '../plan/arrival/options.ts';
+import { type FitOptions, type FitResult, fit, policyRule } from '../plan/fit.ts';
+import type { Policy } from '../plan/policy.ts';
+import type { Report } from '../plan/report.ts';
+import { fitAndStore } from '../store/fit-and-store.ts';
+import { checkSession, type Signal, type Store } from '../store/store.ts';
+import { KnownRequests } from './known-requests.ts';
+
+/** The options of every adapter. `Step` is what the framework tells about a step. */
+export interface AdapterOptions<Step = unknown> {
+  /** Keeps the originals. Without a store, nothing that is masked can be recalled. */
+  readonly store?: Store;
+  /** The id of the conversation, or how it is found. Texts of a session can be listed, searched and deleted together. */
+  readonly session?: string | ((step: Step) => string | undefined);
+  readonly policy?: Policy;
+  /** The budget of a request. The context window of the model if not given. */
+  readonly maxTokens?: number;
+  /** The name of the model. The one that the framework calls if not given. */
+  readonly model?: string;
+  /** How results are made smaller when they first go out. */
+  readonly arrival?: ArrivalOptions;
+  /** Shows handles in placeholders. True if not given, where there is a store. */
+  readonly recall?: boolean;
+  /** Called before each request is sent. */
+  readonly onReport?: (report: Report, about: ReportedStep) => void;
+}
+
+/** The step that a report is about. */
+export interface ReportedStep {
+  readonly session?: string;
+}
+
+/** A step of a framework, in the words of `fit`. */
+export interface StepRequest<M, Step> {
+  readonly messages: readonly M[];
+  readonly format: Format<M>;
+  readonly system?: unknown;
+  readonly tools?: unknown;
+  readonly model?: string | undefined;
+  /** The id under which the framework knows the conversation. The option `session` wins. */
+  readonly session?: string | undefined;
+  readonly signal?: Signal | undefined;
+  /** Whether the request can carry what `report.requires` asks for. If not, nothing is masked that would need it. */
+  readonly canRequire: boolean;
+  /** Handed to the option `session`. */
+  readonly step: Step;
+}
+
+/** Fits the steps of a framework. */
+export interface Adapter<Step> {
+  fit<M>(request: StepRequest<M, Step>): Promise<FitResult<M>>;
+}
+
+/**
+ * Shared by all adapters: an adapter only translates between its framework and this. Bad options throw here, before the
+ * first step.
+ */
+export function createAdapter<Step>(of: string, options: AdapterOptions<Step>): Adapter<Step> {
+  checkAdapterOptions(of, options);
+  const { store, recall, onReport } = options;
+  const known = new KnownRequests();
+  return {
+    async fit<M>(request: StepRequest<M, Step>): Promise<FitResult<M>> {
+      request.signal?.throwIfAborted();
+      const session = sessionOf(options, request);
+      const { messages, system, tools } = known.reuse(request, session);
+      const fitOptions = { ...fitOptionsOf(options, request), system, tools };
+      const about = session === undefined ? {} : { session };
+      const fitted = store
+        ? await fitAndStore(messages, { ...fitOptions, store, recall: recall ?? true, ...about })
+        : fit(messages, fitOptions);
+      request.signal?.throwIfAborted();
+      onReport?.(fitted.report, about);
+      return fitted;
+    },
+  };
+}
+
+/** The store of the options, for a recall tool. */
+export function storeOf(of: string, options: Pick<AdapterOptions, 'store'>): Store {
+  checkOptions(of, options, { store: storeRule }, ['store']);
+  return options.store as Store;
+}
+
+const storeRule = rule('a store, such as openStore() gives', (value) => {
+  const store = value as Partial<Store> | null;
+  return typeof store?.putMany === 'function' && typeof store.get === 'function';
+});
+
+const RULES = {
+  store: storeRule,
+  session: rule('a text or a function', (value) => text.check(value) || func.check(value)),
+  policy: policyRule,
+  maxTokens: positive,
+  model: text,
+  arrival: anything,
+  recall: flag,
+  onReport: func,
+};
+
+function checkAdapterOptions<Step>(of: string, options: AdapterOptions<Step>): void {
+  checkOptions(of, options, RULES);
+  const { store, session, recall, arrival } = options;
+  if (arrival !== undefined) checkOptions(`${of} option arrival`, arrival, arrivalRules);
+  if (typeof session === 'string') checkSession(session);
+  if (recall && !store) throw badOption(`${of} option store`, 'a store where recall is on', store);
+}
+
+function sessionOf<M, Step>({ session }: AdapterOptions<Step>, request: StepRequest<M, Step>): string | undefined {
+  const found = typeof session === 'function' ? session(request.step) : session;
+  return found ?? request.session;
+}
+
+function fitOptionsOf<M, Step>(options: AdapterOptions<Step>, request: StepRequest<M, Step>): FitOptions {
+  const { policy, maxTokens, arrival, model = request.model } = options;
+  const format = request.format as unknown as AnyFormat;
+  const boundThinking = request.canRequire || !bindsThinking(model) ? 'opt-in' : 'keep';
+  return { format, boundThinking, ...defined({ policy, maxTokens, arrival, model }) };
+}
