@@ -34,14 +34,14 @@ export interface Segment {
 /** One change to a history. */
 export type Edit = ReplaceEdit | DropEdit | InsertEdit;
 
-/** Puts one text in the place of a result's whole content. */
+/** Puts one text in the place of a result's whole content, or of the arguments of a call. */
 export interface ReplaceEdit {
   readonly kind: 'replace';
   /** Index into the view of the list the plan was made for. */
   readonly segment: number;
   readonly text: string;
-  /** Masked, cut later, or made smaller when it first went out. */
-  readonly why: 'mask' | 'clip' | 'truncate' | 'clean' | 'references' | 'shell-output';
+  /** Masked, cut later, or made smaller when it first went out. `old-text`: a call, without the text that its edit replaced. */
+  readonly why: 'mask' | 'clip' | 'truncate' | 'clean' | 'references' | 'shell-output' | 'old-text';
   readonly handle?: string;
 }
 
@@ -112,11 +112,13 @@ export interface Format<M = unknown> {
   apply(messages: readonly M[], plan: Plan): M[];
   /** What the provider would reject. A call still open at the end is legal. */
   check(messages: readonly M[]): readonly Violation[];
-  /** A copy of one message with the content of a segment replaced; all else in it is shared. */
+  /** `edit` can replace the arguments of a call too. */
+  readonly editsCalls?: true;
+  /** A copy of one message with the content of a segment replaced, of a call its arguments; all else in it is shared. */
   edit(message: M, segment: Segment, text: string): M;
   /** A message of our own: a notice or a summary. */
   note(role: NoteRole, text: string, messages: readonly M[]): M;
-  /** What is stored when this result is hidden; undefined if it cannot be written down. */
+  /** What is stored when this result, or the old text of this call, is hidden; undefined if it cannot be written down. */
   original(message: M, segment: Segment): string | undefined;
 }
 

@@ -32,13 +32,15 @@ function fitOrNothing(messages: readonly object[], options: FitOptions) {
   }
 }
 
+const CUTS = new Set(['clip', 'truncate', 'old-text']);
+
 function countEdits({ edits }: Plan): Report['edits'] {
   const counts = { mask: 0, clip: 0, shape: 0, drop: 0, insert: 0 };
   for (const edit of edits) {
     if (edit.kind === 'drop') counts.drop += edit.to - edit.from;
     else if (edit.kind === 'insert') counts.insert += 1;
     else if (edit.why === 'mask') counts.mask += 1;
-    else counts[edit.why === 'clip' || edit.why === 'truncate' ? 'clip' : 'shape'] += 1;
+    else counts[CUTS.has(edit.why) ? 'clip' : 'shape'] += 1;
   }
   return counts;
 }

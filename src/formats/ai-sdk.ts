@@ -17,6 +17,7 @@ export const aiSdk: Format<AiSdkMessage> = createFormat<AiSdkMessage>({
   noteRole: 'user',
   viewer: () => new AiSdkViewer(),
   replace: replaceOutput,
+  argumentPaths: [['input'], ['args']],
   note: (_role, text) => ({ role: 'user', content: [{ type: 'text', text }] }),
   check,
 });

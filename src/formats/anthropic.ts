@@ -16,6 +16,7 @@ export const anthropic: Format<AnthropicMessage> = createFormat<AnthropicMessage
   noteRole: 'user',
   viewer: () => new AnthropicViewer(),
   replace: replaceText,
+  argumentPaths: [['input']],
   note: (_role, content) => ({ role: 'user', content }),
   check,
 });

@@ -16,6 +16,7 @@ export const bedrockConverse: Format<BedrockConverseMessage> = createFormat<Bedr
   noteRole: 'user',
   viewer: () => new BedrockConverseViewer(),
   replace: (_content, text) => [{ text }],
+  argumentPaths: [['toolUse', 'input']],
   note: (_role, text) => ({ role: 'user', content: [{ text }] }),
   check,
 });

@@ -12,6 +12,7 @@ export const chat: Format<ChatMessage> = createFormat<ChatMessage>({
   noteRole: 'system',
   viewer: () => new ChatViewer(),
   replace: (_content, text) => text,
+  argumentPaths: [[]],
   note: (role, content) => ({ role, content }),
   check,
 });

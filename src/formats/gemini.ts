@@ -17,6 +17,7 @@ export const gemini: Format<GeminiContent> = createFormat<GeminiContent>({
   noteRole: 'user',
   viewer: () => new GeminiViewer(),
   replace: replaceResponse,
+  argumentPaths: [['functionCall', 'args']],
   note: (_role, text) => ({ role: 'user', parts: [{ text }] }),
   check,
 });

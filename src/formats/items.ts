@@ -24,6 +24,7 @@ export function createItemFormat(dialect: Dialect): Format<Item> {
     noteRole: 'system',
     viewer: () => new ItemViewer(dialect),
     replace: replaceOutput,
+    argumentPaths: ARGUMENTS.map((name) => [name]),
     note: (role, content) => ({ type: 'message', role, content }) as Item,
     check: (messages) => check(dialect, messages),
   });
@@ -39,6 +40,9 @@ const HOSTED = new Set([
   'image_generation_call',
   'tool_search_call',
 ]);
+
+/** The fields in which calls have their arguments. */
+const ARGUMENTS = ['arguments', 'input', 'action', 'operation', 'actions', 'code'];
 
 /** What the provider writes, beside messages and calls. A reference nearly always names one of its items. */
 const PROVIDER_ITEMS = new Set([
@@ -91,7 +95,7 @@ class ItemViewer implements Viewer<Item> {
     const callId = this.#names.ofCall(item);
     const tool = asString(item.name) ?? type.replace(/_call$/, '');
     this.#calls.made(callId, tool);
-    const text = toText(item.arguments ?? item.input ?? item.action ?? item.operation ?? item.actions ?? item.code);
+    const text = toText(ARGUMENTS.map((name) => item[name]).find(isPresent));
     return newSegment('action', { ...place, path: [] }, { text }, { callId, tool });
   }
 

@@ -2,7 +2,7 @@ import type { Format, Media, Segment, Viewer, Violation } from '../message.ts';
 import { sizeEncrypted, sizeMedia, sizeUnknown } from '../tokens/media.ts';
 import { Calls, checkPairs, type PairStep } from './calls.ts';
 import { newSegment, type Place, readContent, replaceText, withMedia } from './content.ts';
-import { asList, asString, createFormat, type Fields, isRecord, shallowCopy, toText } from './lens.ts';
+import { asList, asString, createFormat, type Fields, isAlike, isRecord, shallowCopy, toText } from './lens.ts';
 import { chatPairWords } from './openai-chat.ts';
 
 /** A LangChain message: an instance, its serialised form (`lc`, `kwargs`), or a plain `{ type, content }`. */
@@ -15,9 +15,13 @@ export const langchain: Format<LangChainMessage> = createFormat<LangChainMessage
   noteRole: 'user',
   viewer: () => new LangChainViewer(),
   replace: replaceText,
+  argumentPaths: [['function', 'args'], ['function', 'arguments'], ['args'], ['arguments']],
   note: (_role, text, messages) => humanMessage(text, messages),
   check,
-  finish: alignArguments,
+  finish(draft, before) {
+    alignCallBlocks(draft, before);
+    alignArguments(draft);
+  },
 });
 
 class LangChainViewer implements Viewer<LangChainMessage> {
@@ -188,12 +192,32 @@ function sizeBlock(block: Fields): Media {
   return sizeUnknown(block);
 }
 
+/** Some integrations send the calls among the blocks of the content, and not those of `tool_calls`. */
+function alignCallBlocks(draft: LangChainMessage, before: LangChainMessage): void {
+  const fields = fieldsOf(draft as Fields);
+  const [old, edited] = [fieldsOf(before as Fields).tool_calls, fields.tool_calls];
+  const key = contentKey(fields);
+  const content = fields[key];
+  if (old === edited || !Array.isArray(content)) return;
+  fields[key] = content.map((block: unknown) => {
+    if (!isRecord(block) || !CALL_BLOCKS.has(String(block.type))) return block;
+    const i = asList(old).findIndex((call) => call.id === block.id);
+    const [args, next] = [asList(old)[i]?.args, asList(edited)[i]?.args];
+    const name = ['input', 'args'].find((name) => block[name] !== undefined);
+    if (i < 0 || name === undefined || args === next) return block;
+    if (isAlike(block[name], args)) return { ...block, [name]: next };
+    // A reply that was streamed has the arguments as text.
+    return block[name] === JSON.stringify(args) ? { ...block, [name]: JSON.stringify(next) } : block;
+  });
+}
+
 /** LangChain keeps the constructor's arguments beside the fields, and serialises from both. */
 function alignArguments(message: LangChainMessage): void {
   const fields = message as Fields;
   if (!isRecord(fields.lc_kwargs)) return;
   const { contentBlocks: _blocks, content_blocks: _serialised, ...rest } = fields.lc_kwargs;
-  fields.lc_kwargs = { ...rest, content: fields.content };
+  const calls = rest.tool_calls === undefined ? {} : { tool_calls: fields.tool_calls };
+  fields.lc_kwargs = { ...rest, ...calls, content: fields.content };
 }
 
 /** Made in the likeness of a human message of the list, so that instances stay among instances. */

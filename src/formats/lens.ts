@@ -23,8 +23,10 @@ export interface Lens<M> {
   replace(content: unknown, text: string): unknown;
   note(role: NoteRole, text: string, messages: readonly M[]): M;
   check(messages: readonly M[]): readonly Violation[];
+  /** Where a call has its arguments, from the place of its segment: the first of these that is there. */
+  readonly argumentPaths: readonly Path[];
   /** Brings in line what a message says twice. */
-  finish?(draft: M): void;
+  finish?(draft: M, before: M): void;
 }
 
 export function createFormat<M>(lens: Lens<M>): Format<M> {
@@ -46,12 +48,18 @@ export function createFormat<M>(lens: Lens<M>): Format<M> {
         ? messages.slice()
         : applyEdits(format, messages, format.view(messages), plan.edits);
     },
+    editsCalls: true,
     edit(message, segment, text) {
-      const edited = replaceAt(lens, message, segment.path, text) as typeof message;
-      lens.finish?.(edited);
+      const edited = (
+        segment.kind === 'action'
+          ? replaceAt(message, argumentsPath(lens, message, segment.path), (content) => replaceStrings(content, text))
+          : replaceAt(message, segment.path, (content) => lens.replace(content, text))
+      ) as typeof message;
+      lens.finish?.(edited, message);
       return edited;
     },
-    original: (message, segment) => originalText(lens, contentAt(message, segment.path), segment.text),
+    original: (message, { kind, path, text }) =>
+      kind === 'action' ? text : originalText(lens, contentAt(message, path), text),
   };
   return format;
 }
@@ -126,18 +134,41 @@ function contentAt(message: unknown, path: Path): unknown {
   return node;
 }
 
+function argumentsPath<M>({ argumentPaths, name }: Lens<M>, message: M, path: Path): Path {
+  const call = contentAt(message, path);
+  const found = argumentPaths.find((one) => (contentAt(call, one) ?? undefined) !== undefined);
+  if (found) return [...path, ...found];
+  throw new PalimpsestError(
+    'BAD_INPUT',
+    `Expected a call with arguments in ${name} but found none at ${path.join('.')}`,
+  );
+}
+
+/** Arguments as a text become the new text. Of arguments as an object, the strings that differ are replaced. */
+function replaceStrings(old: unknown, text: string): unknown {
+  return typeof old === 'string' ? text : withStrings(old, JSON.parse(text));
+}
+
+function withStrings(old: unknown, next: unknown): unknown {
+  if (typeof old === 'string' && typeof next === 'string') return next;
+  if (!isRecord(old) || !isRecord(next) || Array.isArray(old) !== Array.isArray(next)) return old;
+  const copy = shallowCopy(old);
+  for (const key of Object.keys(old)) if (Object.hasOwn(next, key)) copy[key] = withStrings(old[key], next[key]);
+  return copy;
+}
+
 /** A copy of a message with the content at a path replaced. What is not on the path is shared. */
-function replaceAt<M>(lens: Lens<M>, node: unknown, path: Path, text: string, depth = 0): unknown {
-  if (depth === path.length) return lens.replace(node, text);
+function replaceAt(node: unknown, path: Path, replace: (content: unknown) => unknown, depth = 0): unknown {
+  if (depth === path.length) return replace(node);
   const key = path[depth] as string | number;
   // Lists and objects apart: V8 stores into either quickly as long as it sees only one of them.
   if (Array.isArray(node)) {
     const list = node.slice();
-    list[key as number] = replaceAt(lens, list[key as number], path, text, depth + 1);
+    list[key as number] = replaceAt(list[key as number], path, replace, depth + 1);
     return list;
   }
   const copy = shallowCopy(node) as Fields;
-  copy[key] = replaceAt(lens, copy[key], path, text, depth + 1);
+  copy[key] = replaceAt(copy[key], path, replace, depth + 1);
   return copy;
 }
 
@@ -152,7 +183,7 @@ function originalText<M>(lens: Lens<M>, content: unknown, text: string): string 
 }
 
 /** Whether two values are written as the same JSON, as far as that can be told without writing it. */
-function isAlike(a: unknown, b: unknown): boolean {
+export function isAlike(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (!isPlain(a) || !isPlain(b) || Array.isArray(a) !== Array.isArray(b)) return false;
   const [keys, others] = [Object.keys(a), Object.keys(b)];

@@ -16,6 +16,7 @@ export const ollama: Format<OllamaMessage> = createFormat<OllamaMessage>({
   noteRole: 'system',
   viewer: () => new OllamaViewer(),
   replace: replaceText,
+  argumentPaths: [['function', 'arguments']],
   note: (role, content) => ({ role, content }),
   check,
 });

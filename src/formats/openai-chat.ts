@@ -18,6 +18,13 @@ export const openaiChat: Format<OpenAIChatMessage> = createFormat<OpenAIChatMess
   noteRole: 'system',
   viewer: () => new OpenAIChatViewer(),
   replace: replaceText,
+  argumentPaths: [
+    ['function', 'arguments'],
+    ['function', 'input'],
+    ['custom', 'arguments'],
+    ['custom', 'input'],
+    ['arguments'],
+  ],
   note: (role, content) => ({ role, content }),
   check,
 });

@@ -20,6 +20,7 @@ export const pi: Format<PiMessage> = createFormat<PiMessage>({
   noteRole: 'user',
   viewer: () => new PiViewer(),
   replace: replaceText,
+  argumentPaths: [['arguments']],
   note: (_role, content, messages) => ({ role: 'user', content, timestamp: firstTime(messages) }),
   check,
 });

@@ -48,6 +48,12 @@ describe('the options of a gateway', () => {
     expect(check({ policy })).toThrow(expect.objectContaining({ code: 'BAD_OPTION', message: text }));
   });
 
+  it('refuse old texts of edits, which work in the library and in sessions', () => {
+    const text = expect.stringMatching('found break-even with old-texts=true.* library and in sessions only; leave');
+    for (const policy of [breakEven({ oldTexts: true }), () => breakEven({ oldTexts: true })])
+      expect(check({ policy })).toThrow(expect.objectContaining({ code: 'BAD_OPTION', message: text }));
+  });
+
   it.each([
     ['break-even', breakEven()],
     ['break-even at any price', (prices: object) => breakEven({ prices: prices as never })],

@@ -94,12 +94,19 @@ function checkTokens({ token, tenants = {} }: GatewayOptions): void {
 /** A gateway only masks: to leave messages out, or to write a summary of them, is the agent's own business. */
 function checkPolicy(given: GatewayOptions['policy']): void {
   const policy = typeof given === 'function' ? given(priceLists.none) : given;
+  if (policy?.oldTexts) throw oldTextsRefused(policy.name);
   if (!policy || (policy.limit === undefined && !policy.leavesOut)) return;
   throw new PalimpsestError(
     'BAD_OPTION',
     `Expected createGateway option policy to be one that only masks, such as break-even or sliding-window, but found ${policy.name}, which leaves messages out`,
   );
 }
+
+const oldTextsRefused = (name = 'a policy of your own'): PalimpsestError =>
+  new PalimpsestError(
+    'BAD_OPTION',
+    `Expected createGateway option policy to be one that only edits results but found ${name} with old-texts=true, which works in the library and in sessions only; leave old-texts out`,
+  );
 
 const record = rule('an object', (value) => typeof value === 'object' && value !== null);
 

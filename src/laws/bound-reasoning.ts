@@ -25,8 +25,11 @@ export function bindsThinking(model = ''): boolean {
 const CLAUDE = /claude-(?:[a-z]+-)?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)/i;
 const OTHER_MAKERS = /deepseek|gemini|glm|gpt|grok|kimi|llama|minimax|mistral|qwen/i;
 
-/** Law 3, bound reasoning: only a result that answers a call is ever replaced, and never one that is bound. */
-export const boundReasoning = replacementLaw('bound-reasoning', (_edit, { kind, bound, callId }) => {
-  if (kind === 'observation' && !bound && callId !== undefined) return undefined;
+/**
+ * Law 3, bound reasoning: only a result that answers a call is ever replaced, and never one that is bound. Of a call, only the
+ * text that an edit replaced.
+ */
+export const boundReasoning = replacementLaw('bound-reasoning', ({ why }, { kind, bound, callId }) => {
+  if (kind === (why === 'old-text' ? 'action' : 'observation') && !bound && callId !== undefined) return undefined;
   return `A replacement of ${bound ? 'bound ' : ''}${kind}: only a result that answers a call may be replaced.`;
 });

@@ -1,12 +1,17 @@
 import type { Segment } from '../message.ts';
 import { replacementLaw } from './law.ts';
+import { onlyOldTextsDiffer } from './old-texts.ts';
 
 /** Law 2, metadata: an edit changes content only. Roles, ids, names, flags and positions stay the caller's own. */
-export const metadata = replacementLaw('metadata', (_edit, segment, old, edited) =>
-  sameButContent(segment, old, edited)
+export const metadata = replacementLaw('metadata', (_edit, segment, old, edited) => {
+  if (segment.kind === 'action')
+    return onlyOldTextsDiffer(old, edited)
+      ? undefined
+      : `The edit of message ${segment.message} changes more than the old texts of its calls.`;
+  return sameButContent(segment, old, edited)
     ? undefined
-    : `The edit of message ${segment.message} changes more than the content of its result.`,
-);
+    : `The edit of message ${segment.message} changes more than the content of its result.`;
+});
 
 function sameButContent(segment: Segment, before: unknown, after: unknown): boolean {
   let [old, edited] = [before, after];

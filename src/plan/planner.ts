@@ -9,6 +9,7 @@ import { Ledger, type LedgerOptions } from './ledger/ledger.ts';
 import { DEFAULT_WINDOW, type EpochRecord, type Policy, type Reason, type Step } from './policy.ts';
 import { reduce } from './reduce.ts';
 import { createReport, type Decision, type Report } from './report.ts';
+import { shortenCalls } from './shorten-calls.ts';
 import type { Snapshot } from './snapshot.ts';
 import { insideWindow, maskAll, outsideWindow } from './stages/mask.ts';
 import {
@@ -22,6 +23,7 @@ import {
 } from './stages/stage.ts';
 import { type SummaryBudget, summariseTurns } from './stages/summarise.ts';
 import { type Summarize, summarizeNow } from './summary.ts';
+import { readToolUse } from './tool-kind.ts';
 
 /** A budget masks first, inside the window too; a decision of the agent goes only when no old result is left to mask. */
 const STAGES: readonly Stage[] = [
@@ -123,7 +125,8 @@ export class Planner<M> {
     this.#ledger = new Ledger(format, { ...options, style, toolUse, coversLater: true });
     const arrival = toArrival(options.arrival, policy.arrival, truncate === undefined ? {} : { truncate });
     const periods = options.arrivalPeriods ?? [{ fromMessage: 0, ...arrival }];
-    this.#arrivals = new Arrivals(this.#ledger, { periods, truncation, sent, sentWhole });
+    const { oldTexts } = policy;
+    this.#arrivals = new Arrivals(this.#ledger, { periods, truncation, sent, sentWhole, oldTexts });
     this.#copies = new Copies(this.#ledger);
     this.#epochs = epochs ?? [];
     this.#policy = policy;
@@ -262,6 +265,7 @@ export class Planner<M> {
     const { state, because } = this.#followPolicy(before.state);
     const forced = this.#force(taken);
     const isRepaired = this.#repair();
+    if (this.#policy.oldTexts) shortenCalls(ledger, this.#policy.toolUse ?? readToolUse);
     const masked = ledger.maskedCount - maskedCount;
     const cut = this.#cutAndRepair();
     ledger.endRequest();

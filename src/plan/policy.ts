@@ -128,6 +128,8 @@ export interface Policy<S = unknown> {
   readonly truncation?: Truncation;
   /** How results are made smaller when they first go out, where the caller does not say. */
   readonly arrival?: ArrivalOptions;
+  /** Requests that mask also shorten the old texts of edits behind the first mask. */
+  readonly oldTexts?: boolean;
 }
 
 /** Which part of a result stays when it is cut. */
@@ -158,6 +160,11 @@ export interface CommonOptions {
   readonly references?: boolean;
   /** A longer output of a shell is cut when it first goes out, to its ends and the lines about failures. */
   readonly shellOutput?: boolean | number;
+  /**
+   * A request that masks also shortens the texts that edits replaced (`old_string` and the like), where they come behind the first
+   * mask. Off unless given: models may imitate shortened calls.
+   */
+  readonly oldTexts?: boolean;
   /** Tools whose kind their name does not tell. */
   readonly toolKinds?: Readonly<Record<string, ToolKind>>;
   readonly placeholder?: Placeholder;
@@ -175,6 +182,7 @@ const COMMON_RULES = {
   clean: arrivalRules.clean,
   references: arrivalRules.references,
   shellOutput: arrivalRules.shellOutput,
+  oldTexts: flag,
   windowByKind: rule('true, false or a share of the window for some kinds', isShares),
   toolKinds: rule(`an object with ${KINDS.join(', ')} for each tool`, areKinds),
   placeholder: anything,
@@ -252,6 +260,7 @@ export function createPolicy<S>(make: Make<S>): Policy {
     ...(make.prices === undefined ? {} : { prices: make.prices, cacheLifeMs: make.prices.lifeMs }),
     arrival: { ...make.arrival, ...arrivalOf(options) },
     ...(options.maxResultTokens === undefined ? {} : { maxResultTokens: options.maxResultTokens }),
+    ...(options.oldTexts ? { oldTexts: true } : {}),
     ...(byKind === false ? {} : { toolUse: toolUseOf(options.toolKinds) }),
     ...(options.removeTags ? withTags(own, options.removeTags) : own),
     outside: (request) =>

@@ -29,7 +29,7 @@ export interface Report {
   readonly edits: {
     /** Results that are masked. */
     readonly mask: number;
-    /** Results that are cut. */
+    /** Results that are cut, and calls whose old text is. */
     readonly clip: number;
     /** Results that were made smaller when they first went out: cleaned, with references, or the output of a shell. */
     readonly shape: number;
@@ -95,7 +95,7 @@ export function createReport<M>(ledger: Ledger<M>, progress: Progress): Report {
     byKind,
     edits: {
       mask: replaced.mask,
-      clip: replaced.truncate + replaced.clip,
+      clip: replaced.truncate + replaced.clip + replaced['old-text'],
       shape: replaced.clean + replaced.references + replaced['shell-output'],
       drop: removedMessages,
       insert: ledger.headNotes.inserted,

@@ -57,7 +57,7 @@ function partsOf(segments: readonly Segment[], shown: TurnsOptions['shown']): Ma
     const parts = turns.get(segment.turn) ?? emptyParts();
     turns.set(segment.turn, parts);
     if (segment.kind === 'observation') addResult(parts, segment, shown.get(index) ?? shownBefore(segment));
-    else parts[segment.kind].push(segment.kind === 'action' ? callOf(segment) : segment.text);
+    else parts[segment.kind].push(segment.kind === 'action' ? callOf(segment, shown.get(index)) : segment.text);
     if (segment.tool !== undefined && segment.kind !== 'user') parts.tools.add(segment.tool);
     if (segment.kind === 'action' && segment.callId !== undefined) parts.openCalls.add(segment.callId);
   }
@@ -77,7 +77,9 @@ const emptyParts = (): Parts => ({
   results: [],
 });
 
-const callOf = ({ tool, text }: Segment): string => (tool === undefined ? text : `${tool} ${text}`);
+/** A call as it is sent: a history that is fed back is known again by it. */
+const callOf = ({ tool, text }: Segment, { text: sent } = { text }): string =>
+  tool === undefined ? sent : `${tool} ${sent}`;
 
 function addResult(parts: Parts, { text, callId, tool }: Segment, shown: Shown | undefined): void {
   parts.observation.push(shown?.text ?? text);

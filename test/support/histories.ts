@@ -113,18 +113,46 @@ const sentence = fc.oneof(
   fc.constant('I will look at the file first. '.repeat(8)),
 );
 
+/** Text that an edit replaces: long or short, shortened before, or hostile. */
+const oldText = fc.oneof(
+  { weight: 4, arbitrary: fileLines },
+  { weight: 1, arbitrary: fc.constantFrom('x', 'old… [812 chars of old text left out]', '"\\\n漢👩'.repeat(60)) },
+);
+
+/** The arguments of edits, by the names that agents use. */
+const editArgs: fc.Arbitrary<StoryCall['args']> = fc.oneof(
+  fc.tuple(oldText, fileLines).map(([old, text]) => ({ path: 'src/a.ts', old_string: old, new_string: text })),
+  oldText.map((old) => ({ command: 'str_replace', path: 'src/a.ts', old_str: old, new_str: 'y' })),
+  fc
+    .tuple(oldText, oldText)
+    .map((olds) => ({ file_path: 'src/a.ts', edits: olds.map((oldText) => ({ oldText, newText: 'y' })) })),
+  oldText.map((old) => ({ search: old, replace: 'y' })),
+);
+
+const anyArgs: fc.Arbitrary<StoryCall['args']> = fc.constantFrom<StoryCall['args'][]>(
+  { path: 'src/a.ts' },
+  { path: 'src/a.ts', offset: 20, limit: 30 },
+  { command: 'view', path: 'src/a.ts', view_range: [1, 60] },
+  { command: "sed -n '30,40p' src/a.ts" },
+  { command: 'cat src/a.ts' },
+  { command: 'npm test' },
+  {},
+  { query: 'x'.repeat(200), n: 1 },
+);
+
 const call: fc.Arbitrary<StoryCall> = fc.record({
-  tool: fc.constantFrom('read_file', 'bash', 'grep', 'file_write', 'shell_exec', 'file_read', 'str_replace_editor'),
-  args: fc.constantFrom<StoryCall['args'][]>(
-    { path: 'src/a.ts' },
-    { path: 'src/a.ts', offset: 20, limit: 30 },
-    { command: 'view', path: 'src/a.ts', view_range: [1, 60] },
-    { command: "sed -n '30,40p' src/a.ts" },
-    { command: 'cat src/a.ts' },
-    { command: 'npm test' },
-    {},
-    { query: 'x'.repeat(200), n: 1 },
+  tool: fc.constantFrom(
+    'read_file',
+    'bash',
+    'grep',
+    'file_write',
+    'shell_exec',
+    'file_read',
+    'str_replace_editor',
+    'edit',
+    'MultiEdit',
   ),
+  args: fc.oneof({ weight: 2, arbitrary: anyArgs }, { weight: 1, arbitrary: editArgs }),
   text: outputText,
   isError: fc.boolean(),
   shape: fc.oneof(

@@ -37,6 +37,7 @@ const common = fc.record(
     clean: fc.boolean(),
     references: fc.boolean(),
     shellOutput: fc.constantFrom(true, false, 150),
+    oldTexts: fc.constantFrom(true, true, false),
     placeholder: fc.constantFrom(
       '[gone]',
       ({ tool }: { tool: string | undefined }) => `[${tool ?? 'a tool'} said something]`,

@@ -7,6 +7,8 @@ import { chat } from '../../formats/chat.ts';
 import type { ChatMessage } from '../../message.ts';
 import { never } from '../../plan/policies/never.ts';
 import { oldestBatch } from '../../plan/policies/oldest-batch.ts';
+import { slidingWindow } from '../../plan/policies/sliding-window.ts';
+import { handleOf } from '../../store/handle.ts';
 import { createMemoryStore } from '../../store/memory-store.ts';
 import { messageWriter } from '../message-writer.ts';
 import { openCallsOf } from '../open-calls.ts';
@@ -628,5 +630,42 @@ describe('every format', () => {
     const { session } = await openOnDisk();
     await session.add(user('the task'), result('nobody', 'x'));
     expect(session.view()).toEqual(session.messages());
+  });
+});
+
+describe('old texts of edits', () => {
+  const old = 'const total = compute("a", 1);\n'.repeat(20);
+  const edited = [
+    user('the task'),
+    ...turns(1),
+    call('e', 'edit', { path: 'src/a.ts', old_string: old, new_string: 'y' }),
+    result('e', 'ok', 'edit'),
+    ...turns(3, { from: 1 }),
+  ];
+  const argumentsOf = (messages: readonly ChatMessage[]): string | undefined =>
+    messages.flatMap(({ toolCalls = [] }) => toolCalls).find(({ name }) => name === 'edit')?.arguments;
+
+  it('are shortened with the masks of the policy, stored, and still so after a crash', async () => {
+    const store = createMemoryStore();
+    const { session, crash } = await openOnDisk({ policy: slidingWindow({ turns: 3, oldTexts: true }), store });
+    await session.add(...edited);
+    expect(argumentsOf(session.view())).toMatch(/"old_string":"const total = … \[\d+ chars of old text left out\]"/);
+    expect(argumentsOf(session.messages())).toBe(argumentsOf(edited));
+    const again = await crash();
+    expect(again.view()).toEqual(session.view());
+    await again.restart();
+    expect((await store.get(handleOf(argumentsOf(edited) ?? '')))?.text).toBe(argumentsOf(edited));
+  });
+
+  it('are shortened with masks that are forced, and still so after a crash', async () => {
+    const { session, crash } = await openOnDisk({
+      policy: oldestBatch({ count: 50, window: 1, oldTexts: true }),
+      contextLimit: 10_000,
+    });
+    await session.add(...edited);
+    expect(argumentsOf(session.view())).toBe(argumentsOf(edited));
+    await session.mask(1);
+    expect(argumentsOf(session.view())).toContain('chars of old text left out');
+    expect((await crash()).view()).toEqual(session.view());
   });
 });

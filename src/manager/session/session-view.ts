@@ -204,7 +204,8 @@ export class SessionView<M> {
     const text = segment && this.#options.format.original(message, segment);
     // One that shows the handle of its original was stored with it.
     if (!segment || text === undefined || originalHandle(text) !== undefined) return [];
-    return [{ handle: handleOf(text), text, why: 'mask', turn: segment.turn, tool: segment.tool }];
+    const why = segment.kind === 'action' ? 'old-text' : 'mask';
+    return [{ handle: handleOf(text), text, why, turn: segment.turn, tool: segment.tool }];
   }
 
   /** Leaves messages out and says so in their place. */

@@ -1,3 +1,4 @@
+import { isOldTextName } from '../../laws/old-texts.ts';
 import { arrivalLimits } from '../../limits.ts';
 import type { Segment } from '../../message.ts';
 import type { Ledger } from '../ledger/ledger.ts';
@@ -51,6 +52,8 @@ export interface ArrivalsOptions<M> {
   readonly sentWhole?: ReadonlySet<number> | undefined;
   /** Messages that are here as they went out before: their results stay as they are, also those that were sent whole. */
   readonly sent?: ReadonlySet<M> | undefined;
+  /** Old texts of edits are shortened later: none of them may be referred to. */
+  readonly oldTexts?: boolean | undefined;
 }
 
 /**
@@ -163,7 +166,8 @@ export class Arrivals<M> {
     const { rows, lastRow } = this.#ledger;
     const row = message >= lastRow.from ? lastRow : rows.find(({ from, to }) => from <= message && message < to);
     for (const { argument, text: part } of texts)
-      this.#add({ kind: 'call', tool, subject, argument }, { row: row ?? lastRow, result: undefined, text: part });
+      if (!this.#options.oldTexts || !isOldTextName(argument))
+        this.#add({ kind: 'call', tool, subject, argument }, { row: row ?? lastRow, result: undefined, text: part });
   }
 
   #readCall(args: string): ReadCall {

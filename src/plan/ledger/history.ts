@@ -8,6 +8,7 @@ import { HeadNotes } from './head-notes.ts';
 import { moveQuestion, questionIn } from './questions.ts';
 import { ReadCoverage, type ReadToolUse } from './read-coverage.ts';
 import { type Call, Result, Turn } from './rows.ts';
+import type { ShortCall } from './short-call.ts';
 import { isArguments, Totals } from './totals.ts';
 
 /** The first messages of a history, viewed before they are appended. The same viewer views the messages that follow. */
@@ -69,6 +70,8 @@ export class History<M> {
   /** Turns were taken apart into their messages. */
   isSplit = false;
   readonly calls = new OpenCalls<Call>();
+  /** By segment: the calls that are sent with shorter arguments. */
+  readonly shortCalls = new Map<number, ShortCall>();
   readonly headNotes: HeadNotes;
   readonly totals: Totals;
   /** Only where the policy asks for the kinds of tools. */
@@ -141,7 +144,7 @@ export class History<M> {
     const segment = this.segments[index] as Segment;
     const tokens = this.totals.addSegment(index, segment, row);
     if (segment.kind === 'observation') this.#takeResult(index, segment, row, tokens);
-    else if (segment.kind === 'action') this.#takeCall(segment, row);
+    else if (segment.kind === 'action') this.#takeCall(index, segment, row);
     else if (segment.kind === 'user') this.#takeUser(segment, row);
     if (segment.signed) this.#takeSigned(index, row);
   }
@@ -158,9 +161,9 @@ export class History<M> {
     if (!this.#coversLater) this.coverage?.add(result);
   }
 
-  #takeCall(segment: Segment, row: Turn): void {
+  #takeCall(index: number, segment: Segment, row: Turn): void {
     const { callId = '', message, text: args } = segment;
-    this.calls.made(callId, { row, message, args, isProse: !isArguments(segment) });
+    this.calls.made(callId, { row, message, segment: index, args, isProse: !isArguments(segment) });
     row.openCalls += 1;
     row.hasCalls = true;
   }
@@ -195,13 +198,21 @@ export class History<M> {
     for (let i = this.startOf(row.from); i < end; i++) yield [this.segments[i] as Segment, i];
   }
 
-  isSent({ row }: Result): boolean {
+  isSent({ row }: Pick<Result, 'row'>): boolean {
     return this.rows[row.number] === row;
   }
 
   /** Whether the laws let this result be edited at all. */
   isFree({ segment, original: { callId, bound } }: Result): boolean {
     return callId !== undefined && !bound && !(this.keepSigned && segment < this.lastSigned);
+  }
+  /** Whether the laws let the arguments of this call be edited. A reply with bound reasoning stays as it is. */
+  isFreeCall({ segment, row }: Call): boolean {
+    const { callId } = this.segments[segment] as Segment;
+    if (!this.format.editsCalls || callId === undefined || (this.keepSigned && segment < this.lastSigned)) return false;
+    for (const [{ kind, bound, signed }] of this.segmentsOf(row))
+      if (kind !== 'observation' && (bound || signed)) return false;
+    return true;
   }
   /** Whether turns may be left out at all: a signature covers the turns before it. */
   get mayDrop(): boolean {

@@ -9,7 +9,8 @@ import type { Hidden } from './hidden.ts';
 import { History, type HistoryOptions } from './history.ts';
 import { answeredQuestion, moveQuestion, type Removal, splitTurns, toRemoval } from './questions.ts';
 import { type Counts, RequestChanges, type ResultChange, type Shape } from './request-changes.ts';
-import { type Draft, isArrival, type Result, type ResultState, type Turn, type Why } from './rows.ts';
+import { type Call, type Draft, isArrival, type Result, type ResultState, type Turn, type Why } from './rows.ts';
+import { ShortCall } from './short-call.ts';
 import { shortenWords, type Whole } from './shorten-words.ts';
 
 export interface LedgerOptions<M> extends HistoryOptions<M>, HandleOptions {}
@@ -39,8 +40,8 @@ export class Ledger<M> extends History<M> implements RequestView {
   readonly #changes = new RequestChanges();
   /** The messages whose words were shortened, as they came. */
   readonly #whole = new Map<number, Whole<M>>();
-  /** The results that were edited since the caller asked for new edits. */
-  #edited: Result[] = [];
+  /** The results and calls that were edited since the caller asked for new edits. */
+  #edited: (Result | ShortCall)[] = [];
   /** Turns or notes were changed since then. */
   #isReshaped = false;
 
@@ -117,13 +118,14 @@ export class Ledger<M> extends History<M> implements RequestView {
 
   /** Takes back all that was decided since `beginRequest`. */
   undoRequest(): void {
-    const { shape, results, counts } = this.#changes;
+    const { shape, results, calls, counts } = this.#changes;
     const wasCut = shape !== undefined || this.#hasCutReads();
     if (shape) this.#undoShape(shape);
     for (const { result, ...earlier } of results.reverse()) {
       this.#change(result, earlier);
       result.sentText = earlier.sentText;
     }
+    for (const short of calls) this.#restoreCall(short);
     this.#changes.clear();
     if (wasCut) this.coverage?.restart(this.observations);
     if (counts) this.#undoCounts(counts);
@@ -178,6 +180,32 @@ export class Ledger<M> extends History<M> implements RequestView {
     if (result.row !== this.lastRow) this.revision += 1;
     this.#replace(result, why, draft);
     return true;
+  }
+
+  /** Sends a call with shorter arguments. The original ones are hidden. */
+  shortenCall(call: Call, text: string): boolean {
+    const { segment, row } = call;
+    const { tool, callId, text: original } = this.segments[segment] as Segment;
+    const tokens = this.counter(text);
+    const isSmaller = text.length < original.length && tokens < (this.segmentTokens[segment] as number);
+    if (!isSmaller || this.shortCalls.has(segment) || !this.isFreeCall(call)) return false;
+    const short = new ShortCall(call, { text, tokens, handle: this.handleOf(original) });
+    this.#changes.calls.push(short);
+    this.#edited.push(short);
+    this.shortCalls.set(segment, short);
+    this.totals.changeCall(short, 1);
+    call.args = text;
+    const { handle } = short;
+    this.hidden.push(Object.freeze({ handle, text: original, why: 'old-text', turn: row.number, tool, callId }));
+    this.firstEdited = Math.min(this.firstEdited ?? segment, segment);
+    return true;
+  }
+
+  #restoreCall(short: ShortCall): void {
+    this.totals.changeCall(short, -1);
+    this.shortCalls.delete(short.call.segment);
+    short.call.args = short.original;
+    short.why = undefined;
   }
 
   /** Takes back how a result was shortened when it arrived: the original is sent. */
@@ -256,8 +284,8 @@ export class Ledger<M> extends History<M> implements RequestView {
     let sent = this.messages[message] as M;
     const end = this.startOf(message + 1);
     for (let i = this.startOf(message); i < end; i++) {
-      const result = this.results[i];
-      if (result?.why !== undefined) sent = this.format.edit(sent, result.original, result.text);
+      const edited = this.results[i] ?? this.shortCalls.get(i);
+      if (edited?.why !== undefined) sent = this.format.edit(sent, this.segments[i] as Segment, edited.text);
     }
     return sent;
   }
@@ -366,8 +394,14 @@ export class Ledger<M> extends History<M> implements RequestView {
   edits(): Edit[] {
     const edits: Edit[] = [];
     for (const result of this.observations) if (result.why !== undefined) edits.push(result.toEdit());
+    if (this.shortCalls.size > 0) edits.push(...this.#callEdits());
     edits.push(...this.#listEdits());
     return edits;
+  }
+
+  #callEdits(): Edit[] {
+    const sent = [...this.shortCalls.values()].filter((short) => this.isSent(short));
+    return sent.sort((a, b) => a.call.segment - b.call.segment).map((short) => short.toEdit());
   }
 
   /** The edits that were added or changed since this was asked last. */

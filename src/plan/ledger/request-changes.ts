@@ -2,6 +2,7 @@ import type { Notes } from '../notes.ts';
 import type { Ledger } from './ledger.ts';
 import type { Move } from './questions.ts';
 import type { Result, ResultState, Turn } from './rows.ts';
+import type { ShortCall } from './short-call.ts';
 
 /** A result, and what it was before a request changed it. */
 export interface ResultChange extends ResultState {
@@ -28,6 +29,8 @@ export type Counts = Pick<Ledger<unknown>, Counted> & { readonly hidden: number 
 /** Everything that the present request changed, as it was before, so that the ledger can take it back. */
 export class RequestChanges {
   results: ResultChange[] = [];
+  /** Calls whose arguments it made shorter. */
+  calls: ShortCall[] = [];
   /** Undefined while the request has left the turns and notes as they were. */
   shape: Shape | undefined;
   /** Undefined before the first request. */
@@ -40,6 +43,7 @@ export class RequestChanges {
 
   clear(): void {
     this.results = [];
+    this.calls = [];
     this.shape = undefined;
   }
 

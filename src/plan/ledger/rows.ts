@@ -6,7 +6,8 @@ import type { LineRange, ToolKind } from '../tool-kind.ts';
 export type Why = ReplaceEdit['why'];
 
 /** A result that is made smaller when it first goes out: no byte that was sent changes. */
-export const isArrival = (why: Why | undefined): boolean => why !== undefined && why !== 'mask' && why !== 'clip';
+export const isArrival = (why: Why | undefined): boolean =>
+  why !== undefined && why !== 'mask' && why !== 'clip' && why !== 'old-text';
 
 /** Nearly no turn is linked to another. */
 const NONE: readonly Turn[] = [];
@@ -52,7 +53,9 @@ export class Turn {
 export interface Call {
   readonly row: Turn;
   readonly message: number;
-  readonly args: string;
+  readonly segment: number;
+  /** As they are sent. */
+  args: string;
   /** The arguments are the agent's own words: a call without any that can be read. */
   readonly isProse: boolean;
 }

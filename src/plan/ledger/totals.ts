@@ -2,6 +2,7 @@ import type { Kind, Segment } from '../../message.ts';
 import type { NoteSizes } from './head-notes.ts';
 import type { History } from './history.ts';
 import type { Result, ResultState, Turn, Why } from './rows.ts';
+import type { ShortCall } from './short-call.ts';
 
 export interface Sizes {
   tokens: number;
@@ -34,6 +35,7 @@ export class Totals {
     clean: 0,
     references: 0,
     'shell-output': 0,
+    'old-text': 0,
   };
   readonly #history: History<unknown>;
   readonly #messageTokens: number[] = [];
@@ -99,6 +101,16 @@ export class Totals {
     this.countReplaced(next.why, 1);
   }
 
+  /** Counts the shorter arguments of a call in place of the original ones, or the reverse. */
+  changeCall({ call: { segment, row }, original, text, tokens, why }: ShortCall, sign: 1 | -1): void {
+    const delta = sign * (tokens - (this.#history.segmentTokens[segment] as number));
+    this.#resize((this.#history.segments[segment] as Segment).message, row, delta, 0);
+    this.#resizeText(row, delta);
+    this.after.action.tokens += delta;
+    this.after.action.chars += sign * (text.length - original.length);
+    this.countReplaced(why, sign);
+  }
+
   /** Counts other notes in place of those that were sent. */
   changeNotes(old: NoteSizes, next: NoteSizes): void {
     this.forgetTextAfter(0);
@@ -113,13 +125,13 @@ export class Totals {
     this.tokens += sign * row.tokens;
     this.chars += sign * row.chars;
     this.removedMessages -= sign * (row.to - row.from);
-    const { results, segmentTokens } = this.#history;
+    const { results, shortCalls, segmentTokens } = this.#history;
     for (const [segment, index] of this.#history.segmentsOf(row)) {
-      const result = results[index];
-      this.countReplaced(result?.why, sign);
+      const edited = results[index] ?? shortCalls.get(index);
+      this.countReplaced(edited?.why, sign);
       const after = this.after[segment.kind];
-      after.tokens += sign * ((result?.tokens ?? (segmentTokens[index] as number)) + nameTokens(segment));
-      after.chars += sign * (result ?? segment).text.length;
+      after.tokens += sign * ((edited?.tokens ?? (segmentTokens[index] as number)) + nameTokens(segment));
+      after.chars += sign * (edited ?? segment).text.length;
     }
   }
 
@@ -201,9 +213,10 @@ export class Totals {
 
   /** The text of a segment as it is sent. The name of a tool is part of what the model said. */
   #textAt(index: number): number {
-    const { segments, results, segmentTokens } = this.#history;
+    const { segments, results, shortCalls, segmentTokens } = this.#history;
     const { kind, tool } = segments[index] as Segment;
-    const content = results[index]?.tokens ?? (segmentTokens[index] as number);
+    const edited = results[index] ?? (shortCalls.size > 0 ? shortCalls.get(index) : undefined);
+    const content = edited?.tokens ?? (segmentTokens[index] as number);
     return kind === 'action' && tool !== undefined ? content + this.#toolTokens(tool) : content;
   }
 

@@ -1,0 +1,51 @@
+import { shortenOldTexts } from '../laws/old-texts.ts';
+import { headOf } from '../text.ts';
+import { shownBy } from './arrival/shown-by.ts';
+import type { Ledger } from './ledger/ledger.ts';
+import type { ReadToolUse } from './ledger/read-coverage.ts';
+import type { Call, Result } from './ledger/rows.ts';
+import { failureOf, subjectOf } from './placeholder.ts';
+
+/** An old text goes this many turns after its call. */
+const AGE = 2;
+
+/**
+ * Shortens the old texts of edits that come behind the first change of this request: a provider's cache is written again from there
+ * on anyway. Decides by the history as it is sent, so that one that was fed back is shortened alike.
+ */
+export function shortenCalls<M>(ledger: Ledger<M>, toolUse: ReadToolUse): void {
+  const change = ledger.firstChange();
+  if (change === undefined) return;
+  let isShortened = false;
+  for (let i = ledger.observations.length - 1; i >= 0; i--) {
+    const result = ledger.observations[i] as Result;
+    if (result.original.message <= change) break;
+    const { call, tool } = result;
+    if (!call || call.message <= change || ledger.turns - call.row.number < AGE) continue;
+    const short = hasFailed(result) ? undefined : shortenedArguments(call, tool, toolUse);
+    if (short !== undefined && ledger.shortenCall(call, short)) isShortened = true;
+  }
+  // Sums over the texts that are sent must be made again.
+  if (isShortened) ledger.revision += 1;
+}
+
+const FAILURE =
+  /\b(?:error|fail(?:ed|ure)?|exception|not found|no match(?:es)?|cannot|could not|unable|invalid|denied)\b/i;
+
+/** By its flag, its exit code or its first line. In doubt an edit has failed: its old text stays. */
+const hasFailed = (result: Result): boolean =>
+  failureOf(result) !== undefined || FAILURE.test(headOf(result.text.trimStart().split('\n', 1)[0] ?? '', 200));
+
+/** The arguments of an edit without its old texts; undefined where all of them stay. */
+function shortenedArguments(
+  { args, isProse }: Call,
+  tool: string | undefined,
+  toolUse: ReadToolUse,
+): string | undefined {
+  if (isProse || toolUse(tool, args).kind !== 'edit') return undefined;
+  const short = shortenOldTexts(args);
+  // The placeholder of its result names the same subject as before, and its result is shaped alike.
+  const isSame =
+    short !== undefined && subjectOf(short) === subjectOf(args) && shownBy(tool, short) === shownBy(tool, args);
+  return isSame ? short : undefined;
+}
