@@ -83,6 +83,13 @@ describe('a result that first goes out', () => {
     expect(plan.edits).toEqual([expect.objectContaining({ why: 'clean', handle: handleOf(output) })]);
   });
 
+  it('refers to a result that went out uncleaned, since its last line would have cost more', () => {
+    const rows = Array.from({ length: 60 }, (_, i) => `row ${i} has the value ${i * 7919} `).join('\n');
+    const messages = [task, ...turn('bash', { command: 'a' }, rows), ...turn('bash', { command: 'b' }, rows)];
+    const { plan } = fit(messages, { recall: true, handleOf });
+    expect(plan.edits.map((edit) => edit.kind === 'replace' && edit.why)).toContain('references');
+  });
+
   it('leads to its exact original when it is masked later, also where it was fed back', () => {
     const output = `${'a line that is printed again\n'.repeat(200)}done, after ${'a long '.repeat(200)}time`;
     const options: FitOptions = { recall: true, handleOf, policy: breakEven({ prices: 'none', window: 1 }) };
@@ -225,7 +232,7 @@ describe.each(formatNames)('every reference that goes out on %s', (name) => {
             )?.text;
             const cleaned = cleanResult(original, shownBy(about.tool, args ?? '') as Shown);
             const rebuilt = resolveReferences(withoutLastLine(text), sent.slice(0, next));
-            expect([cleaned, cleaned.replace(/\n$/, '')]).toContain(rebuilt);
+            expect([cleaned, cleaned.replace(/\n$/, ''), original]).toContain(rebuilt);
             references += readReferences(text).length;
             next += 1;
           }

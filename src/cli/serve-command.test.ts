@@ -13,9 +13,11 @@ import { palimpsest, type Ran } from './memory-io.test-data.ts';
 const TOKEN = 'a-token-for-tests-only';
 const folder = mkdtempSync(join(tmpdir(), 'palimpsest-serve-'));
 const received: string[] = [];
+let lastBody = '';
 const upstream: Server = createServer((request, response) => {
   received.push(request.url ?? '');
-  response.end('{}');
+  lastBody = '';
+  request.on('data', (chunk) => (lastBody += chunk)).on('end', () => response.end('{}'));
 });
 let upstreamUrl = '';
 
@@ -142,6 +144,36 @@ describe('palimpsest serve', () => {
       maxTokens: 1000,
       prices: 'gpt-5',
     });
+    await stop();
+  });
+
+  it.each<[string, readonly string[], string, 'same as lines' | 'kept first' | 'nothing']>([
+    ['shapes results by default', [], '', 'same as lines'],
+    ['takes the options of --policy', ['--policy', 'break-even:clean=false,references=false'], '', 'nothing'],
+    ['and those of the file', [], 'policy: { name: break-even, references: false, clean: false }', 'nothing'],
+    [
+      'cuts shell output where it is asked to',
+      ['--policy', 'break-even:references=false,shell-output=200'],
+      '',
+      'kept first',
+    ],
+    ['also in the file', [], 'policy: { name: break-even, references: false, shell_output: 200 }', 'kept first'],
+  ])('%s when they first go out', async (_name, args, yaml, shown) => {
+    const files = yaml ? { 'palimpsest.yaml': yaml } : {};
+    const { url, stop } = await serve(['--upstream', `openai=${upstreamUrl}`, ...args], files);
+    const output = Array.from({ length: 100 }, (_, i) => `test ${i} took ${(i * 7919) % 1000} ms`).join('\n');
+    const turn = (id: string) => [
+      {
+        role: 'assistant',
+        tool_calls: [{ id, type: 'function', function: { name: 'bash', arguments: '{"command":"npm test"}' } }],
+      },
+      { role: 'tool', tool_call_id: id, content: output },
+    ];
+    const messages = [{ role: 'user', content: 'Fix it.' }, ...turn('a'), ...turn('b')];
+    const body = JSON.stringify({ model: 'gpt-5', messages });
+    await (await fetch(`${url}/v1/chat/completions`, { method: 'POST', body })).arrayBuffer();
+    if (shown === 'nothing') expect(lastBody).toBe(body);
+    else expect(lastBody).toContain(shown);
     await stop();
   });
 

@@ -5,6 +5,6 @@ export type { GatewayLimits } from './gateway-limits.ts';
 export type { GatewayOptions } from './gateway-options.ts';
 export type { Mount } from './page/own-routes.ts';
 export { createLog, type Log, type LogEntry } from './receipts/log.ts';
-export type { Act, ConversationSummary, Mask, Receipt, Status, Tokens, Totals } from './receipts/receipt.ts';
+export type { Act, ConversationSummary, Mask, Receipt, Shaped, Status, Tokens, Totals } from './receipts/receipt.ts';
 export type { Records } from './receipts/records.ts';
 export { type GatewayServer, type ListenOptions, listen } from './server.ts';

@@ -28,5 +28,5 @@ export type {
   UsageTotal,
 } from './replay-result.ts';
 export type { Context, ReplyFacts, RunFormat, Usage } from './run.ts';
-export { costOf, type Gain, type SentRequest, type Setting, type Simulation, simulate } from './simulate.ts';
+export { costOf, type SentRequest, type Setting, type Simulation, simulate } from './simulate.ts';
 export { writePage } from './write-page.ts';

@@ -132,7 +132,7 @@ function eagerOf({ context, setting, eager }: Table, contender: Contender): Eage
   const { sizes, positions } = layoutOf(withTexts(context, simulation.arrived), counter, systemTokens, hiddenTokens);
   const candidates = positions.flatMap((position, i) => {
     const gain = simulation.gains.get(i);
-    return gain ? [{ from: gain.from, position, gain: gain.tokens }] : [];
+    return gain === undefined ? [] : [{ from: simulation.replacedAt.get(i) as number, position, gain }];
   });
   const found = { simulation, candidates, sizes };
   eager.set(contender, found);
@@ -154,7 +154,7 @@ function optimumOf(table: Table, contender: Contender, { read, write, lifeMs }: 
   const { epochs } = optimum(input);
   const epochFrom = (from: number): number => epochs.find((epoch) => epoch >= from) ?? Number.POSITIVE_INFINITY;
   const maskedAt = simulation.maskedAt.map((at, i) => {
-    const { from = Number.POSITIVE_INFINITY } = simulation.gains.get(i) ?? {};
+    const from = simulation.replacedAt.get(i) ?? Number.POSITIVE_INFINITY;
     // Shell output that was cut when it arrived hides something before it is masked.
     return at < from ? at : epochFrom(from);
   });

@@ -31,14 +31,10 @@ export interface Simulation {
   readonly arrived: ReadonlyMap<number, string>;
   /** The placeholder of each result that has one at the end. */
   readonly placeholders: ReadonlyMap<number, string>;
-  /** The mask of each result that has one at the end. */
-  readonly gains: ReadonlyMap<number, Gain>;
-}
-
-/** A mask: the request that made it, counted like replies, and what it saves. */
-export interface Gain {
-  readonly from: number;
-  readonly tokens: number;
+  /** What the mask of each result saves. */
+  readonly gains: ReadonlyMap<number, number>;
+  /** The request, counted like replies, in which each result was replaced after it had arrived. */
+  readonly replacedAt: ReadonlyMap<number, number>;
 }
 
 /** Replays one context request by request, through the same engine as `fit`. */
@@ -69,16 +65,15 @@ export function simulate(
     log.take(ledger.takeNewEdits(), turn + 1);
   }
   const placeholders = new Map<number, string>();
-  const gains = new Map<number, Gain>();
+  const gains = new Map<number, number>();
   for (const { text, tokens, original, why } of ledger.observations) {
     if (why === undefined || hidesNothing(why)) continue;
     const index = log.indexOf(original.message);
     placeholders.set(index, text);
-    const from = log.replacedAt.get(index);
-    if (from !== undefined)
-      gains.set(index, { from, tokens: counter(log.arrived.get(index) ?? original.text) - tokens });
+    if (log.replacedAt.has(index)) gains.set(index, counter(log.arrived.get(index) ?? original.text) - tokens);
   }
-  return { requests, maskedAt: log.maskedAt, arrived: log.arrived, placeholders, gains };
+  const { maskedAt, arrived, replacedAt } = log;
+  return { requests, maskedAt, arrived, placeholders, gains, replacedAt };
 }
 
 /** The model still sees what a cleaned result says, and the text that a reference leads to. */
@@ -90,7 +85,6 @@ const isArrival = (why: ReplaceEdit['why']): boolean => hidesNothing(why) || why
 class MaskLog {
   readonly maskedAt: number[] = [];
   readonly arrived = new Map<number, string>();
-  /** When the text of a result was replaced after it had arrived. */
   readonly replacedAt = new Map<number, number>();
   readonly #indexes = new Map<number, number>();
   /** The message of each segment. */

@@ -1,7 +1,7 @@
 import { boundThinking } from '../laws/bound-reasoning.ts';
 import { brokenLaws } from '../laws/index.ts';
 import type { Edit, Format, Plan, Violation } from '../message.ts';
-import { Arrivals } from './arrival/arrivals.ts';
+import { type ArrivalPeriod, Arrivals } from './arrival/arrivals.ts';
 import { type ArrivalOptions, toArrival } from './arrival/options.ts';
 import { Copies } from './copies.ts';
 import type { Hidden } from './ledger/hidden.ts';
@@ -42,8 +42,10 @@ export interface PlannerOptions<M> extends Omit<LedgerOptions<M>, 'style' | 'cov
   readonly summarize?: Summarize | undefined;
   /** How results are made smaller when they arrive, where it differs from the policy's own. */
   readonly arrival?: ArrivalOptions | undefined;
-  /** The first message whose results are made smaller: earlier ones were sent as they came. */
-  readonly arrivalFrom?: number | undefined;
+  /** The same where it changes during the history. The planner reads this list whenever it takes messages. */
+  readonly arrivalPeriods?: readonly ArrivalPeriod[] | undefined;
+  /** Segments of results that went out as they came, and stay so. */
+  readonly sentWhole?: ReadonlySet<number> | undefined;
   /** Messages that are given as they went out before: their results stay as they are. */
   readonly sent?: ReadonlySet<M> | undefined;
 }
@@ -116,11 +118,12 @@ export class Planner<M> {
   };
 
   constructor(format: Format<M>, options: PlannerOptions<M>) {
-    const { policy, model, epochs, arrivalFrom: fromMessage, sent } = options;
+    const { policy, model, epochs, sent, sentWhole } = options;
     const { style, toolUse, truncation, maxResultTokens: truncate } = policy;
     this.#ledger = new Ledger(format, { ...options, style, toolUse, coversLater: true });
     const arrival = toArrival(options.arrival, policy.arrival, truncate === undefined ? {} : { truncate });
-    this.#arrivals = new Arrivals(this.#ledger, { ...arrival, truncation, fromMessage, sent });
+    const periods = options.arrivalPeriods ?? [{ fromMessage: 0, ...arrival }];
+    this.#arrivals = new Arrivals(this.#ledger, { periods, truncation, sent, sentWhole });
     this.#copies = new Copies(this.#ledger);
     this.#epochs = epochs ?? [];
     this.#policy = policy;

@@ -41,6 +41,9 @@ export interface RequestRecord {
   /** Masks in the request, and how many of them are new. */
   readonly masked: number;
   readonly newMasks: number;
+  /** Results that were made smaller when they first went out, and how many are new. Not there where there are none. */
+  readonly shaped?: number;
+  readonly newShaped?: number;
   /** Usage as the provider counted it. Not there where it gave none: then the request is counted as estimated. */
   readonly billed?: PromptTokens & { readonly output: number };
   /** The gateway's estimate before the answer, made alike in all arms: with the masks it decided, and without any. */

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { ConversationMemory } from '../../src/gateway/conversation/conversation-memory.ts';
+import type { GatewayEvent } from '../../src/gateway/conversation/events.ts';
 import { type Api, wires } from '../../src/gateway/wire/index.ts';
 import { breakEven, type FormatName, fit, handleOf, type Prices, priceLists } from '../../src/index.ts';
 import { corpusHistories, type History, hasCorpus } from '../support/corpus.ts';
-import { Desk, type Json, parsed } from './requests.test-data.ts';
+import { Desk, type Json, parsed, successor } from './requests.test-data.ts';
 
 /** Of a provider that finds a cached prefix wherever it ends: where that is only at markers, a gateway reckons otherwise. */
 const prices: Prices = {
@@ -36,11 +36,13 @@ const chosen = apis.flatMap((api) =>
 
 describe.skipIf(!hasCorpus)('over the histories of the corpus', () => {
   let masks = 0;
+  let shaped = 0;
 
   it.each(chosen.map((history) => [history.name, history] as const))('%s', (_name, history) => {
     const api = history.format as Api & FormatName;
     const field = wires[api].messages;
     const desk = new Desk({ prices });
+    const recorded: GatewayEvent[] = [];
     let before: Json[] = [];
     for (const [i, messages] of requestsOf(history).entries()) {
       const body = { model: 'claude-sonnet-5', [field]: messages };
@@ -54,15 +56,18 @@ describe.skipIf(!hasCorpus)('over the histories of the corpus', () => {
       if (asked.explanation.newMasks === 0) expect(sent.slice(0, before.length)).toEqual(before);
       before = sent;
       masks += asked.explanation.newMasks;
+      shaped += asked.explanation.shaped;
+      recorded.push(...asked.events);
       if (i % 8 > 0 && messages.length < history.messages.length) continue;
-      // Another process that knows nothing sends the same bytes.
-      const other = new Desk({ prices }, new ConversationMemory()).ask(body, { api });
+      // Another process that knows only what was recorded sends the same bytes.
+      const other = successor(asked, recorded, { prices }).ask(body, { api });
       expect(Buffer.compare(other.out, asked.out)).toBe(0);
     }
     expect(before.length).toBe(history.messages.length);
   });
 
-  it('masks were made', () => {
+  it('masks were made, and results were made smaller when they first went out', () => {
     expect(masks).toBeGreaterThan(100);
+    expect(shaped).toBeGreaterThan(100);
   });
 });

@@ -6,6 +6,8 @@ interface MaskedLineProps {
   readonly turn: number;
   readonly tool: string | undefined;
   readonly tokens: number;
+  /** Why it is smaller, where it is not masked. */
+  readonly how?: string | undefined;
   /** The request from which on it is masked, counted from 1, where it is known. */
   readonly request: number | undefined;
   readonly placeholder: string;
@@ -15,8 +17,8 @@ interface MaskedLineProps {
   readonly original: () => ComponentChildren;
 }
 
-/** A masked result in one line; opened, it shows what was sent beside what it hides. */
-export function MaskedLine({ turn, tool, tokens, request, placeholder, title, original }: MaskedLineProps) {
+/** A result that was masked or made smaller, in one line; opened, it shows what was sent beside what it hides. */
+export function MaskedLine({ turn, tool, tokens, how, request, placeholder, title, original }: MaskedLineProps) {
   const [isOpen, setIsOpen] = useState(false);
   return (
     <details class="masked" onToggle={(event) => setIsOpen(event.currentTarget.open)}>
@@ -24,7 +26,10 @@ export function MaskedLine({ turn, tool, tokens, request, placeholder, title, or
         <span class="masked-turn">Turn {turn}</span>
         <span class="masked-tool">{tool || 'result'}</span>
         <span class="masked-tokens">{formatTokens(tokens)} tokens</span>
-        <span class="masked-request">{request !== undefined && `at request ${request}`}</span>
+        <span class="masked-request">
+          {how}
+          {request !== undefined && ` at request ${request}`}
+        </span>
         <code class="masked-placeholder">{placeholder}</code>
       </summary>
       {isOpen && (

@@ -11,7 +11,16 @@ import { atPrices, formatPlural, formatTokens } from '../format.ts';
 import { Decision } from './decision.tsx';
 import type { GatewayApi, Part } from './gateway-api.ts';
 import { keyOfMask, type Opened } from './live-state.ts';
-import { costPoints, dollarsOf, firstRequests, inputCostOf, sizePoints, titleOf, windowWords } from './model.ts';
+import {
+  costPoints,
+  dollarsOf,
+  firstRequests,
+  HOW_WORDS,
+  inputCostOf,
+  sizePoints,
+  titleOf,
+  windowWords,
+} from './model.ts';
 import { Recalled } from './recalled.tsx';
 import { Requests } from './requests.tsx';
 import { HOME } from './route.ts';
@@ -65,6 +74,7 @@ function Whole({ api, opened, conversation }: WholeProps) {
       <Plots receipts={receipts} />
       <Turnings receipts={receipts} />
       <Masked api={api} opened={opened} />
+      <ShapedResults api={api} opened={opened} />
       <Requests receipts={receipts} />
     </>
   );
@@ -76,7 +86,7 @@ interface SummaryProps {
 }
 
 function Summary({ conversation, last }: SummaryProps) {
-  const { model, api, prices, requests, epochs, masked, tokensIn, tokensSent, money, firstAt } = conversation;
+  const { model, api, prices, requests, epochs, masked, shaped, tokensIn, tokensSent, money, firstAt } = conversation;
   const { change, words, isInDollars } = inputCostOf(conversation);
   const window = last && windowWords(last);
   return (
@@ -93,8 +103,8 @@ function Summary({ conversation, last }: SummaryProps) {
       </p>
       <p class="note">
         {formatPlural(requests, 'request')} sent {formatTokens(tokensSent)} of {formatTokens(tokensIn)} tokens ·{' '}
-        {formatPlural(epochs, 'epoch')} · {formatPlural(masked, 'result')} masked · {model ?? 'unknown model'} · {api} ·
-        since <Moment time={firstAt} />
+        {formatPlural(epochs, 'epoch')} · {formatPlural(masked, 'result')} masked, {shaped} made smaller on arrival ·{' '}
+        {model ?? 'unknown model'} · {api} · since <Moment time={firstAt} />
       </p>
     </div>
   );
@@ -162,6 +172,37 @@ function Masked({ api, opened }: Omit<ConversationProps, 'isWide'>) {
               placeholder={mask.placeholder}
               title="Original"
               original={() => <Recalled api={api} handle={mask.handle} start={startOf(mask.chars)} />}
+            />
+          ))}
+      />
+    </Panel>
+  );
+}
+
+/** Most conversations have some: without any, there is nothing to say. */
+function ShapedResults({ api, opened }: Omit<ConversationProps, 'isWide'>) {
+  const { shaped } = opened;
+  if (shaped.length === 0) return null;
+  const saved = shaped.reduce((sum, { tokens }) => sum + tokens, 0);
+  return (
+    <Panel
+      title="Made smaller on arrival"
+      note={`Before they were sent for the first time, ${formatTokens(saved)} tokens less. Open one to read its original.`}
+    >
+      <MaskedResults
+        lines={shaped
+          .toReversed()
+          .map((one) => (
+            <MaskedLine
+              key={keyOfMask(one)}
+              turn={one.turn}
+              tool={one.tool}
+              tokens={one.tokens}
+              how={HOW_WORDS[one.how]}
+              request={undefined}
+              placeholder={one.placeholder}
+              title="Original"
+              original={() => <Recalled api={api} handle={one.handle} start={startOf(one.chars)} />}
             />
           ))}
       />

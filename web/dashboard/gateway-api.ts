@@ -1,4 +1,4 @@
-import type { ConversationSummary, Mask, Receipt, Status, Totals } from '../../src/gateway/receipts/receipt.ts';
+import type { ConversationSummary, Mask, Receipt, Shaped, Status, Totals } from '../../src/gateway/receipts/receipt.ts';
 import type { Report } from '../../src/report/report.ts';
 import { readEvents } from './read-events.ts';
 
@@ -8,6 +8,8 @@ export interface ConversationDetail {
   /** The last ones, oldest first. */
   readonly receipts: readonly Receipt[];
   readonly masks: readonly Mask[];
+  /** Results that were made smaller when they first went out. */
+  readonly shaped: readonly Shaped[];
 }
 
 /** One more request, as it arrives live. */

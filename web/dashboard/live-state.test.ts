@@ -26,7 +26,7 @@ describe('withUpdates', () => {
   });
 
   it('adds to the conversation that is open, and once', () => {
-    const opened = { id: 'a', conversation: summary({ id: 'a' }), receipts: [], masks: [] };
+    const opened = { id: 'a', conversation: summary({ id: 'a' }), receipts: [], masks: [], shaped: [] };
     const more = [
       update('a', 1),
       update('b', 1),
@@ -40,7 +40,7 @@ describe('withUpdates', () => {
   });
 
   it('keeps of a long conversation what the gateway keeps', () => {
-    const opened = { id: 'a', conversation: summary({ id: 'a' }), receipts: [], masks: [] };
+    const opened = { id: 'a', conversation: summary({ id: 'a' }), receipts: [], masks: [], shaped: [] };
     const many = Array.from({ length: 600 }, (_, index) => update('a', index + 1));
     const { opened: long } = withUpdates({ ...nothingYet, opened }, many);
     expect([long?.receipts.length, long?.receipts[0]?.request]).toEqual([500, 101]);
@@ -49,10 +49,11 @@ describe('withUpdates', () => {
 
 describe('withDetail', () => {
   it('keeps what came live while it was on its way', () => {
-    const early = { id: 'a', receipts: [receipt({ request: 3 })], masks: [mask({ turn: 2 })] };
+    const early = { id: 'a', receipts: [receipt({ request: 3 })], shaped: [], masks: [mask({ turn: 2 })] };
     const detail = {
       conversation: summary({ id: 'a', requests: 2 }),
       receipts: [receipt({ request: 1 }), receipt({ request: 2 })],
+      shaped: [],
       masks: [mask({ turn: 1 })],
     };
     const opened = withDetail(early, detail);
@@ -61,8 +62,15 @@ describe('withDetail', () => {
   });
 
   it('takes no older summary for a newer one, and forgets a failure', () => {
-    const opened = { id: 'a', conversation: summary({ requests: 5 }), receipts: [], masks: [], failure: 'gone' };
-    const again = withDetail(opened, { conversation: summary({ requests: 4 }), receipts: [], masks: [] });
+    const opened = {
+      id: 'a',
+      conversation: summary({ requests: 5 }),
+      receipts: [],
+      masks: [],
+      shaped: [],
+      failure: 'gone',
+    };
+    const again = withDetail(opened, { conversation: summary({ requests: 4 }), receipts: [], masks: [], shaped: [] });
     expect([again.conversation?.requests, again.failure]).toEqual([5, undefined]);
   });
 });

@@ -1,4 +1,4 @@
-import type { ConversationSummary, Mask, Receipt, Status } from '../../src/gateway/receipts/receipt.ts';
+import type { ConversationSummary, Mask, Receipt, Shaped, Status } from '../../src/gateway/receipts/receipt.ts';
 import type { ConversationDetail, Update } from './gateway-api.ts';
 
 export type Connection =
@@ -13,6 +13,7 @@ export interface Opened {
   readonly conversation?: ConversationSummary;
   readonly receipts: readonly Receipt[];
   readonly masks: readonly Mask[];
+  readonly shaped: readonly Shaped[];
   readonly failure?: string;
 }
 
@@ -63,17 +64,19 @@ function withReceipt(opened: Opened, { receipt, conversation }: Update): Opened 
     ...(opened.conversation ? { conversation } : {}),
     receipts: mergeReceipts(opened.receipts, [receipt]),
     masks: mergeMasks(opened.masks, receipt.newMasks),
+    shaped: mergeMasks(opened.shaped, receipt.newShaped ?? []),
   };
 }
 
 /** What was asked for arrives: together with what came live meanwhile. */
-export function withDetail(opened: Opened, { conversation, receipts, masks }: ConversationDetail): Opened {
+export function withDetail(opened: Opened, { conversation, receipts, masks, shaped }: ConversationDetail): Opened {
   const isNewer = (opened.conversation?.requests ?? 0) > conversation.requests;
   return {
     id: opened.id,
     conversation: isNewer && opened.conversation ? opened.conversation : conversation,
     receipts: mergeReceipts(receipts, opened.receipts),
     masks: mergeMasks(masks, opened.masks),
+    shaped: mergeMasks(shaped, opened.shaped),
   };
 }
 
@@ -88,6 +91,6 @@ function mergeReceipts(a: readonly Receipt[], b: readonly Receipt[]): Receipt[] 
 
 export const keyOfMask = ({ handle, turn }: Mask): string => `${turn} ${handle}`;
 
-function mergeMasks(a: readonly Mask[], b: readonly Mask[]): readonly Mask[] {
+function mergeMasks<M extends Mask>(a: readonly M[], b: readonly M[]): readonly M[] {
   return b.length === 0 ? a : [...new Map([...a, ...b].map((mask) => [keyOfMask(mask), mask])).values()];
 }

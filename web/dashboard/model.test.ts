@@ -42,6 +42,7 @@ describe('figuresOf', () => {
     cost: { without: 700_000, sent: 490_000 },
     money: { ...NO_MONEY, unpriced: 312 },
     masked: 57,
+    shaped: 12,
     refused: 0,
     overheadMs: { median: 0.8, p99: 3.1 },
   };

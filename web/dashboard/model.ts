@@ -1,4 +1,4 @@
-import type { Act, ConversationSummary, Mask, Receipt, Totals } from '../../src/gateway/receipts/receipt.ts';
+import type { Act, ConversationSummary, Mask, Receipt, Shaped, Totals } from '../../src/gateway/receipts/receipt.ts';
 import { addSums, type DollarSums, type MoneyTotals } from '../../src/money/money-totals.ts';
 import { formatDollars, spentOf, whatIsPriced } from '../../src/money/show-money.ts';
 import type { SentPoint } from '../components/sent-plot.tsx';
@@ -47,6 +47,16 @@ export const ACT_WORDS: Readonly<Record<Act, string>> = {
   'pass-through': 'passed through',
 };
 
+/** How a result was made smaller when it first went out, in a word or two. */
+export const HOW_WORDS: Readonly<Record<Shaped['how'], string>> = {
+  clean: 'cleaned',
+  references: 'repeated lines',
+  'shell-output': 'long output',
+  truncate: 'cut',
+  clip: 'cut',
+  mask: 'masked',
+};
+
 /** A number of the whole, with what it is a part of. */
 export interface Figure {
   readonly name: string;
@@ -58,7 +68,7 @@ export interface Figure {
 }
 
 export function figuresOf(totals: Totals): readonly Figure[] {
-  const { tokensIn, tokensSent, cached, written, masked, refused, requests, overheadMs } = totals;
+  const { tokensIn, tokensSent, cached, written, masked, shaped, refused, requests, overheadMs } = totals;
   const tokens = { without: tokensIn, sent: tokensSent };
   const input = inputCostOf(totals);
   return [
@@ -83,7 +93,7 @@ export function figuresOf(totals: Totals): readonly Figure[] {
     {
       name: 'Results masked',
       value: formatTokens(masked),
-      of: 'each of them can be recalled',
+      of: `and ${formatTokens(shaped)} made smaller when they first went out; each of them can be recalled`,
     },
     {
       name: 'Own overhead',

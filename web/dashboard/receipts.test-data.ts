@@ -53,6 +53,7 @@ export function summary(part: Partial<ConversationSummary> = {}): ConversationSu
     lastAt: '2026-11-15T10:00:00.000Z',
     requests: 1,
     masked: 0,
+    shaped: 0,
     epochs: 0,
     tokensIn: 1000,
     tokensSent: 900,
@@ -65,7 +66,7 @@ export function summary(part: Partial<ConversationSummary> = {}): ConversationSu
 }
 
 export function totals(part: Partial<Totals> = {}): Totals {
-  const sums = { tokensIn: 0, tokensSent: 0, cached: 0, written: 0, masked: 0, refused: 0 };
+  const sums = { tokensIn: 0, tokensSent: 0, cached: 0, written: 0, masked: 0, shaped: 0, refused: 0 };
   const overheadMs = { median: 0, p99: 0 };
   return {
     requests: 0,

@@ -51,7 +51,7 @@ class GatewayWatch implements Watch {
   open(id: string | undefined): void {
     if (id === this.state.opened?.id) return;
     const { opened: _, ...rest } = this.state;
-    this.#set(id === undefined ? rest : { ...rest, opened: { id, receipts: [], masks: [] } });
+    this.#set(id === undefined ? rest : { ...rest, opened: { id, receipts: [], masks: [], shaped: [] } });
     if (id !== undefined && this.state.connection.kind === 'live') void this.#loadOpened();
   }
 

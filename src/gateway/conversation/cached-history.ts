@@ -1,4 +1,5 @@
 import type { ReplaceEdit } from '../../message.ts';
+import type { ArrivalPeriod } from '../../plan/arrival/arrivals.ts';
 import type { Planner } from '../../plan/planner.ts';
 import type { EpochRecord } from '../../plan/policy.ts';
 import type { ReadMessage } from '../decide/read-message.ts';
@@ -35,8 +36,14 @@ export interface CachedHistory {
   isExtendable: boolean;
   /** Epochs that nothing in the history explains. The planner reads this list. */
   readonly epochs: EpochRecord[];
+  /** How its results are made smaller when they first go out. The planner reads this list. */
+  readonly arrivals: ArrivalPeriod[];
   /** The last request that was answered. Shared with the histories that extend this one: their requests overlap. */
   readonly answered: { last: SentRequest };
+  /** Results that were made smaller when they first went out in an earlier request, answered or not: their edits, by segment. */
+  readonly shaped: Map<number, ReplaceEdit>;
+  /** The edits that its request carried. */
+  carried: readonly ReplaceEdit[];
   /** The edits of its plan, checked and written. */
   readonly checked: Map<ReplaceEdit, CheckedEdit>;
   /** Its size in memory, roughly, in bytes. */
@@ -45,8 +52,8 @@ export interface CachedHistory {
 
 /** The parts of an answered request that the next one is compared with. */
 export interface SentRequest {
-  /** The texts that replaced results, by segment. */
-  readonly texts: ReadonlyMap<number, string>;
+  /** The edits that it carried, by segment. */
+  readonly edits: ReadonlyMap<number, ReplaceEdit>;
   /** The number of its messages. */
   readonly messages: number;
   /** Its size without any mask, and as it was sent. */

@@ -1,3 +1,4 @@
+import type { Arrival } from '../../plan/arrival/options.ts';
 import type { PolicySpec } from '../../plan/policy.ts';
 import type { CacheLookup } from '../../plan/prices.ts';
 import type { Store } from '../../store/store.ts';
@@ -13,6 +14,7 @@ export type GatewayEvent =
   | ColdCacheEvent
   | OverLimitEvent
   | SettingsEvent
+  | SentWholeEvent
   | HandsOffEvent
   | BoundThinkingEvent
   | ArmEvent
@@ -42,7 +44,7 @@ export interface OverLimitEvent extends OfModel {
   readonly kind: 'over-limit';
 }
 
-/** The settings at the time of the first mask, and again whenever prices or the policy change. */
+/** The settings at the time of the first edit, and again whenever prices, the policy or its arrival options change. */
 export interface SettingsEvent extends OfModel {
   readonly kind: 'settings';
   readonly prices: SettledPrices;
@@ -52,6 +54,15 @@ export interface SettingsEvent extends OfModel {
   readonly recall: boolean;
   /** The size of system prompt and tools. */
   readonly overheadTokens: number;
+  /** How results are made smaller when they first go out. Not there where none is, and in events of older versions. */
+  readonly arrival?: Arrival;
+}
+
+/** Results that went out as they came, though they could have been made smaller: they stay as they were sent. */
+export interface SentWholeEvent extends OfModel {
+  readonly kind: 'sent-whole';
+  /** Their places in the view of the history. */
+  readonly segments: readonly number[];
 }
 
 /** A policy as data. */
@@ -180,6 +191,8 @@ export function replayedEvents(found: readonly Found[], model = ''): readonly Fo
   return found.filter(({ event, pieces }) => {
     if (event.kind === 'bound-thinking' || event.kind === 'arm' || ('model' in event && event.model !== model))
       return false;
+    // A gateway that could not ask the store may have decided it: its order tells nothing.
+    if (event.kind === 'sent-whole') return true;
     if (pieces < furthest) return false;
     furthest = pieces;
     return true;

@@ -1,13 +1,15 @@
+import type { ReplaceEdit } from '../../message.ts';
 import type { Hidden } from '../../plan/ledger/hidden.ts';
+import { isArrival } from '../../plan/ledger/rows.ts';
 import { conversationId } from '../../store/access.ts';
 import { quote } from '../../text.ts';
 import { splice } from '../bytes/splice.ts';
 import { type Assignment, isArm, TREATED } from '../conversation/arm.ts';
 import type { ConversationMemory } from '../conversation/conversation-memory.ts';
-import type { ArmEvent, GatewayEvent } from '../conversation/events.ts';
+import type { ArmEvent, GatewayEvent, SentWholeEvent } from '../conversation/events.ts';
 import { sessionNames } from '../conversation/prefix-hash.ts';
 import { defaultLimits, type GatewayLimits } from '../gateway-limits.ts';
-import type { Mask } from '../receipts/receipt.ts';
+import type { Mask, Shaped } from '../receipts/receipt.ts';
 import { wires } from '../wire/index.ts';
 import { sessionIdOf } from '../wire/session-id.ts';
 import type { Answer, Basis, Decision, Explanation, Facts, GatewayRequest, Outgoing } from './decision.ts';
@@ -25,7 +27,7 @@ import {
 } from './pass-through.ts';
 import { type PlannedRequest, planRequest } from './plan.ts';
 import { type ReadRequest, readRequest } from './read-request.ts';
-import { optInOfOriginal, storedKey, type WrittenRequest, writeRequest } from './write-request.ts';
+import { optInOfOriginal, sentEdit, storedKey, type WrittenRequest, writeRequest } from './write-request.ts';
 
 /**
  * A request that was read but not decided. Load the recorded events of its conversation into the memory before `decide`;
@@ -107,13 +109,19 @@ function toDecision(planned: PlannedRequest, trouble: StoreTrouble | undefined):
   const written = writeRequest(planned, trouble ?? fullness(planned));
   const basis = { planned, written, estimate: estimateRequest(planned, written), owner: facts.owner };
   const hidden = hiddenBy(planned, written);
-  const goesOut = !isCountTokens && !written.heldBack && written.edits.length > 0;
-  const events = goesOut ? unrecorded : [];
-  if (!isCountTokens && events.length > 0) conversation.decide(planned.events);
-  else if (!isCountTokens) {
-    conversation.takeBack(unrecorded);
-    history.isExtendable = unrecorded.every(({ kind }) => kind === 'settings');
+  const whole =
+    isCountTokens || isUnsent(planned) || conversation.isFull ? [] : wholeEvents(planned, written.sentWhole);
+  const kept = isCountTokens ? [] : unrecorded.filter(goesOutWith(written));
+  if (!isCountTokens) {
+    history.carried = isUnsent(planned) ? [] : written.edits;
+    conversation.decide([...planned.events.filter((event) => kept.includes(event)), ...whole]);
+    const others = unrecorded.filter((event) => !kept.includes(event));
+    conversation.takeBack(others);
+    if (written.heldBack || written.edits.length === 0)
+      history.isExtendable = others.every(({ kind }) => kind === 'settings');
   }
+  // The store cannot take them now.
+  const [events, laterEvents] = trouble ? [[], [...kept, ...whole]] : [[...kept, ...whole], []];
   const { session, part } = request;
   const common = {
     conversation: request.conversation,
@@ -130,6 +138,7 @@ function toDecision(planned: PlannedRequest, trouble: StoreTrouble | undefined):
       hidden: [],
       fresh: [],
       events: [],
+      laterEvents: [],
       explanation: { ...explain(basis), isUnsent: true },
     };
   const own = conversationId(session, facts.owner);
@@ -137,10 +146,27 @@ function toDecision(planned: PlannedRequest, trouble: StoreTrouble | undefined):
     body: written.body,
     headers: written.headers,
     ...common,
-    ...{ hidden, events },
+    ...{ hidden, events, laterEvents },
     fresh: isCountTokens ? [] : hidden.filter((one) => !conversation.isStoredFor(own, storedKey(one))),
     explanation: explain(basis),
   };
+}
+
+/** The events that must be recorded for a request, of all that its plan depends on. */
+function goesOutWith({ heldBack, edits }: WrittenRequest): (event: GatewayEvent) => boolean {
+  const isShaped = edits.some(isShape);
+  return ({ kind }) => {
+    if (kind === 'sent-whole') return true;
+    if (edits.length === 0) return false;
+    return !heldBack || (kind === 'settings' && isShaped && !isTrouble(heldBack));
+  };
+}
+
+const isTrouble = (heldBack: WrittenRequest['heldBack']): boolean =>
+  heldBack === 'too-many-events' || heldBack?.startsWith('store-') === true;
+
+function wholeEvents({ place, conversation }: PlannedRequest, segments: readonly number[]): SentWholeEvent[] {
+  return segments.length === 0 ? [] : [{ kind: 'sent-whole', ...place, order: conversation.nextOrder, segments }];
 }
 
 /** Its masks are decided as for any other request, so that arms can be compared, and the original goes out. */
@@ -155,7 +181,9 @@ function fullness({ conversation, events }: PlannedRequest): HoldReason | undefi
 function hiddenBy({ hidden }: PlannedRequest, { edits }: WrittenRequest): readonly Hidden[] {
   if (edits.length === 0) return [];
   const handles = new Set(edits.map(({ handle }) => handle));
-  return hidden.filter(({ handle, why }) => why === 'clip' || handles.has(handle));
+  const shown = hidden.filter(({ handle, why }) => why === 'clip' || handles.has(handle));
+  // A result that was made smaller and masked later hides the same text twice.
+  return [...new Map(shown.map((one) => [storedKey(one), one])).values()];
 }
 
 function explain({ planned, written, estimate }: Basis): Explanation {
@@ -166,8 +194,9 @@ function explain({ planned, written, estimate }: Basis): Explanation {
     ...(request.model === undefined ? {} : { model: request.model }),
     ...{ prices, without, sent, isCountTokens },
     epoch: report.epoch,
-    masked: written.edits.length,
-    newMasks: written.changed.length,
+    masked: written.edits.filter(isMask).length,
+    newMasks: written.changed.filter(isMask).length,
+    shaped: written.edits.filter(isShape).length,
     ...(written.marker ? { cacheMarker: written.marker.message } : {}),
     ...(written.optIn ? { dropsThinking: true } : {}),
   };
@@ -189,9 +218,15 @@ function explainAct(
 const OVER_LIMIT = { act: 'over-limit', because: 'the request would have exceeded the limit' } as const;
 
 /** The masks that this request carries and the last one did not. Their sizes take time: ask after the request is sent. */
-export function newMasks({ basis }: Decision): readonly Mask[] {
-  return basis?.written.changed.map((edit) => toMask(basis.planned, edit)) ?? [];
-}
+export const newMasks = ({ basis }: Decision): readonly Mask[] =>
+  basis?.written.changed.filter(isMask).map((edit) => toMask(basis.planned, edit)) ?? [];
+
+/** The results that this request made smaller when they first went out. Their sizes take time too. */
+export const newShaped = ({ basis }: Decision): readonly Shaped[] =>
+  basis?.written.changed.filter(isShape).map((edit) => ({ ...toMask(basis.planned, edit), how: edit.why })) ?? [];
+
+const isShape = ({ why }: ReplaceEdit): boolean => isArrival(why);
+const isMask = (edit: ReplaceEdit): boolean => !isShape(edit);
 
 /** The request to send after the edited one was refused. */
 export function originalOf({ basis }: Decision): Outgoing {
@@ -242,7 +277,7 @@ export function afterAnswer(memory: ConversationMemory, { basis }: Decision, ans
   // Of two requests in flight, the answer to the longer one counts.
   if (messages >= history.answered.last.messages)
     history.answered.last = {
-      texts: new Map(edits.map(({ segment, text }) => [segment, text])),
+      edits: new Map(edits.map((edit) => [edit.segment, edit])),
       ...{ messages, tokens: { before, after } },
     };
   if (promptTokens !== undefined && !request.wire.cutsPrompts)
@@ -254,10 +289,19 @@ export function afterRefusal({ basis }: Decision, refusal: string): readonly Gat
   if (!basis || basis.planned.isCountTokens) return [];
   const { request, conversation, history } = basis.planned;
   const place = { prefix: request.listed.at(-1)?.prefix ?? '', order: conversation.nextOrder };
-  const event: GatewayEvent =
-    request.wire.boundThinking?.isRefusal(refusal) && !basis.written.optIn
-      ? { kind: 'bound-thinking', ...place }
-      : { kind: 'hands-off', ...place, because: quote(refusal, 120), wasEdited: history.answered.last.texts.size > 0 };
-  conversation.learn([event]);
-  return [event];
+  const sent = history.answered.last.edits;
+  const isBound = request.wire.boundThinking?.isRefusal(refusal) && !basis.written.optIn;
+  const shaped = basis.written.edits.filter((edit) => isShape(edit) && !sentEdit(basis.planned, edit.segment));
+  const events: readonly GatewayEvent[] = isBound
+    ? [
+        { kind: 'bound-thinking', ...place },
+        ...wholeEvents(
+          basis.planned,
+          shaped.map(({ segment }) => segment),
+        ),
+      ]
+    : [{ kind: 'hands-off', ...place, because: quote(refusal, 120), wasEdited: sent.size > 0 }];
+  conversation.learn(events);
+  history.carried = [];
+  return events;
 }

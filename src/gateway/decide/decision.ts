@@ -80,6 +80,8 @@ export interface Decision extends Outgoing {
   readonly fresh: readonly Hidden[];
   /** Events that must be recorded before the body is sent. */
   readonly events: readonly GatewayEvent[];
+  /** Events of a request that was sent without the store: to be recorded as soon as it answers. */
+  readonly laterEvents: readonly GatewayEvent[];
   readonly explanation: Explanation;
   /** The plan behind it. Undefined where nothing was planned. @internal */
   readonly basis?: Basis | undefined;
@@ -108,6 +110,8 @@ export interface Explanation {
   readonly masked: number;
   /** How many of the masks are new in this request. */
   readonly newMasks: number;
+  /** Results in it that were made smaller when they first went out, and are not masked. */
+  readonly shaped: number;
   /** Estimates, in the provider's tokens as far as those are known by now. */
   readonly without: Tokens;
   readonly sent: Tokens;

@@ -64,9 +64,12 @@ function write(edited: object, { path }: Segment, { member, markers }: ResultPla
   return markers === '' ? json : `${json.slice(0, -2)}${markers}}]`;
 }
 
-/** The edits that the last request did not carry yet, in the order of the messages. `sent` has its texts by segment. */
-export function changedSince(sent: ReadonlyMap<number, string>, edits: readonly ReplaceEdit[]): readonly ReplaceEdit[] {
-  return edits.filter(({ segment, text }) => sent.get(segment) !== text);
+/** The edits that the last request did not carry yet, in the order of the messages. `sent` has its edits by segment. */
+export function changedSince(
+  sent: ReadonlyMap<number, ReplaceEdit>,
+  edits: readonly ReplaceEdit[],
+): readonly ReplaceEdit[] {
+  return edits.filter(({ segment, text }) => sent.get(segment)?.text !== text);
 }
 
 /** An edit as a receipt tells it. */

@@ -53,8 +53,9 @@ function sizesOf(planned: PlannedRequest, edits: readonly ReplaceEdit[]): Pick<E
   const { tokens } = planned.report;
   // The plan may have been made with the size of an older system prompt.
   const overhead = planned.request.overhead.tokens - planned.settings.overheadTokens;
-  const visible = edits === planned.edits ? [] : planned.edits.filter((edit) => !edits.includes(edit));
-  const shown = visible.reduce((sum, edit) => sum + toMask(planned, edit).tokens, 0);
+  const savedBy = (some: readonly ReplaceEdit[], others: readonly ReplaceEdit[]): number =>
+    some.reduce((sum, edit) => (others.includes(edit) ? sum : sum + toMask(planned, edit).tokens), 0);
+  const shown = edits === planned.edits ? 0 : savedBy(planned.edits, edits) - savedBy(edits, planned.edits);
   return { before: tokens.before + overhead, after: Math.min(tokens.before, tokens.after + shown) + overhead };
 }
 

@@ -44,14 +44,14 @@ export function findConversation(request: ReadRequest, memory: ConversationMemor
     ...(laterPrefixes.length > 0 ? { laterPrefixes } : {}),
   };
   const prices = facts.prices ?? requestPrices(request, facts);
-  const settings = settingsOf(request, facts, {
-    ...{ replayed, place },
-    prices: maskingPrices(request, prices, { isOwn: facts.prices !== undefined }),
-  });
   const assignment = armOf(found, conversation, {
     arms: facts.arms,
     session: request.session,
     isUnderWay: () => isUnderWay(request),
+  });
+  const settings = settingsOf(request, facts, {
+    ...{ replayed, place, isUnsent: assignment.arm !== 'treated' },
+    prices: maskingPrices(request, prices, { isOwn: facts.prices !== undefined }),
   });
   return {
     assignment,

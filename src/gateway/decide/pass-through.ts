@@ -161,6 +161,7 @@ export function passThrough(reason: Reason, limits = defaultLimits): Decision {
     hidden: [],
     fresh: [],
     events: [],
+    laterEvents: [],
     explanation: {
       act: 'pass-through',
       because: showReason(reason, limits),
@@ -169,6 +170,7 @@ export function passThrough(reason: Reason, limits = defaultLimits): Decision {
       epoch: 0,
       masked: 0,
       newMasks: 0,
+      shaped: 0,
       without: nothing,
       sent: nothing,
       isCountTokens: false,

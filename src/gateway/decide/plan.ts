@@ -1,11 +1,13 @@
 import type { ReplaceEdit, Segment } from '../../message.ts';
 import type { Hidden } from '../../plan/ledger/hidden.ts';
+import { isArrival } from '../../plan/ledger/rows.ts';
 import { Planner } from '../../plan/planner.ts';
 import type { EpochRecord } from '../../plan/policy.ts';
 import type { Report } from '../../plan/report.ts';
 import { handleOf } from '../../store/handle.ts';
-import type { CachedHistory, Listed } from '../conversation/cached-history.ts';
+import type { CachedHistory, Listed, SentRequest } from '../conversation/cached-history.ts';
 import type { GatewayEvent } from '../conversation/events.ts';
+import { newestTurn, takePeriods } from './arrival-periods.ts';
 import { changedSince, checkEdits } from './edits.ts';
 import type { KnownRequest } from './find-conversation.ts';
 import { createReadFormat, ReadViewer } from './read-format.ts';
@@ -74,18 +76,28 @@ export function planRequest(known: KnownRequest): PlannedRequest {
 const LEAVES_OUT = 'the policy leaves messages out, which a gateway does not';
 
 /** A planner with all messages appended, and the request that was sent before this one. */
-interface Progress extends Pick<CachedHistory, 'planner' | 'epochs' | 'checked' | 'answered'> {}
+interface Progress extends Pick<CachedHistory, 'planner' | 'epochs' | 'arrivals' | 'checked' | 'answered' | 'shaped'> {}
 
 /** Appends the new messages to the planner of the request before this one. Undefined where that is not possible. */
 function extend({ request, settings, isExtendable }: KnownRequest, isCold: boolean): Progress | undefined {
   const { cached, listed } = request;
   if (!isExtendable || !cached?.isExtendable || cached.settings !== settings.key) return undefined;
-  if (!takeEpochs(cached, settings.epochs)) return undefined;
+  if (!takeEpochs(cached, settings.epochs) || !takePeriods(cached, settings.arrivals)) return undefined;
   const fresh = listed.slice(cached.listed.length).map(({ read }) => read);
   // A decision stays as it is, unless the cache has died since.
   if (isCold && fresh.length === 0) return undefined;
-  cached.planner.take(fresh, { isCold });
-  return cached;
+  const { planner, shaped, carried } = cached;
+  for (const edit of carried) if (isArrival(edit.why)) shaped.set(edit.segment, edit);
+  const missed = lastReply(listed) - cached.listed.length;
+  if (missed <= 0) {
+    planner.take(fresh, { isCold });
+    return cached;
+  }
+  // Requests in between went another way: the last of them is the one to compare with.
+  planner.take(fresh.slice(0, missed));
+  const answered = { last: requestBefore(planner, settings, lastReply(listed)) };
+  planner.take(fresh.slice(missed), { isCold });
+  return { ...cached, answered };
 }
 
 /** Hands epochs to the planner that were recorded since, on messages that it has yet to take. False if there are others. */
@@ -105,23 +117,40 @@ interface Start {
 
 /** Plans all messages from the start: a new conversation, a fork, or one whose settings changed. */
 function planAll(request: ReadRequest, settings: Settings, { epochs, isCold }: Start): Progress {
-  const planner = createPlanner(request, settings, epochs);
+  const arrivals = [...settings.arrivals];
+  const planner = createPlanner(request, settings, { epochs, arrivals });
   const all = request.listed.map(({ read }) => read);
   const messages = lastReply(request.listed);
   if (messages > 0) planner.take(all.slice(0, messages));
-  const sent = { texts: textsOf(settings.wasMasked ? planner : undefined), messages, tokens: planner.report().tokens };
+  const sent = requestBefore(planner, settings, messages);
   planner.take(all.slice(messages), { isCold });
   const known = request.cached?.answered.last;
   const last = known && known.messages >= messages ? known : sent;
-  return { planner, epochs, checked: new Map(), answered: { last } };
+  const shaped = shapedBefore(request.cached, sent.edits);
+  return { planner, epochs, arrivals, checked: new Map(), answered: { last }, shaped };
 }
 
-function createPlanner(request: ReadRequest, settings: Settings, epochs: EpochRecord[]): Planner<ReadMessage> {
+function shapedBefore(
+  cached: CachedHistory | undefined,
+  replayed: ReadonlyMap<number, ReplaceEdit>,
+): Map<number, ReplaceEdit> {
+  const carried = cached ? cached.carried : [...replayed.values()];
+  const shaped = carried.filter(({ why }) => isArrival(why)).map((edit) => [edit.segment, edit] as const);
+  return new Map([...(cached?.shaped ?? []), ...shaped]);
+}
+
+function createPlanner(
+  request: ReadRequest,
+  settings: Settings,
+  { epochs, arrivals }: Pick<CachedHistory, 'epochs' | 'arrivals'>,
+): Planner<ReadMessage> {
   const { viewed } = request;
   return new Planner(createReadFormat(request.wire.format), {
     viewed: viewed && { ...viewed, viewer: new ReadViewer(viewed.viewer) },
     policy: settings.policy(),
     epochs,
+    arrivalPeriods: arrivals,
+    sentWhole: settings.sentWhole,
     handleOf,
     model: request.model,
     show: settings.recall ? 'recall' : 'handle',
@@ -130,17 +159,17 @@ function createPlanner(request: ReadRequest, settings: Settings, epochs: EpochRe
   });
 }
 
-function textsOf(planner: Planner<ReadMessage> | undefined): ReadonlyMap<number, string> {
-  const edits = planner?.ledger.edits().filter(isReplace) ?? [];
-  return new Map(edits.map(({ segment, text }) => [segment, text]));
+/** The request that was answered by the last reply, as a planner decided about it. */
+function requestBefore(planner: Planner<ReadMessage>, { wasMasked }: Settings, messages: number): SentRequest {
+  const edits = wasMasked ? planner.ledger.edits().filter(isReplace) : [];
+  return { edits: new Map(edits.map((edit) => [edit.segment, edit])), messages, tokens: planner.report().tokens };
 }
 
 const isReplace = (edit: { readonly kind: string }): edit is ReplaceEdit => edit.kind === 'replace';
 
 /** The number of messages in the request that was answered by this one's last reply. */
 function lastReply(listed: readonly Listed[]): number {
-  let index = listed.length;
-  while (index > 0 && !listed[index - 1]?.read.isReply) index -= 1;
+  let index = newestTurn(listed);
   while (index > 0 && listed[index - 1]?.read.isReply) index -= 1;
   return index;
 }
@@ -169,19 +198,19 @@ function unchangedTokens(
   edits: readonly ReplaceEdit[],
 ): number | undefined {
   const { ledger } = planner;
-  const [first] = changedSince(sent.texts, edits);
+  const [first] = changedSince(sent.edits, edits);
   const message = first && (ledger.segments[first.segment] as Segment).message;
   return message === undefined || message >= sent.messages ? undefined : ledger.tokens - ledger.tokensFrom(message);
 }
 
 function toHistory(request: ReadRequest, { key, overheadTokens }: Settings, progress: Progress): CachedHistory {
   const { body, listed, model } = request;
-  const { planner, epochs, checked, answered } = progress;
+  const { planner, epochs, arrivals, checked, answered, shaped } = progress;
   // The bytes, their parsed form, and the planner's notes on each message and piece. A value may be as short as `0,`.
   const parts = listed.reduce((sum, { prefixes, values }) => sum + 600 * prefixes.length + 100 * values, 0);
   const size = 3 * body.length + 2500 * listed.length + parts;
   return {
     ...{ body, listed, model, planner, settings: key, overheadTokens, isExtendable: true },
-    ...{ epochs, checked, answered, size },
+    ...{ epochs, arrivals, checked, answered, shaped, carried: [], size },
   };
 }

@@ -163,7 +163,7 @@ describe('the default policy', () => {
   it('is recorded alike at all prices: the gateway writes it down once', () => {
     const own = Object.values(providers).flatMap(({ prices }) => prices ?? []);
     const lists = [...Object.values(priceLists), ...own].map((prices) => ({ ...prices, canMark: true }));
-    const recorded = lists.map((prices) => toRecorded(make, prices));
+    const recorded = lists.map((prices) => toRecorded(make(prices), prices));
     expect(recorded).toEqual(lists.map(() => ({ name: 'break-even', options: {}, isPriced: true })));
   });
 });

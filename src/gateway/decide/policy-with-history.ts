@@ -16,12 +16,9 @@ export interface Period {
 /** Makes a policy for a price list. */
 export type MakePolicy = (prices: Prices) => Policy;
 
-/** The policy that a maker makes, as it is recorded; undefined where only code can make it. */
-export function toRecorded(
-  make: MakePolicy,
-  { canMark: _place, ...prices }: MaskingPrices,
-): RecordedPolicy | undefined {
-  const spec = specOf(make(prices));
+/** A policy as it is recorded; undefined where only code can make it. */
+export function toRecorded(policy: Policy, { canMark: _place, ...prices }: MaskingPrices): RecordedPolicy | undefined {
+  const spec = specOf(policy);
   if (!spec) return undefined;
   const { prices: own, ...options } = spec.options;
   const isPriced = JSON.stringify(own) === JSON.stringify(prices);

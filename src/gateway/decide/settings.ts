@@ -1,9 +1,11 @@
+import type { ArrivalPeriod } from '../../plan/arrival/arrivals.ts';
 import { breakEven } from '../../plan/policies/break-even.ts';
 import { never } from '../../plan/policies/never.ts';
 import type { EpochRecord, Policy } from '../../plan/policy.ts';
 import { priceLists } from '../../plan/prices.ts';
 import type { Found, GatewayEvent, RecordedPolicy, SettingsEvent, SettledPrices } from '../conversation/events.ts';
 import type { MaskingPrices } from '../wire/request-prices.ts';
+import { arrivalOf, arrivalPeriods } from './arrival-periods.ts';
 import type { Facts } from './decision.ts';
 import { type MakePolicy, type Period, policyWithHistory, toRecorded } from './policy-with-history.ts';
 import type { ReadRequest } from './read-request.ts';
@@ -18,17 +20,21 @@ export interface Settings {
   readonly overheadTokens: number;
   readonly keepSigned: boolean;
   readonly epochs: readonly EpochRecord[];
+  /** How results are made smaller when they first go out. */
+  readonly arrivals: readonly ArrivalPeriod[];
+  /** The results that went out as they came, and stay so. */
+  readonly sentWhole: ReadonlySet<number>;
   readonly isOff: boolean;
-  /** A request of it to this model is known to have carried masks. */
+  /** A request of it to this model is known to have carried edits. */
   readonly wasMasked: boolean;
   /** The prices that the policy uses now. */
   readonly prices: MaskingPrices;
-  /** To be recorded once there is a mask. */
+  /** To be recorded once there is an edit. */
   readonly event: SettingsEvent | undefined;
 }
 
 /**
- * The settings of a conversation. They are recorded with its first mask and apply from then on, so that a tool that
+ * The settings of a conversation. They are recorded with its first edit and apply from then on, so that a tool that
  * connects later, another system prompt, another price or another policy changes no byte that was sent.
  */
 export function settingsOf(request: ReadRequest, facts: Facts, given: Given): Settings {
@@ -41,46 +47,66 @@ export function settingsOf(request: ReadRequest, facts: Facts, given: Given): Se
   const last = recorded.at(-1)?.event;
   const { place } = given;
   const make = facts.policy ?? breakEvenAt;
-  const policy = facts.policy ? toRecorded(facts.policy, given.prices) : DEFAULT_POLICY;
+  const { policy, arrival, truncate } = facts.policy ? recordable(facts.policy, given.prices) : DEFAULT_POLICY;
   // A request that is sent again at another price or policy keeps the settings that were recorded on it.
-  const isNew = !last || (last.prefix !== place.prefix && isChanged(last, { prices: given.prices, policy }));
+  const isNew = !last || (last.prefix !== place.prefix && isChanged(last, { prices: given.prices, policy, arrival }));
   const prices = isNew ? given.prices : (last.prices as MaskingPrices);
   const periods = periodsOf(request, recorded, { now: isNew ? prices : undefined, policy });
   const isOff = given.replayed.some(({ event }) => event.kind === 'hands-off');
   const keepSigned = facts.boundThinking === 'keep';
+  const { isUnsent } = given;
+  const sentWhole = new Set(given.replayed.flatMap(({ event }) => (event.kind === 'sent-whole' ? event.segments : [])));
+  const kept = [recall, overheadTokens, keepSigned, isUnsent, ...sentWhole];
+  const now = { arrival: isNew ? arrival : last.arrival, isNew, isUnsent, truncate };
   return {
-    key: isOff ? 'off' : JSON.stringify([policy, ...periods.map(toKey), recall, overheadTokens, keepSigned]),
+    key: isOff ? 'off' : JSON.stringify([policy, ...periods.map(toKey), ...kept]),
     policy: () => (isOff ? never() : policyWithHistory(make, periods, overheadTokens)),
-    ...{ recall, overheadTokens, keepSigned, isOff, prices },
+    ...{ recall, overheadTokens, keepSigned, isOff, prices, sentWhole },
+    arrivals: isOff ? [] : arrivalPeriods(request.listed, recorded, now),
     wasMasked: first !== undefined,
     // A forced epoch masks whatever the policy says, so hands off must end its replay too: the original goes out.
     epochs: isOff ? [] : given.replayed.flatMap(({ event, messages }) => epochOf(event, messages)),
-    event: isNew ? { kind: 'settings', ...place, ...toSettings(prices, policy), recall, overheadTokens } : undefined,
+    event: isNew
+      ? { kind: 'settings', ...place, ...toSettings({ prices, policy, arrival }), recall, overheadTokens }
+      : undefined,
   };
 }
 
 const breakEvenAt: MakePolicy = (prices) => breakEven({ prices });
 
 /** Recorded alike at all prices. Made once: to make a policy takes as long as to read a small request. */
-const DEFAULT_POLICY = toRecorded(breakEvenAt, { ...priceLists.none, canMark: true });
+const DEFAULT_POLICY = recordable(breakEvenAt, { ...priceLists.none, canMark: true });
 
-function toSettings(
-  prices: MaskingPrices,
-  policy: RecordedPolicy | undefined,
-): Pick<SettingsEvent, 'prices' | 'policy'> {
-  return { prices: toSettled(prices), ...(policy ? { policy } : {}) };
+/** The parts of a policy that are recorded, and the size to which it cuts results. */
+function recordable(make: MakePolicy, prices: MaskingPrices) {
+  const { canMark: _place, ...list } = prices;
+  const made = make(list);
+  return { policy: toRecorded(made, prices), arrival: arrivalOf(made), truncate: made.maxResultTokens };
+}
+
+/** The settings that a new event is recorded for. */
+interface Changing {
+  readonly prices: MaskingPrices;
+  readonly policy: RecordedPolicy | undefined;
+  readonly arrival: SettingsEvent['arrival'] | undefined;
+}
+
+function toSettings({ prices, policy, arrival }: Changing): Pick<SettingsEvent, 'prices' | 'policy' | 'arrival'> {
+  return { prices: toSettled(prices), ...(policy ? { policy } : {}), ...(arrival ? { arrival } : {}) };
 }
 
 interface Given {
   readonly replayed: readonly Found[];
   readonly prices: MaskingPrices;
   readonly place: EventPlace;
+  /** The original goes out, whatever is decided. */
+  readonly isUnsent: boolean;
 }
 
 /** Where an event belongs: the fields that all events of one request share. */
 export type EventPlace = Pick<SettingsEvent, 'prefix' | 'order' | 'model' | 'laterPrefixes'>;
 
-interface FoundSettings extends Found {
+export interface FoundSettings extends Found {
   readonly event: SettingsEvent;
 }
 
@@ -113,9 +139,10 @@ const toSettled = ({ name, read, write, lifeMs, leastTokens, lookup, canMark }: 
 });
 
 /** An event without a policy was recorded under one that only code can make, or before policies were recorded. */
-function isChanged(last: SettingsEvent, { prices, policy }: Pick<Period, 'prices' | 'policy'>): boolean {
+function isChanged(last: SettingsEvent, { prices, policy, arrival }: Changing): boolean {
   const isSamePolicy = !last.policy || isSame(last.policy, policy);
-  return !isSamePolicy || !isSame(toSettled(last.prices as MaskingPrices), toSettled(prices));
+  const isSameArrival = isSame(last.arrival, arrival);
+  return !isSamePolicy || !isSameArrival || !isSame(toSettled(last.prices as MaskingPrices), toSettled(prices));
 }
 
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);

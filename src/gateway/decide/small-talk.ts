@@ -55,6 +55,7 @@ export function decideSmallTalk(
     epoch: 0,
     masked: 0,
     newMasks: 0,
+    shaped: 0,
     sent,
     without: sent,
     isCountTokens: false,
@@ -71,6 +72,7 @@ export function decideSmallTalk(
     hidden: NOTHING,
     fresh: NOTHING,
     events: NOTHING,
+    laterEvents: NOTHING,
     explanation,
   };
 }

@@ -1,10 +1,13 @@
 import type { ReplaceEdit, Segment } from '../../message.ts';
 import type { Hidden } from '../../plan/ledger/hidden.ts';
+import { isArrival, type Why } from '../../plan/ledger/rows.ts';
 import { splice } from '../bytes/splice.ts';
+import type { GatewayEvent } from '../conversation/events.ts';
 import type { OptIn } from '../wire/bound-thinking.ts';
 import { type PlacedMarker, placeMarker } from '../wire/cache-markers.ts';
+import { newestTurn } from './arrival-periods.ts';
 import type { Outgoing } from './decision.ts';
-import { byteEdits, changedSince } from './edits.ts';
+import { byteEdits, changedSince, checkEdits } from './edits.ts';
 import { type HoldReason, reasonToAddNone } from './pass-through.ts';
 import type { PlannedRequest } from './plan.ts';
 
@@ -18,53 +21,119 @@ export interface WrittenRequest extends Outgoing {
   readonly marker: PlacedMarker | undefined;
   /** The reason why it carries fewer edits than planned; undefined if it carries all. */
   readonly heldBack: 'law' | 'bound-thinking' | HoldReason | undefined;
+  /** The segments of new results that go out as they came, though they could have been made smaller, or would be in a replay. */
+  readonly sentWhole: readonly number[];
 }
 
 /** Writes a plan into the bytes of its request, or the part of it that may go out. */
 export function writeRequest(planned: PlannedRequest, hold: HoldReason | undefined): WrittenRequest {
   const { request, broken, history } = planned;
-  const sent = history.answered.last.texts;
+  const sent = history.answered.last.edits;
   const addsNone = reasonToAddNone(request);
   const allowed = hold ? heldEdits(planned, hold) : planned.edits;
-  const kept = addsNone ? allowed.filter(({ segment }) => sent.has(segment)) : allowed;
-  const wanted = broken === undefined ? kept : [];
-  const mustAsk = mustOptIn(planned, wanted[0]?.segment);
+  const kept = addsNone ? withoutNewMasks(planned, allowed) : allowed;
+  const wanted = broken === undefined && isLawful(planned, kept) ? kept : [];
+  const mustAsk = mustOptIn(planned, wanted);
   const optIn = mustAsk ? request.wire.boundThinking?.optIn(request) : undefined;
   // The provider would refuse new masks here. The masks that it has seen before stay.
-  const edits = mustAsk && !optIn ? wanted.filter(({ segment }) => sent.has(segment)) : wanted;
+  const edits = mustAsk && !optIn ? withoutNewMasks(planned, wanted) : wanted;
   const changed = changedSince(sent, edits);
   const marker = markerBefore(planned, changed[0]);
   const changes = [...edits.flatMap((edit) => byteEdits(request, history, edit)), ...(marker?.edits ?? [])];
   changes.push(...(optIn?.edits ?? []));
-  const isBound = edits.length < wanted.length;
+  const isBound = edits.some((edit) => !wanted.includes(edit)) || edits.length < wanted.length;
+  const heldBack = broken !== undefined ? 'law' : isBound ? 'bound-thinking' : (hold ?? addsNone);
   return {
     body: changes.length > 0 ? splice(request.body, changes) : undefined,
     headers: optIn?.headers ?? {},
     ...{ edits, changed, optIn, marker },
-    heldBack: broken !== undefined ? 'law' : isBound ? 'bound-thinking' : (hold ?? addsNone),
+    heldBack,
+    sentWhole: wholeResults(planned, edits, heldBack !== undefined),
   };
 }
 
 /** Key: handle and turn. */
 export const storedKey = ({ handle, turn }: Hidden): string => `${handle} ${turn}`;
 
-/** The masks that go out while new ones wait. */
+/** The edit of a result in the last request that was answered, or as it first went out. */
+export const sentEdit = ({ history }: PlannedRequest, segment: number): ReplaceEdit | undefined =>
+  history.answered.last.edits.get(segment) ?? history.shaped.get(segment);
+
+/** Edits of an earlier plan are written and checked again. */
+const isLawful = ({ request, history, edits: all }: PlannedRequest, edits: readonly ReplaceEdit[]): boolean =>
+  edits === all || checkEdits(request, history, edits) === undefined;
+
+/** The edits that go out while new masks wait. */
 function heldEdits(planned: PlannedRequest, hold: HoldReason): readonly ReplaceEdit[] {
-  const stored = hold === 'too-many-events' ? [] : storedEdits(planned);
-  if (hold === 'store-slow' || hold === 'store-failed') return stored;
-  // A full store takes texts again that it had: the masks that were sent stay.
-  const { texts } = planned.history.answered.last;
-  return planned.edits.filter((edit) => texts.has(edit.segment) || stored.includes(edit));
+  const stored = hold === 'too-many-events' ? () => false : isStoredIn(planned);
+  const isRetry = hold === 'store-slow' || hold === 'store-failed';
+  const allowed = planned.edits.flatMap((edit) => {
+    const before = sentEdit(planned, edit.segment);
+    const isFirm = isArrival(edit.why) ? mayGoOut(planned, edit) : isRecorded(planned) || before?.text === edit.text;
+    if (stored(edit) && isFirm && hasBegun(planned)) return [edit];
+    // A full store takes texts again that it had: the edits that were sent stay.
+    return before && (!isRetry || stored(before)) ? [before] : [];
+  });
+  return inOrder(planned, allowed);
 }
 
-/** The masks that go out while the store does not answer: it has their texts, and they were sent before or are recorded. */
-function storedEdits({ conversation, hidden, settings, unrecorded, history, edits }: PlannedRequest): ReplaceEdit[] {
+/** Whether the store is known to have the text that an edit hides. */
+function isStoredIn({ conversation, hidden }: PlannedRequest): (edit: ReplaceEdit) => boolean {
   const stored = hidden.filter((one) => conversation.isStored(storedKey(one)));
   const handles = new Set<string | undefined>(stored.map(({ handle }) => handle));
-  // A new price changes nothing before the next turn. Every other event must be recorded first.
-  const isRecorded = unrecorded.every((event) => settings.wasMasked && event === settings.event);
-  const { texts } = history.answered.last;
-  return edits.filter(({ segment, handle }) => handles.has(handle) && (isRecorded || texts.has(segment)));
+  return ({ handle }) => handles.has(handle);
+}
+
+/** A new price changes nothing before the next turn. Every other event must be recorded first. */
+const isRecorded = ({ unrecorded, settings }: PlannedRequest): boolean =>
+  unrecorded.every((event) => settings.wasMasked && event === settings.event);
+
+/** The first settings of a conversation are recorded. */
+const hasBegun = ({ unrecorded, settings }: PlannedRequest): boolean =>
+  settings.wasMasked || !unrecorded.some(({ kind }) => kind === 'settings');
+
+/**
+ * Whether a result that is made smaller on arrival is so in a plan without the epochs that are taken back. Those may have taken
+ * references out of a new one.
+ */
+const mayGoOut = (planned: PlannedRequest, { segment }: ReplaceEdit): boolean =>
+  sentEdit(planned, segment) !== undefined || !planned.unrecorded.some(isEpoch);
+
+/** The edits that were sent, and results that are made smaller on arrival: those change no byte that was sent. */
+function withoutNewMasks(planned: PlannedRequest, edits: readonly ReplaceEdit[]): readonly ReplaceEdit[] {
+  const allowed = edits.flatMap((edit) => {
+    const before = sentEdit(planned, edit.segment);
+    if (isArrival(edit.why) && mayGoOut(planned, edit)) return [edit];
+    return before ? [before] : [];
+  });
+  return inOrder(planned, allowed);
+}
+
+/** A result may refer to lines of one before it as that was planned: behind one that goes out whole, all new ones do. */
+function inOrder(planned: PlannedRequest, allowed: readonly ReplaceEdit[]): readonly ReplaceEdit[] {
+  const isNew = ({ segment, why }: ReplaceEdit): boolean => isArrival(why) && !sentEdit(planned, segment);
+  const missing = planned.edits.find((edit) => isNew(edit) && !allowed.includes(edit));
+  return missing ? allowed.filter((edit) => !isNew(edit) || edit.segment < missing.segment) : allowed;
+}
+
+const isEpoch = ({ kind }: GatewayEvent): boolean => kind === 'cold-cache' || kind === 'over-limit';
+
+/** The new results that go out as they came, if any of them could have been made smaller. */
+function wholeResults(planned: PlannedRequest, edits: readonly ReplaceEdit[], isHeldBack: boolean): readonly number[] {
+  const { request, segments, hidden, unrecorded } = planned;
+  const { turn: last } = segments.at(-1) ?? { turn: 0 };
+  if (!isHeldBack || !hidden.some(({ why, turn }) => turn === last && isArrival(why as Why))) return [];
+  const written = new Set(edits.map(({ segment }) => segment));
+  const isWhole = (segment: number): boolean => !written.has(segment) && !sentEdit(planned, segment);
+  const first = newestTurn(request.listed);
+  const isNew = (segment: number): boolean => (segments[segment] as Segment).message >= first;
+  const isLeftOut = planned.edits.some(({ segment, why }) => isArrival(why) && isNew(segment) && isWhole(segment));
+  // An epoch that is taken back may have taken references out of a new result: a replay without it would not.
+  if (!isLeftOut && !unrecorded.some(isEpoch)) return [];
+  const whole: number[] = [];
+  for (let i = segments.length - 1; i >= 0 && isNew(i); i--)
+    if (segments[i]?.kind === 'observation' && isWhole(i)) whole.unshift(i);
+  return whole;
 }
 
 /** A cache marker just before the first block that the provider has not seen like this. */
@@ -76,17 +145,22 @@ function markerBefore(planned: PlannedRequest, changed: ReplaceEdit | undefined)
   return placeMarker(request, { message: first.message, block: first.path[1] as number });
 }
 
-/** Whether signed thinking is behind a mask of this request, or was behind one when it was written. */
-function mustOptIn(planned: PlannedRequest, firstEdited = Number.POSITIVE_INFINITY): boolean {
+/** Whether signed thinking is behind a change of this request, or was behind a mask when it was written. */
+function mustOptIn(planned: PlannedRequest, edits: readonly ReplaceEdit[]): boolean {
   if (!isThinkingBound(planned)) return false;
-  const [firstSent = Number.POSITIVE_INFINITY] = planned.history.answered.last.texts.keys();
-  return Math.min(firstEdited, firstSent) < planned.lastSigned || wasEditedElsewhere(planned);
+  const texts = new Map(edits.map(({ segment, text }) => [segment, text]));
+  // A result that was made smaller when it first went out was so when the thinking behind it was written.
+  const isKept = ({ segment, why, text }: ReplaceEdit): boolean => isArrival(why) && texts.get(segment) === text;
+  const wasRefused = planned.found.some(({ event }) => event.kind === 'bound-thinking');
+  const all = [...edits, ...planned.history.answered.last.edits.values()];
+  const isBefore = (edit: ReplaceEdit): boolean => edit.segment < planned.lastSigned && (wasRefused || !isKept(edit));
+  return all.some(isBefore) || wasEditedElsewhere(planned);
 }
 
 /** Thinking in an answer to an edited request is bound to its masks, so an original that follows must opt in too. */
 export function optInOfOriginal(planned: PlannedRequest): OptIn | undefined {
   const { request, history } = planned;
-  const wasEdited = history.answered.last.texts.size > 0 || wasEditedElsewhere(planned);
+  const wasEdited = history.answered.last.edits.size > 0 || wasEditedElsewhere(planned);
   return wasEdited && isThinkingBound(planned) ? request.wire.boundThinking?.optIn(request) : undefined;
 }
 

@@ -65,7 +65,8 @@ async function decideWithStore(
   if (storeTrouble) warnOf(context, storeTrouble);
   await keepArm(context, { gate, tenant, memory, trouble: arms.trouble }, decision);
   // A count is planned like a request, but nothing is stored.
-  if (isCountTokens || (decision.fresh.length === 0 && decision.events.length === 0)) return decision;
+  if (isCountTokens || (decision.fresh.length === 0 && decision.events.length === 0))
+    return recordLater(gate, decision);
   const kept =
     typeof gate === 'string' ? gate : await gate.keep(decision, owner, wasMasked(decision) ? patience : undefined);
   if (kept === 'stored') {
@@ -73,9 +74,15 @@ async function decideWithStore(
     return decision;
   }
   warnOf(context, kept);
-  const held = withoutStore(decision, kept);
+  const held = recordLater(gate, withoutStore(decision, kept));
   if (held.fresh.length === 0 || typeof gate === 'string' || kept !== 'store-full') return held;
   return keepSent(gate, held);
+}
+
+/** Results that went out whole without the store stay whole, also for other gateways. */
+function recordLater(gate: StoreGate | StoreTrouble, decision: Decision): Decision {
+  if (typeof gate !== 'string') gate.recordLater(decision.conversation, decision.laterEvents);
+  return decision;
 }
 
 /**

@@ -205,6 +205,14 @@ export class StoreGate {
     void this.#inTime(async () => this.store.putMany(toItems(eventSessionOf(conversation), events)));
   }
 
+  /** Records events of a request that did not wait for the store, behind all that it has yet to answer. Does not wait. */
+  recordLater(conversation: string, events: readonly GatewayEvent[]): void {
+    if (events.length === 0) return;
+    void Promise.allSettled([...this.#late].map(({ working }) => working)).then(() =>
+      this.record(conversation, events),
+    );
+  }
+
   async health(): Promise<Status['store']> {
     if (this.#kind === 'unknown') await inTime(this.#askKind());
     const because = this.#trouble;
@@ -234,7 +242,7 @@ export class StoreGate {
   }
 
   #setLate(working: Promise<unknown>, waitedMs: number): void {
-    const question = { since: this.#now(), waitedMs };
+    const question = { since: this.#now(), waitedMs, working };
     this.#late.add(question);
     void working.finally(() => this.#late.delete(question));
   }
@@ -273,6 +281,7 @@ interface LateQuestion {
   /** When it became late, and how long it had waited until then. */
   readonly since: number;
   readonly waitedMs: number;
+  readonly working: Promise<unknown>;
 }
 
 /** The answer, or 'late' where it does not come in time. */

@@ -31,6 +31,7 @@ export function toLogEntry(receipt: Receipt): LogEntry {
     message: 'request',
     ...{ id, session, conversation, arm, request, api, status, act, because, masked, prices },
     newMasks: receipt.newMasks.length,
+    ...(receipt.shaped ? { shaped: receipt.shaped, newShaped: receipt.newShaped?.length ?? 0 } : {}),
     tokensIn: receipt.without.tokens,
     tokensSent: receipt.sent.tokens,
     cached: receipt.sent.cached,

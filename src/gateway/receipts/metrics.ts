@@ -49,6 +49,7 @@ export function toPrometheus({ totals, overhead, counters, droppedRecords, start
     ]),
     one('palimpsest_unpriced_requests_total', 'Requests of models without a known price.', totals.money.unpriced),
     one('palimpsest_masked_results_total', 'Tool results that were masked.', totals.masked),
+    counted('palimpsest_shaped_results_total', 'Tool results that were made smaller when they first went out, by how.'),
     one('palimpsest_refused_requests_total', 'Edited requests that a provider refused.', totals.refused),
     one('palimpsest_conversations_total', 'Conversations that were seen.', totals.conversations),
     one('palimpsest_records_dropped_total', 'Records of requests that the store never got.', droppedRecords),

@@ -2,7 +2,7 @@ import { recordLimits } from '../../limits.ts';
 import { MoneySums } from '../../money/money-totals.ts';
 import type { Prices } from '../../plan/prices.ts';
 import { Quantiles } from './quantiles.ts';
-import type { ConversationSummary, Mask, Receipt, Totals } from './receipt.ts';
+import type { ConversationSummary, Mask, Receipt, Shaped, Totals } from './receipt.ts';
 
 /** A receipt before it is added. The log numbers the requests of a conversation. */
 export interface Entry {
@@ -25,6 +25,7 @@ export interface ConversationDetail {
   readonly conversation: ConversationSummary;
   readonly receipts: readonly Receipt[];
   readonly masks: readonly Mask[];
+  readonly shaped: readonly Shaped[];
 }
 
 /** The log for reading: that of this process, or of the process that keeps it for all workers. */
@@ -47,6 +48,7 @@ export class ReceiptLog implements ReceiptLogReader {
   #newest: ConversationTotals | undefined;
   #conversations = 0;
   #masked = 0;
+  #shaped = 0;
   #refused = 0;
   #receipts = 0;
 
@@ -56,6 +58,7 @@ export class ReceiptLog implements ReceiptLogReader {
     totals.add(receipt);
     this.#sums.add(receipt);
     this.#masked += receipt.newMasks.length;
+    this.#shaped += receipt.newShaped?.length ?? 0;
     if (receipt.refused) this.#refused++;
     this.#overhead.add(receipt.overheadMs);
     this.#receipts++;
@@ -105,7 +108,7 @@ export class ReceiptLog implements ReceiptLogReader {
       ...{ requests, conversations: this.#conversations, tokensIn, tokensSent, cached, written },
       cost: { without, sent },
       money: money.totals(),
-      ...{ masked: this.#masked, refused: this.#refused },
+      ...{ masked: this.#masked, shaped: this.#shaped, refused: this.#refused },
       overheadMs: { median: this.#overhead.at(0.5), p99: this.#overhead.at(0.99) },
     };
   }
@@ -122,7 +125,9 @@ export class ReceiptLog implements ReceiptLogReader {
   async conversation(id: string): Promise<ConversationDetail | undefined> {
     const totals = this.#conversationTotals.get(id);
     if (!totals) return undefined;
-    return { conversation: totals.summary(), receipts: totals.numbered(), masks: [...totals.masks.values()] };
+    const { masks, shaped } = totals;
+    const lists = { masks: [...masks.values()], shaped: [...shaped.values()] };
+    return { conversation: totals.summary(), receipts: totals.numbered(), ...lists };
   }
 
   watch(watcher: (entered: Entered) => void): () => void {
@@ -161,6 +166,7 @@ class ConversationTotals {
   /** The newest ones. */
   readonly receipts: Entry['receipt'][] = [];
   readonly masks = new Map<string, Mask>();
+  readonly shaped = new Map<string, Shaped>();
   readonly #about: Pick<ConversationSummary, 'id' | 'session' | 'title' | 'api' | 'firstAt'>;
   #last: Entry['receipt'] | undefined;
   #model: string | undefined;
@@ -182,6 +188,8 @@ class ConversationTotals {
     this.#epochs = Math.max(this.#epochs, receipt.epoch);
     for (const mask of receipt.newMasks)
       if (this.masks.size < recordLimits.masksPerConversation) this.masks.set(mask.handle, mask);
+    for (const one of receipt.newShaped ?? [])
+      if (this.shaped.size < recordLimits.masksPerConversation) this.shaped.set(one.handle, one);
   }
 
   /** The newest receipts with their numbers in the conversation. */
@@ -191,12 +199,20 @@ class ConversationTotals {
   }
 
   summary(): ConversationSummary {
-    const { prices = '', time = '', masked = 0, act = 'wait', because = '', arm = 'treated' } = this.#last ?? {};
+    const {
+      prices = '',
+      time = '',
+      masked = 0,
+      shaped = 0,
+      act = 'wait',
+      because = '',
+      arm = 'treated',
+    } = this.#last ?? {};
     const { requests, tokensIn, tokensSent, without, sent, money } = this.sums;
     return {
       ...this.#about,
       ...(this.#model === undefined ? {} : { model: this.#model }),
-      ...{ prices, lastAt: time, requests, masked, epochs: this.#epochs, tokensIn, tokensSent },
+      ...{ prices, lastAt: time, requests, masked, shaped, epochs: this.#epochs, tokensIn, tokensSent },
       cost: { without, sent },
       money: money.totals(),
       ...{ act, because, arm },

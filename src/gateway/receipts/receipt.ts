@@ -1,3 +1,4 @@
+import type { ReplaceEdit } from '../../message.ts';
 import type { MoneyTotals, RequestMoney } from '../../money/money-totals.ts';
 import type { Subscription } from '../../money/price-book.ts';
 import type { Arm } from '../../report/request-record.ts';
@@ -46,12 +47,16 @@ export interface Receipt {
   /** Masks in this request, old and new. */
   readonly masked: number;
   readonly newMasks: readonly Mask[];
+  /** Results that were made smaller when they first went out, old and new. Not there where there are none. */
+  readonly shaped?: number;
+  /** The new ones of them. Not there where there are none. */
+  readonly newShaped?: readonly Shaped[];
   /** The request without the gateway: an estimate. */
   readonly without: Tokens;
   /** The request that was sent. */
   readonly sent: Tokens;
   /** The masks that the request would have carried, had it been sent as decided. Not there where it was. */
-  readonly unsent?: { readonly masked: number; readonly newMasks: number };
+  readonly unsent?: { readonly masked: number; readonly newMasks: number; readonly shaped?: number };
   /** Estimates before the answer, made alike in all arms: with the masks as decided, and without any. */
   readonly expected: { readonly sent: Tokens; readonly without: Tokens };
   readonly completionTokens: number;
@@ -79,6 +84,11 @@ export interface Mask {
   readonly tokens: number;
 }
 
+/** One tool result that was made smaller when it first went out: `placeholder` is the text that was sent. */
+export interface Shaped extends Mask {
+  readonly how: ReplaceEdit['why'];
+}
+
 /** A conversation as the list shows it. */
 export interface ConversationSummary {
   readonly id: string;
@@ -94,6 +104,8 @@ export interface ConversationSummary {
   readonly lastAt: string;
   readonly requests: number;
   readonly masked: number;
+  /** Results of the last request that were made smaller when they first went out. */
+  readonly shaped: number;
   readonly epochs: number;
   readonly tokensIn: number;
   readonly tokensSent: number;
@@ -114,6 +126,8 @@ export interface Totals {
   readonly cost: { readonly without: number; readonly sent: number };
   readonly money: MoneyTotals;
   readonly masked: number;
+  /** Results that were made smaller when they first went out. */
+  readonly shaped: number;
   readonly refused: number;
   readonly overheadMs: { readonly median: number; readonly p99: number };
 }

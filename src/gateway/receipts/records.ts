@@ -72,6 +72,7 @@ export function createRecords(options: RecordsOptions): Records {
       const receipt = priced(entry, priceBook);
       const request = receipts(tenant).add({ receipt, title: entry.title });
       counters.add(`palimpsest_requests_total{api="${receipt.api}",act="${receipt.act}"}`);
+      for (const { how } of receipt.newShaped ?? []) counters.add(`palimpsest_shaped_results_total{how="${how}"}`);
       overhead.add(receipt.overheadMs);
       options.onReceipt?.({ ...receipt, request });
     },
@@ -101,6 +102,7 @@ function sum(a: Totals, b: Totals): Totals {
     cost: { without: a.cost.without + b.cost.without, sent: a.cost.sent + b.cost.sent },
     money: addMoney(a.money, b.money),
     masked: a.masked + b.masked,
+    shaped: a.shaped + b.shaped,
     refused: a.refused + b.refused,
     overheadMs: b.overheadMs,
   };

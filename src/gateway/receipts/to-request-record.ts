@@ -31,6 +31,10 @@ export function toRequestRecord({ receipt }: Entry, settled: Settled, signs: Req
   if (root !== undefined) record.root = root;
   if (holdoutShare !== undefined) record.holdoutShare = holdoutShare;
   if (model !== undefined) record.model = model;
+  if (receipt.shaped) {
+    record.shaped = receipt.shaped;
+    record.newShaped = receipt.newShaped?.length ?? 0;
+  }
   if (usage) record.billed = toBilled(usage);
   if (refused) record.refused = refused.status;
   return record;

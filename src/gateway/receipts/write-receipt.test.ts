@@ -46,19 +46,19 @@ describe('writeReceipt', () => {
   });
 
   it('knows to the token what would have been sent, between epochs', () => {
-    const previous = { sent: 950, without: 2500, estimate: 2900, growth, epoch: 1, masked: 1 };
+    const previous = { sent: 950, without: 2500, estimate: 2900, growth, epoch: 1, masked: 1, shaped: 0 };
     expect(writeReceipt(settled(MASKED, { previous })).without.tokens).toBe(2550);
   });
 
   it('estimates only what is new in an epoch, and takes the rest for cached', () => {
-    const previous = { sent: 2400, without: 2500, estimate: 2900, growth, epoch: 0, masked: 0 };
+    const previous = { sent: 2400, without: 2500, estimate: 2900, growth, epoch: 0, masked: 0, shaped: 0 };
     const { without } = writeReceipt(settled({ ...MASKED, act: 'mask', newMasks: 1 }, { previous }));
     expect(without).toEqual({ tokens: 2600, cached: 2500, written: 100 });
   });
 
   it('counts messages as the provider counted those that were added while no mask changed', () => {
     const previous = {
-      ...{ sent: 2400, without: 2500, estimate: 2000, epoch: 0, masked: 0 },
+      ...{ sent: 2400, without: 2500, estimate: 2000, epoch: 0, masked: 0, shaped: 0 },
       growth: { counted: 19_700, estimated: 9800 },
     };
     const { without } = writeReceipt(settled({ ...MASKED, act: 'mask', newMasks: 1 }, { previous }));
@@ -66,7 +66,7 @@ describe('writeReceipt', () => {
   });
 
   it('estimates all masks where the agent has shortened its history', () => {
-    const previous = { sent: 5000, without: 9000, estimate: 9000, growth, epoch: 1, masked: 1 };
+    const previous = { sent: 5000, without: 9000, estimate: 9000, growth, epoch: 1, masked: 1, shaped: 0 };
     expect(writeReceipt(settled(MASKED, { previous })).without.tokens).toBe(3000);
   });
 

@@ -1,7 +1,7 @@
 import { answerLimits, requestLimits } from '../../limits.ts';
 import { inputCost, type Prices } from '../../plan/prices.ts';
 import { clipText, ownCopy } from '../../text.ts';
-import { newMasks } from '../decide/decide.ts';
+import { newMasks, newShaped } from '../decide/decide.ts';
 import type { Decision, Explanation } from '../decide/decision.ts';
 import type { Estimate } from '../decide/estimate.ts';
 import { toTitle } from '../decide/task.ts';
@@ -9,7 +9,7 @@ import type { Usage } from '../exchange/usage-reader.ts';
 import type { Mutable } from '../mutable.ts';
 import { type Api, wires } from '../wire/index.ts';
 import type { Wire } from '../wire/wire.ts';
-import type { Receipt, Tokens } from './receipt.ts';
+import type { Receipt, Shaped, Tokens } from './receipt.ts';
 import type { Entry } from './receipt-log.ts';
 
 /** The answer to a request. */
@@ -58,6 +58,8 @@ export interface Counted {
   readonly growth: { readonly counted: number; readonly estimated: number };
   readonly epoch: number;
   readonly masked: number;
+  /** Results that were made smaller when they first went out. */
+  readonly shaped: number;
   /** Whether the provider ever read from its cache; undefined after a first request, which finds nothing there. */
   readonly reads?: boolean | undefined;
 }
@@ -65,16 +67,19 @@ export interface Counted {
 /** The figures for the next receipt of the conversation; undefined where the provider did not count. */
 export function countedOf({ receipt }: Entry, { decision, previous }: Before): Counted | undefined {
   if (receipt.estimated) return undefined;
-  const { sent, without, epoch, masked } = receipt;
+  const { sent, without, epoch, masked, shaped = 0 } = receipt;
   const estimate = decision.basis?.estimate.before ?? sent.tokens;
   const reads = sent.cached > 0 || (previous && previous.reads === true);
-  const growth = growthOf(previous, { sent: sent.tokens, estimate, epoch, masked });
-  return { sent: sent.tokens, without: without.tokens, estimate, growth, epoch, masked, reads };
+  const growth = growthOf(previous, { sent: sent.tokens, estimate, epoch, masked, shaped });
+  return { sent: sent.tokens, without: without.tokens, estimate, growth, epoch, masked, shaped, reads };
 }
 
-function growthOf(previous: Counted | undefined, now: Pick<Counted, 'sent' | 'estimate' | 'epoch' | 'masked'>) {
+type Now = Pick<Counted, 'sent' | 'estimate' | 'epoch' | 'masked' | 'shaped'>;
+
+function growthOf(previous: Counted | undefined, now: Now) {
   const { growth = NO_GROWTH } = previous ?? {};
-  const hasOnlyGrown = previous && isSameEpoch(previous, now) && now.estimate > previous.estimate;
+  const isAsItCame = previous?.shaped === now.shaped;
+  const hasOnlyGrown = previous && isAsItCame && isSameEpoch(previous, now) && now.estimate > previous.estimate;
   if (!hasOnlyGrown) return growth;
   return {
     counted: growth.counted + now.sent - previous.sent,
@@ -96,7 +101,8 @@ export function writeReceipt(settled: Settled): Entry {
   const { status, usage, refused } = answer;
   const isBilled = status >= 200 && status < 300;
   const isOriginal = refused !== undefined || explanation.isUnsent === true;
-  const { sent, without } = isBilled ? tokensOf(settled, isOriginal) : NOTHING_BILLED;
+  const shaped = isBilled && !isOriginal && explanation.shaped > 0 ? newShaped(decision) : [];
+  const { sent, without } = isBilled ? tokensOf(settled, isOriginal, shaped) : NOTHING_BILLED;
   const receipt: Mutable<Entry['receipt']> = {
     id: settled.id,
     time: new Date(times.startedAt).toISOString(),
@@ -122,6 +128,10 @@ export function writeReceipt(settled: Settled): Entry {
     overheadMs: round(times.overheadMs),
     totalMs: round(times.totalMs),
   };
+  if (explanation.shaped > 0 && !isOriginal) {
+    receipt.shaped = explanation.shaped;
+    receipt.newShaped = shaped;
+  }
   addOptionalFields(receipt, settled);
   const { read, write, writes } = explanation.prices;
   const multiples = writes ? { read, write, writes } : { read, write };
@@ -130,12 +140,12 @@ export function writeReceipt(settled: Settled): Entry {
 
 function addOptionalFields(receipt: Mutable<Entry['receipt']>, settled: Settled): void {
   const { holdoutShare, explanation } = settled.decision;
-  const { isUnsent, masked, newMasks, rent, price } = explanation;
+  const { isUnsent, masked, newMasks, shaped, rent, price } = explanation;
   const { usage, refused } = settled.sent;
   const model = modelIn(settled);
   if (model !== undefined) receipt.model = model;
   if (holdoutShare !== undefined) receipt.holdoutShare = holdoutShare;
-  if (isUnsent) receipt.unsent = { masked, newMasks };
+  if (isUnsent) receipt.unsent = shaped > 0 ? { masked, newMasks, shaped } : { masked, newMasks };
   if (rent !== undefined) receipt.rent = rent;
   if (price !== undefined) receipt.price = price;
   if (usage?.droppedThinking) receipt.droppedThinking = usage.droppedThinking;
@@ -164,13 +174,19 @@ interface Both {
   readonly without: Tokens;
 }
 
-function tokensOf({ decision, sent: { usage }, previous }: Settled, isOriginal: boolean): Both {
+function tokensOf(
+  { decision, sent: { usage }, previous }: Settled,
+  isOriginal: boolean,
+  shaped: readonly Shaped[],
+): Both {
   const { explanation, basis } = decision;
   if (!usage) return isOriginal ? { sent: explanation.without, without: explanation.without } : explanation;
   const { cached, written, uncached, hourWritten } = usage;
   const sent = toTokens(cached + written, cached, { uncached, hourWritten });
-  if (isOriginal || !basis || explanation.masked === 0) return { sent, without: sent };
-  const { tokens, cached: wasCached } = withoutMasks(explanation, { sent, previous, estimate: basis.estimate });
+  if (isOriginal || !basis || explanation.masked + explanation.shaped === 0) return { sent, without: sent };
+  const savedNow = shaped.reduce((sum, one) => sum + one.tokens, 0);
+  const bill = { sent, previous, estimate: basis.estimate, savedNow };
+  const { tokens, cached: wasCached } = withoutMasks(explanation, bill);
   return { sent, without: toTokens(tokens, wasCached, partsWithout(sent, tokens - wasCached)) };
 }
 
@@ -196,6 +212,8 @@ interface Bill {
   readonly sent: Tokens;
   readonly previous: Counted | undefined;
   readonly estimate: Pick<Estimate, 'before' | 'after'>;
+  /** Tokens that were saved on results that are new in this request, by the gateway's own count. */
+  readonly savedNow: number;
 }
 
 /**
@@ -203,16 +221,18 @@ interface Bill {
  * to the token, since masks stay as they are; in an epoch, what is new is estimated. An agent may shorten its own history: then
  * the masks are estimated from the start.
  */
-function withoutMasks(explanation: Explanation, { sent, previous, estimate }: Bill): Tokens {
+function withoutMasks(explanation: Explanation, { sent, previous, estimate, savedNow }: Bill): Tokens {
   const { without, act } = explanation;
   const ratio = messageRatio(sent.tokens, { previous, estimate });
   const hasGrown = previous && estimate.before >= previous.estimate;
   const isKnown = hasGrown && isSameEpoch(previous, explanation);
   const saved = Math.round((estimate.before - estimate.after) * ratio);
   const grown = hasGrown && previous.without + Math.round((estimate.before - previous.estimate) * ratio);
-  const all = isKnown ? previous.without + sent.tokens - previous.sent : grown || sent.tokens + saved;
+  const shaped = Math.round(savedNow * ratio);
+  const all = isKnown ? previous.without + sent.tokens - previous.sent + shaped : grown || sent.tokens + saved;
   const tokens = Math.max(sent.tokens, all);
-  if (explanation.newMasks === 0) return toTokens(tokens, sent.cached > 0 ? tokens - sent.written : 0);
+  if (explanation.newMasks === 0)
+    return toTokens(tokens, sent.cached > 0 ? Math.max(0, tokens - sent.written - shaped) : 0);
   // An epoch on a cold cache is free: without it, all would have been written again too.
   const wasCached = act !== 'cold-cache' && (previous?.reads ?? without.cached > 0);
   return toTokens(tokens, wasCached ? Math.min(tokens, previous?.without ?? without.cached) : 0);
@@ -222,7 +242,7 @@ function withoutMasks(explanation: Explanation, { sent, previous, estimate }: Bi
  * The provider's tokens for one of ours, in messages. System prompt and tools are counted in another way: the ratio of whole
  * requests is only the first guess, until enough messages were added between requests with the same masks.
  */
-function messageRatio(sent: number, { previous, estimate }: Omit<Bill, 'sent'>): number {
+function messageRatio(sent: number, { previous, estimate }: Pick<Bill, 'previous' | 'estimate'>): number {
   const { counted, estimated } = previous?.growth ?? NO_GROWTH;
   const guess = estimate.after > 0 ? sent / estimate.after : 1;
   return (counted + GUESS_TOKENS * guess) / (estimated + GUESS_TOKENS);

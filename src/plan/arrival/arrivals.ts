@@ -11,7 +11,7 @@ import { originalHandle, withLastLine } from './last-line.ts';
 import type { Arrival } from './options.ts';
 import { type ReadCall, readCall } from './read-call.ts';
 import { type About, type Reference, readReferences } from './reference-line.ts';
-import { VisibleLines } from './references.ts';
+import { type Shaped, VisibleLines } from './references.ts';
 import { shortenShellOutput } from './shell-output.ts';
 import { shownBy } from './shown-by.ts';
 
@@ -36,10 +36,19 @@ interface ReferenceTo {
   readonly target: { readonly id: number; readonly text: string } | undefined;
 }
 
-export interface ArrivalsOptions<M> extends Arrival {
+/** How the results of a stretch of messages are made smaller: from this message on, up to the next period. */
+export interface ArrivalPeriod extends Arrival {
+  readonly fromMessage: number;
+}
+
+const OFF: Arrival = { clean: false, references: false, shellOutput: undefined, truncate: undefined };
+
+export interface ArrivalsOptions<M> {
+  /** Results before the first period were sent as they came. A period may be added for messages that are yet to come. */
+  readonly periods: readonly ArrivalPeriod[];
   readonly truncation?: Truncation | undefined;
-  /** The first message whose results may be made smaller: earlier ones were sent as they came. */
-  readonly fromMessage?: number | undefined;
+  /** Segments of results that went out as they came, and stay so. */
+  readonly sentWhole?: ReadonlySet<number> | undefined;
   /** Messages that are here as they went out before: their results stay as they are, also those that were sent whole. */
   readonly sent?: ReadonlySet<M> | undefined;
 }
@@ -81,7 +90,7 @@ export class Arrivals<M> {
       const segment = ledger.segments[this.#nextSegment] as Segment;
       const result = ledger.results[this.#nextSegment];
       if (result) this.#takeResult(result);
-      else if (segment.kind === 'action' && this.#options.references) this.#takeCall(segment);
+      else if (segment.kind === 'action' && this.#isIndexed) this.#takeCall(segment);
     }
   }
 
@@ -113,19 +122,34 @@ export class Arrivals<M> {
     return referrers.sort((a, b) => a.id - b.id);
   }
 
+  /** Any result may be referred to, also one of a time without references. */
+  get #isIndexed(): boolean {
+    return this.#options.periods.some(({ references }) => references);
+  }
+
+  #optionsFor({ segment, original }: Result): Arrival {
+    const { periods, sentWhole } = this.#options;
+    if (sentWhole?.has(segment)) return OFF;
+    return periods.findLast(({ fromMessage }) => fromMessage <= original.message) ?? OFF;
+  }
+
+  #referencesIn(result: Result): readonly Reference[] {
+    return !result.masked && this.#optionsFor(result).references ? readReferences(result.text) : [];
+  }
+
   #takeResult(result: Result): void {
     const ledger = this.#ledger;
     const wasSent = this.#wasSent(result);
-    if (!this.#options.references) {
+    if (!this.#isIndexed) {
       if (!wasSent) this.#shape(result);
       if (!wasSent) this.#truncate(result);
       ledger.coverage?.add(result);
       return;
     }
     const { text: received } = result;
-    let references = readReferences(received);
+    let references = this.#referencesIn(result);
     if (references.length === 0 && !wasSent) this.#shape(result);
-    if (result.text !== received) references = readReferences(result.text);
+    if (result.text !== received) references = this.#referencesIn(result);
     if (!wasSent) this.#truncate(result);
     ledger.coverage?.add(result);
     const about: About = { kind: 'result', tool: result.tool, subject: this.#readCall(result.args).subject };
@@ -158,24 +182,32 @@ export class Arrivals<M> {
   }
 
   #shape(result: Result): void {
-    const { clean, references, shellOutput } = this.#options;
+    const { clean, references, shellOutput } = this.#optionsFor(result);
     if (!clean && !references && shellOutput === undefined) return;
     const shows = this.#mayShape(result) ? shownBy(result.tool, result.args) : undefined;
     if (shows === undefined) return;
     const text = clean ? cleanResult(result.text, shows) : result.text;
     // The placeholder of a failure quotes it: it could not replace a line that is as short as a reference.
-    const mayRefer = references && !result.isError;
-    const shaped = mayRefer ? this.#visible.shape(text, result.tokens, this.#ids.get(result)) : undefined;
+    const shaped = references && !result.isError ? this.#withReferences(result, text) : undefined;
     const isLong = shellOutput !== undefined && shows === 'shell' && result.tokens > shellOutput;
     if (isLong && this.#shortenOutput(result, shaped?.text ?? text, shellOutput)) return;
     if (shaped && this.#replace(result, shaped.text, 'references')) return;
     if (text !== result.text) this.#replace(result, text, 'clean');
   }
 
+  /** An earlier result may have gone out uncleaned, where that did not pay: then only the text as it came has the same lines. */
+  #withReferences(result: Result, cleaned: string): Shaped | undefined {
+    const [texts, id] = [new Set([cleaned, result.text]), this.#ids.get(result)];
+    for (const text of texts) {
+      const shaped = this.#visible.shape(text, result.tokens, id);
+      if (shaped) return shaped;
+    }
+    return undefined;
+  }
+
   #mayShape(result: Result): boolean {
     const { text, masked, original } = result;
     if (masked || original.media || text.length > arrivalLimits.resultChars) return false;
-    if (original.message < (this.#options.fromMessage ?? 0)) return false;
     return this.#ledger.isFree(result) && originalHandle(text) === undefined && !isTruncated(text);
   }
 
@@ -197,8 +229,8 @@ export class Arrivals<M> {
   }
 
   #truncate(result: Result): void {
-    const { truncate, truncation } = this.#options;
-    if (truncate !== undefined) truncateArrival(this.#ledger, result, truncate, truncation);
+    const { truncate } = this.#optionsFor(result);
+    if (truncate !== undefined) truncateArrival(this.#ledger, result, truncate, this.#options.truncation);
   }
 
   #refer(id: number, result: Result, references: readonly Reference[]): void {
@@ -231,7 +263,7 @@ export class Arrivals<M> {
 
   /** Takes note of the results that a request has changed, or that are as they were since it was taken back. */
   #sync(): void {
-    if (!this.#options.references) return;
+    if (!this.#isIndexed) return;
     for (const { result } of this.#ledger.changedResults) this.#unsettled.add(result);
     for (const result of this.#unsettled) {
       const id = this.#ids.get(result);
@@ -240,7 +272,7 @@ export class Arrivals<M> {
       sent.text = result.text;
       this.#visible.change(id, result.text);
       this.#forgetReferrer(result);
-      this.#refer(id, result, result.masked ? [] : readReferences(result.text));
+      this.#refer(id, result, this.#referencesIn(result));
     }
   }
 

@@ -6,13 +6,8 @@ import { readReferences } from './reference-line.ts';
 export function followReferences<M>(ledger: Ledger<M>): Arrivals<M> | undefined {
   if (!ledger.observations.some(({ masked, text }) => !masked && readReferences(text).length > 0)) return undefined;
   const sent = new Set(ledger.messages);
-  const arrivals = new Arrivals(ledger, {
-    clean: false,
-    references: true,
-    shellOutput: undefined,
-    truncate: undefined,
-    sent,
-  });
+  const period = { fromMessage: 0, clean: false, references: true, shellOutput: undefined, truncate: undefined };
+  const arrivals = new Arrivals(ledger, { periods: [period], sent });
   arrivals.take();
   return arrivals;
 }

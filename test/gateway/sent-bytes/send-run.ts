@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { Agent, createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createGateway, type GatewayOptions, type GatewayServer, listen } from '../../../src/gateway/index.ts';
-import { polling, slidingWindow } from '../../../src/index.ts';
+import { breakEven, polling, slidingWindow } from '../../../src/index.ts';
 import { createMemoryStore } from '../../../src/store/index.ts';
 import { everyProvider } from '../gateway.ts';
 import type { RunRequest } from './requests.ts';
@@ -15,12 +15,15 @@ export interface Variant {
   readonly refuseEvery?: number;
 }
 
+/** Recorded before results were made smaller on arrival: these bytes must not change where that is off. */
+const policy: GatewayOptions['policy'] = (prices) => breakEven({ prices, clean: false, references: false });
+
 export const variants = {
-  default: {},
+  default: { options: { policy } },
   'sliding-window': { options: { policy: slidingWindow({ turns: 5 }) } },
   polling: { options: { policy: polling({ turns: 10, every: 5 }) } },
-  limited: { options: { maxTokens: 40_000 } },
-  refusals: { refuseEvery: 15 },
+  limited: { options: { policy, maxTokens: 40_000 } },
+  refusals: { options: { policy }, refuseEvery: 15 },
 } satisfies Record<string, Variant>;
 
 export type VariantName = keyof typeof variants;

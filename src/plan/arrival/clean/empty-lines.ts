@@ -9,6 +9,8 @@ export function dropBlanks(text: string): string {
     const end = text.charCodeAt(next - 2) === RETURN && next - 2 >= start ? next - 2 : next - 1;
     let last = end;
     while (last > start && isBlank(text.charCodeAt(last - 1))) last -= 1;
+    // Without the blanks behind it, a return would end the line.
+    if (last > start && text.charCodeAt(last - 1) === RETURN) last = end;
     const isEmpty = last === start;
     // Behind the last line break there is no line, unless it holds something.
     if (isEmpty && isBehindEmpty && next <= text.length) kept.replace(start, next);

@@ -1,0 +1,108 @@
+import type { ReplaceEdit, Segment } from '../../message.ts';
+import type { ArrivalPeriod } from '../../plan/arrival/arrivals.ts';
+import { type Arrival, toArrival } from '../../plan/arrival/options.ts';
+import { isArrival } from '../../plan/ledger/rows.ts';
+import type { Policy } from '../../plan/policy.ts';
+import type { CachedHistory, Listed } from '../conversation/cached-history.ts';
+import type { FoundSettings } from './settings.ts';
+
+/** How a policy makes results smaller when they first go out; undefined where it does not. */
+export function arrivalOf({ arrival, maxResultTokens: truncate }: Policy): Arrival | undefined {
+  const options = toArrival(arrival, truncate === undefined ? {} : { truncate });
+  const isOn = options.clean || options.references || options.shellOutput !== undefined;
+  return isOn || options.truncate !== undefined ? options : undefined;
+}
+
+interface Now {
+  /** The options that hold now. */
+  readonly arrival: Arrival | undefined;
+  /** They are recorded with this request. */
+  readonly isNew: boolean;
+  /** The original goes out, so there is no sent byte to keep. */
+  readonly isUnsent: boolean;
+  /** The size to which the policy of now cuts results. */
+  readonly truncate: number | undefined;
+}
+
+/**
+ * How the results of each stretch of a conversation are made smaller. The first recorded options hold from the newest turn of
+ * their request on: everything before it was sent as it came. Options that changed later hold from the next turn on, since their
+ * request may have been sent before.
+ */
+export function arrivalPeriods(
+  listed: readonly Listed[],
+  recorded: readonly FoundSettings[],
+  { arrival, isNew, isUnsent, truncate }: Now,
+): ArrivalPeriod[] {
+  if (isUnsent) return arrival ? [{ fromMessage: 0, ...arrival }] : [];
+  const changes: Change[] = recorded.map(({ event, messages }, i) => ({
+    messages,
+    arrival:
+      event.arrival ?? (i === 0 ? ofOlderVersion(event.policy ? event.policy.options.maxResultTokens : truncate) : OFF),
+    isFromStart: i === 0 && !event.arrival,
+  }));
+  if (isNew) changes.push({ messages: listed.length, arrival: arrival ?? OFF, isFromStart: false });
+  return changes.flatMap(({ messages, arrival: options, isFromStart }, i) => {
+    if (i > 0 && isSame(options, changes[i - 1]?.arrival)) return [];
+    if (isFromStart) return [{ fromMessage: 0, ...options }];
+    return [{ fromMessage: i === 0 ? newestTurn(listed, messages) : nextTurn(listed, messages), ...options }];
+  });
+}
+
+interface Change {
+  /** The number of messages of the request on which it was recorded. */
+  readonly messages: number;
+  readonly arrival: Arrival;
+  readonly isFromStart: boolean;
+}
+
+const OFF: Arrival = { clean: false, references: false, shellOutput: undefined, truncate: undefined };
+
+/** Versions that recorded no arrival options cut results from the first message on. */
+const ofOlderVersion = (truncate: unknown): Arrival => (typeof truncate === 'number' ? { ...OFF, truncate } : OFF);
+
+const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+/** The first message behind the last reply of a request. Its results go out for the first time. */
+export function newestTurn(listed: readonly Listed[], messages = listed.length): number {
+  return listed.slice(0, messages).findLastIndex(({ read }) => read.isReply) + 1;
+}
+
+/** The first reply behind some messages. */
+function nextTurn(listed: readonly Listed[], messages: number): number {
+  const index = listed.findIndex(({ read }, i) => i >= messages && read.isReply);
+  return index < 0 ? Math.max(messages, listed.length) : index;
+}
+
+/**
+ * Hands other periods to a planner, where they change nothing about the messages that it has taken. Returns false if they do.
+ * A planner that has shaped nothing yet may have begun with an earlier period than the recorded one.
+ */
+export function takePeriods({ arrivals, listed, planner }: CachedHistory, periods: readonly ArrivalPeriod[]): boolean {
+  if (isSame(arrivals, periods)) return true;
+  const isIndexed = (list: readonly ArrivalPeriod[]): boolean => list.some(({ references }) => references);
+  if (isIndexed(arrivals) !== isIndexed(periods)) return false;
+  const first = periods[0]?.fromMessage ?? Number.POSITIVE_INFINITY;
+  const { segments } = planner.ledger;
+  const isShaped = (edit: ReplaceEdit): boolean =>
+    isArrival(edit.why) && (segments[edit.segment] as Segment).message < first;
+  const isUnshaped =
+    planner.hidden.length === 0 || !planner.ledger.edits().some((edit) => edit.kind === 'replace' && isShaped(edit));
+  const starts = [...arrivals, ...periods].map(({ fromMessage }) => fromMessage);
+  const isKept = starts.every(
+    (start) =>
+      start >= listed.length ||
+      (start < first && isUnshaped) ||
+      isSame(optionsAt(arrivals, start), optionsAt(periods, start)),
+  );
+  if (isKept) arrivals.splice(0, arrivals.length, ...periods);
+  return isKept;
+}
+
+function optionsAt(periods: readonly ArrivalPeriod[], message: number): Arrival | undefined {
+  const { fromMessage: _start, ...options } = periods.findLast(({ fromMessage }) => fromMessage <= message) ?? {
+    ...OFF,
+    fromMessage: 0,
+  };
+  return options;
+}
