@@ -54,6 +54,7 @@ export const HOW_WORDS: Readonly<Record<Shaped['how'], string>> = {
   'shell-output': 'long output',
   truncate: 'cut',
   clip: 'cut',
+  'old-text': 'old text left out',
   mask: 'masked',
 };
 
