@@ -73,6 +73,30 @@ describe('the first request after a start', () => {
   });
 });
 
+describe('an agent behind the gateway', () => {
+  const LIMIT = 6_000;
+  /** Counts characters / 4, and refuses what is too long for its window. */
+  const counting = ({ body }: Received): Answer => {
+    const tokens = Math.ceil(body.length / 4);
+    if (tokens > LIMIT)
+      return { status: 400, body: JSON.stringify({ type: 'error', error: { message: 'prompt is too long' } }) };
+    return { status: 200, body: JSON.stringify({ type: 'message', usage: { ...USAGE, input_tokens: tokens } }) };
+  };
+
+  it('sees the usage of what was sent, so its own compaction comes later; taken off, its session may no longer fit', async () => {
+    const { url, upstream } = await start(counting);
+    let turns = 1;
+    for (; request(turns).length / 4 <= LIMIT; turns++) await send(url, request(turns));
+    const answer = await send(url, request(turns));
+    expect(answer.status).toBe(200);
+    const { usage } = (await answer.json()) as { usage: { input_tokens: number } };
+    expect(usage.input_tokens).toBe(Math.ceil((upstream.received.at(-1) as Received).body.length / 4));
+    expect(usage.input_tokens).toBeLessThan(LIMIT / 2);
+    const direct = await send(upstream.url, request(turns));
+    expect(direct.status).toBe(400);
+  });
+});
+
 describe('a gateway that is started again with another policy', () => {
   it.each([
     ['at the prices of each request', (prices: Prices) => breakEven({ prices })],
