@@ -19,6 +19,7 @@ function moneyFor(
   if ('subscription' in price) return price;
   const used: Mutable<UsedTokens> = { cached: sent.cached, written: sent.written, output };
   if (sent.uncached !== undefined) used.uncached = sent.uncached;
+  if (sent.hourWritten !== undefined) used.hourWritten = sent.hourWritten;
   const paid = moneyOf(model, used, options);
   const unmasked = without === sent ? paid : moneyOf(model, without, options);
   return paid && unmasked && { sent: paid.input, without: unmasked.input, output: paid.output };

@@ -69,6 +69,8 @@ export class Arrivals<M> {
   readonly #ids = new Map<Result, number>();
   readonly #referrers = new Map<Result, Referrer>();
   readonly #kept = new KeptTargets();
+  /** Results that came with a reference to a masked one. */
+  readonly #cameWrong = new Set<Result>();
   /** Results that this request has changed. It may be taken back. */
   readonly #unsettled = new Set<Result>();
   /** The call that was read last: mostly its result comes next. */
@@ -121,6 +123,8 @@ export class Arrivals<M> {
   #referrersToCheck(): Iterable<Referrer> {
     if (this.#ledger.leftOutTurns) return this.#referrers.values();
     const results = new Set([...this.#unsettled].flatMap((result) => [...this.#kept.referrersOf(result)]));
+    // A new result that quotes such a line is left alone.
+    for (const result of this.#cameWrong) if (result.row !== this.#ledger.lastRow) results.add(result);
     const referrers = [...results].flatMap((result) => this.#referrers.get(result) ?? []);
     return referrers.sort((a, b) => a.id - b.id);
   }
@@ -241,10 +245,13 @@ export class Arrivals<M> {
     if (references.length === 0) return;
     const found = references.map((reference): ReferenceTo => {
       const target = this.#visible.find(reference, id);
-      const text = target === undefined ? undefined : this.#sent[target]?.text;
+      const sent = target === undefined ? undefined : this.#sent[target];
+      // A masked target does not have the lines: the reference is wrong already.
+      const text = sent?.result?.masked ? '' : sent?.text;
       return { reference, target: target === undefined || text === undefined ? undefined : { id: target, text } };
     });
     this.#referrers.set(result, { id, result, references: found });
+    if (found.some(({ target }) => target?.text === '')) this.#cameWrong.add(result);
     const results = found.flatMap(({ target }) => (target && this.#sent[target.id]?.result) ?? []);
     if (results.length === 0) return;
     this.#kept.link(result, results);
@@ -291,6 +298,7 @@ export class Arrivals<M> {
   }
 
   #forgetReferrer(result: Result): void {
+    this.#cameWrong.delete(result);
     if (this.#referrers.delete(result) && this.#kept.unlink(result)) this.#ledger.revision += 1;
   }
 }

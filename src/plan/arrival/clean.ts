@@ -41,7 +41,9 @@ function cleanOutput(text: string, shows: Shown): string {
 }
 
 function cleanLines(text: string, shows: Shown): string {
-  const folded = foldRepeatedBlocks(dropBlanks(keepLastStates(text)));
+  // Only a terminal writes over a line: elsewhere a return may end one.
+  const lines = shows === 'shell' ? keepLastStates(text) : text;
+  const folded = foldRepeatedBlocks(dropBlanks(lines));
   const grouped = shows === 'other' ? folded : writePathsOnce(folded);
   return unpadLineNumbers(grouped, { onlyRising: false });
 }

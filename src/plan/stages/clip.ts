@@ -22,7 +22,9 @@ const LEAST = { tokens: 60, chars: 24, messages: 60 };
 function clipResults<M>(ledger: Ledger<M>, budget: Budget, goal: number, { least, evenMasked }: ClipStage): void {
   const { measure } = budget;
   // A placeholder that came with the history stays as it is.
-  const isOpen = ({ masked, why }: Result): boolean => !masked || (evenMasked === true && why !== undefined);
+  // So does that of a file: without its end it could not be told from words of a user.
+  const isOpen = ({ masked, why, original }: Result): boolean =>
+    !masked || (evenMasked === true && why !== undefined && original.text !== '');
   const results = ledger.observations.filter((result) => isOpen(result) && ledger.isFree(result));
   const sizes = results.map((result) => (measure === 'tokens' ? result.tokens : result.text.length));
   const shown = measure === 'chars' ? ledger.showHandle('').length : 0;

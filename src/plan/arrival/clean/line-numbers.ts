@@ -1,7 +1,8 @@
 import { endOfLine, Rewriting } from './rewriting.ts';
 
 /**
- * Strips the blanks before line numbers: `     7→text`, or with a tab. A file may hold numbers and tabs of its own, so with
+ * Strips the blanks before line numbers: `     7→text`, or with a tab behind the number. A tab before it is a column of its own.
+ * A file may hold numbers and tabs of its own, so with
  * `onlyRising` a number before a tab is a line number only if it is one more than that of the line above, or one less than
  * that of the line below.
  */
@@ -41,7 +42,7 @@ function numberAt(text: string, start: number): number {
 
 function endOfBlanks(text: string, start: number): number {
   let end = start;
-  for (let code = text.charCodeAt(end); code === BLANK || code === TAB; code = text.charCodeAt(end)) end += 1;
+  while (text.charCodeAt(end) === BLANK) end += 1;
   return end;
 }
 
