@@ -20,9 +20,9 @@ const { bundleFor, ENTRIES } = (await import(`${ROOT}scripts/bundle-size.js`)) a
 const BUILD_MS = 120_000;
 /** In thousands of bytes, minified and gzipped. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'fit, with detection and the default policy': 60,
-  'fit of palimpsest/core': 42,
-  'fit of palimpsest/core, anthropic and slidingWindow': 47,
+  'fit, with detection and the default policy': 62,
+  'fit of palimpsest/core': 44,
+  'fit of palimpsest/core, anthropic and slidingWindow': 50,
 };
 
 const story: Story = {
