@@ -37,7 +37,7 @@ export function newLinksOf(request: Asked): readonly string[] {
   return [...new Set(names)];
 }
 
-/** The latest first. Gemini CLI sends the id of a call with the call alone. */
+/** The latest first. Some agents send the id of a call with the call alone. */
 function namesIn({ wire }: Asked, { read: { message, originals } }: Listed): readonly string[] {
   const names = wire.format.view([message]).map((segment) => {
     if (segment.kind === 'observation') return resultName(toHashed(wire, message as Fields, segment, originals));

@@ -37,7 +37,7 @@ const SET_UPS = [
 /** Whether an agent put this text in the place of the history before it. The first 80 characters tell. */
 export const isSummary = (text: string): boolean => SUMMARIES.some((pattern) => pattern.test(text));
 
-/** Gemini CLI and Qwen Code, some models with their thoughts before it. pi. */
+/** How agents begin a summary of their own, some models with their thoughts before it. */
 const SUMMARIES = [/^<(?:scratchpad|state_snapshot)>/, /^The conversation history before this point was compacted\b/];
 
 /** Whether a text is one tagged block after the other, such as `<system-reminder>…</system-reminder>`. */
