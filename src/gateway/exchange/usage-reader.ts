@@ -249,7 +249,7 @@ function toUsage(usage: Fields | undefined, { model, droppedThinking }: Told): U
   const told: Mutable<Usage> = { cached, written, completionTokens };
   if (tellsCacheWrites(usage)) told.uncached = Math.max(0, written - cacheWriteTokens);
   const hourWrites = cacheWriteTokens > 0 ? hourWritesIn(usage) : undefined;
-  if (hourWrites) told.hourWritten = Math.min(hourWrites, cacheWriteTokens, written);
+  if (hourWrites !== undefined) told.hourWritten = Math.min(hourWrites, cacheWriteTokens, written);
   if (model !== undefined) told.model = model;
   if (cached + cacheWriteTokens > 0) told.usesCache = true;
   if (droppedThinking > 0) told.droppedThinking = droppedThinking;
