@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { build } from 'vite';
 
-/** What users import, by name. */
+/** The bundles that users make, by name. */
 export const ENTRIES = {
   'fit, with detection and the default policy': "export { fit } from 'palimpsest';",
   'fit of palimpsest/core': "export { fit } from 'palimpsest/core';",

@@ -118,7 +118,7 @@ export interface Format<M = unknown> {
   edit(message: M, segment: Segment, text: string): M;
   /** A message of our own: a notice or a summary. */
   note(role: NoteRole, text: string, messages: readonly M[]): M;
-  /** What is stored when this result, or the old text of this call, is hidden; undefined if it cannot be written down. */
+  /** The text to store when this result, or the old text of this call, is hidden; undefined if it cannot be written down. */
   original(message: M, segment: Segment): string | undefined;
 }
 

@@ -2,7 +2,7 @@ import { formatDollars } from '../money/show-money.ts';
 import { BY_MODEL, TOKENS } from './compare.ts';
 import type { DollarTotal, InferredTotal, ModelRuns, ReplayResult } from './replay-result.ts';
 
-/** What is known about the logs, in sentences: prices, and what their usage tells. */
+/** Sentences about the logs: their prices and their usage. */
 export function aboutLogs({ models = [], inferred, runs, prices }: ReplayResult): string[] {
   return [
     ...(prices[0] === BY_MODEL ? [pricesSentence(models)] : []),

@@ -13,7 +13,7 @@ interface CacheSetting {
   readonly keepWarm?: number | undefined;
 }
 
-/** A request that keeps the cache alive is sent when the cache is about to die: nobody knows how long a pause will last. */
+/** A request that keeps the cache alive is sent when the cache is about to expire: the length of a pause is not known before. */
 export function cacheTimesOf(context: Context, { cacheLife, keepWarm = 0 }: CacheSetting): CacheTimes {
   const idle = idleTimes(context);
   const lifeOf = (lifeMs: number): number => {

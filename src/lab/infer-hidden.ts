@@ -1,6 +1,6 @@
 import type { ReplyFacts } from './run.ts';
 
-/** What the usage in a log says beyond its text. */
+/** The part of a prompt that the usage counts and the log does not show. */
 export interface Inferred {
   /** The tokens of each request that are not in the log: system prompt, tools, thinking. Never negative. */
   readonly hiddenTokens: number;
@@ -71,7 +71,7 @@ function fit(points: readonly Point[]): Pick<Inferred, 'hiddenTokens' | 'scale'>
 
 const bounded = (scale: number): number => Math.min(MOST_SCALE, Math.max(LEAST_SCALE, scale));
 
-/** What each request adds, small steps first: large ones against small ones, all that every step hides cancels out. */
+/** The growth of each request, the smallest first. A constant hidden part cancels out between two requests. */
 function stepsOf(points: readonly Point[]): Point[] {
   return points
     .slice(1)

@@ -11,7 +11,7 @@ const AGENTS: Partial<Record<RunFormat, string>> = {
   pi: 'pi',
 };
 
-/** What the gateway masks by if nothing is said. */
+/** The policy of the gateway by default. */
 const DEFAULT_POLICY = 'break-even';
 
 const DAYS_OF_MONTH = 30;

@@ -93,7 +93,7 @@ interface Table {
   readonly context: Context;
   readonly setting: ReplaySetting;
   readonly times: CacheTimes;
-  /** What each optimum may mask: the same at all prices. */
+  /** The results that each optimum may mask: the same at all prices. */
   readonly eager: Map<Contender, Eager>;
 }
 

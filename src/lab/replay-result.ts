@@ -40,7 +40,7 @@ export interface RunResult {
   /** The time of the first message, and of the last, in milliseconds since 1970, where the log has them. */
   readonly from?: number;
   readonly to?: number;
-  /** What the usage in the log says, where there is one. */
+  /** The usage in the log, where there is one. */
   readonly usage?: UsageTotal;
   readonly results: Readonly<Record<string, PolicyResult>>;
 }
@@ -84,10 +84,10 @@ export interface DollarTotal {
   readonly days?: number;
 }
 
-/** What to do next. */
+/** The next step for the reader. */
 export interface NextStep {
   readonly command: string;
-  /** What it would save, where times and prices are known. */
+  /** The saving, where times and prices are known. */
   readonly dollarsPerMonth?: number;
 }
 
@@ -113,7 +113,7 @@ export interface ReplayResult {
   readonly total: Readonly<Record<string, PolicyTotal>>;
   /** The models of the runs, the most frequent first. */
   readonly models?: readonly ModelRuns[];
-  /** What was inferred from the usage in the logs. Undefined where none was used. */
+  /** Facts inferred from the usage in the logs. Undefined where none was used. */
   readonly inferred?: InferredTotal;
   /** Input in dollars at the first price list. Not there where no price is known. */
   readonly dollars?: DollarTotal;

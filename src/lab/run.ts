@@ -15,7 +15,7 @@ export type RunFormat =
   | 'tau-bench'
   | 'messages';
 
-/** What the log says about one reply. */
+/** Facts of the log about one reply. */
 export interface ReplyFacts {
   readonly model?: string | undefined;
   readonly usage?: Usage | undefined;

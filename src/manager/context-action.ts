@@ -1,6 +1,6 @@
 import type { Hidden } from '../plan/ledger/hidden.ts';
 
-/** What to do next. */
+/** The next step for the reader. */
 export type ContextAction<M> =
   | { readonly type: 'continue'; readonly because?: 'nothing-to-mask' | 'too-little-to-mask' }
   /** Mask so many results: `maskOldest(count)`. */

@@ -73,7 +73,7 @@ export const formatRule = rule(
 /** What the option `contextWindows` may be. */
 export const windowsRule = rule('an object of whole numbers of 1 or more', isTable);
 
-/** What the option `policy` may be. */
+/** Checks the option `policy`. */
 export const policyRule = rule('a policy, such as slidingWindow()', isPolicy);
 
 const RULES = {

@@ -25,7 +25,7 @@ export interface Report {
   readonly tokens: { readonly before: number; readonly after: number };
   readonly chars: { readonly before: number; readonly after: number };
   readonly byKind: Readonly<Record<Kind, { readonly before: Sizes; readonly after: Sizes }>>;
-  /** What the plan does. */
+  /** The number of edits of each sort. */
   readonly edits: {
     /** Results that are masked. */
     readonly mask: number;

@@ -7,7 +7,7 @@ export type DollarsOf = (request: Pick<RequestRecord, 'model' | 'prices'>, promp
 /** The context window of a request whose tokens have no price because its model is paid by the month; else undefined. */
 export type WindowOf = (request: Pick<RequestRecord, 'model'>) => number | undefined;
 
-/** What tokens cost. */
+/** The price of tokens. */
 export interface Pricing {
   /** Costs are in tokens if not given. */
   readonly dollarsOf?: DollarsOf | undefined;

@@ -60,7 +60,7 @@ export function Report({ page }: { readonly page: ReplayPage }) {
   );
 }
 
-/** What is known about the logs, the dollars, and what to do next. */
+/** The notes on the logs, the dollars and the next step. */
 function About({ result }: { readonly result: ReplayResult }) {
   const sentences = [...(result.dollars ? [dollarSentence(result.dollars)] : []), ...aboutLogs(result)];
   const next = nextSentence(result);

@@ -87,7 +87,7 @@ export interface Session<M> {
   answer(...results: readonly ToolResult[]): Promise<void>;
   /** The conversation since the last restart, results whole. Whole turns leave memory, never the task, never the log. */
   messages(): readonly M[];
-  /** What would be sent now: results made smaller when they arrived, masked by the policy or by `mask`. */
+  /** The messages as they would be sent now: results made smaller when they arrived, masked by the policy or by `mask`. */
   view(): readonly M[];
   /** The view within a budget. What it hides is stored, and its cut is in the log, when it resolves. */
   render(budget?: RenderOptions<M>): Promise<Rendered<M>>;
