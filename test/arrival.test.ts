@@ -95,13 +95,24 @@ describe('a result that first goes out', () => {
     const options: FitOptions = { recall: true, handleOf, policy: breakEven({ prices: 'none', window: 1 }) };
     const start = [task, ...turn('bash', { command: 'npm test' }, output)];
     const more = [...turn('bash', { command: 'ls' }, 'a b c'), ...turn('bash', { command: 'ls' }, 'a b c')];
+    const sent = fit(start, options).messages;
+    const [asSent = ''] = contents(sent);
     const whole = fit([...start, ...more], options);
-    const fedBack = fit([...fit(start, options).messages, ...more], options);
-    expect(contents(whole.messages)[0]).toMatch(new RegExp(`masked · ${handleOf(output)}]$`));
+    const fedBack = fit([...sent, ...more], options);
+    expect(originalHandle(asSent)).toBe(handleOf(output));
+    expect(contents(whole.messages)[0]).toMatch(new RegExp(`masked · ${handleOf(asSent)}]$`));
     expect(fedBack.messages).toEqual(whole.messages);
-    expect(whole.hidden.map(({ text }) => text)).toEqual([output, output]);
-    // The store has it since it was shaped.
-    expect(fedBack.hidden).toEqual([]);
+    expect(whole.hidden.map(({ text }) => text)).toEqual([output, asSent]);
+    expect(fedBack.hidden.map(({ text }) => text)).toEqual([asSent]);
+  });
+
+  it('is stored when it is masked, also if its last line shows a handle of another text', () => {
+    const output = `${file('a', 1, 60)}\n[shortened from 7431 chars · recall ${handleOf('another text')}]`;
+    const options: FitOptions = { recall: true, handleOf, policy: breakEven({ prices: 'none', window: 1 }) };
+    const more = [...turn('bash', { command: 'ls' }, 'a b c'), ...turn('bash', { command: 'ls' }, 'a b c')];
+    const { messages, hidden } = fit([task, ...turn('bash', { command: 'cat a' }, output), ...more], options);
+    expect(contents(messages)[0]).toMatch(new RegExp(`masked · ${handleOf(output)}]$`));
+    expect(hidden.map(({ text }) => text)).toEqual([output]);
   });
 
   it.each([

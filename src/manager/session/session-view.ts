@@ -1,7 +1,6 @@
 import { readNotice } from '../../laws/idempotent.ts';
 import type { Edit, Format, Segment } from '../../message.ts';
 import { followReferences } from '../../plan/arrival/follow-references.ts';
-import { originalHandle } from '../../plan/arrival/last-line.ts';
 import { createPlanner } from '../../plan/fit.ts';
 import { showHandle } from '../../plan/handles.ts';
 import type { Hidden } from '../../plan/ledger/hidden.ts';
@@ -202,8 +201,7 @@ export class SessionView<M> {
   #hide(message: M, index: number): Hidden[] {
     const segment = this.#segments(message)[index];
     const text = segment && this.#options.format.original(message, segment);
-    // One that shows the handle of its original was stored with it.
-    if (!segment || text === undefined || originalHandle(text) !== undefined) return [];
+    if (!segment || text === undefined) return [];
     const why = segment.kind === 'action' ? 'old-text' : 'mask';
     return [{ handle: handleOf(text), text, why, turn: segment.turn, tool: segment.tool }];
   }

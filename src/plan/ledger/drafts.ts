@@ -1,5 +1,4 @@
 import { isPlaceholder, MAX_PLACEHOLDER } from '../../laws/idempotent.ts';
-import { originalHandle } from '../arrival/last-line.ts';
 import { readReferences } from '../arrival/reference-line.ts';
 import { type HandleOptions, handleToShow, isAnswerOf, recalledHandle, recalledText, showHandle } from '../handles.ts';
 import { type HiddenResult, houseStyle, type PlaceholderStyle, writePlaceholder } from '../placeholder.ts';
@@ -49,10 +48,9 @@ export class Drafts<M> {
 
   #write(result: Result, write: (handle: string) => string): Draft | undefined {
     if (this.#mayBeCustom(result.text)) return undefined;
-    const known = originalHandle(result.text);
-    const stored = this.#stored(result, known);
-    if (stored === undefined && known === undefined) return undefined;
-    const handle = stored === undefined ? known : handleToShow(stored, this.#handles);
+    const stored = this.#stored(result);
+    if (stored === undefined) return undefined;
+    const handle = handleToShow(stored, this.#handles);
     const text = write(showHandle(handle, this.#handles));
     if (text === '' || text.length >= result.chars) return undefined;
     return { stored, text, tokens: this.#history.counter(text), handle };
@@ -70,13 +68,11 @@ export class Drafts<M> {
   }
 
   /**
-   * The text that a handle of this result leads to; undefined if it cannot be written down. A text that shows the handle of its
-   * original is not stored itself: where it came like this, only the store has the original.
+   * The text that a handle of this result leads to; undefined if it cannot be written down. It is the text as it was sent. If the
+   * result was made smaller, its last line leads to its original.
    */
-  #stored(result: Result, known: string | undefined): string | undefined {
-    const isShown = known !== undefined && (this.#handles.show ?? 'nothing') !== 'nothing';
-    if (isShown && result.why === undefined) return undefined;
-    if (result.why !== undefined && !isShown) return result.text;
+  #stored(result: Result): string | undefined {
+    if (result.why !== undefined) return result.text;
     const { format, messages } = this.#history;
     const original = format.original(messages[result.original.message] as M, result.original);
     return original === undefined ? undefined : (this.#recalled(result, original) ?? original);

@@ -219,10 +219,9 @@ export class Ledger<M> extends History<M> implements RequestView {
   #replace(result: Result, why: Why, { stored, text, tokens, handle: shown }: Draft): void {
     this.#changes.add(result);
     this.#edited.push(result);
-    const handle = shown ?? (stored === undefined ? undefined : this.#handles.handleOf?.(stored));
+    const handle = shown ?? this.#handles.handleOf?.(stored);
     const { segment, tool, callId, turn } = result;
-    if (stored !== undefined)
-      this.hidden.push(Object.freeze({ handle: handle ?? '', text: stored, why, turn, tool, callId }));
+    this.hidden.push(Object.freeze({ handle: handle ?? '', text: stored, why, turn, tool, callId }));
     if (!isArrival(why)) this.firstEdited = Math.min(this.firstEdited ?? segment, segment);
     const masked = why === 'mask' && this.#drafts.isRecognised(text);
     this.#change(result, { text, tokens, masked, why, handle });

@@ -62,8 +62,8 @@ export interface Call {
 
 /** A text that may replace a result. */
 export interface Draft {
-  /** The text that its handle leads to; undefined where only the store has it. */
-  readonly stored: string | undefined;
+  /** The text that its handle leads to. */
+  readonly stored: string;
   readonly text: string;
   readonly tokens: number;
   /** Undefined where it is not shown. */
