@@ -1,0 +1,55 @@
+import { asString, type Fields, isRecord, shallowCopy } from '../../formats/lens.ts';
+import { OPT_IN } from '../../laws/bound-reasoning.ts';
+
+/** The chat model that a request goes to, and the tools that are bound to it. */
+export interface CalledModel {
+  readonly model: Fields;
+  readonly name: string | undefined;
+  readonly tools?: readonly unknown[];
+}
+
+/** Looks through bindings. A model that was given by its name, such as 'openai:gpt-5', is made on the first call. */
+export async function calledModel(given: unknown, configurable: unknown): Promise<CalledModel> {
+  const model = fieldsOf(given);
+  if (typeof model._getModelInstance === 'function')
+    return calledModel(await model._getModelInstance({ configurable }), configurable);
+  if (!isRecord(model.bound)) return { model, name: asString(model.model) ?? asString(model.modelName) };
+  const tools = fieldsOf(model.config).tools;
+  return { ...(await calledModel(model.bound, configurable)), ...(Array.isArray(tools) ? { tools } : {}) };
+}
+
+/**
+ * Whether a copy of the model can carry what `report.requires` asks for. ChatAnthropic takes `thinking` from its own fields,
+ * not from the settings of a call. Only these two types of thinking have the option.
+ */
+export function canRequire({ model }: CalledModel): boolean {
+  const thinking = thinkingOf(model);
+  const chosen = bindingOf(thinking).prefix_mismatch_behavior ?? OPT_IN.value;
+  return (thinking.type === 'adaptive' || thinking.type === 'enabled') && chosen === OPT_IN.value;
+}
+
+/** Whether the requests of the model carry it already. */
+export function hasRequired({ model }: CalledModel): boolean {
+  const chosen = bindingOf(thinkingOf(model)).prefix_mismatch_behavior;
+  return chosen === OPT_IN.value && listOf(model.betas).includes(OPT_IN.headerValue);
+}
+
+/** A copy of the model whose requests carry it. */
+export function withRequired({ model }: CalledModel): Fields {
+  const thinking = thinkingOf(model);
+  const block_binding = { ...bindingOf(thinking), prefix_mismatch_behavior: OPT_IN.value };
+  return Object.assign(shallowCopy(model), {
+    invocationKwargs: { ...fieldsOf(model.invocationKwargs), thinking: { ...thinking, block_binding } },
+    betas: [...new Set([...listOf(model.betas), OPT_IN.headerValue])],
+  });
+}
+
+/** The thinking of ChatAnthropic's requests, where `invocationKwargs` win. Models of other integrations have no such field. */
+const thinkingOf = ({ invocationKwargs, thinking }: Fields): Fields =>
+  isRecord(invocationKwargs) ? fieldsOf(invocationKwargs.thinking ?? thinking) : {};
+
+const bindingOf = (thinking: Fields): Fields => fieldsOf(thinking.block_binding);
+
+const fieldsOf = (value: unknown): Fields => (isRecord(value) ? value : {});
+
+const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);

@@ -1,0 +1,122 @@
+import { type BaseMessage, coerceMessageLikeToMessage } from '@langchain/core/messages';
+import { convertToOpenAITool } from '@langchain/core/utils/function_calling';
+import { type LangChainMessage, langchain } from '../../formats/langchain.ts';
+import { asString } from '../../formats/lens.ts';
+import type { Signal } from '../../store/store.ts';
+import { type AdapterOptions, createAdapter, storeOf } from '../adapter.ts';
+import { calledModel, canRequire, hasRequired, withRequired } from './called-model.ts';
+import { type LangChainRecallTool, toLangChainTool } from './recall-tool.ts';
+
+/** Options of `palimpsest`, `palimpsest.messages` and `palimpsest.tools`. */
+export type LangChainOptions = AdapterOptions<LangChainStep>;
+
+/** A step, as the option `session` gets it. */
+export interface LangChainStep {
+  /** `configurable` of the config of the run, such as `{ thread_id }`. */
+  readonly configurable?: Readonly<Record<string, unknown>>;
+  /** The context of the run, where there is one. */
+  readonly context?: unknown;
+}
+
+/** A middleware of `createAgent` and `createDeepAgent`. */
+export interface LangChainMiddleware {
+  readonly name: 'palimpsest';
+  readonly tools: readonly LangChainRecallTool[];
+  readonly wrapModelCall: <Request extends LangChainModelRequest, Response>(
+    request: Request,
+    handler: (request: Request) => Response | Promise<Response>,
+  ) => Promise<Response>;
+  /** For the inference of types only, as LangChain's own middlewares have it: no state and no context. */
+  readonly '~middlewareTypes'?: {
+    Schema: undefined;
+    ContextSchema: undefined;
+    FullContext: unknown;
+    Tools: readonly LangChainRecallTool[];
+    StreamTransformers: readonly [];
+  };
+}
+
+/** The parts of a model request that matter here. */
+export interface LangChainModelRequest {
+  readonly model: unknown;
+  readonly messages: BaseMessage[];
+  readonly systemMessage: { readonly content: unknown };
+  readonly tools: readonly unknown[];
+  readonly runtime: LangChainRun;
+}
+
+/** The parts of a run's config that matter here. */
+export interface LangChainRun extends LangChainStep {
+  readonly signal?: Signal;
+}
+
+/** The second argument of the function that `palimpsest.messages` makes: the config of a run, and the model. */
+export interface LangChainCall extends LangChainRun {
+  /** The model that gets the messages, with its tools bound. */
+  readonly model?: unknown;
+}
+
+/**
+ * A middleware that fits every request into the model's window: `createAgent({ middleware: [palimpsest({ store })] })`. The
+ * state of the agent keeps the originals. Where there is a store, it adds the tool `recall`.
+ */
+export function palimpsest(options: LangChainOptions = {}): LangChainMiddleware {
+  const adapter = createAdapter('palimpsest', options);
+  const { store, recall = true } = options;
+  return {
+    name: 'palimpsest',
+    tools: store && recall ? [toLangChainTool(store)] : [],
+    async wrapModelCall(request, handler) {
+      const { messages, systemMessage, tools, runtime } = request;
+      const called = await calledModel(request.model, runtime.configurable);
+      const fitted = await adapter.fit({
+        messages: messages as LangChainMessage[],
+        format: langchain,
+        system: systemMessage.content,
+        tools: tools.map(toSentTool),
+        model: called.name,
+        ...stepOf(runtime),
+        canRequire: canRequire(called),
+      });
+      const required = fitted.report.requires.length === 0 ? {} : { model: withRequired(called) };
+      return handler({ ...request, messages: toMessages(fitted.messages), ...required });
+    },
+  };
+}
+
+/** The same for a list of messages, in graphs and chains: `model.invoke(await fit(messages, { ...config, model }), config)`. */
+palimpsest.messages = (options: LangChainOptions = {}) => {
+  const adapter = createAdapter('palimpsest.messages', options);
+  return async (messages: readonly BaseMessage[], call: LangChainCall = {}): Promise<BaseMessage[]> => {
+    const called = await calledModel(call.model, call.configurable);
+    const fitted = await adapter.fit({
+      messages: messages as readonly LangChainMessage[],
+      format: langchain,
+      tools: called.tools?.map(toSentTool),
+      model: called.name,
+      ...stepOf(call),
+      canRequire: hasRequired(called),
+    });
+    return toMessages(fitted.messages);
+  };
+};
+
+/** The tools that the model needs to recall what was masked, for graphs. The middleware has them already. */
+palimpsest.tools = (options: Pick<LangChainOptions, 'store'>): LangChainRecallTool[] => [
+  toLangChainTool(storeOf('palimpsest.tools', options)),
+];
+
+function stepOf({ configurable, context, signal }: LangChainRun) {
+  const step: LangChainStep = { ...(configurable && { configurable }), context };
+  return { session: asString(configurable?.thread_id), signal, step };
+}
+
+/** A tool as it is sent: with a JSON schema in the place of one of zod. */
+const toSentTool = (tool: unknown): unknown => convertToOpenAITool(tool as Parameters<typeof convertToOpenAITool>[0]);
+
+/** A notice in a list without words of a user is a plain object; all else is an instance already. */
+const toMessages = (messages: readonly LangChainMessage[]): BaseMessage[] =>
+  messages.map((message) => coerceMessageLikeToMessage(message as BaseMessage));
+
+export type { AdapterOptions, ReportedStep } from '../adapter.ts';
+export type { LangChainRecallTool } from './recall-tool.ts';
