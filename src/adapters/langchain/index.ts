@@ -108,7 +108,14 @@ palimpsest.tools = (options: Pick<LangChainOptions, 'store'>): LangChainRecallTo
 
 function stepOf({ configurable, context, signal }: LangChainRun) {
   const step: LangChainStep = { ...(configurable && { configurable }), context };
-  return { session: asString(configurable?.thread_id), signal, step };
+  return { session: sessionOf(configurable), signal, step };
+}
+
+/** The thread. An agent that a tool of another agent runs, such as a sub-agent, has the same thread but its own messages. */
+function sessionOf(configurable: LangChainStep['configurable']): string | undefined {
+  const thread = asString(configurable?.thread_id);
+  const [, toolRun] = /.*\btools:([\w-]+)\|/.exec(asString(configurable?.checkpoint_ns) ?? '') ?? [];
+  return thread === undefined || toolRun === undefined ? thread : `${thread}_${toolRun}`;
 }
 
 /** A tool as it is sent: with a JSON schema in the place of one of zod. */
