@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { fit } from '../plan/fit.ts';
+import { polling } from '../plan/policies/sliding-window.ts';
 import { detectFormat } from './detect-format.ts';
 import { type LangChainMessage, langchain } from './langchain.ts';
 import { masked } from './samples.test-data.ts';
@@ -103,6 +105,41 @@ describe('langchain', () => {
       { type: 'tool_use', id: 'c1', name: 'read', input: {} },
     ];
     expect(langchain.view([{ ...ai, content }]).map(({ kind }) => kind)).toEqual(['reasoning', 'action']);
+  });
+
+  it('shortens a call in every place that an integration may send it from', () => {
+    const args = { path: 'a.ts', old_string: 'const total = sum(values);\n'.repeat(20), new_string: '' };
+    const reply = (id: string) => {
+      const written = JSON.stringify(args, undefined, 1);
+      return new Message('ai', {
+        content: [{ type: 'tool_use', id, name: 'edit', input: args }],
+        tool_calls: [{ id, name: 'edit', args }],
+        response_metadata: {
+          id: 'resp_1',
+          output: [{ type: 'reasoning' }, { type: 'function_call', id: 'fc', call_id: id, arguments: written }],
+        },
+        additional_kwargs: { tool_calls: [{ id, type: 'function', function: { name: 'edit', arguments: written } }] },
+      });
+    };
+    const ids = ['c1', 'c2', 'c3', 'c4', 'c5'];
+    const list = [
+      human,
+      ...ids.flatMap((id) => [
+        reply(id),
+        new ToolMessage('tool', { tool_call_id: id, name: 'edit', content: 'line\n'.repeat(100) }),
+      ]),
+    ];
+    const policy = polling({ turns: 1, every: 4, oldTexts: true });
+    const { messages, plan } = fit(list, { format: 'langchain', policy });
+    expect(plan.edits.filter((edit) => edit.kind === 'replace' && edit.why === 'old-text')).toHaveLength(1);
+    const whole = JSON.stringify(list[3]);
+    const short = JSON.stringify(messages[3]);
+    // Four places, each in the fields and in the arguments of the constructor.
+    expect([whole, short].map((text) => text.match(/old text left out/g)?.length ?? 0)).toEqual([0, 8]);
+    expect(short).not.toContain('sum(values);\\n');
+    expect(messages[3]).toMatchObject({
+      response_metadata: { id: 'resp_1', output: [{ type: 'reasoning' }, { id: 'fc' }] },
+    });
   });
 
   it('finds raw calls where there are no others', () => {

@@ -19,7 +19,7 @@ export const langchain: Format<LangChainMessage> = createFormat<LangChainMessage
   note: (_role, text, messages) => humanMessage(text, messages),
   check,
   finish(draft, before) {
-    alignCallBlocks(draft, before);
+    alignCopies(draft, before);
     alignArguments(draft);
   },
 });
@@ -192,23 +192,53 @@ function sizeBlock(block: Fields): Media {
   return sizeUnknown(block);
 }
 
-/** Some integrations send the calls among the blocks of the content, and not those of `tool_calls`. */
-function alignCallBlocks(draft: LangChainMessage, before: LangChainMessage): void {
+/**
+ * Integrations send calls from where their provider put them, and not from `tool_calls`: among the blocks of the content, or as
+ * they were answered.
+ */
+function alignCopies(draft: LangChainMessage, before: LangChainMessage): void {
   const fields = fieldsOf(draft as Fields);
   const [old, edited] = [fieldsOf(before as Fields).tool_calls, fields.tool_calls];
+  if (old === edited) return;
+  const alignOne = (copy: unknown): unknown => {
+    if (!isRecord(copy)) return copy;
+    const i = asList(old).findIndex(({ id }) => id !== undefined && id === (copy.call_id ?? copy.id));
+    const [from, to] = [asList(old)[i]?.args, asList(edited)[i]?.args];
+    if (from === to) return copy;
+    return isRecord(copy.function)
+      ? { ...copy, function: withArguments(copy.function, from, to) }
+      : withArguments(copy, from, to);
+  };
+  const align = (copies: unknown): unknown => (Array.isArray(copies) ? copies.map(alignOne) : copies);
   const key = contentKey(fields);
-  const content = fields[key];
-  if (old === edited || !Array.isArray(content)) return;
-  fields[key] = content.map((block: unknown) => {
-    if (!isRecord(block) || !CALL_BLOCKS.has(String(block.type))) return block;
-    const i = asList(old).findIndex((call) => call.id === block.id);
-    const [args, next] = [asList(old)[i]?.args, asList(edited)[i]?.args];
-    const name = ['input', 'args'].find((name) => block[name] !== undefined);
-    if (i < 0 || name === undefined || args === next) return block;
-    if (isAlike(block[name], args)) return { ...block, [name]: next };
-    // A reply that was streamed has the arguments as text.
-    return block[name] === JSON.stringify(args) ? { ...block, [name]: JSON.stringify(next) } : block;
-  });
+  fields[key] = align(fields[key]);
+  for (const [name, list] of COPIES) {
+    const holder = fields[name];
+    if (isRecord(holder) && holder[list] !== undefined) fields[name] = { ...holder, [list]: align(holder[list]) };
+  }
+}
+
+/** The answer of OpenAI's Responses API, and the calls of Chat Completions. */
+const COPIES = [
+  ['response_metadata', 'output'],
+  ['additional_kwargs', 'tool_calls'],
+] as const;
+
+/** A call with other arguments, where it had the old ones: as an object, or as text. */
+function withArguments(call: Fields, from: unknown, to: unknown): Fields {
+  const name = ['input', 'args', 'arguments'].find((one) => call[one] !== undefined);
+  if (name === undefined) return call;
+  const written = call[name];
+  if (isAlike(written, from)) return { ...call, [name]: to };
+  return typeof written === 'string' && isAlike(parse(written), from) ? { ...call, [name]: JSON.stringify(to) } : call;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** LangChain keeps the constructor's arguments beside the fields, and serialises from both. */
@@ -216,8 +246,9 @@ function alignArguments(message: LangChainMessage): void {
   const fields = message as Fields;
   if (!isRecord(fields.lc_kwargs)) return;
   const { contentBlocks: _blocks, content_blocks: _serialised, ...rest } = fields.lc_kwargs;
-  const calls = rest.tool_calls === undefined ? {} : { tool_calls: fields.tool_calls };
-  fields.lc_kwargs = { ...rest, ...calls, content: fields.content };
+  const names = ['tool_calls', 'response_metadata', 'additional_kwargs'].filter((name) => rest[name] !== undefined);
+  const aligned = Object.fromEntries(names.map((name) => [name, fields[name]]));
+  fields.lc_kwargs = { ...rest, ...aligned, content: fields.content };
 }
 
 /** Made in the likeness of a human message of the list, so that instances stay among instances. */
