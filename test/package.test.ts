@@ -172,7 +172,8 @@ describe('from JavaScript', () => {
       assert.ok(suites.length > 5);
       adapterConformance({ describe, it() {}, expect() {} }, { name: 'adapter', format: chat });
       assert.ok(suites.at(-1).startsWith('adapter: '));
-      // The AI SDK is not installed here.
+      // No framework is installed here. LangChain's tools have to be instances of its own classes.
+      await assert.rejects(import('palimpsest/langchain'), /Cannot find package '@langchain.core'/);
       const { transformParams } = palimpsest.middleware({ store, policy: slidingWindow({ turns: 0 }) });
       const call = { toolCallId: 'c', toolName: 'read' };
       const prompt = [
@@ -199,7 +200,7 @@ describe('from JavaScript', () => {
     const { stdout, stderr } = run(process.execPath, ['--disable-warning=ExperimentalWarning', 'doors.mjs']);
     expect(stderr).toBe('');
     const pure = ['.', './core', './formats', './tokens', './lab', './store', './store/postgres', './testing'];
-    const running = ['./manager', './models', './ai-sdk', './gateway', './mcp'];
+    const running = ['./manager', './models', './ai-sdk', './langchain', './gateway', './mcp'];
     const data = ['./palimpsest.schema.json', './package.json'];
     expect(stdout.trim().split(' ')).toEqual([...pure, ...running, ...data]);
   });
