@@ -125,6 +125,17 @@ describe('requests to Anthropic', () => {
     expect(JSON.stringify(request?.body)).toMatch(masked);
   });
 
+  it('opt in where settings are bound to the model, and keep those', async () => {
+    const [request] = await withServer(async (anthropicApiUrl) => {
+      const fields = { model: 'claude-opus-5-5', apiKey: 'none', anthropicApiUrl };
+      const model = new ChatAnthropic({ ...fields, thinking: { type: 'adaptive' } }).withConfig({ stop: ['END'] });
+      const middleware = [palimpsest({ store: createMemoryStore(), policy: window })];
+      await createAgent({ model, middleware }).invoke({ messages: historyOf({ thinking: true }) });
+    });
+    expect(request?.body).toMatchObject({ stop_sequences: ['END'], thinking: { block_binding: {} } });
+    expect(JSON.stringify(request?.body)).toMatch(masked);
+  });
+
   it('of a chain have masks before signed thinking only where the model opts in by itself', async () => {
     const sentWith = async (thinking: object, betas: string[]): Promise<string> => {
       const [request] = await withServer(async (anthropicApiUrl) => {

@@ -6,6 +6,8 @@ export interface CalledModel {
   readonly model: Fields;
   readonly name: string | undefined;
   readonly tools?: readonly unknown[];
+  /** What is to be called in order to call another chat model in the same way. */
+  readonly bind: (model: Fields) => Fields;
 }
 
 /** Looks through bindings. A model that was given by its name, such as 'openai:gpt-5', is made on the first call. */
@@ -13,9 +15,12 @@ export async function calledModel(given: unknown, configurable: unknown): Promis
   const model = fieldsOf(given);
   if (typeof model._getModelInstance === 'function')
     return calledModel(await model._getModelInstance({ configurable }), configurable);
-  if (!isRecord(model.bound)) return { model, name: asString(model.model) ?? asString(model.modelName) };
-  const tools = fieldsOf(model.config).tools;
-  return { ...(await calledModel(model.bound, configurable)), ...(Array.isArray(tools) ? { tools } : {}) };
+  if (!isRecord(model.bound))
+    return { model, name: asString(model.model) ?? asString(model.modelName), bind: (other) => other };
+  const inner = await calledModel(model.bound, configurable);
+  const { tools } = fieldsOf(model.config);
+  const bind = (other: Fields): Fields => Object.assign(shallowCopy(model), { bound: inner.bind(other) });
+  return { ...inner, ...(Array.isArray(tools) ? { tools } : {}), bind };
 }
 
 /**
@@ -34,14 +39,15 @@ export function hasRequired({ model }: CalledModel): boolean {
   return chosen === OPT_IN.value && listOf(model.betas).includes(OPT_IN.headerValue);
 }
 
-/** A copy of the model whose requests carry it. */
-export function withRequired({ model }: CalledModel): Fields {
+/** What is called in the place of the model: a copy of it whose requests carry it. */
+export function withRequired({ model, bind }: CalledModel): Fields {
   const thinking = thinkingOf(model);
   const block_binding = { ...bindingOf(thinking), prefix_mismatch_behavior: OPT_IN.value };
-  return Object.assign(shallowCopy(model), {
+  const required = {
     invocationKwargs: { ...fieldsOf(model.invocationKwargs), thinking: { ...thinking, block_binding } },
     betas: [...new Set([...listOf(model.betas), OPT_IN.headerValue])],
-  });
+  };
+  return bind(Object.assign(shallowCopy(model), required));
 }
 
 /** The thinking of ChatAnthropic's requests, where `invocationKwargs` win. Models of other integrations have no such field. */
