@@ -324,7 +324,7 @@ describe('an agent', () => {
     await expect(run).rejects.toMatchObject({ cause: { code: 'BAD_OPTION' } });
   });
 
-  it('and its sub-agents have sessions of their own', async () => {
+  it('has another session than its sub-agents', async () => {
     const sessions: unknown[] = [];
     const onReport: LangChainOptions['onReport'] = (_report, about) => void sessions.push(about.session);
     const context = () => palimpsest({ onReport });
@@ -333,6 +333,16 @@ describe('an agent', () => {
     const agent = createDeepAgent({ model, middleware: [context()], subagents: [looker] });
     await agent.invoke({ messages: historyOf() }, { configurable: { thread_id: 't1' } });
     expect(sessions).toEqual(['t1', expect.stringMatching(/^t1_[\w-]{36}$/), 't1']);
+  });
+
+  it('does not pass the middleware on to its sub-agents', async () => {
+    const reports: Report[] = [];
+    const { model, requests } = scripted(callOf('call_1', 'task', { description: 'Look.', subagent_type: 'looker' }));
+    const looker = { name: 'looker', description: 'Looks.', systemPrompt: 'Look.' };
+    const middleware = [palimpsest({ onReport: (report) => void reports.push(report) })];
+    const agent = createDeepAgent({ model, middleware, subagents: [looker] });
+    await agent.invoke({ messages: historyOf() }, { configurable: { thread_id: 't1' } });
+    expect([requests.length, reports.length]).toEqual([3, 2]);
   });
 });
 
@@ -379,6 +389,13 @@ describe('palimpsest.messages', () => {
     const stored: string[] = [];
     for await (const { text: original } of store.list('t1')) stored.push(original);
     expect(stored).toHaveLength(4);
+  });
+
+  it('stops where the config has an aborted signal', async () => {
+    const store = createMemoryStore();
+    const fit = palimpsest.messages({ store, policy: window, session: 's' });
+    await expect(fit(historyOf(), { signal: AbortSignal.abort() })).rejects.toMatchObject({ name: 'AbortError' });
+    for await (const stored of store.list('s')) expect(stored).toBeUndefined();
   });
 
   it('changes nothing in the list that it is given', async () => {
