@@ -6,6 +6,7 @@ import { AIMessage, type BaseMessage, HumanMessage, SystemMessage, ToolMessage }
 import { RunnableLambda } from '@langchain/core/runnables';
 import { tool } from '@langchain/core/tools';
 import { MemorySaver } from '@langchain/langgraph';
+import { ChatOpenAI } from '@langchain/openai';
 import { createDeepAgent } from 'deepagents';
 import { createAgent, initChatModel, toolStrategy } from 'langchain';
 import { describe, expect, it } from 'vitest';
@@ -28,18 +29,29 @@ const ANSWER = JSON.stringify({
   ...{ type: 'message', id: 'msg_1', role: 'assistant', model: 'claude-opus-5-5', usage },
   ...{ content: [{ type: 'text', text: 'Done.' }], stop_reason: 'end_turn', stop_sequence: null },
 });
+const OPENAI_ANSWER = JSON.stringify({
+  ...{ object: 'response', id: 'resp_1', status: 'completed', model: 'gpt-5', error: null, usage },
+  output: [
+    {
+      type: 'message',
+      id: 'msg_1',
+      role: 'assistant',
+      content: [{ type: 'output_text', text: 'Done.', annotations: [] }],
+    },
+  ],
+});
 
 interface Received {
   readonly headers: IncomingHttpHeaders;
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** A server that answers every request like Anthropic, while some work is done. */
-async function withServer(work: (url: string) => Promise<void>): Promise<Received[]> {
+/** A server that answers every request alike, while some work is done. */
+async function withServer(work: (url: string) => Promise<void>, answer = ANSWER): Promise<Received[]> {
   const received: Received[] = [];
   const server = createServer(async (request, response) => {
     received.push({ headers: request.headers, body: JSON.parse(await text(request)) });
-    response.writeHead(200, { 'content-type': 'application/json' }).end(ANSWER);
+    response.writeHead(200, { 'content-type': 'application/json' }).end(answer);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   try {
@@ -151,19 +163,46 @@ describe('requests to Anthropic', () => {
     expect(await sentWith({ type: 'adaptive', block_binding }, [])).not.toMatch(masked);
     expect(await sentWith({ type: 'adaptive', block_binding }, [OPT_IN.headerValue])).toMatch(masked);
   });
+});
 
-  it('carry a shortened call as it is in tool_calls', async () => {
-    const oldText = 'const total = sum(values);\n'.repeat(20);
-    const input = { path: 'a.ts', old_string: oldText, new_string: 'const total = 0;' };
-    const [request] = await withServer(async (anthropicApiUrl) => {
+describe('a shortened call', () => {
+  const oldText = 'const total = sum(values);\n'.repeat(20);
+  const input = { path: 'a.ts', old_string: oldText, new_string: 'const total = 0;' };
+  const policy = polling({ turns: 1, every: 5, oldTexts: true });
+  const shortened = /old_string\\*":\\*"const total = [^"]*\[\d+ chars of old text left out\]/g;
+  const invoke = async (model: ChatAnthropic | ChatOpenAI, history: BaseMessage[]) => {
+    const agent = createAgent({ model, middleware: [palimpsest({ store: createMemoryStore(), policy })] });
+    const { messages } = await agent.invoke({ messages: history });
+    expect(JSON.stringify(messages)).not.toMatch(shortened);
+  };
+
+  it('is sent to Anthropic, where calls are blocks of the content', async () => {
+    const [request] = await withServer((anthropicApiUrl) => {
       const model = new ChatAnthropic({ model: 'claude-sonnet-4-5', apiKey: 'none', anthropicApiUrl });
-      const policy = polling({ turns: 1, every: 5, oldTexts: true });
-      const agent = createAgent({ model, middleware: [palimpsest({ store: createMemoryStore(), policy })] });
-      const { messages } = await agent.invoke({ messages: historyOf({ name: 'edit', input }) });
-      expect(JSON.stringify(messages)).not.toContain('chars of old text left out');
+      return invoke(model, historyOf({ name: 'edit', input }));
     });
-    const sent = JSON.stringify(request?.body);
-    expect(sent.match(/"old_string":"const total = [^"]*\[\d+ chars of old text left out\]"/g)).toHaveLength(2);
+    expect(JSON.stringify(request?.body).match(shortened)).toHaveLength(2);
+  });
+
+  it('is sent to OpenAI, where calls are in the answer as it came', async () => {
+    const history = historyOf({ name: 'edit', input });
+    for (const message of history) {
+      if (!AIMessage.isInstance(message)) continue;
+      const call_id = message.tool_calls?.[0]?.id;
+      const call = {
+        type: 'function_call',
+        id: `fc_${call_id}`,
+        call_id,
+        name: 'edit',
+        arguments: JSON.stringify(input),
+      };
+      Object.assign(message, { content: '', response_metadata: { model_provider: 'openai', output: [call] } });
+    }
+    const [request] = await withServer((url) => {
+      const fields = { model: 'gpt-5', apiKey: 'none', useResponsesApi: true };
+      return invoke(new ChatOpenAI({ ...fields, configuration: { baseURL: url } }), history);
+    }, OPENAI_ANSWER);
+    expect(JSON.stringify(request?.body).match(shortened)).toHaveLength(2);
   });
 });
 
