@@ -1,5 +1,5 @@
 // Prints the sizes of bundles for a browser, minified and gzipped. Bundles dist/: build first.
-// With --parts: how much smaller the smallest bundle would be without each of its parts.
+// With --parts: how large those of palimpsest/core would be without some of their parts.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
@@ -16,8 +16,9 @@ export const ENTRIES = {
 };
 
 const SMALLEST = 'fit of palimpsest/core';
+const USUAL = 'fit of palimpsest/core, anthropic and slidingWindow';
 
-/** The parts of the smallest bundle, by name: their modules in dist/. */
+/** Parts of `palimpsest/core`, by name: their modules in dist/. */
 const PARTS = {
   'results made smaller when they arrive': /plan\/arrival\/(?!last-line|options|reference-line)/,
   'kinds of tools': /plan\/(?:tool-kind|ledger\/read-coverage)/,
@@ -27,7 +28,7 @@ const PARTS = {
   laws: /laws\/(?!law|idempotent|old-texts)/,
   'token counter': /\/tokens\//,
   'check of the format': /formats\/coverage|unknown-format/,
-  'handles and SHA-256': /store\//,
+  'handles and SHA-256': /store\/(?:handle|sha256)/,
 };
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
@@ -87,16 +88,14 @@ async function printSizes() {
 
 /** Parts share code and words, so that several together save more or less than the sum. */
 async function printParts() {
-  const source = ENTRIES[SMALLEST];
-  const { gzipped: whole } = await bundleFor(source);
-  console.log(`${SMALLEST}: ${kB(whole)}`);
-  const together = [];
-  for (const [name, without] of Object.entries(PARTS)) {
-    together.push(without.source);
-    const [alone, all] = await Promise.all(
-      [without, new RegExp(together.join('|'))].map((pattern) => bundleFor(source, { without: pattern })),
-    );
-    console.log(`without ${name}: ${kB(alone.gzipped)}; also without all above: ${kB(all.gzipped)}`);
+  const sizeOf = async (name, without) => kB((await bundleFor(ENTRIES[name], { without })).gzipped);
+  console.log(`${SMALLEST}: ${await sizeOf(SMALLEST)}; ${USUAL}: ${await sizeOf(USUAL)}`);
+  const above = [];
+  for (const [part, without] of Object.entries(PARTS)) {
+    above.push(without.source);
+    const all = new RegExp(above.join('|'));
+    const [alone, smallest, usual] = [sizeOf(SMALLEST, without), sizeOf(SMALLEST, all), sizeOf(USUAL, all)];
+    console.log(`without ${part}: ${await alone}; and without all above: ${await smallest}; ${await usual}`);
   }
 }
 
