@@ -5,10 +5,10 @@ import type { Segment } from '../../message.ts';
 import { badOption } from '../../options.ts';
 import { type Adapter, type AdapterOptions, createAdapter, storeOf } from '../adapter.ts';
 import { type AgentParts, toolsOf } from './agent-tools.ts';
-import { intoInput } from './fitted-input.ts';
+import { toInput } from './fitted-input.ts';
 import { type OpenAIAgentsRecallTool, toAgentsTool } from './recall-tool.ts';
-import { SentItems } from './sent-items.ts';
 import { type AgentSession, withOriginals } from './session.ts';
+import { SessionItems } from './session-items.ts';
 
 /** Options of `palimpsest` and `palimpsest.tools`. */
 export type OpenAIAgentsOptions = AdapterOptions<OpenAIAgentsStep>;
@@ -77,14 +77,14 @@ interface Fitter {
 
 interface Bound {
   readonly id: string;
-  readonly sent: SentItems;
+  readonly known: SessionItems;
 }
 
 function bind<S extends AgentSession>(fitter: Fitter, session: S): OpenAIAgentsRunOptions<S> {
-  const sent = new SentItems();
+  const known = new SessionItems();
   return {
-    session: withOriginals(session, sent),
-    callModelInputFilter: async (call) => fitCall(call, fitter, { id: await session.getSessionId(), sent }),
+    session: withOriginals(session, known),
+    callModelInputFilter: async (call) => fitCall(call, fitter, { id: await session.getSessionId(), known }),
   };
 }
 
@@ -97,9 +97,8 @@ async function fitCall<I extends object>(call: ModelCall<I>, fitter: Fitter, bou
     fitter.hasWarned = true;
     return modelData;
   }
-  const originals = items.map((item) => ({ ...item }));
   const fitted = await fitter.adapter.fit({
-    messages: originals,
+    messages: items,
     format: openaiAgents,
     system: modelData.instructions,
     tools: toolsOf(agent),
@@ -109,7 +108,7 @@ async function fitCall<I extends object>(call: ModelCall<I>, fitter: Fitter, bou
     canRequire: false,
     step: { agent, context },
   });
-  return { ...modelData, input: intoInput({ items, originals, segments }, fitted, bound?.sent) as I[] };
+  return { ...modelData, input: toInput({ items, segments }, fitted, bound?.known) as I[] };
 }
 
 /** The runner sends only new items where the server keeps the history: results without their calls. */
