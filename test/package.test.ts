@@ -137,6 +137,7 @@ describe('from JavaScript', () => {
       import { ContextManager, openSession } from 'palimpsest/manager';
       import { fromUrl } from 'palimpsest/models';
       import { palimpsest } from 'palimpsest/ai-sdk';
+      import { palimpsest as forAgents } from 'palimpsest/openai-agents';
       import { createGateway } from 'palimpsest/gateway';
       import { createMcpServer } from 'palimpsest/mcp';
       import { replay } from 'palimpsest/lab';
@@ -182,6 +183,15 @@ describe('from JavaScript', () => {
       ];
       const params = await transformParams({ params: { prompt }, model: { modelId: 'gpt-5' } });
       assert.match(params.prompt[2].content[0].output.value, /p_[a-z2-7]{26}/);
+      // Nor is the OpenAI Agents SDK.
+      const input = [
+        { role: 'user', content: 'Go.' },
+        { type: 'function_call', callId: 'c', name: 'read', arguments: '{}', status: 'completed' },
+        { type: 'function_call_result', callId: 'c', name: 'read', status: 'completed', output: 'line '.repeat(500) },
+      ];
+      const filter = forAgents({ store, policy: slidingWindow({ turns: 0 }) });
+      const modelData = await filter({ modelData: { input }, agent: { name: 'A' }, context: undefined });
+      assert.match(modelData.input[2].output, /p_[a-z2-7]{26}/);
       const manager = new ContextManager({ contextLimit: 1000 });
       manager.recordUsage({ prompt_tokens: 750, completion_tokens: 10 });
       assert.equal(manager.evaluate().type, 'mask');
@@ -199,7 +209,7 @@ describe('from JavaScript', () => {
     const { stdout, stderr } = run(process.execPath, ['--disable-warning=ExperimentalWarning', 'doors.mjs']);
     expect(stderr).toBe('');
     const pure = ['.', './core', './formats', './tokens', './lab', './store', './store/postgres', './testing'];
-    const running = ['./manager', './models', './ai-sdk', './gateway', './mcp'];
+    const running = ['./manager', './models', './ai-sdk', './openai-agents', './gateway', './mcp'];
     const data = ['./palimpsest.schema.json', './package.json'];
     expect(stdout.trim().split(' ')).toEqual([...pure, ...running, ...data]);
   });

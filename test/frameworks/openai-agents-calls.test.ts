@@ -1,4 +1,13 @@
-import { Agent, handoff, type Model, Runner, run as runAlone, setTracingDisabled, tool } from '@openai/agents';
+import {
+  Agent,
+  type AgentInputItem,
+  handoff,
+  type Model,
+  Runner,
+  run as runAlone,
+  setTracingDisabled,
+  tool,
+} from '@openai/agents';
 import { describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { type OpenAIAgentsOptions, palimpsest } from '../../src/adapters/openai-agents/index.ts';
@@ -133,6 +142,41 @@ describe('a run', () => {
     expect(
       [...resultsIn({ messages: result.history, tools: [] }).values()].filter((text) => isPlaceholder(text)),
     ).toEqual([]);
+  });
+
+  it('names recall in placeholders only for agents that have the tool', async () => {
+    const store = createMemoryStore();
+    const second = answering([]);
+    const writer = new Agent({ name: 'Writer', model: second.model, tools: [read] });
+    const first = answering([...reads(6, 'file'), call('transfer_to_Writer')]);
+    const tools = [read, ...palimpsest.tools({ store })];
+    const reader = new Agent({ name: 'Reader', model: first.model, tools, handoffs: [writer] });
+    await runner.run(reader, 'Go.', { maxTurns: 50, callModelInputFilter: palimpsest({ store, policy }) });
+    expect(resultsIn(first.requests.at(-1)).get('call_read_file_0')).toContain('recall p_');
+    expect(resultsIn(second.requests[0]).get('call_read_file_0')).toMatch(/masked · p_/);
+  });
+
+  it('has no masks before thinking that Anthropic signed, which would need an option of the request', async () => {
+    const signed: AgentInputItem = {
+      type: 'reasoning',
+      content: [{ type: 'input_text', text: 'Hm.' }],
+      providerData: { model: 'anthropic:claude', anthropic: { signature: 'signed' } },
+    };
+    const { history } = await runner.run(
+      new Agent({ name: 'A', model: answering(reads(6, 'old')).model, tools: [read] }),
+      'Go.',
+    );
+    const thought = history.flatMap((item): AgentInputItem[] =>
+      item.type === 'function_call' ? [signed, item] : [item],
+    );
+    const input: AgentInputItem[] = [...thought, { role: 'user', content: 'Go on.' }];
+    const masks = async (model?: string): Promise<number> => {
+      const scripted = answering([]);
+      const context = palimpsest({ policy, ...(model ? { model } : {}) });
+      await runner.run(new Agent({ name: 'A', model: scripted.model }), input, { callModelInputFilter: context });
+      return [...resultsIn(scripted.requests[0]).values()].filter((text) => isPlaceholder(text)).length;
+    };
+    expect([await masks(), await masks('claude-opus-5-5'), await masks('claude-opus-4-5')]).toEqual([0, 0, 4]);
   });
 
   it('gives its context to the option session', async () => {

@@ -137,6 +137,17 @@ describe.each(['run', 'stream'] as const)('a session, with %s', (how) => {
 });
 
 describe('a session', () => {
+  it('without withSession gets a list as it was sent, and a string as it was given', async () => {
+    const session = new MemorySession();
+    const callModelInputFilter = palimpsest({ store: createMemoryStore(), policy: slidingWindow({ turns: 2 }) });
+    const { agent, requests } = createReader(8);
+    await runs.run(agent, 'One.', { session, callModelInputFilter });
+    await runs.run(agent, 'Two.', { session, callModelInputFilter });
+    expect([masksIn(requests.at(-1)?.messages), masksIn(await session.getItems())]).toEqual([14, 0]);
+    await runs.run(agent, await longInput(8), { session, callModelInputFilter });
+    expect(masksIn(await session.getItems())).toBeGreaterThan(5);
+  });
+
   it('gives its id to the conversation', async () => {
     const sessions: (string | undefined)[] = [];
     const store = createMemoryStore();
