@@ -139,6 +139,7 @@ describe('from JavaScript', () => {
       import { palimpsest } from 'palimpsest/ai-sdk';
       import { palimpsest as anthropicSdk } from 'palimpsest/anthropic';
       import { palimpsest as openai } from 'palimpsest/openai';
+      import { palimpsest as forAgents } from 'palimpsest/openai-agents';
       import { createGateway } from 'palimpsest/gateway';
       import { createMcpServer } from 'palimpsest/mcp';
       import { replay } from 'palimpsest/lab';
@@ -193,6 +194,14 @@ describe('from JavaScript', () => {
       const ask = { url: 'https://x/v1/messages', headers: new Headers(), body: JSON.stringify({ messages: [prompt[0]] }) };
       await anthropicSdk({ store })(ask, (request) => keepBody('', request), { logger: console });
       assert.equal(body, ask.body);
+      const input = [
+        { role: 'user', content: 'Go.' },
+        { type: 'function_call', callId: 'c', name: 'read', arguments: '{}', status: 'completed' },
+        { type: 'function_call_result', callId: 'c', name: 'read', status: 'completed', output: 'line '.repeat(500) },
+      ];
+      const filter = forAgents({ store, policy: slidingWindow({ turns: 0 }) });
+      const modelData = await filter({ modelData: { input }, agent: { name: 'A' }, context: undefined });
+      assert.match(modelData.input[2].output, /p_[a-z2-7]{26}/);
       const manager = new ContextManager({ contextLimit: 1000 });
       manager.recordUsage({ prompt_tokens: 750, completion_tokens: 10 });
       assert.equal(manager.evaluate().type, 'mask');
@@ -210,7 +219,16 @@ describe('from JavaScript', () => {
     const { stdout, stderr } = run(process.execPath, ['--disable-warning=ExperimentalWarning', 'doors.mjs']);
     expect(stderr).toBe('');
     const pure = ['.', './core', './formats', './tokens', './lab', './store', './store/postgres', './testing'];
-    const running = ['./manager', './models', './ai-sdk', './anthropic', './openai', './gateway', './mcp'];
+    const running = [
+      './manager',
+      './models',
+      './ai-sdk',
+      './anthropic',
+      './openai',
+      './openai-agents',
+      './gateway',
+      './mcp',
+    ];
     const data = ['./palimpsest.schema.json', './package.json'];
     expect(stdout.trim().split(' ')).toEqual([...pure, ...running, ...data]);
   });
