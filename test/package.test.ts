@@ -138,6 +138,7 @@ describe('from JavaScript', () => {
       import { fromUrl } from 'palimpsest/models';
       import { palimpsest } from 'palimpsest/ai-sdk';
       import { palimpsest as pi } from 'palimpsest/pi';
+      import { palimpsest as mastra } from 'palimpsest/mastra';
       import { createGateway } from 'palimpsest/gateway';
       import { createMcpServer } from 'palimpsest/mcp';
       import { replay } from 'palimpsest/lab';
@@ -175,6 +176,7 @@ describe('from JavaScript', () => {
       assert.ok(suites.at(-1).startsWith('adapter: '));
       // No framework is installed here.
       assert.deepEqual([typeof pi({ store }), pi.tools({ store })[0].name], ['function', 'recall']);
+      assert.deepEqual([mastra({ store }).id, mastra.tools({ store }).recall.id], ['palimpsest', 'recall']);
       const { transformParams } = palimpsest.middleware({ store, policy: slidingWindow({ turns: 0 }) });
       const call = { toolCallId: 'c', toolName: 'read' };
       const prompt = [
@@ -201,7 +203,7 @@ describe('from JavaScript', () => {
     const { stdout, stderr } = run(process.execPath, ['--disable-warning=ExperimentalWarning', 'doors.mjs']);
     expect(stderr).toBe('');
     const pure = ['.', './core', './formats', './tokens', './lab', './store', './store/postgres', './testing'];
-    const running = ['./manager', './models', './ai-sdk', './pi', './gateway', './mcp'];
+    const running = ['./manager', './models', './ai-sdk', './pi', './mastra', './gateway', './mcp'];
     const data = ['./palimpsest.schema.json', './package.json'];
     expect(stdout.trim().split(' ')).toEqual([...pure, ...running, ...data]);
   });
