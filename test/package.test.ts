@@ -137,6 +137,8 @@ describe('from JavaScript', () => {
       import { ContextManager, openSession } from 'palimpsest/manager';
       import { fromUrl } from 'palimpsest/models';
       import { palimpsest } from 'palimpsest/ai-sdk';
+      import { palimpsest as anthropicSdk } from 'palimpsest/anthropic';
+      import { palimpsest as openai } from 'palimpsest/openai';
       import { palimpsest as pi } from 'palimpsest/pi';
       import { palimpsest as mastra } from 'palimpsest/mastra';
       import { createGateway } from 'palimpsest/gateway';
@@ -186,6 +188,15 @@ describe('from JavaScript', () => {
       ];
       const params = await transformParams({ params: { prompt }, model: { modelId: 'gpt-5' } });
       assert.match(params.prompt[2].content[0].output.value, /p_[a-z2-7]{26}/);
+      // Nor are the SDKs of the providers.
+      let body;
+      const keepBody = async (_url, init) => ((body = init.body), new Response());
+      const chat12 = { method: 'POST', body: JSON.stringify({ messages: history }) };
+      await openai.fetch({ store, policy: slidingWindow({ turns: 2 }), fetch: keepBody })('https://x/chat/completions', chat12);
+      assert.equal(JSON.parse(body).messages[3].content.includes(handle), true);
+      const ask = { url: 'https://x/v1/messages', headers: new Headers(), body: JSON.stringify({ messages: [prompt[0]] }) };
+      await anthropicSdk({ store })(ask, (request) => keepBody('', request), { logger: console });
+      assert.equal(body, ask.body);
       const manager = new ContextManager({ contextLimit: 1000 });
       manager.recordUsage({ prompt_tokens: 750, completion_tokens: 10 });
       assert.equal(manager.evaluate().type, 'mask');
@@ -203,7 +214,8 @@ describe('from JavaScript', () => {
     const { stdout, stderr } = run(process.execPath, ['--disable-warning=ExperimentalWarning', 'doors.mjs']);
     expect(stderr).toBe('');
     const pure = ['.', './core', './formats', './tokens', './lab', './store', './store/postgres', './testing'];
-    const running = ['./manager', './models', './ai-sdk', './pi', './mastra', './gateway', './mcp'];
+    const adapters = ['./ai-sdk', './anthropic', './openai', './pi', './mastra'];
+    const running = ['./manager', './models', ...adapters, './gateway', './mcp'];
     const data = ['./palimpsest.schema.json', './package.json'];
     expect(stdout.trim().split(' ')).toEqual([...pure, ...running, ...data]);
   });
