@@ -140,6 +140,8 @@ describe('from JavaScript', () => {
       import { palimpsest as anthropicSdk } from 'palimpsest/anthropic';
       import { palimpsest as openai } from 'palimpsest/openai';
       import { palimpsest as forAgents } from 'palimpsest/openai-agents';
+      import { palimpsest as pi } from 'palimpsest/pi';
+      import { palimpsest as mastra } from 'palimpsest/mastra';
       import { createGateway } from 'palimpsest/gateway';
       import { createMcpServer } from 'palimpsest/mcp';
       import { replay } from 'palimpsest/lab';
@@ -175,7 +177,9 @@ describe('from JavaScript', () => {
       assert.ok(suites.length > 5);
       adapterConformance({ describe, it() {}, expect() {} }, { name: 'adapter', format: chat });
       assert.ok(suites.at(-1).startsWith('adapter: '));
-      // The AI SDK is not installed here.
+      // No framework is installed here.
+      assert.deepEqual([typeof pi({ store }), pi.tools({ store })[0].name], ['function', 'recall']);
+      assert.deepEqual([mastra({ store }).id, mastra.tools({ store }).recall.id], ['palimpsest', 'recall']);
       const { transformParams } = palimpsest.middleware({ store, policy: slidingWindow({ turns: 0 }) });
       const call = { toolCallId: 'c', toolName: 'read' };
       const prompt = [
@@ -219,16 +223,8 @@ describe('from JavaScript', () => {
     const { stdout, stderr } = run(process.execPath, ['--disable-warning=ExperimentalWarning', 'doors.mjs']);
     expect(stderr).toBe('');
     const pure = ['.', './core', './formats', './tokens', './lab', './store', './store/postgres', './testing'];
-    const running = [
-      './manager',
-      './models',
-      './ai-sdk',
-      './anthropic',
-      './openai',
-      './openai-agents',
-      './gateway',
-      './mcp',
-    ];
+    const adapters = ['./ai-sdk', './anthropic', './openai', './openai-agents', './pi', './mastra'];
+    const running = ['./manager', './models', ...adapters, './gateway', './mcp'];
     const data = ['./palimpsest.schema.json', './package.json'];
     expect(stdout.trim().split(' ')).toEqual([...pure, ...running, ...data]);
   });
