@@ -139,6 +139,9 @@ describe('from JavaScript', () => {
       import { palimpsest } from 'palimpsest/ai-sdk';
       import { palimpsest as anthropicSdk } from 'palimpsest/anthropic';
       import { palimpsest as openai } from 'palimpsest/openai';
+      import { palimpsest as forAgents } from 'palimpsest/openai-agents';
+      import { palimpsest as pi } from 'palimpsest/pi';
+      import { palimpsest as mastra } from 'palimpsest/mastra';
       import { createGateway } from 'palimpsest/gateway';
       import { createMcpServer } from 'palimpsest/mcp';
       import { replay } from 'palimpsest/lab';
@@ -174,7 +177,10 @@ describe('from JavaScript', () => {
       assert.ok(suites.length > 5);
       adapterConformance({ describe, it() {}, expect() {} }, { name: 'adapter', format: chat });
       assert.ok(suites.at(-1).startsWith('adapter: '));
-      // No framework is installed here. LangChain's tools have to be instances of its own classes.
+      // No framework is installed here.
+      assert.deepEqual([typeof pi({ store }), pi.tools({ store })[0].name], ['function', 'recall']);
+      assert.deepEqual([mastra({ store }).id, mastra.tools({ store }).recall.id], ['palimpsest', 'recall']);
+      // LangChain's tools have to be instances of its own classes.
       await assert.rejects(import('palimpsest/langchain'), /Cannot find package '@langchain.core'/);
       const { transformParams } = palimpsest.middleware({ store, policy: slidingWindow({ turns: 0 }) });
       const call = { toolCallId: 'c', toolName: 'read' };
@@ -194,6 +200,14 @@ describe('from JavaScript', () => {
       const ask = { url: 'https://x/v1/messages', headers: new Headers(), body: JSON.stringify({ messages: [prompt[0]] }) };
       await anthropicSdk({ store })(ask, (request) => keepBody('', request), { logger: console });
       assert.equal(body, ask.body);
+      const input = [
+        { role: 'user', content: 'Go.' },
+        { type: 'function_call', callId: 'c', name: 'read', arguments: '{}', status: 'completed' },
+        { type: 'function_call_result', callId: 'c', name: 'read', status: 'completed', output: 'line '.repeat(500) },
+      ];
+      const filter = forAgents({ store, policy: slidingWindow({ turns: 0 }) });
+      const modelData = await filter({ modelData: { input }, agent: { name: 'A' }, context: undefined });
+      assert.match(modelData.input[2].output, /p_[a-z2-7]{26}/);
       const manager = new ContextManager({ contextLimit: 1000 });
       manager.recordUsage({ prompt_tokens: 750, completion_tokens: 10 });
       assert.equal(manager.evaluate().type, 'mask');
@@ -211,16 +225,8 @@ describe('from JavaScript', () => {
     const { stdout, stderr } = run(process.execPath, ['--disable-warning=ExperimentalWarning', 'doors.mjs']);
     expect(stderr).toBe('');
     const pure = ['.', './core', './formats', './tokens', './lab', './store', './store/postgres', './testing'];
-    const running = [
-      './manager',
-      './models',
-      './ai-sdk',
-      './anthropic',
-      './openai',
-      './langchain',
-      './gateway',
-      './mcp',
-    ];
+    const adapters = ['./ai-sdk', './anthropic', './openai', './openai-agents', './pi', './mastra', './langchain'];
+    const running = ['./manager', './models', ...adapters, './gateway', './mcp'];
     const data = ['./palimpsest.schema.json', './package.json'];
     expect(stdout.trim().split(' ')).toEqual([...pure, ...running, ...data]);
   });

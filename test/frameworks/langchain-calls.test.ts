@@ -357,10 +357,13 @@ describe('an agent', () => {
     expect(sessions).toEqual(['u1-c1']);
   });
 
-  it('refuses a thread whose id is none', async () => {
-    const agent = createAgent({ model: scripted().model, middleware: [palimpsest({ store: createMemoryStore() })] });
-    const run = agent.invoke({ messages: historyOf() }, { configurable: { thread_id: 'a b' } });
-    await expect(run).rejects.toMatchObject({ cause: { code: 'BAD_OPTION' } });
+  it('takes a thread with any id', async () => {
+    const sessions: unknown[] = [];
+    const onReport: LangChainOptions['onReport'] = (_report, about) => void sessions.push(about.session);
+    const middleware = [palimpsest({ store: createMemoryStore(), policy: window, onReport })];
+    const agent = createAgent({ model: scripted().model, middleware });
+    await agent.invoke({ messages: historyOf() }, { configurable: { thread_id: 'user:42' } });
+    expect(sessions).toEqual([expect.stringMatching(/^user_42-/)]);
   });
 
   it('has another session than its sub-agents', async () => {

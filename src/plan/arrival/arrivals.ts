@@ -169,8 +169,8 @@ export class Arrivals<M> {
     const { subject, texts } = this.#readCall(text);
     const { rows, lastRow } = this.#ledger;
     const row = message >= lastRow.from ? lastRow : rows.find(({ from, to }) => from <= message && message < to);
-    for (const { argument, text: part } of texts)
-      if (!this.#options.oldTexts || !isOldTextName(argument))
+    for (const { argument, field, text: part } of texts)
+      if (!this.#options.oldTexts || !isOldTextName(field))
         this.#add({ kind: 'call', tool, subject, argument }, { row: row ?? lastRow, result: undefined, text: part });
   }
 
