@@ -137,6 +137,7 @@ describe('from JavaScript', () => {
       import { ContextManager, openSession } from 'palimpsest/manager';
       import { fromUrl } from 'palimpsest/models';
       import { palimpsest } from 'palimpsest/ai-sdk';
+      import { palimpsest as google } from 'palimpsest/google';
       import { createGateway } from 'palimpsest/gateway';
       import { createMcpServer } from 'palimpsest/mcp';
       import { replay } from 'palimpsest/lab';
@@ -182,6 +183,17 @@ describe('from JavaScript', () => {
       ];
       const params = await transformParams({ params: { prompt }, model: { modelId: 'gpt-5' } });
       assert.match(params.prompt[2].content[0].output.value, /p_[a-z2-7]{26}/);
+      // Neither is @google/genai.
+      let sent = '';
+      const send = async (_url, { body }) => (sent = body) && new Response('{}');
+      const contents = [
+        { role: 'user', parts: [{ text: 'Go.' }] },
+        { role: 'model', parts: [{ functionCall: { name: 'read' } }] },
+        { role: 'user', parts: [{ functionResponse: { name: 'read', response: { output: 'line '.repeat(500) } } }] },
+      ];
+      const fetchFitted = google.fetch({ store, policy: slidingWindow({ turns: 0 }) }, send);
+      await fetchFitted('http://localhost/v1/models/gemini:generateContent', { method: 'POST', body: JSON.stringify({ contents }) });
+      assert.match(sent, /p_[a-z2-7]{26}/);
       const manager = new ContextManager({ contextLimit: 1000 });
       manager.recordUsage({ prompt_tokens: 750, completion_tokens: 10 });
       assert.equal(manager.evaluate().type, 'mask');
@@ -199,7 +211,7 @@ describe('from JavaScript', () => {
     const { stdout, stderr } = run(process.execPath, ['--disable-warning=ExperimentalWarning', 'doors.mjs']);
     expect(stderr).toBe('');
     const pure = ['.', './core', './formats', './tokens', './lab', './store', './store/postgres', './testing'];
-    const running = ['./manager', './models', './ai-sdk', './gateway', './mcp'];
+    const running = ['./manager', './models', './ai-sdk', './google', './gateway', './mcp'];
     const data = ['./palimpsest.schema.json', './package.json'];
     expect(stdout.trim().split(' ')).toEqual([...pure, ...running, ...data]);
   });
