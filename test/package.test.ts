@@ -137,6 +137,7 @@ describe('from JavaScript', () => {
       import { ContextManager, openSession } from 'palimpsest/manager';
       import { fromUrl } from 'palimpsest/models';
       import { palimpsest } from 'palimpsest/ai-sdk';
+      import { palimpsest as openai } from 'palimpsest/openai';
       import { palimpsest as google } from 'palimpsest/google';
       import { createGateway } from 'palimpsest/gateway';
       import { createMcpServer } from 'palimpsest/mcp';
@@ -183,17 +184,21 @@ describe('from JavaScript', () => {
       ];
       const params = await transformParams({ params: { prompt }, model: { modelId: 'gpt-5' } });
       assert.match(params.prompt[2].content[0].output.value, /p_[a-z2-7]{26}/);
-      // Neither is @google/genai.
-      let sent = '';
-      const send = async (_url, { body }) => (sent = body) && new Response('{}');
+      // Nor are the SDKs of the providers.
+      let body;
+      const keepBody = async (_url, init) => ((body = init.body), new Response());
+      const chat12 = { method: 'POST', body: JSON.stringify({ messages: history }) };
+      await openai.fetch({ store, policy: slidingWindow({ turns: 2 }), fetch: keepBody })('https://x/chat/completions', chat12);
+      assert.equal(JSON.parse(body).messages[3].content.includes(handle), true);
       const contents = [
         { role: 'user', parts: [{ text: 'Go.' }] },
         { role: 'model', parts: [{ functionCall: { name: 'read' } }] },
         { role: 'user', parts: [{ functionResponse: { name: 'read', response: { output: 'line '.repeat(500) } } }] },
       ];
-      const fetchFitted = google.fetch({ store, policy: slidingWindow({ turns: 0 }) }, send);
-      await fetchFitted('http://localhost/v1/models/gemini:generateContent', { method: 'POST', body: JSON.stringify({ contents }) });
-      assert.match(sent, /p_[a-z2-7]{26}/);
+      const generate = { method: 'POST', body: JSON.stringify({ contents }) };
+      const fetchFitted = google.fetch({ store, policy: slidingWindow({ turns: 0 }), fetch: keepBody });
+      await fetchFitted('https://x/models/gemini-3-pro:generateContent', generate);
+      assert.match(body, /p_[a-z2-7]{26}/);
       const manager = new ContextManager({ contextLimit: 1000 });
       manager.recordUsage({ prompt_tokens: 750, completion_tokens: 10 });
       assert.equal(manager.evaluate().type, 'mask');
@@ -211,7 +216,7 @@ describe('from JavaScript', () => {
     const { stdout, stderr } = run(process.execPath, ['--disable-warning=ExperimentalWarning', 'doors.mjs']);
     expect(stderr).toBe('');
     const pure = ['.', './core', './formats', './tokens', './lab', './store', './store/postgres', './testing'];
-    const running = ['./manager', './models', './ai-sdk', './google', './gateway', './mcp'];
+    const running = ['./manager', './models', './ai-sdk', './openai', './google', './gateway', './mcp'];
     const data = ['./palimpsest.schema.json', './package.json'];
     expect(stdout.trim().split(' ')).toEqual([...pure, ...running, ...data]);
   });

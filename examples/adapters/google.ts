@@ -1,5 +1,5 @@
 // A client of @google/genai calls functions by itself and reads twenty files; old results are masked in what the model gets,
-// and recalled by their handle. The model is a script, so no key is needed: leave out the second argument of palimpsest.fetch.
+// and recalled by their handle. The model is a script, so no key is needed: leave out the option fetch.
 import assert from 'node:assert/strict';
 import { type CallableTool, type Content, GoogleGenAI } from '@google/genai';
 import { slidingWindow } from 'palimpsest';
@@ -40,16 +40,14 @@ const read: CallableTool = {
 };
 
 let saved = 0;
-const fitted = palimpsest.fetch(
-  {
-    store,
-    policy: slidingWindow({ turns: 5 }),
-    onReport: ({ tokens }) => {
-      saved += tokens.before - tokens.after;
-    },
+const fitted = palimpsest.fetch({
+  store,
+  policy: slidingWindow({ turns: 5 }),
+  onReport: ({ tokens }) => {
+    saved += tokens.before - tokens.after;
   },
-  scripted,
-);
+  fetch: scripted,
+});
 const ai = new GoogleGenAI({ apiKey: 'none', httpOptions: { fetch: fitted } });
 const chat = ai.chats.create({
   model: 'gemini-3-pro',

@@ -61,7 +61,7 @@ function configOf({ tools, store, session, signal }: ScriptedRun<typeof fetch>):
   return {
     tools: [toCallable(tools), ...(store ? palimpsest.tools({ store }) : [])],
     automaticFunctionCalling: { maximumRemoteCalls: 1000 },
-    ...(session ? { httpOptions: { headers: { 'x-palimpsest-session': session } } } : {}),
+    ...(session ? { httpOptions: { headers: { 'x-session-id': session } } } : {}),
     ...(signal ? { abortSignal: signal as AbortSignal } : {}),
   };
 }

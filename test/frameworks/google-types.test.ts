@@ -8,26 +8,27 @@ const PROGRAM = `
 import { FunctionTool, LlmAgent } from '@google/adk';
 import { type CallableTool, GoogleGenAI } from '@google/genai';
 import { breakEven, type Report } from 'palimpsest';
-import { type GoogleOptions, palimpsest } from 'palimpsest/google';
+import { type AdkOptions, type GenAiOptions, palimpsest } from 'palimpsest/google';
 import { createMemoryStore } from 'palimpsest/store';
 
 const store = createMemoryStore();
 const reports: Report[] = [];
-const options: GoogleOptions = {
+const shared = {
   store,
   policy: breakEven(),
   maxTokens: 100_000,
   model: 'gemini-3-pro',
   arrival: { clean: true },
   recall: true,
-  session: ({ headers, context }) => headers?.['x-chat'] ?? context?.sessionId,
-  onReport: (report, { session }) => {
+  onReport: (report: Report, { session }: { session?: string }) => {
     if (session) reports.push(report);
   },
 };
+const options: GenAiOptions = { ...shared, session: ({ headers }) => headers.get('x-chat') ?? undefined };
+const agentOptions: AdkOptions = { ...shared, session: ({ context }) => context.userId };
 
 export const ai = new GoogleGenAI({ apiKey: 'key', httpOptions: { fetch: palimpsest.fetch(options) } });
-export const behindProxy = new GoogleGenAI({ httpOptions: { fetch: palimpsest.fetch({ store }, fetch) } });
+export const behindProxy = new GoogleGenAI({ httpOptions: { fetch: palimpsest.fetch({ store, fetch }) } });
 
 const [recall] = palimpsest.tools({ store });
 const callable: CallableTool = recall;
@@ -45,7 +46,7 @@ export const agent = new LlmAgent({
   name: 'agent',
   model: 'gemini-3-pro',
   tools: [new FunctionTool(palimpsest.recall({ store }))],
-  beforeModelCallback: palimpsest.callback(options),
+  beforeModelCallback: palimpsest.callback(agentOptions),
 });
 export const both = new LlmAgent({
   name: 'both',

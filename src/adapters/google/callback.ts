@@ -1,10 +1,15 @@
 import { type GeminiContent, gemini } from '../../formats/gemini.ts';
 import type { Signal } from '../../store/store.ts';
 import { createAdapter } from '../adapter.ts';
-import type { GoogleOptions } from './index.ts';
+import type { AdkOptions } from './index.ts';
 
 /** A `beforeModelCallback` of an `LlmAgent`. */
 export type AdkCallback = (step: { readonly context: AdkContext; readonly request: AdkRequest }) => Promise<undefined>;
+
+/** A step, as the option `session` gets it. */
+export interface AdkStep {
+  readonly context: AdkContext;
+}
 
 /** The parts of ADK's context of a callback that are used here. */
 export interface AdkContext {
@@ -23,7 +28,7 @@ interface AdkRequest {
 }
 
 /** ADK makes the contents of each request from the events of the session, which keep the originals. */
-export function createCallback(options: GoogleOptions): AdkCallback {
+export function createCallback(options: AdkOptions): AdkCallback {
   const adapter = createAdapter('palimpsest.callback', options);
   return async ({ context, request }) => {
     // The Interactions API has the history: it gets only what is new.

@@ -1,49 +1,30 @@
-import { type GeminiContent, gemini } from '../../formats/gemini.ts';
-import { type Fields, isRecord } from '../../formats/lens.ts';
-import { createAdapter } from '../adapter.ts';
-import type { GoogleOptions } from './index.ts';
+import { gemini } from '../../formats/gemini.ts';
+import type { AnyFormat } from '../../message.ts';
+import { badOption, func, given } from '../../options.ts';
+import { type BodyFitter, createBodyFitter, type HttpStep, pathOf, readJson, withoutLength } from '../json-body.ts';
+import type { GenAiOptions } from './index.ts';
+import { fetchWithoutTimeouts } from './without-timeouts.ts';
 
-/** Names the session of a request. It is not sent. */
-const SESSION_HEADER = 'x-palimpsest-session';
-
-export function createFetch(options: GoogleOptions, send: typeof fetch): typeof fetch {
-  const adapter = createAdapter('palimpsest.fetch', options);
-  return async (input, init) => {
-    const call = readCall(input, init);
-    if (!call) return send(input, init);
-    const { body, model, headers } = call;
-    const session = headers.get(SESSION_HEADER) ?? undefined;
-    headers.delete(SESSION_HEADER);
-    const { messages } = await adapter.fit({
-      messages: body.contents,
-      format: gemini,
-      system: body.systemInstruction,
-      tools: body.tools,
-      model,
-      session,
-      signal: init?.signal ?? undefined,
-      canRequire: false,
-      step: { headers: Object.fromEntries(headers) },
-    });
-    return send(input, { ...init, headers, body: JSON.stringify({ ...body, contents: messages }) });
-  };
+export function createFetch(options: GenAiOptions): typeof fetch {
+  const { fetch: send = fetchWithoutTimeouts, ...rest } = given('palimpsest.fetch', options);
+  if (!func.check(send)) throw badOption('palimpsest.fetch option fetch', func.expected, send);
+  const fitter = createBodyFitter<HttpStep>('palimpsest.fetch', rest);
+  // The address is a text. Only the Interactions API gives a Request, which passes.
+  return async (input, init = {}) => send(input, await fitInit(init, String(input), fitter));
 }
 
-interface Call {
-  readonly body: Fields & { readonly contents: readonly GeminiContent[] };
-  readonly model: string;
-  readonly headers: Headers;
-}
-
-/** `…/models/gemini-3-pro:generateContent`, and Vertex AI's longer paths to models and endpoints. */
+/** `…/models/gemini-3-pro:generateContent`, and the longer paths of Vertex AI to models and endpoints. */
 const PATH = /\/([^/:]+):(?:g|streamG)enerateContent$/;
 
-/** A request of generateContent. Undefined for all others, such as uploads, counts and interactions. */
-function readCall(input: Parameters<typeof fetch>[0], init: RequestInit | undefined): Call | undefined {
-  if (input instanceof Request || typeof init?.body !== 'string') return undefined;
-  const [, model] = PATH.exec(new URL(input).pathname) ?? [];
-  if (model === undefined) return undefined;
-  const body: unknown = JSON.parse(init.body);
-  if (!isRecord(body) || !Array.isArray(body.contents)) return undefined;
-  return { body: { ...body, contents: body.contents }, model, headers: new Headers(init.headers) };
+/** The request with contents that fit, or as it came. */
+async function fitInit(init: RequestInit, url: string, fitter: BodyFitter<HttpStep>): Promise<RequestInit> {
+  const [, model] = PATH.exec(pathOf(url)) ?? [];
+  const body = model === undefined ? undefined : readJson(init.body);
+  if (!body) return init;
+  const headers = new Headers(init.headers);
+  const { systemInstruction: system, tools } = body;
+  const parts = { format: gemini as unknown as AnyFormat, list: 'contents', model, system, tools, canRequire: false };
+  const context = { signal: init.signal, warn: (text: string) => console.warn(text) };
+  const fitted = await fitter.fit({ url, headers, body }, parts, context);
+  return fitted ? { ...init, headers: withoutLength(headers), body: JSON.stringify(fitted.body) } : init;
 }

@@ -2,7 +2,7 @@ import type { RecallInput } from '../../store/recall-tool/recall-input.ts';
 import { type RecallTool, recallTool } from '../../store/recall-tool/recall-tool.ts';
 import type { Store } from '../../store/store.ts';
 
-/** The tool `recall` as a `CallableTool` of `@google/genai`. */
+/** The tool `recall` as a `CallableTool` of genai. */
 export interface GenAiRecallTool {
   tool(): Promise<{ functionDeclarations: FunctionDeclaration[] }>;
   callTool(calls: readonly FunctionCall[]): Promise<FunctionResponsePart[]>;
