@@ -137,6 +137,7 @@ describe('from JavaScript', () => {
       import { ContextManager, openSession } from 'palimpsest/manager';
       import { fromUrl } from 'palimpsest/models';
       import { palimpsest } from 'palimpsest/ai-sdk';
+      import { palimpsest as pi } from 'palimpsest/pi';
       import { palimpsest as openai } from 'palimpsest/openai';
       import { palimpsest as google } from 'palimpsest/google';
       import { createGateway } from 'palimpsest/gateway';
@@ -174,7 +175,8 @@ describe('from JavaScript', () => {
       assert.ok(suites.length > 5);
       adapterConformance({ describe, it() {}, expect() {} }, { name: 'adapter', format: chat });
       assert.ok(suites.at(-1).startsWith('adapter: '));
-      // The AI SDK is not installed here.
+      // No framework is installed here.
+      assert.deepEqual([typeof pi({ store }), pi.tools({ store })[0].name], ['function', 'recall']);
       const { transformParams } = palimpsest.middleware({ store, policy: slidingWindow({ turns: 0 }) });
       const call = { toolCallId: 'c', toolName: 'read' };
       const prompt = [
@@ -216,7 +218,7 @@ describe('from JavaScript', () => {
     const { stdout, stderr } = run(process.execPath, ['--disable-warning=ExperimentalWarning', 'doors.mjs']);
     expect(stderr).toBe('');
     const pure = ['.', './core', './formats', './tokens', './lab', './store', './store/postgres', './testing'];
-    const running = ['./manager', './models', './ai-sdk', './openai', './google', './gateway', './mcp'];
+    const running = ['./manager', './models', './ai-sdk', './pi', './openai', './google', './gateway', './mcp'];
     const data = ['./palimpsest.schema.json', './package.json'];
     expect(stdout.trim().split(' ')).toEqual([...pure, ...running, ...data]);
   });

@@ -83,6 +83,12 @@ describe('with @google/genai and ADK', () => {
   });
 });
 
+it('the snippets of the page compile', () => {
+  const snippets = consumer.writeSnippets('docs/adapters/google.md');
+  expect(snippets).toHaveLength(2);
+  expect(consumer.compile(snippets, 'nodenext')).toBe('');
+});
+
 describe.each(['google', 'google-adk'])('examples/adapters/%s.ts', (name) => {
   it('compiles, runs without a key, and prints something', () => {
     copyFileSync(join(ROOT, `examples/adapters/${name}.ts`), join(consumer.folder, `${name}.ts`));
