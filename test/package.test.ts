@@ -140,6 +140,7 @@ describe('from JavaScript', () => {
       import { palimpsest as pi } from 'palimpsest/pi';
       import { palimpsest as openai } from 'palimpsest/openai';
       import { palimpsest as google } from 'palimpsest/google';
+      import { palimpsest as strands } from 'palimpsest/strands';
       import { createGateway } from 'palimpsest/gateway';
       import { createMcpServer } from 'palimpsest/mcp';
       import { replay } from 'palimpsest/lab';
@@ -201,6 +202,7 @@ describe('from JavaScript', () => {
       const fetchFitted = google.fetch({ store, policy: slidingWindow({ turns: 0 }), fetch: keepBody });
       await fetchFitted('https://x/models/gemini-3-pro:generateContent', generate);
       assert.match(body, /p_[a-z2-7]{26}/);
+      assert.deepEqual([typeof strands({ store }), strands.recall({ store }).name], ['function', 'recall']);
       const manager = new ContextManager({ contextLimit: 1000 });
       manager.recordUsage({ prompt_tokens: 750, completion_tokens: 10 });
       assert.equal(manager.evaluate().type, 'mask');
@@ -218,7 +220,17 @@ describe('from JavaScript', () => {
     const { stdout, stderr } = run(process.execPath, ['--disable-warning=ExperimentalWarning', 'doors.mjs']);
     expect(stderr).toBe('');
     const pure = ['.', './core', './formats', './tokens', './lab', './store', './store/postgres', './testing'];
-    const running = ['./manager', './models', './ai-sdk', './pi', './openai', './google', './gateway', './mcp'];
+    const running = [
+      './manager',
+      './models',
+      './ai-sdk',
+      './pi',
+      './openai',
+      './google',
+      './strands',
+      './gateway',
+      './mcp',
+    ];
     const data = ['./palimpsest.schema.json', './package.json'];
     expect(stdout.trim().split(' ')).toEqual([...pure, ...running, ...data]);
   });
