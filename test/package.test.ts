@@ -137,8 +137,10 @@ describe('from JavaScript', () => {
       import { ContextManager, openSession } from 'palimpsest/manager';
       import { fromUrl } from 'palimpsest/models';
       import { palimpsest } from 'palimpsest/ai-sdk';
-      import { palimpsest as pi } from 'palimpsest/pi';
+      import { palimpsest as anthropicSdk } from 'palimpsest/anthropic';
       import { palimpsest as openai } from 'palimpsest/openai';
+      import { palimpsest as forAgents } from 'palimpsest/openai-agents';
+      import { palimpsest as pi } from 'palimpsest/pi';
       import { palimpsest as google } from 'palimpsest/google';
       import { palimpsest as strands } from 'palimpsest/strands';
       import { createGateway } from 'palimpsest/gateway';
@@ -193,6 +195,17 @@ describe('from JavaScript', () => {
       const chat12 = { method: 'POST', body: JSON.stringify({ messages: history }) };
       await openai.fetch({ store, policy: slidingWindow({ turns: 2 }), fetch: keepBody })('https://x/chat/completions', chat12);
       assert.equal(JSON.parse(body).messages[3].content.includes(handle), true);
+      const ask = { url: 'https://x/v1/messages', headers: new Headers(), body: JSON.stringify({ messages: [prompt[0]] }) };
+      await anthropicSdk({ store })(ask, (request) => keepBody('', request), { logger: console });
+      assert.equal(body, ask.body);
+      const input = [
+        { role: 'user', content: 'Go.' },
+        { type: 'function_call', callId: 'c', name: 'read', arguments: '{}', status: 'completed' },
+        { type: 'function_call_result', callId: 'c', name: 'read', status: 'completed', output: 'line '.repeat(500) },
+      ];
+      const filter = forAgents({ store, policy: slidingWindow({ turns: 0 }) });
+      const modelData = await filter({ modelData: { input }, agent: { name: 'A' }, context: undefined });
+      assert.match(modelData.input[2].output, /p_[a-z2-7]{26}/);
       const contents = [
         { role: 'user', parts: [{ text: 'Go.' }] },
         { role: 'model', parts: [{ functionCall: { name: 'read' } }] },
@@ -224,8 +237,10 @@ describe('from JavaScript', () => {
       './manager',
       './models',
       './ai-sdk',
-      './pi',
+      './anthropic',
       './openai',
+      './openai-agents',
+      './pi',
       './google',
       './strands',
       './gateway',

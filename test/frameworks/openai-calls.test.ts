@@ -217,17 +217,31 @@ describe('palimpsest.fetch', () => {
     expect(masksIn(String(bodies()[0]))).toBe(4);
   });
 
+  it('fits requests that compact or count a history like those that go on with it', async () => {
+    const { fetch, bodies } = recorder();
+    const { responses } = new OpenAI({
+      apiKey: 'none',
+      fetch: palimpsest.fetch({ store: createMemoryStore(), policy, fetch }),
+    });
+    await responses.create({ model: 'gpt-5', input: responsesHistory });
+    await responses.compact({ model: 'gpt-5', input: responsesHistory });
+    await responses.inputTokens.count({ model: 'gpt-5', input: responsesHistory });
+    const [created, compacted, counted] = bodies().map((body) => JSON.parse(String(body)).input);
+    expect(masksIn(JSON.stringify(created))).toBe(4);
+    expect([compacted, counted]).toEqual([created, created]);
+  });
+
   it('passes other requests unchanged', async () => {
     const { calls, fetch } = recorder();
     const client = new OpenAI({ apiKey: 'none', fetch: palimpsest.fetch({ policy, fetch }) });
     await client.embeddings.create({ model: 'e', input: ['x'.repeat(5000)], encoding_format: 'float' });
-    await client.responses.inputTokens.count({ model: 'gpt-5', input: responsesHistory });
+    await client.chat.completions.update('chatcmpl-1', { metadata: { a: 'b' } });
     await client.responses.retrieve('resp_1');
     await client.models.list();
     const plain = recorder();
     const untouched = new OpenAI({ apiKey: 'none', fetch: plain.fetch });
     await untouched.embeddings.create({ model: 'e', input: ['x'.repeat(5000)], encoding_format: 'float' });
-    await untouched.responses.inputTokens.count({ model: 'gpt-5', input: responsesHistory });
+    await untouched.chat.completions.update('chatcmpl-1', { metadata: { a: 'b' } });
     await untouched.responses.retrieve('resp_1');
     await untouched.models.list();
     const shown = ({ url, init }: (typeof calls)[number]) => [url, init?.method, init?.body];

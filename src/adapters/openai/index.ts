@@ -87,7 +87,8 @@ const APIS: readonly Api[] = [
     }),
   },
   {
-    path: /\/responses$/,
+    // A request to compact would be larger than all before it without their masks, and a count is that of what would be sent.
+    path: /\/responses(?:\/compact|\/input_tokens)?$/,
     parts: ({ instructions, tools }) => ({
       format: openaiResponses,
       list: 'input',
