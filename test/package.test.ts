@@ -141,6 +141,7 @@ describe('from JavaScript', () => {
       import { palimpsest as openai } from 'palimpsest/openai';
       import { palimpsest as forAgents } from 'palimpsest/openai-agents';
       import { palimpsest as pi } from 'palimpsest/pi';
+      import { palimpsest as mastra } from 'palimpsest/mastra';
       import { palimpsest as google } from 'palimpsest/google';
       import { palimpsest as strands } from 'palimpsest/strands';
       import { createGateway } from 'palimpsest/gateway';
@@ -180,6 +181,7 @@ describe('from JavaScript', () => {
       assert.ok(suites.at(-1).startsWith('adapter: '));
       // No framework is installed here.
       assert.deepEqual([typeof pi({ store }), pi.tools({ store })[0].name], ['function', 'recall']);
+      assert.deepEqual([mastra({ store }).id, mastra.tools({ store }).recall.id], ['palimpsest', 'recall']);
       const { transformParams } = palimpsest.middleware({ store, policy: slidingWindow({ turns: 0 }) });
       const call = { toolCallId: 'c', toolName: 'read' };
       const prompt = [
@@ -233,19 +235,17 @@ describe('from JavaScript', () => {
     const { stdout, stderr } = run(process.execPath, ['--disable-warning=ExperimentalWarning', 'doors.mjs']);
     expect(stderr).toBe('');
     const pure = ['.', './core', './formats', './tokens', './lab', './store', './store/postgres', './testing'];
-    const running = [
-      './manager',
-      './models',
+    const adapters = [
       './ai-sdk',
       './anthropic',
       './openai',
       './openai-agents',
       './pi',
+      './mastra',
       './google',
       './strands',
-      './gateway',
-      './mcp',
     ];
+    const running = ['./manager', './models', ...adapters, './gateway', './mcp'];
     const data = ['./palimpsest.schema.json', './package.json'];
     expect(stdout.trim().split(' ')).toEqual([...pure, ...running, ...data]);
   });
