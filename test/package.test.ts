@@ -142,6 +142,8 @@ describe('from JavaScript', () => {
       import { palimpsest as forAgents } from 'palimpsest/openai-agents';
       import { palimpsest as pi } from 'palimpsest/pi';
       import { palimpsest as mastra } from 'palimpsest/mastra';
+      import { palimpsest as google } from 'palimpsest/google';
+      import { palimpsest as strands } from 'palimpsest/strands';
       import { createGateway } from 'palimpsest/gateway';
       import { createMcpServer } from 'palimpsest/mcp';
       import { replay } from 'palimpsest/lab';
@@ -208,6 +210,16 @@ describe('from JavaScript', () => {
       const filter = forAgents({ store, policy: slidingWindow({ turns: 0 }) });
       const modelData = await filter({ modelData: { input }, agent: { name: 'A' }, context: undefined });
       assert.match(modelData.input[2].output, /p_[a-z2-7]{26}/);
+      const contents = [
+        { role: 'user', parts: [{ text: 'Go.' }] },
+        { role: 'model', parts: [{ functionCall: { name: 'read' } }] },
+        { role: 'user', parts: [{ functionResponse: { name: 'read', response: { output: 'line '.repeat(500) } } }] },
+      ];
+      const generate = { method: 'POST', body: JSON.stringify({ contents }) };
+      const fetchFitted = google.fetch({ store, policy: slidingWindow({ turns: 0 }), fetch: keepBody });
+      await fetchFitted('https://x/models/gemini-3-pro:generateContent', generate);
+      assert.match(body, /p_[a-z2-7]{26}/);
+      assert.deepEqual([typeof strands({ store }), strands.recall({ store }).name], ['function', 'recall']);
       const manager = new ContextManager({ contextLimit: 1000 });
       manager.recordUsage({ prompt_tokens: 750, completion_tokens: 10 });
       assert.equal(manager.evaluate().type, 'mask');
@@ -225,7 +237,17 @@ describe('from JavaScript', () => {
     const { stdout, stderr } = run(process.execPath, ['--disable-warning=ExperimentalWarning', 'doors.mjs']);
     expect(stderr).toBe('');
     const pure = ['.', './core', './formats', './tokens', './lab', './store', './store/postgres', './testing'];
-    const adapters = ['./ai-sdk', './anthropic', './openai', './openai-agents', './pi', './mastra', './langchain'];
+    const adapters = [
+      './ai-sdk',
+      './anthropic',
+      './openai',
+      './openai-agents',
+      './pi',
+      './mastra',
+      './google',
+      './strands',
+      './langchain',
+    ];
     const running = ['./manager', './models', ...adapters, './gateway', './mcp'];
     const data = ['./palimpsest.schema.json', './package.json'];
     expect(stdout.trim().split(' ')).toEqual([...pure, ...running, ...data]);

@@ -17,6 +17,8 @@ export interface BodyParts {
   readonly format: AnyFormat;
   /** The field that has the messages. */
   readonly list: string;
+  /** The name of the model, where the body has none. */
+  readonly model?: string | undefined;
   readonly system?: unknown;
   readonly tools?: unknown;
   readonly canRequire: boolean;
@@ -56,13 +58,13 @@ export function createBodyFitter<Step extends HttpStep>(of: string, options: Ada
   };
   return {
     warnOnce,
-    async fit(step, { format, list, system, tools, canRequire }, context) {
+    async fit(step, { format, list, model, system, tools, canRequire }, context) {
       const { body, headers } = step;
       const messages = body[list];
       if (!Array.isArray(messages)) return undefined;
       const request = {
         ...{ messages, format: format as unknown as Format, system, tools, canRequire, step },
-        model: asString(body.model),
+        model: model ?? asString(body.model),
         session: headers.get(SESSION_HEADER) ?? undefined,
         signal: context.signal ?? undefined,
       };
