@@ -4,9 +4,10 @@ import type { GatewayOptions, Receipt } from '../../src/gateway/index.ts';
 import type { ConversationDetail } from '../../src/gateway/receipts/receipt-log.ts';
 import { createRecords } from '../../src/gateway/receipts/records.ts';
 import { breakEven, slidingWindow } from '../../src/index.ts';
+import { originalHandle } from '../../src/plan/arrival/last-line.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { bodyOf, isShaped, messagesOf, someTurns, textOf } from './arrival.test-data.ts';
+import { bodyOf, isShaped, messagesOf, someTurns, type Turn, textOf } from './arrival.test-data.ts';
 import { changedStore, startGateway } from './gateway.ts';
 import { type Fields, fieldsOf } from './provider/json.ts';
 import { HEADERS, PATHS, post } from './provider/requests.test-data.ts';
@@ -111,6 +112,37 @@ describe('a conversation that began without arrival', () => {
     const gateway = await serve(upstream, { policy: off });
     for (let turns = 1; turns <= 6; turns++)
       expect(await gateway.send(bodyOf(someTurns(turns)))).toEqual(wholeIn(turns));
+  });
+});
+
+describe('a result that is made smaller and masked later', () => {
+  it('is stored as it was sent and as it came, also by a gateway that only saw it masked', async () => {
+    const upstream = await provider();
+    const shells = (count: number): Turn[] => Array.from({ length: count }, () => ({ shows: 'shell', from: 1 }));
+    const whole = resultsIn({ messages: messagesOf(shells(8)) }).map(textOf);
+    const puts: string[] = [];
+    const { store, changed } = withWrites((inner, items) => {
+      puts.push(...items.map(({ text }) => text));
+      return inner.putMany(items);
+    });
+    const options = { store: changed, policy: slidingWindow({ turns: 3, clean: true, references: true }) };
+    const first = await serve(upstream, options);
+    for (let turns = 1; turns <= 8; turns++) await first.send(bodyOf(shells(turns)));
+    await first.close();
+    puts.length = 0;
+    const next = await serve(upstream, options);
+    const masked = (await next.send(bodyOf(shells(8)))).filter(isMasked);
+    let shaped = 0;
+    for (const placeholder of masked) {
+      const asSent = (await store.get(/p_[a-z2-7]{26}/.exec(placeholder)?.[0] ?? ''))?.text ?? '';
+      const handle = originalHandle(asSent);
+      if (handle === undefined) continue;
+      shaped += 1;
+      const original = (await store.get(handle))?.text;
+      expect(whole).toContain(original);
+      expect(puts).toEqual(expect.arrayContaining([asSent, original]));
+    }
+    expect(shaped).toBeGreaterThan(1);
   });
 });
 

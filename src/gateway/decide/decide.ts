@@ -1,4 +1,5 @@
 import type { ReplaceEdit } from '../../message.ts';
+import { originalHandle } from '../../plan/arrival/last-line.ts';
 import type { Hidden } from '../../plan/ledger/hidden.ts';
 import { isArrival } from '../../plan/ledger/rows.ts';
 import { conversationId } from '../../store/access.ts';
@@ -177,13 +178,13 @@ function fullness({ conversation, events }: PlannedRequest): HoldReason | undefi
   return events.length > 0 && conversation.isFull ? 'too-many-events' : undefined;
 }
 
-/** The texts that the edits hide, and the originals of results that were cut before they were masked. */
+/** The texts that the edits hide, and the originals of results that were cut or made smaller before they were masked. */
 function hiddenBy({ hidden }: PlannedRequest, { edits }: WrittenRequest): readonly Hidden[] {
   if (edits.length === 0) return [];
   const handles = new Set(edits.map(({ handle }) => handle));
-  const shown = hidden.filter(({ handle, why }) => why === 'clip' || handles.has(handle));
-  // A result that was made smaller and masked later hides the same text twice.
-  return [...new Map(shown.map((one) => [storedKey(one), one])).values()];
+  const isShown = ({ handle, why }: Hidden): boolean => why === 'clip' || handles.has(handle);
+  for (const { text, why } of hidden.filter(isShown)) if (why === 'mask') handles.add(originalHandle(text));
+  return [...new Map(hidden.filter(isShown).map((one) => [storedKey(one), one])).values()];
 }
 
 function explain({ planned, written, estimate }: Basis): Explanation {
