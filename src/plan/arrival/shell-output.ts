@@ -1,6 +1,7 @@
 import { headOf, tailOf } from '../../text.ts';
 import type { Counter } from '../../tokens/counter.ts';
 import { estimateTokens } from '../../tokens/estimate-tokens.ts';
+import { isDiff } from './clean/is-diff.ts';
 
 /** Options of `shortenShellOutput`. */
 export interface ShellOutputOptions {
@@ -12,12 +13,13 @@ export interface ShellOutputOptions {
 
 /**
  * Keeps the first lines, the last lines and the lines about failures of a long output, in at most `maxTokens`. The last line
- * says so and shows the handle. Undefined where the output is short enough, was shortened before, or cannot be shortened.
+ * says so and shows the handle. Undefined where the output is short enough, was shortened before, cannot be shortened, or is a
+ * diff: agents quote its lines exactly.
  */
 export function shortenShellOutput(text: string, options: ShellOutputOptions = {}): string | undefined {
   const { maxTokens = 2000, counter = estimateTokens, handle = '' } = options;
   const tokens = counter(text);
-  if (tokens <= maxTokens || isShortenedShellOutput(text)) return undefined;
+  if (tokens <= maxTokens || isShortenedShellOutput(text) || isDiff(text)) return undefined;
   const lastLine = `[${KEPT} ~${maxTokens} of ~${tokens} tokens (shell)${handle}]`;
   const all = text.split('\n');
   if (all.at(-1) === '') all.pop();
