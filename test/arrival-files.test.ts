@@ -17,14 +17,16 @@ const FILE = [
   '',
 ].join('\n');
 
-function sent(tool: string, args: object, text: string): unknown {
-  const call = { id: 'call_1', type: 'function', function: { name: tool, arguments: JSON.stringify(args) } };
-  const { messages } = fit([
-    { role: 'user', content: 'Fix the failing test.' },
-    { role: 'assistant', content: null, tool_calls: [call] },
-    { role: 'tool', tool_call_id: 'call_1', content: text },
-  ]);
-  return messages.at(-1)?.content;
+/** The last result as it is sent, after results of the same call. */
+function sent(tool: string, args: object, ...texts: string[]): unknown {
+  const turns = texts.flatMap((content, i) => {
+    const call = { id: `call_${i}`, type: 'function', function: { name: tool, arguments: JSON.stringify(args) } };
+    return [
+      { role: 'assistant', content: null, tool_calls: [call] },
+      { role: 'tool', tool_call_id: call.id, content },
+    ];
+  });
+  return fit([{ role: 'user', content: 'Fix the failing test.' }, ...turns]).messages.at(-1)?.content;
 }
 
 describe('fit sends a file as it came, where the command is', () => {
@@ -162,5 +164,22 @@ describe('a diff', () => {
   it('loses its colours only', () => {
     const coloured = `${diff}\n${lines}`.replace(/^[-+@].*$/gm, '\u001b[32m$&\u001b[m');
     expect(sent('bash', { command: './review.sh' }, coloured)).toBe(`${diff}\n${lines}`);
+  });
+});
+
+describe('numbers at the beginning of lines', () => {
+  const log = Array.from({ length: 40 }, (_, i) => `10:${10 + i}:05 step ${i} of the build went well`);
+
+  it('are no line numbers where they are times of day', () => {
+    expect(sent('bash', { command: 'make' }, log.join('\n'), [...log, '10:51:00 done'].join('\n'))).toMatch(
+      /^\[output lines 1–40: same as lines 1–40 of the last bash make above\]\n10:51:00 done/,
+    );
+  });
+
+  it('are line numbers where they rise', () => {
+    const file = log.map((line, i) => `${i + 7}: ${line}`);
+    expect(sent('bash', { command: 'cat -n a' }, file.join('\n'), [...file, '47: end'].join('\n'))).toMatch(
+      /^\[file lines 7–46: same as lines 7–46 of the last bash cat -n a above\]\n47: end/,
+    );
   });
 });
