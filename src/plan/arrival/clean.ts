@@ -16,7 +16,9 @@ import type { Shown } from './shown-by.ts';
  */
 export function cleanResult(text: string, shows: Shown): string {
   if (isShortenedShellOutput(text)) return text;
-  const plain = stripEscapeCodes(text);
+  // Before the codes that erase and move are gone.
+  const isDrawn = shows === 'shell' && text.includes('\u001b');
+  const plain = stripEscapeCodes(isDrawn ? keepLastStates(text) : text);
   const isFile = shows === 'file' || isDiff(plain);
   const cleaned = isFile ? unpadLineNumbers(plain, { onlyRising: true }) : cleanOutput(plain, shows);
   // Providers refuse a result without text.

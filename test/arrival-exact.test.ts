@@ -183,3 +183,25 @@ describe('numbers at the beginning of lines', () => {
     );
   });
 });
+
+describe('an overwritten line', () => {
+  it.each([
+    ['the last state is shorter', 'warning: the disk is almost full\rok\n', 'warning: the disk is almost full\rok\n'],
+    [
+      'the cursor moves to another line',
+      'warning: it\r\u001b[1Adownloading 90 %\n',
+      'warning: it\r\ndownloading 90 %\n',
+    ],
+  ])('stays where %s', (_, text, shown) => {
+    expect(sent('bash', { command: 'make' }, `${'\u001b[32m✓\u001b[0m step\n'.repeat(99)}${text}`)).toContain(shown);
+  });
+
+  it.each([
+    ['a later state covers it', '10 %\r55 %\rdone'],
+    ['a code erases it', 'downloading 10 %\r\u001b[Kdone'],
+  ])('goes where %s', (_, text) => {
+    expect(sent('bash', { command: 'make' }, `${'\u001b[32m✓\u001b[0m step\n'.repeat(99)}${text}`)).toMatch(
+      /more times\]\ndone/,
+    );
+  });
+});
