@@ -161,7 +161,10 @@ describe('a diff', () => {
     }
   });
 
-  it('loses its colours only', () => {
+  it('loses its colours only, also where they are around the returns of a file', () => {
+    const returns = `${diff}\r\n`.replaceAll('  \n', '  \r\n');
+    const marked = returns.replace(/^\+y {2}/m, '\u001b[32m$&\u001b[m').replaceAll('\r', '\u001b[41m\r\u001b[m');
+    expect(sent('bash', { command: './review.sh' }, marked)).toBe(returns);
     const coloured = `${diff}\n${lines}`.replace(/^[-+@].*$/gm, '\u001b[32m$&\u001b[m');
     expect(sent('bash', { command: './review.sh' }, coloured)).toBe(`${diff}\n${lines}`);
   });

@@ -16,14 +16,18 @@ import type { Shown } from './shown-by.ts';
  */
 export function cleanResult(text: string, shows: Shown): string {
   if (isShortenedShellOutput(text)) return text;
-  // Before the codes that erase and move are gone.
-  const isDrawn = shows === 'shell' && text.includes('\u001b');
-  const plain = stripEscapeCodes(isDrawn ? keepLastStates(text) : text);
+  const plain = stripEscapeCodes(text);
   const isFile = shows === 'file' || isDiff(plain);
-  const cleaned = isFile ? unpadLineNumbers(plain, { onlyRising: true }) : cleanOutput(plain, shows);
+  const cleaned = isFile
+    ? unpadLineNumbers(plain, { onlyRising: true })
+    : cleanOutput(drawn(text, plain, shows), shows);
   // Providers refuse a result without text.
   return cleaned.trim() === '' ? text : cleaned;
 }
+
+/** Codes that erase and move tell which states of a line a terminal shows, so these are looked at first. */
+const drawn = (text: string, plain: string, shows: Shown): string =>
+  shows === 'shell' && plain !== text ? stripEscapeCodes(keepLastStates(text)) : plain;
 
 const MOST_ROUNDS = 5;
 
