@@ -1,10 +1,11 @@
-// npm run bench [-- reduce|arrival|planner|counter|replay|store|gateway|session] [--quick] [--json]
+// npm run bench [-- reduce|arrival|planner|adapter|counter|replay|store|gateway|session] [--quick] [--json]
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { adapterTables } from './tables/adapter.js';
 import { arrivalTables } from './tables/arrival.js';
 import { counterTables } from './tables/counter.js';
 import { gatewayTables } from './tables/gateway.js';
@@ -21,6 +22,7 @@ const groups = {
   reduce: reduceTables,
   arrival: arrivalTables,
   planner: plannerTables,
+  adapter: adapterTables,
   counter: counterTables,
   replay: replayTables,
   store: storeTables,

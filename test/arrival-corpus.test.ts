@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { chat } from '../src/formats/chat.ts';
+import { breakEven, type ChatMessage, createPlanner, fit } from '../src/index.ts';
 import { readRuns } from '../src/lab/readers/read-runs.ts';
 import { cleanResult } from '../src/plan/arrival/clean.ts';
 import { shortenShellOutput } from '../src/plan/arrival/shell-output.ts';
@@ -46,6 +47,40 @@ describe.skipIf(!hasCorpus)('results of real runs (skipped where ../shared/corpu
     }
   });
 });
+
+describe.skipIf(!hasCorpus)('fitted histories of real runs (skipped where ../shared/corpus is absent)', () => {
+  it.each(['anthropic-5m', 'deepseek'] as const)(
+    'keep their bytes when they are fed back after each request, at %s prices',
+    async (prices) => {
+      let [requests, references] = [0, 0];
+      let run = 0;
+      for await (const { messages } of readRuns([CORPUS])) {
+        // A third of the runs: enough to find a difference, in seconds.
+        if (run++ % 3 !== 0) continue;
+        const options = { format: 'chat', policy: breakEven({ prices }) } as const;
+        const planner = createPlanner<ChatMessage>(options);
+        let fedBack: ChatMessage[] = [];
+        for (const part of requestsOf(messages)) {
+          planner.add(...part);
+          // A copy: `fit` remembers lists of messages that it has seen.
+          fedBack = fit(structuredClone([...fedBack, ...part]), options).messages;
+          expect(fedBack).toEqual(planner.messages());
+          requests += 1;
+        }
+        references += JSON.stringify(fedBack).split(': same as ').length - 1;
+      }
+      expect(requests).toBeGreaterThan(1000);
+      expect(references).toBeGreaterThan(50);
+    },
+    120_000,
+  );
+});
+
+/** The messages that each request of a run adds. */
+function requestsOf(messages: readonly ChatMessage[]): ChatMessage[][] {
+  const starts = messages.flatMap(({ role }, i) => (i === 0 || role === 'assistant' ? [i] : []));
+  return starts.map((start, i) => messages.slice(start, starts[i + 1]));
+}
 
 function resultsIn(messages: Parameters<typeof chat.view>[0]): Result[] {
   const args = new Map<string | undefined, string>();

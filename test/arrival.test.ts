@@ -251,6 +251,6 @@ describe.each(formatNames)('every reference that goes out on %s', (name) => {
       ),
       { numRuns },
     );
-    expect(references).toBeGreaterThan(numRuns / 30);
+    expect(references).toBeGreaterThan(numRuns / 60);
   });
 });

@@ -134,6 +134,7 @@ function compileSnippets(from: readonly Page[]): string[] {
   const snippets = from.flatMap((page) =>
     blocksOf(page)
       .filter(({ language, text }) => /^(?:ts|typescript)$/.test(language) && /from 'palimpsest[/']/.test(text))
+      .filter(({ text }) => !importsFramework(text))
       .map(({ line, text }) => ({ page, file: `${page.path.replaceAll(/\W/g, '-')}-${line}.ts`, line, text })),
   );
   if (snippets.length === 0) return [];
@@ -151,6 +152,13 @@ function compileSnippets(from: readonly Page[]): string[] {
     const page = snippets.find((snippet) => snippet.file === file)?.page.path ?? file;
     return [`${page}:${line}: ${error}`];
   });
+}
+
+/** Whether a snippet imports a framework that only `test/frameworks` has: the snippet is compiled there. */
+function importsFramework(text: string): boolean {
+  const { dependencies } = JSON.parse(readFileSync(join(ROOT, 'test/frameworks/package.json'), 'utf8'));
+  const imported = Array.from(text.matchAll(/from '((?:@[\w-]+\/)?[\w.-]+)/g), ([, name = '']) => name);
+  return imported.some((name) => name in dependencies && !existsSync(join(ROOT, 'node_modules', name)));
 }
 
 /** The sources behind each door, so that docs follow the code without a build. */

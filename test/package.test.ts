@@ -137,6 +137,13 @@ describe('from JavaScript', () => {
       import { ContextManager, openSession } from 'palimpsest/manager';
       import { fromUrl } from 'palimpsest/models';
       import { palimpsest } from 'palimpsest/ai-sdk';
+      import { palimpsest as anthropicSdk } from 'palimpsest/anthropic';
+      import { palimpsest as openai } from 'palimpsest/openai';
+      import { palimpsest as forAgents } from 'palimpsest/openai-agents';
+      import { palimpsest as pi } from 'palimpsest/pi';
+      import { palimpsest as mastra } from 'palimpsest/mastra';
+      import { palimpsest as google } from 'palimpsest/google';
+      import { palimpsest as strands } from 'palimpsest/strands';
       import { createGateway } from 'palimpsest/gateway';
       import { createMcpServer } from 'palimpsest/mcp';
       import { replay } from 'palimpsest/lab';
@@ -172,7 +179,9 @@ describe('from JavaScript', () => {
       assert.ok(suites.length > 5);
       adapterConformance({ describe, it() {}, expect() {} }, { name: 'adapter', format: chat });
       assert.ok(suites.at(-1).startsWith('adapter: '));
-      // The AI SDK is not installed here.
+      // No framework is installed here.
+      assert.deepEqual([typeof pi({ store }), pi.tools({ store })[0].name], ['function', 'recall']);
+      assert.deepEqual([mastra({ store }).id, mastra.tools({ store }).recall.id], ['palimpsest', 'recall']);
       const { transformParams } = palimpsest.middleware({ store, policy: slidingWindow({ turns: 0 }) });
       const call = { toolCallId: 'c', toolName: 'read' };
       const prompt = [
@@ -182,6 +191,33 @@ describe('from JavaScript', () => {
       ];
       const params = await transformParams({ params: { prompt }, model: { modelId: 'gpt-5' } });
       assert.match(params.prompt[2].content[0].output.value, /p_[a-z2-7]{26}/);
+      // Nor are the SDKs of the providers.
+      let body;
+      const keepBody = async (_url, init) => ((body = init.body), new Response());
+      const chat12 = { method: 'POST', body: JSON.stringify({ messages: history }) };
+      await openai.fetch({ store, policy: slidingWindow({ turns: 2 }), fetch: keepBody })('https://x/chat/completions', chat12);
+      assert.equal(JSON.parse(body).messages[3].content.includes(handle), true);
+      const ask = { url: 'https://x/v1/messages', headers: new Headers(), body: JSON.stringify({ messages: [prompt[0]] }) };
+      await anthropicSdk({ store })(ask, (request) => keepBody('', request), { logger: console });
+      assert.equal(body, ask.body);
+      const input = [
+        { role: 'user', content: 'Go.' },
+        { type: 'function_call', callId: 'c', name: 'read', arguments: '{}', status: 'completed' },
+        { type: 'function_call_result', callId: 'c', name: 'read', status: 'completed', output: 'line '.repeat(500) },
+      ];
+      const filter = forAgents({ store, policy: slidingWindow({ turns: 0 }) });
+      const modelData = await filter({ modelData: { input }, agent: { name: 'A' }, context: undefined });
+      assert.match(modelData.input[2].output, /p_[a-z2-7]{26}/);
+      const contents = [
+        { role: 'user', parts: [{ text: 'Go.' }] },
+        { role: 'model', parts: [{ functionCall: { name: 'read' } }] },
+        { role: 'user', parts: [{ functionResponse: { name: 'read', response: { output: 'line '.repeat(500) } } }] },
+      ];
+      const generate = { method: 'POST', body: JSON.stringify({ contents }) };
+      const fetchFitted = google.fetch({ store, policy: slidingWindow({ turns: 0 }), fetch: keepBody });
+      await fetchFitted('https://x/models/gemini-3-pro:generateContent', generate);
+      assert.match(body, /p_[a-z2-7]{26}/);
+      assert.deepEqual([typeof strands({ store }), strands.recall({ store }).name], ['function', 'recall']);
       const manager = new ContextManager({ contextLimit: 1000 });
       manager.recordUsage({ prompt_tokens: 750, completion_tokens: 10 });
       assert.equal(manager.evaluate().type, 'mask');
@@ -199,7 +235,17 @@ describe('from JavaScript', () => {
     const { stdout, stderr } = run(process.execPath, ['--disable-warning=ExperimentalWarning', 'doors.mjs']);
     expect(stderr).toBe('');
     const pure = ['.', './core', './formats', './tokens', './lab', './store', './store/postgres', './testing'];
-    const running = ['./manager', './models', './ai-sdk', './gateway', './mcp'];
+    const adapters = [
+      './ai-sdk',
+      './anthropic',
+      './openai',
+      './openai-agents',
+      './pi',
+      './mastra',
+      './google',
+      './strands',
+    ];
+    const running = ['./manager', './models', ...adapters, './gateway', './mcp'];
     const data = ['./palimpsest.schema.json', './package.json'];
     expect(stdout.trim().split(' ')).toEqual([...pure, ...running, ...data]);
   });

@@ -6,7 +6,8 @@ import { type FitOptions, type FitResult, fit, policyRule } from '../plan/fit.ts
 import type { Policy } from '../plan/policy.ts';
 import type { Report } from '../plan/report.ts';
 import { fitAndStore } from '../store/fit-and-store.ts';
-import { checkSession, type Signal, type Store } from '../store/store.ts';
+import { handleOf } from '../store/handle.ts';
+import { checkSession, isSessionId, type Signal, type Store } from '../store/store.ts';
 import { KnownRequests } from './known-requests.ts';
 
 /** The options of every adapter. `Step` is what the framework tells about a step. */
@@ -40,7 +41,7 @@ export interface StepRequest<M, Step> {
   readonly system?: unknown;
   readonly tools?: unknown;
   readonly model?: string | undefined;
-  /** The id under which the framework knows the conversation. The option `session` wins. */
+  /** The id under which the framework knows the conversation: any text. The option `session` wins. */
   readonly session?: string | undefined;
   readonly signal?: Signal | undefined;
   /** Whether the request can carry what `report.requires` asks for. If not, nothing is masked that would need it. */
@@ -111,7 +112,13 @@ function checkAdapterOptions<Step>(of: string, options: AdapterOptions<Step>): v
 
 function sessionOf<M, Step>({ session }: AdapterOptions<Step>, request: StepRequest<M, Step>): string | undefined {
   const found = typeof session === 'function' ? session(request.step) : session;
-  return found ?? request.session;
+  return found ?? (request.session === undefined ? undefined : toSessionId(request.session));
+}
+
+/** Ids of frameworks may be any text, such as `user:42`. A hash keeps those apart that are alike without their signs. */
+function toSessionId(id: string): string {
+  if (isSessionId(id)) return id;
+  return `${id.replaceAll(/[^\w-]/g, '_').slice(0, 40)}-${handleOf(id).slice(2, 18)}`;
 }
 
 function fitOptionsOf<M, Step>(options: AdapterOptions<Step>, request: StepRequest<M, Step>): FitOptions {

@@ -98,7 +98,19 @@ describe('gemini', () => {
       return gemini.original(list[2] as GeminiContent, gemini.view(list)[2] as never);
     };
     expect(stored({ output: 'line' })).toBe('line');
+    // As ADK writes it.
+    expect(stored({ result: 'line' })).toBe('line');
     expect(stored({ rows: [1] })).toContain('"rows":[1]');
+  });
+
+  it('keeps the field of a plain response', () => {
+    const sent = (value: unknown) => {
+      const answered = user(response('a', value, { id: '1' }));
+      return masked(gemini, [ask, model(call('a')), answered])[2];
+    };
+    expect(sent({ result: 'line' })).toEqual(user(response('a', { result: '[masked]' }, { id: '1' })));
+    expect(sent({ result: 'line', more: 1 })).toEqual(user(response('a', { output: '[masked]' }, { id: '1' })));
+    expect(sent(['line'])).toEqual(user(response('a', { output: '[masked]' }, { id: '1' })));
   });
 
   it('binds what carries a thought signature', () => {

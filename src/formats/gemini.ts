@@ -99,7 +99,16 @@ function replaceResponse(answer: unknown, text: string): unknown {
   if (!isRecord(answer)) return answer;
   if (isFile(answer) || isHiddenFile(answer)) return { text };
   const { parts: _media, ...rest } = answer;
-  return { ...rest, response: hasFailed(answer) ? { error: text } : { output: text } };
+  return { ...rest, response: { [textField(answer)]: text } };
+}
+
+/** The field that a text is read from, so that `{ result: "…" }` stays such a response. `output` for anything richer. */
+function textField(answer: Fields): string {
+  if (hasFailed(answer)) return 'error';
+  const { response } = answer;
+  if (!isRecord(response) || Array.isArray(response)) return 'output';
+  const [field = 'output', ...others] = Object.keys(response);
+  return others.length === 0 && typeof response[field] === 'string' ? field : 'output';
 }
 
 function sizePart(part: Fields): Media {

@@ -84,7 +84,12 @@ class ItemViewer implements Viewer<Item> {
         newSegment(messageKind(item.role), { ...place, path: ['content'] }, readContent(item.content, sizePart)),
       );
     else if (type === 'reasoning')
-      into.push(newSegment('reasoning', { ...place, path: [] }, readReasoning(item), { bound: true }));
+      into.push(
+        newSegment('reasoning', { ...place, path: [] }, readReasoning(item), {
+          bound: true,
+          signed: isSigned(item) || undefined,
+        }),
+      );
     else if (isResult(this.#dialect, type)) into.push(this.#result(item, type, place));
     else if (HOSTED.has(type)) addHosted(item, type, place, into);
     else if (isCall(type)) into.push(this.#call(item, type, place));
@@ -182,6 +187,12 @@ function readReasoning(item: Fields): Content {
   const provider = isRecord(item.providerData) ? item.providerData : {};
   const encrypted = item.encrypted_content ?? provider.encryptedContent ?? provider.encrypted_content;
   return withMedia(text, typeof encrypted === 'string' ? [sizeEncrypted(encrypted)] : []);
+}
+
+/** Thinking of Anthropic, from a model of the AI SDK: its metadata is in `providerData`, under the name of the provider. */
+function isSigned({ providerData }: Fields): boolean {
+  const owners = isRecord(providerData) ? Object.values(providerData).filter(isRecord) : [];
+  return owners.some(({ signature, redactedData }) => Boolean(signature ?? redactedData));
 }
 
 function sizePart(part: Fields): Media {

@@ -62,6 +62,20 @@ describe('openai-agents', () => {
     expect(openaiAgents.check(items)).toEqual([]);
   });
 
+  it('knows thinking that Anthropic signed', () => {
+    const reasoning = (providerData: object) => ({ type: 'reasoning', content: [], providerData }) as Item;
+    const items = [
+      reasoning({ model: 'anthropic:claude-opus-5-5', anthropic: { signature: 's' } }),
+      reasoning({ anthropic: { redactedData: 'r' } }),
+      reasoning({ encrypted_content: 'e' }),
+    ];
+    expect(openaiAgents.view(items).map(({ bound, signed }) => [bound, signed])).toEqual([
+      [true, true],
+      [true, true],
+      [true, undefined],
+    ]);
+  });
+
   it('is told from the Responses API by what only it has', () => {
     const reply = (part: object) => [{ type: 'message', role: 'assistant', status: 'completed', content: [part] }];
     expect(detectFormat(reply({ type: 'output_text', text: 'Hi', providerData: {} }))).toBe('openai-agents');

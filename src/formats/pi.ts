@@ -16,7 +16,7 @@ const CONTENT = ['content'] as const;
 /** The messages of pi (`@earendil-works/pi-agent-core`). */
 export const pi: Format<PiMessage> = createFormat<PiMessage>({
   name: 'pi',
-  // Before version 1 there are no system messages; later ones change the prompt and the tools.
+  // A system message changes the prompt and the tools, and older versions have none.
   noteRole: 'user',
   viewer: () => new PiViewer(),
   replace: replaceText,

@@ -28,10 +28,15 @@ export interface Observation {
   readonly coveredBy: Observation | undefined;
   /** The older reads that this one is the first to cover. */
   readonly covers: readonly Observation[];
-  /** The newest result of each kind that refers to lines of this one: it stays as long as they do. */
-  readonly keptFor: readonly Observation[];
-  /** The older results that it refers to, and those that they refer to. */
-  readonly refersTo: readonly Observation[];
+  /** The results that refer to it or that it refers to, directly or through others. Undefined where there are none. */
+  readonly group: ObservationGroup | undefined;
+}
+
+/** Results that refer to each other. All of them stay until the last of them may go. */
+export interface ObservationGroup {
+  readonly members: Iterable<Observation>;
+  /** The newest of each kind. */
+  readonly newest: Iterable<Observation>;
 }
 
 /** What a policy sees of one request: everything as masked so far. */

@@ -202,7 +202,7 @@ const byNumber = (a: number, b: number): number => a - b;
 
 describe('ripeAt', () => {
   const result = (turn: number, kind: ToolKind, coveredBy?: { turn: number }): Observation =>
-    ({ turn, kind, coveredBy, keptFor: [] }) as unknown as Observation;
+    ({ turn, kind, coveredBy }) as unknown as Observation;
   it('is the turn and the window of its kind together', () => {
     expect(ripeAt(result(3, 'read'), agesOf(10, true))).toBe(13);
     expect(ripeAt(result(3, 'edit'), agesOf(10, true))).toBe(5);

@@ -19,16 +19,19 @@ export function agesOf(window: number, byKind: boolean | KindShares = false): Ag
 }
 
 /**
- * The number of turns with which a result has left its window: by its age, or at once where a newer read covers it. A result that
- * others refer to stays as long as they do.
+ * The number of turns with which a result has left its window: by its age, or at once where a newer read covers it. Results that
+ * refer to each other leave it together, with the last of them.
  */
 export function ripeAt(observation: Observation, ages: Ages): number {
+  const { coveredBy, group } = observation;
   let at = ageEnd(observation, ages);
-  const { coveredBy, keptFor } = observation;
-  if (keptFor.length === 0) return coveredBy ? Math.min(at, coveredBy.turn) : at;
-  for (const referrer of keptFor) at = Math.max(at, ageEnd(referrer, ages));
+  if (!group) return coveredBy ? Math.min(at, coveredBy.turn) : at;
+  for (const member of group.newest) at = Math.max(at, ageEnd(member, ages));
   return at;
 }
+
+const isLast = (observation: Observation, ages: Ages): boolean =>
+  ripeAt(observation, ages) === ageEnd(observation, ages);
 
 const ageEnd = ({ turn, kind }: Observation, ages: Ages): number => turn + ages[kind];
 
@@ -55,7 +58,7 @@ export function ripen(
   ages: Ages,
   turns = request.turns,
 ): { readonly ripe: Ripe; readonly fresh: Observation[] } {
-  const { observations, frontier } = request;
+  const { observations } = request;
   const fresh = new Set<Observation>();
   const look = (observation: Observation): void => {
     const at = ripeAt(observation, ages);
@@ -64,14 +67,15 @@ export function ripen(
   const next = ripe.next.slice();
   for (let k = 0; k < KINDS.length; k++) {
     const kind = KINDS[k] as ToolKind;
-    let i = Math.max(next[k] as number, frontier);
+    // Also those before the frontier: one that must stay may be the last of its group.
+    let i = next[k] as number;
     for (; i < observations.length; i++) {
       const observation = observations[i] as Observation;
       if (turns - observation.turn < ages[kind]) break;
       if (observation.kind !== kind) continue;
       look(observation);
-      // They may have waited for it alone.
-      for (const target of observation.refersTo) look(target);
+      // The others of its group may have waited for it alone.
+      if (observation.group && isLast(observation, ages)) for (const member of observation.group.members) look(member);
     }
     next[k] = i;
   }

@@ -241,9 +241,11 @@ export const isHandle = (value: string): boolean => HANDLE.test(value);
 
 const SESSION = new RegExp(`^[A-Za-z0-9_-]{1,${storeLimits.nameChars}}$`);
 
+export const isSessionId = (session: unknown): boolean => typeof session === 'string' && SESSION.test(session);
+
 /** Session ids become part of keys: what is no id is refused. */
 export function checkSession(session: string): void {
-  if (typeof session === 'string' && SESSION.test(session)) return;
+  if (isSessionId(session)) return;
   throw new PalimpsestError(
     'BAD_OPTION',
     `Expected a session id of 1 to ${storeLimits.nameChars} letters, digits, _ and - but found '${String(session).slice(0, 200)}'`,

@@ -14,6 +14,7 @@ describe('the images in a stored result', () => {
     ['MCP and the AI SDK', { type: 'image', data, mimeType: 'image/png' }],
     ['the newest AI SDK', { type: 'image-data', data, mediaType: 'image/png' }],
     ['LangChain', { type: 'image', source_type: 'base64', mime_type: 'image/png', data }],
+    ['Converse', { image: { format: 'png', source: { bytes: data } } }],
     ['the Agents SDK', { type: 'input_image', image: `data:image/png;base64,${data}` }],
   ])('are found as %s writes them, between texts', (_name, block) => {
     const stored = JSON.stringify([{ type: 'text', text: 'before' }, block, { type: 'text', text: 'after' }]);
@@ -35,6 +36,7 @@ describe('the images in a stored result', () => {
     '[{"type":"image_url","image_url":{"url":"https://example.com/image/a.png"}}]',
     '{"data":"QUJD","mimeType":"application/pdf","note":"image/png"}',
     '[{"type":"image"',
+    '{"image":{"format":"../png","source":{"bytes":"QUJD"}}}',
   ])('are none in %s', (stored) => {
     expect(imagesIn(stored)).toBeUndefined();
   });

@@ -25,7 +25,7 @@ export class TextWithImages implements TextAndImages {
 
 /** The images in the stored content of a result, in any format. Undefined for a text without any. */
 export function imagesIn(stored: string): TextAndImages | undefined {
-  if (!/^\s*[[{]/.test(stored) || !stored.includes('image/')) return undefined;
+  if (!/^\s*[[{]/.test(stored) || !/image\/|"image":/.test(stored)) return undefined;
   let content: unknown;
   try {
     content = JSON.parse(stored);
@@ -54,6 +54,7 @@ const noteOf = ({ mimeType }: StoredImage, number: number): string => `[image ${
 /** The block of an image, as the formats write it: an address with data in it, or data beside its type. */
 function imageOf(block: Fields): StoredImage | undefined {
   const { source, inlineData = block.inline_data, image_url: address, image = address } = block;
+  if (isRecord(image) && isRecord(image.source)) return fromConverse(image.format, image.source);
   if (isRecord(source)) return imageFrom(source);
   if (isRecord(inlineData)) return imageFrom(inlineData);
   return fromAddress(isRecord(image) ? image.url : image) ?? imageFrom(block);
@@ -63,6 +64,10 @@ function imageFrom({ data, url, media_type, mimeType = media_type, mediaType = m
   const type = mediaType ?? mime_type;
   if (typeof data !== 'string' || typeof type !== 'string') return fromAddress(url);
   return TYPE.test(type) && BASE64.test(data) ? { mimeType: type, data } : undefined;
+}
+
+function fromConverse(format: unknown, { bytes }: Fields): StoredImage | undefined {
+  return imageFrom({ mimeType: `image/${format}`, data: bytes });
 }
 
 function fromAddress(address: unknown): StoredImage | undefined {

@@ -66,7 +66,11 @@ export async function runAgent(agent: Agent, { policy, isKilled = false }: Agent
   );
   try {
     await gateway.start();
-    const { code, output } = await start(agent, { home, work, place: { url: gateway.url, mcp: mcpCommand(store) } });
+    const { code, output } = await startAgent(agent, {
+      home,
+      work,
+      place: { url: gateway.url, mcp: mcpCommand(store) },
+    });
     await keepReceipts();
     return { code, output, provider, receipts, recalled };
   } finally {
@@ -86,7 +90,11 @@ interface Start {
   readonly place: Place;
 }
 
-async function start(agent: Agent, { home, work, place }: Start): Promise<{ code: number | null; output: string }> {
+/** Runs an agent in a home of its own until it ends. */
+export async function startAgent(
+  agent: Agent,
+  { home, work, place }: Start,
+): Promise<{ code: number | null; output: string }> {
   for (const [path, text] of Object.entries(agent.files?.(place) ?? {})) {
     mkdirSync(dirname(join(home, path)), { recursive: true });
     writeFileSync(join(home, path), text);

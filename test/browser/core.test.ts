@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fit, handleOf, slidingWindow } from '../../src/index.ts';
-import { flat, formatNames, type Story, write } from '../support/histories.ts';
+import { coreJob } from '../support/core-job.ts';
 import { ensureBuilt, ROOT } from '../support/modules.ts';
 import { isAbsent, launchChromium, REASON } from './chromium.ts';
 
@@ -20,35 +20,12 @@ const { bundleFor, ENTRIES } = (await import(`${ROOT}scripts/bundle-size.js`)) a
 const BUILD_MS = 120_000;
 /** In thousands of bytes, minified and gzipped. */
 const LIMITS: Readonly<Record<string, number>> = {
-  'fit, with detection and the default policy': 62,
-  'fit of palimpsest/core': 44,
-  'fit of palimpsest/core, anthropic and slidingWindow': 50,
+  'fit, with detection and the default policy': 61,
+  'fit of palimpsest/core': 43,
+  'fit of palimpsest/core, anthropic and slidingWindow': 48.5,
 };
 
-const story: Story = {
-  system: 'You are an agent.',
-  task: 'Find the bug — 漢字 😀.',
-  greets: false,
-  turns: Array.from({ length: 12 }, (_, turn) => ({
-    says: `Step ${turn}.`,
-    thinks: 'no',
-    calls: [
-      {
-        tool: 'read',
-        args: { path: `src/${turn}.ts` },
-        text: `${turn}: é \u0000 alpha\n`.repeat(80),
-        isError: turn === 3,
-        shape: 'string',
-      },
-    ],
-    user: undefined,
-    steersEarly: false,
-  })),
-};
-
-const TEXTS = ['', 'a', 'é', '漢字', '😀', '\ud800', 'a\udc00', 'x'.repeat(70_000), 'é'.repeat(70_000)];
-const histories = formatNames.map((name) => ({ name, messages: flat(write(story, name)) }));
-const OPTIONS = { recall: true, maxTokens: 4000 };
+const job = coreJob({ turns: 12, maxTokens: 4000 });
 
 beforeAll(ensureBuilt, BUILD_MS);
 
@@ -83,19 +60,18 @@ describe.skipIf(isAbsent)(`fit in Chromium${REASON}`, () => {
       globalThis.run = ({ texts, histories, options }) => ({
         runtime: [typeof process, typeof Buffer],
         handles: texts.map(handleOf),
-        fitted: histories.map(({ messages }) => fit(messages, { ...options, policy: slidingWindow({ turns: 2 }) })),
+        fitted: histories.map((messages) => fit(messages, { ...options, policy: slidingWindow({ turns: 2 }) })),
       });`);
     const page = await browser.newPage();
     await page.addScriptTag({ content: code, type: 'module' });
     const run = 'run' as keyof typeof globalThis;
-    const given = { texts: TEXTS, histories, options: OPTIONS, run };
-    const there = await page.evaluate(({ run, ...given }) => JSON.stringify(globalThis[run](given)), given);
+    const there = await page.evaluate(({ run, job }) => JSON.stringify(globalThis[run](job)), { run, job });
     const { runtime, handles, fitted } = JSON.parse(there);
     expect(runtime).toEqual(['undefined', 'undefined']);
-    expect(handles).toEqual(TEXTS.map(handleOf));
+    expect(handles).toEqual(job.texts.map(handleOf));
     const policy = slidingWindow({ turns: 2 });
-    const here = histories.map(({ messages }) => fit(messages, { ...OPTIONS, policy }));
-    expect(fitted).toEqual(JSON.parse(JSON.stringify(here)));
+    const here = job.histories.map((messages) => fit(messages, { ...job.options, policy }));
+    expect(JSON.stringify(fitted)).toBe(JSON.stringify(here));
     expect(here.every(({ plan }) => plan.edits.length > 0)).toBe(true);
     await page.close();
   });

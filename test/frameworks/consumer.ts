@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ROOT, scratchFolder, typeCheck } from '../support/modules.ts';
@@ -14,6 +14,8 @@ export interface Consumer {
   readonly folder: string;
   /** Compiles files into the folder, as strictly as TypeScript can. Answers what the compiler says. */
   compile(files: readonly string[], module: 'nodenext' | 'bundler'): string;
+  /** Writes the TypeScript snippets of a page of the docs as files, and answers their names. */
+  writeSnippets(page: string): string[];
   run(file: string): { readonly status: number | null; readonly stdout: string; readonly stderr: string };
   remove(): void;
 }
@@ -39,6 +41,13 @@ export function createConsumer(packages: Packages): Consumer {
       };
       writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(project));
       return typeCheck(folder, 'tsconfig.json').output;
+    },
+    writeSnippets(page) {
+      const text = readFileSync(join(ROOT, page), 'utf8');
+      return Array.from(text.matchAll(/^```ts\n(.*?)^```$/gms), ([, snippet = ''], i) => {
+        writeFileSync(join(folder, `snippet-${i}.ts`), snippet);
+        return `snippet-${i}.ts`;
+      });
     },
     run: (file) => spawnSync(process.execPath, [join('out', file)], { cwd: folder, encoding: 'utf8' }),
     remove: () => rmSync(folder, { recursive: true, force: true }),

@@ -87,7 +87,7 @@ export async function sendRaw(port: number, text: string | Buffer): Promise<stri
   const socket = connect(port, '127.0.0.1');
   socket.write(text);
   const chunks: Buffer[] = [];
-  socket.on('data', (chunk) => chunks.push(chunk));
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   socket.on('error', () => {});
   await once(socket, 'close');
   return Buffer.concat(chunks).toString('latin1');

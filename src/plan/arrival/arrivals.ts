@@ -7,10 +7,10 @@ import type { Truncation } from '../policy.ts';
 import { truncateArrival } from '../stages/clip.ts';
 import { isTruncated } from '../truncate-result.ts';
 import { cleanResult } from './clean.ts';
-import { KeptTargets } from './kept-targets.ts';
 import { originalHandle, withLastLine } from './last-line.ts';
 import type { Arrival } from './options.ts';
 import { type ReadCall, readCall } from './read-call.ts';
+import { ReferenceGroups } from './reference-groups.ts';
 import { type About, type Reference, readReferences } from './reference-line.ts';
 import { type Shaped, VisibleLines } from './references.ts';
 import { shortenShellOutput } from './shell-output.ts';
@@ -68,7 +68,7 @@ export class Arrivals<M> {
   readonly #sent: (SentText | undefined)[] = [];
   readonly #ids = new Map<Result, number>();
   readonly #referrers = new Map<Result, Referrer>();
-  readonly #kept = new KeptTargets();
+  readonly #groups = new ReferenceGroups();
   /** Results that came with a reference to a masked one. */
   readonly #cameWrong = new Set<Result>();
   /** Results that this request has changed. It may be taken back. */
@@ -122,7 +122,7 @@ export class Arrivals<M> {
   /** Those that this request may have made wrong, from the oldest on. */
   #referrersToCheck(): Iterable<Referrer> {
     if (this.#ledger.leftOutTurns) return this.#referrers.values();
-    const results = new Set([...this.#unsettled].flatMap((result) => [...this.#kept.referrersOf(result)]));
+    const results = new Set([...this.#unsettled].flatMap((result) => [...this.#groups.referrersOf(result)]));
     // A new result that quotes such a line is left alone.
     for (const result of this.#cameWrong) if (result.row !== this.#ledger.lastRow) results.add(result);
     const referrers = [...results].flatMap((result) => this.#referrers.get(result) ?? []);
@@ -169,8 +169,8 @@ export class Arrivals<M> {
     const { subject, texts } = this.#readCall(text);
     const { rows, lastRow } = this.#ledger;
     const row = message >= lastRow.from ? lastRow : rows.find(({ from, to }) => from <= message && message < to);
-    for (const { argument, text: part } of texts)
-      if (!this.#options.oldTexts || !isOldTextName(argument))
+    for (const { argument, field, text: part } of texts)
+      if (!this.#options.oldTexts || !isOldTextName(field))
         this.#add({ kind: 'call', tool, subject, argument }, { row: row ?? lastRow, result: undefined, text: part });
   }
 
@@ -205,12 +205,9 @@ export class Arrivals<M> {
 
   /** An earlier result may have gone out uncleaned, where that did not pay: then only the text as it came has the same lines. */
   #withReferences(result: Result, cleaned: string): Shaped | undefined {
-    const [texts, id] = [new Set([cleaned, result.text]), this.#ids.get(result)];
-    for (const text of texts) {
-      const shaped = this.#visible.shape(text, result.tokens, id);
-      if (shaped) return shaped;
-    }
-    return undefined;
+    const id = this.#ids.get(result);
+    const shaped = this.#visible.shape(cleaned, result.tokens, id);
+    return shaped ?? (cleaned === result.text ? undefined : this.#visible.shape(result.text, result.tokens, id));
   }
 
   #mayShape(result: Result): boolean {
@@ -254,7 +251,7 @@ export class Arrivals<M> {
     if (found.some(({ target }) => target?.text === '')) this.#cameWrong.add(result);
     const results = found.flatMap(({ target }) => (target && this.#sent[target.id]?.result) ?? []);
     if (results.length === 0) return;
-    this.#kept.link(result, results);
+    this.#groups.link(result, results);
     this.#ledger.referred = result.row;
   }
 
@@ -282,9 +279,10 @@ export class Arrivals<M> {
       if (id === undefined || !sent || sent.text === result.text) continue;
       sent.text = result.text;
       this.#visible.change(id, result.text);
-      this.#forgetReferrer(result);
+      this.#unlink(result);
       this.#refer(id, result, this.#referencesIn(result));
     }
+    if (this.#groups.mend()) this.#ledger.revision += 1;
   }
 
   /** The turns that the last request left out do not come back. */
@@ -293,12 +291,14 @@ export class Arrivals<M> {
       if (!sent || this.#isSent(id)) continue;
       this.#sent[id] = undefined;
       this.#visible.remove(id);
-      if (sent.result) this.#forgetReferrer(sent.result);
+      if (sent.result) this.#unlink(sent.result);
     }
+    if (this.#groups.mend()) this.#ledger.revision += 1;
   }
 
-  #forgetReferrer(result: Result): void {
+  #unlink(result: Result): void {
     this.#cameWrong.delete(result);
-    if (this.#referrers.delete(result) && this.#kept.unlink(result)) this.#ledger.revision += 1;
+    this.#referrers.delete(result);
+    this.#groups.unlink(result);
   }
 }

@@ -8,8 +8,10 @@ export interface ReadCall {
 }
 
 export interface CallText {
-  /** The name of the argument; in a list, that of the list. */
+  /** The name of the argument, with the place of the text in it where there are several: `edits.2.newText`. */
   readonly argument: string;
+  /** The last part of that name. */
+  readonly field: string;
   readonly text: string;
 }
 
@@ -19,9 +21,9 @@ const MOST_SUBJECT = 240;
 
 export function readCall(args: string): ReadCall {
   const parsed = args.startsWith('{') ? parse(args) : undefined;
-  if (!parsed) return { subject: headOf(args, MOST_SUBJECT), texts: [{ argument: '', text: args }] };
+  if (!parsed) return { subject: headOf(args, MOST_SUBJECT), texts: [{ argument: '', field: '', text: args }] };
   const texts: CallText[] = [];
-  collect(parsed, '', texts);
+  collect(parsed, { argument: '', field: '' }, texts);
   return { subject: subjectIn(parsed), texts };
 }
 
@@ -34,10 +36,12 @@ function parse(args: string): Record<string, unknown> | undefined {
 }
 
 /** JSON that was parsed is not nested deeper than this function can call itself. */
-function collect(value: unknown, argument: string, into: CallText[]): void {
+function collect(value: unknown, { argument, field }: Omit<CallText, 'text'>, into: CallText[]): void {
   if (into.length >= MOST_TEXTS) return;
-  if (typeof value === 'string') into.push({ argument, text: value });
-  else if (Array.isArray(value)) for (const item of value) collect(item, argument, into);
+  const inside = argument === '' ? '' : `${argument}.`;
+  if (typeof value === 'string') into.push({ argument, field, text: value });
+  else if (Array.isArray(value))
+    value.forEach((item, i) => void collect(item, { argument: `${inside}${i + 1}`, field }, into));
   else if (typeof value === 'object' && value !== null)
-    for (const [key, item] of Object.entries(value)) collect(item, key, into);
+    for (const [key, item] of Object.entries(value)) collect(item, { argument: `${inside}${key}`, field: key }, into);
 }

@@ -100,6 +100,18 @@ describe('VisibleLines', () => {
     );
   });
 
+  it('goes no further back than the fourth last text of a name', () => {
+    const conversation = new Conversation();
+    const old = source('old', 1, 30).join('\n');
+    conversation.add(old, read('a.ts'));
+    for (let i = 1; i <= 3; i++) conversation.add(`another text ${i}`, read('a.ts'));
+    expect(conversation.send(old, read('b.ts'))).toContain('of the 4th last read a.ts above]');
+    const longer = source('older', 1, 30).join('\n');
+    conversation.add(longer, read('c.ts'));
+    for (let i = 1; i <= 4; i++) conversation.add(`another text ${i}`, read('c.ts'));
+    expect(conversation.send(longer, read('d.ts'))).toBe(longer);
+  });
+
   it('names the newest of equally long places, and says which where a newer text has the same name', () => {
     const conversation = new Conversation();
     const old = numbered(source('a', 1, 30), 1);

@@ -16,6 +16,9 @@ const LEAST_BLOCK = 240;
  */
 const LEAST_SHARE = 0.3;
 
+/** A model finds the last read of a file, or the fourth last. Texts before that are not referred to. */
+const MOST_NEWER = 3;
+
 /** For each line of a result, so many lines are compared: a text that repeats itself has no end of runs. */
 const MOST_COMPARED = 16;
 
@@ -170,7 +173,7 @@ export class VisibleLines {
   }
 
   #isAbove({ id }: Place, below: number): boolean {
-    return id < below && this.#isThere(id);
+    return id < below && this.#isThere(id) && this.#newer(id, below) <= MOST_NEWER;
   }
 
   #findBlocks(lines: NumberedLines, below: number): Block[] {
@@ -219,11 +222,11 @@ export class VisibleLines {
     return { from, to, line: writeReference(reference), target: place.id };
   }
 
-  /** How many newer texts above have the same name. */
+  /** How many newer texts above have the same name. They are counted up to one that is too many. */
   #newer(id: number, below: number): number {
     const named = this.#names.likeText(id);
     let newer = 0;
-    for (let i = named.length - 1; (named[i] as number) > id; i--)
+    for (let i = named.length - 1; (named[i] as number) > id && newer <= MOST_NEWER; i--)
       if ((named[i] as number) < below && this.#isThere(named[i] as number)) newer += 1;
     return newer;
   }

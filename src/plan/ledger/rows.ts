@@ -1,5 +1,6 @@
 import { hiddenChars } from '../../laws/monotone.ts';
 import type { ReplaceEdit, Segment } from '../../message.ts';
+import type { Group } from '../arrival/reference-groups.ts';
 import type { Observation } from '../policy.ts';
 import type { LineRange, ToolKind } from '../tool-kind.ts';
 
@@ -110,9 +111,8 @@ export class Result implements Observation {
   edit: ReplaceEdit | undefined = undefined;
   /** Its text in the edit that a planner answered last. */
   reported: string | undefined = undefined;
-  /** The newest result of each kind that refers to lines of this one. */
-  keptFor: readonly Result[] = NO_RESULTS;
-  /** The results that it refers to, and those that they refer to. */
+  group: Group | undefined = undefined;
+  /** The older results that it refers to, and those that they refer to. */
   refersTo: readonly Result[] = NO_RESULTS;
   /** Undefined where the policy does not ask for kinds of tools. */
   use: Use | undefined = undefined;

@@ -4,12 +4,16 @@ import type { Api } from './route.ts';
 
 /** A call of a tool, as the model makes it. */
 export interface Call {
+  /** Made from what was said if not given. */
+  readonly id?: string;
   readonly name: string;
   readonly input: Fields;
 }
 
 /** What the model says: thinking, then text, then calls in parallel. */
 export interface Reply {
+  /** Ids of items are made from it. From the task and the turn if not given, which are not unique where turns were dropped. */
+  readonly id?: string;
   readonly thinking?: string;
   readonly text?: string;
   readonly calls?: readonly Call[];

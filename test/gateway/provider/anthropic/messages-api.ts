@@ -79,8 +79,8 @@ function contentOf({ thinking, text, calls = [] }: Reply, body: Fields, secret: 
   if (thinking !== undefined && isThinking(body))
     blocks.push({ type: 'thinking', thinking, signature: signThought(thinking, body, secret) });
   if (text !== undefined && text !== '') blocks.push({ type: 'text', text });
-  for (const [i, { name, input }] of calls.entries())
-    blocks.push({ type: 'tool_use', id: idOf('toolu_01', ask, i), name, input });
+  for (const [i, { id = idOf('toolu_01', ask, i), name, input }] of calls.entries())
+    blocks.push({ type: 'tool_use', id, name, input });
   return blocks;
 }
 

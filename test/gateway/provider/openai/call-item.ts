@@ -2,9 +2,9 @@ import { asText, type Fields, fieldsOf } from '../json.ts';
 import { type Ask, type Call, idOf } from '../script.ts';
 
 /** A call of a tool as an item, in the shape that the tool was declared with. */
-export function callItem({ name, input }: Call, ask: Ask, index: number): Fields {
+export function callItem({ id, name, input }: Call, ask: Ask, index: number): Fields {
   const tool = declaredTools(ask.body).find((declared) => (declared.name ?? declared.type) === name);
-  const common = { status: 'completed', call_id: idOf('call_', ask, index) };
+  const common = { status: 'completed', call_id: id ?? idOf('call_', ask, index) };
   if (tool?.type === 'tool_search')
     return { id: idOf('tsc_', ask, index), type: 'tool_search_call', ...common, execution: 'client', arguments: input };
   const named = { ...common, name, ...(tool?.namespace === undefined ? {} : { namespace: tool.namespace }) };

@@ -79,8 +79,8 @@ interface ToolCall {
 
 function messageOf({ text, thinking, calls = [] }: Reply, ask: Ask): ChatMessage {
   const toolCalls = calls.map(
-    ({ name, input }, i): ToolCall => ({
-      id: idOf('call_', ask, i),
+    ({ id, name, input }, i): ToolCall => ({
+      id: id ?? idOf('call_', ask, i),
       type: 'function',
       function: { name, arguments: JSON.stringify(input) },
     }),

@@ -16,8 +16,9 @@ export async function answerResponses({ headers, body }: Incoming, state: Provid
   checkResponses(body);
   const items = conversationOf(body, state);
   checkItems(items, state);
-  const ask = askOf(body, items);
-  const reply = await replyTo(state.script, ask);
+  const asked = askOf(body, items);
+  const reply = await replyTo(state.script, asked);
+  const ask = { ...asked, task: reply.id ?? asked.task };
   const output = outputOf(reply, ask, { body, state });
   const completion = countTokens(JSON.stringify(output));
   const charge = chargeFor({ model: ask.model, blocks: promptBlocks(body, items), completion, tooLong }, state);

@@ -1,23 +1,20 @@
-import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type GatewayProcess, startProcess } from '../gateway/processes.ts';
+import { anthropicBody, anthropicMessages, maskedIn } from '../gateway/requests.test-data.ts';
+import { startUpstream, type Upstream } from '../gateway/upstream.ts';
 import { ensureBuilt } from '../support/modules.ts';
-import { type GatewayProcess, startProcess } from './processes.ts';
-import { anthropicBody, anthropicMessages, maskedIn } from './requests.test-data.ts';
-import { startUpstream, type Upstream } from './upstream.ts';
 
-/** PALIMPSEST_BUN names the program, where it is not on the path. */
-const BUN = process.env.PALIMPSEST_BUN ?? 'bun';
-const isAbsent = spawnSync(BUN, ['--version']).status !== 0;
-const REASON = isAbsent ? ' (skipped: there is no bun; PALIMPSEST_BUN may name one)' : '';
+const BUN = fileURLToPath(new URL('node_modules/.bin/bun', import.meta.url));
 
 const EVENTS = ['message_start', 'content_block_delta', 'message_stop'].map(
   (type) => `event: ${type}\ndata: {"type":"${type}"}\n\n`,
 );
 
-describe.skipIf(isAbsent)(`the gateway on Bun${REASON}`, () => {
+describe('the gateway on Bun', () => {
   const folder = mkdtempSync(join(tmpdir(), 'palimpsest-bun-'));
   let gateway: GatewayProcess;
   let upstream: Upstream;

@@ -1,0 +1,59 @@
+import { describe, expect, it } from 'vitest';
+import type { Result } from '../ledger/rows.ts';
+import type { ToolKind } from '../tool-kind.ts';
+import { ReferenceGroups } from './reference-groups.ts';
+
+const result = (segment: number, kind: ToolKind = 'read'): Result =>
+  ({ segment, kind, masked: false, refersTo: [], group: undefined }) as unknown as Result;
+const membersOf = ({ group }: Result): number[] => [...(group?.members ?? [])].map(({ segment }) => segment).sort();
+const newestOf = ({ group }: Result): number[] => [...(group?.newest ?? [])].map(({ segment }) => segment).sort();
+
+describe('results that refer to each other', () => {
+  it('are one group, also through others', () => {
+    const groups = new ReferenceGroups();
+    const [a, b, c, d] = [result(1), result(2), result(3, 'shell'), result(4)];
+    groups.link(b, [a]);
+    groups.link(d, [c]);
+    expect(membersOf(a)).toEqual([1, 2]);
+    groups.link(d, [b, c]);
+    for (const one of [a, b, c, d]) expect(membersOf(one)).toEqual([1, 2, 3, 4]);
+    expect(newestOf(a)).toEqual([3, 4]);
+  });
+
+  it('are divided where the one that connected them has changed', () => {
+    const groups = new ReferenceGroups();
+    const [a, b, c, d] = [result(1), result(2), result(3), result(4)];
+    groups.link(c, [a, b]);
+    groups.link(d, [b]);
+    groups.unlink(c);
+    expect(groups.mend()).toBe(true);
+    expect(a.group).toBeUndefined();
+    expect(membersOf(b)).toEqual([2, 4]);
+    expect(newestOf(b)).toEqual([4]);
+  });
+
+  it('are one group again where a target is as it was', () => {
+    const groups = new ReferenceGroups();
+    const [a, b] = [result(1), result(2)];
+    groups.link(b, [a]);
+    Object.assign(a, { masked: true });
+    groups.unlink(a);
+    groups.mend();
+    expect(b.group).toBeUndefined();
+    Object.assign(a, { masked: false });
+    groups.unlink(a);
+    groups.mend();
+    expect(membersOf(a)).toEqual([1, 2]);
+    expect([...groups.referrersOf(a)]).toEqual([b]);
+  });
+
+  it('leave nothing behind when all of them are masked', () => {
+    const groups = new ReferenceGroups();
+    const [a, b] = [result(1), result(2)];
+    groups.link(b, [a]);
+    for (const one of [a, b]) Object.assign(one, { masked: true });
+    for (const one of [a, b]) groups.unlink(one);
+    expect(groups.mend()).toBe(false);
+    expect([a.group, b.group]).toEqual([undefined, undefined]);
+  });
+});

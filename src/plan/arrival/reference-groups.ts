@@ -1,0 +1,88 @@
+import type { Result } from '../ledger/rows.ts';
+import type { ObservationGroup } from '../policy.ts';
+
+/** Keeps the group of each result that refers to others or that others refer to. On the results themselves, `group` has it. */
+export class ReferenceGroups {
+  /** By the result that is referred to, directly or through others. */
+  readonly #referrers = new Map<Result, Set<Result>>();
+  /** Groups that a member has left: others may have been in them for its sake alone. */
+  readonly #broken = new Set<Group>();
+  /** Results that refer to one that has changed, perhaps back to what it was. */
+  readonly #loose = new Set<Result>();
+
+  link(referrer: Result, targets: readonly Result[]): void {
+    referrer.refersTo = [...new Set(targets.flatMap((target) => [target, ...target.refersTo]))];
+    for (const target of referrer.refersTo) {
+      const referrers = this.#referrers.get(target) ?? new Set();
+      this.#referrers.set(target, referrers.add(referrer));
+      if (!target.masked) join(referrer, target);
+    }
+  }
+
+  /** The results that refer to this one, directly or through others. */
+  referrersOf(target: Result): Iterable<Result> {
+    return this.#referrers.get(target) ?? [];
+  }
+
+  /** A result is no longer as it was. `mend` must be called afterwards. */
+  unlink(result: Result): void {
+    for (const target of result.refersTo) this.#referrers.get(target)?.delete(result);
+    result.refersTo = [];
+    for (const referrer of this.referrersOf(result)) this.#loose.add(referrer);
+    if (!result.group) return;
+    result.group.delete(result);
+    this.#broken.add(result.group);
+    result.group = undefined;
+  }
+
+  /** Divides the groups that members have left. Returns whether any result is in another group than before. */
+  mend(): boolean {
+    const left = [...this.#broken].flatMap((group) => [...group.members]);
+    for (const result of left) result.group = undefined;
+    const referrers = [...left, ...this.#loose].filter(({ masked }) => !masked);
+    for (const referrer of referrers)
+      for (const target of referrer.refersTo) if (!target.masked) join(referrer, target);
+    this.#broken.clear();
+    this.#loose.clear();
+    return referrers.length > 0;
+  }
+}
+
+/**
+ * Results that refer to each other, directly or through others. All of them stay until the last of them may go: a target because its
+ * lines are needed, a referrer because a fitted history must show why an old target is still in it.
+ */
+export class Group implements ObservationGroup {
+  readonly #members = new Set<Result>();
+  readonly #newest = new Map<string, Result>();
+
+  get members(): ReadonlySet<Result> {
+    return this.#members;
+  }
+
+  get newest(): Iterable<Result> {
+    return this.#newest.values();
+  }
+
+  add(result: Result): void {
+    this.#members.add(result);
+    const newest = this.#newest.get(result.kind);
+    if (!newest || newest.segment < result.segment) this.#newest.set(result.kind, result);
+  }
+
+  delete(result: Result): void {
+    this.#members.delete(result);
+  }
+}
+
+function join(a: Result, b: Result): void {
+  if (a.group && a.group === b.group) return;
+  const [large, small] = sizeOf(a) < sizeOf(b) ? [b, a] : [a, b];
+  const group = large.group ?? new Group();
+  for (const member of [large, ...(small.group?.members ?? [small])]) {
+    group.add(member);
+    member.group = group;
+  }
+}
+
+const sizeOf = ({ group }: Result): number => group?.members.size ?? 0;
