@@ -244,6 +244,9 @@ describe('the kind of a shell command', () => {
         'timeout 10 cat a.ts',
         "bash -lc 'cat a.ts'",
         'Get-Content a.ts',
+        'docker exec box cat a.ts',
+        "ssh host 'cd x && cat a.ts'",
+        'sudo -u me env X=1 cat a.ts',
         'open a.ts 100',
         'goto 40',
       ],
@@ -372,6 +375,10 @@ describe('the lines that a shell command shows', () => {
   });
 
   it.each([
+    // Inside a container or on another host, the same path is another file.
+    "docker exec box sh -c 'cat a.ts'",
+    "ssh host 'cd /repo && cat a.ts'",
+    'docker exec box cat a.ts',
     'cat a.ts b.ts',
     'cat *.ts',
     'cat src/{a,b}.ts',

@@ -64,7 +64,7 @@ export async function fitAndStore<M>(messages: readonly M[], options: FitAndStor
     known.turns ??= new TurnWriter(recorded.store, recorded.session);
     const { plan } = fitted;
     const segments = resolveFormat<M>(messages, rest.format).view(messages);
-    const records = turnRecords(segments, { session: recorded.session, shown: shownBy(plan) });
+    const records = turnRecords(segments, { session: recorded.session, shown: replacementsIn(plan) });
     await known.turns.write(records, { leftOut: droppedBy(plan, segments), mayBeCut: true });
   }
   return fitted;
@@ -91,7 +91,7 @@ function recordedOf({ store, session, recordTurns }: FitAndStoreOptions) {
   return recordTurns !== false && session !== undefined && isTurnStore(store) ? { store, session } : undefined;
 }
 
-function shownBy({ edits }: Plan): Map<number, Shown> {
+function replacementsIn({ edits }: Plan): Map<number, Shown> {
   const replaced = edits.filter((edit) => edit.kind === 'replace');
   return new Map(replaced.map(({ segment, text, handle = '' }) => [segment, { text, handle }]));
 }

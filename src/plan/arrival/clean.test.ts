@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { loneSurrogates } from '../../laws/text.ts';
+import { columnsOf } from './clean/columns.ts';
 import { dropBlanks } from './clean/empty-lines.ts';
 import { stripEscapeCodes } from './clean/escape-codes.ts';
 import { compactJson } from './clean/json.ts';
@@ -163,6 +164,10 @@ describe('cleanResult', () => {
     ['one line', long('x')],
     ['blanks', `${long(' ')}x`],
     ['returns', long('\r')],
+    ['states', long('a\r')],
+    ['wide states', long('警\t\r')],
+    ['states that are erased', long('\u001b[2K\ra')],
+    ['movement', long('a\r\u001b[1A')],
     ['line breaks', long('\n')],
     ['short lines', long('}\n')],
     ['blocks of equal lines', long('a\nb\na\nc\n')],
@@ -201,6 +206,18 @@ describe('stripEscapeCodes', () => {
   });
 });
 
+it.each([
+  ['abc', 3],
+  ['é', 1],
+  ['e\u0301', 1],
+  ['警告', 4],
+  ['😀', 2],
+  ['█░', 2],
+  ['a\tb', 9],
+])('columnsOf %j', (text, columns) => {
+  expect(columnsOf(text)).toBe(columns);
+});
+
 describe('keepLastStates', () => {
   it('keeps the last state of a line that was overwritten', () => {
     expect(keepLastStates('10%\r50%\r100%\nok')).toBe('100%\nok');
@@ -208,20 +225,97 @@ describe('keepLastStates', () => {
     expect(keepLastStates('a\r   \r')).toBe('   \r');
   });
 
+  it.each([
+    ['the last state is shorter', 'warning: the disk is almost full\rok', 'warning: the disk is almost full\rok'],
+    ['a longer one covers it', 'warning: it\rok\rdownloading 10 %\rdone', 'downloading 10 %\rdone'],
+    ['blanks cover it', 'downloading 10 %\r                \rdone', 'done'],
+    ['some blanks cover its beginning', 'warning: it\r    \rok', 'warning: it\rok'],
+    ['an equally long one covers it', '10 %\r20 %', '20 %'],
+    ['wide characters take two columns', '警告警告\rsix ch', '警告警告\rsix ch'],
+    ['wide characters are covered', '警告警告\reight ch', 'eight ch'],
+    ['blocks take one', '█░░ 10 %\r██░ 50 %\r███ 99 %', '███ 99 %'],
+    ['a tab covers nothing', 'warning: it\ra\tlong text behind it', 'warning: it\ra\tlong text behind it'],
+    ['a tab goes far', 'a\tb\rfive!', 'a\tb\rfive!'],
+    ['a code erases its end', 'warning: it\rok\u001b[K', 'ok\u001b[K'],
+    ['a code erases it', 'warning: it\r\u001b[0;32m\u001b[Kok', '\u001b[0;32m\u001b[Kok'],
+    ['a code erases the line before the return', 'warning: it\u001b[2K\rok', 'ok'],
+    ['a code erases a line that stays empty', 'downloading\rwarning: it\r\u001b[K\r\n', 'warning: it\r\n'],
+    ['colours have no columns', 'warn\r\u001b[31mok\u001b[0m', 'warn\r\u001b[31mok\u001b[0m'],
+    [
+      'the cursor goes up',
+      'warning: it\r\u001b[1Adownloading 10 %\r\u001b[2Adownloading',
+      'warning: it\r\ndownloading 10 %\r\ndownloading',
+    ],
+    ['the cursor goes to the right', 'warning: it\r\u001b[40Cdownloading 10 %', 'warning: it\r\ndownloading 10 %'],
+    [
+      'the cursor goes back to where it was',
+      '\u001b7warning: it\r\u001b8downloading 10 %',
+      'warning: it\r\ndownloading 10 %',
+    ],
+  ])('keeps what a terminal still shows: %s', (_, text, shown) => {
+    expect(keepLastStates(text)).toBe(shown);
+    expect(stripEscapeCodes(keepLastStates(stripEscapeCodes(shown)))).toBe(stripEscapeCodes(shown));
+  });
+
+  it('loses no column that a terminal shows', () => {
+    const part = fc.constantFrom(
+      '\r',
+      '\r',
+      'a',
+      'bcd',
+      ' ',
+      '   ',
+      'efghijkl',
+      '警',
+      '\u001b[K',
+      '\r\u001b[2K',
+      '\u001b[2K\r',
+      '\u001b[31m',
+    );
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 30 }), (parts) => {
+        const text = parts.join('');
+        const kept = keepLastStates(text);
+        const [shown, left] = [screenOf(text), screenOf(stripEscapeCodes(kept))];
+        for (const [column, cell] of [...shown].entries()) if (cell !== ' ') expect(left[column]).toBe(cell);
+        expect(keepLastStates(kept)).toBe(kept);
+      }),
+      runs,
+    );
+  });
+
   it('keeps line ends', () => {
     expect(keepLastStates('a\r\nb\r\n\r\n')).toBe('a\r\nb\r\n\r\n');
   });
 
-  it('keeps all lines', () => {
+  it('loses no line', () => {
     const linesOf = (text: string): number => text.split('\n').length;
     fc.assert(
       fc.property(soup, (text) => {
-        expect(linesOf(keepLastStates(text))).toBe(linesOf(text));
+        expect(linesOf(keepLastStates(text))).toBeGreaterThanOrEqual(linesOf(text));
+        expect(keepLastStates(text).length).toBeLessThanOrEqual(text.length);
       }),
       runs,
     );
   });
 });
+
+/** One line on a terminal. */
+function screenOf(text: string): string {
+  const cells: string[] = [];
+  let column = 0;
+  for (const [token] of text.matchAll(/\u001b\[\d*[Km]|./gsu)) {
+    if (token === '\r') column = 0;
+    else if (token === '\u001b[2K') cells.length = 0;
+    else if (token === '\u001b[K') cells.length = Math.min(cells.length, column);
+    else if (token === '警') {
+      for (const half of ['<', '>']) cells[column++] = half;
+    } else if (!token.startsWith('\u001b')) cells[column++] = token;
+  }
+  return Array.from(cells, (cell) => cell ?? ' ')
+    .join('')
+    .trimEnd();
+}
 
 describe('dropBlanks', () => {
   it('strips blanks at line ends', () => {

@@ -1,5 +1,6 @@
 import { dropBlanks } from './clean/empty-lines.ts';
 import { stripEscapeCodes } from './clean/escape-codes.ts';
+import { isDiff } from './clean/is-diff.ts';
 import { compactJson } from './clean/json.ts';
 import { unpadLineNumbers } from './clean/line-numbers.ts';
 import { keepLastStates } from './clean/overwritten-lines.ts';
@@ -10,16 +11,23 @@ import type { Shown } from './shown-by.ts';
 
 /**
  * Makes a result shorter without loss of content: escape codes, overwritten progress lines, blanks, repeated lines, JSON
- * white space, repeated paths. Agents quote files exactly in edits, so a text that shows a file loses only escape codes and
- * the blanks before line numbers. Returns the same text where nothing becomes shorter.
+ * white space, repeated paths. Agents quote files exactly in edits, so a text that shows a file or a diff loses only escape
+ * codes and the blanks before line numbers. Returns the same text where nothing becomes shorter.
  */
 export function cleanResult(text: string, shows: Shown): string {
   if (isShortenedShellOutput(text)) return text;
   const plain = stripEscapeCodes(text);
-  const cleaned = shows === 'file' ? unpadLineNumbers(plain, { onlyRising: true }) : cleanOutput(plain, shows);
+  const isFile = shows === 'file' || isDiff(plain);
+  const cleaned = isFile
+    ? unpadLineNumbers(plain, { onlyRising: true })
+    : cleanOutput(drawn(text, plain, shows), shows);
   // Providers refuse a result without text.
   return cleaned.trim() === '' ? text : cleaned;
 }
+
+/** Codes that erase and move tell which states of a line a terminal shows, so these are looked at first. */
+const drawn = (text: string, plain: string, shows: Shown): string =>
+  shows === 'shell' && plain !== text ? stripEscapeCodes(keepLastStates(text)) : plain;
 
 const MOST_ROUNDS = 5;
 

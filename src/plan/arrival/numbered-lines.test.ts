@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { NumberedLines, Numbering } from './numbered-lines.ts';
+import { NumberedLines, Numbering, prefixOf } from './numbered-lines.ts';
 
 const bodiesOf = (text: string): string[] => {
   const lines = new NumberedLines(text);
@@ -21,12 +21,66 @@ describe('NumberedLines', () => {
     ['1234567890: too long for a line number', '', undefined],
     [`${' '.repeat(60)}1: far to the right`, '', undefined],
     ['→12', '', undefined],
+    ['10:10:05 GET /', '', undefined],
+    ['10:10:05.123 GET /', '', undefined],
+    ['9:05 breakfast', '', undefined],
+    ['12:30', '', undefined],
+    ['12:30\tlunch', '', undefined],
+    ['12:30-13:00 lunch', '', undefined],
+    ['12:30–13:00 lunch', '', undefined],
+    ['12:30pm lunch', '', undefined],
+    ['59:59.9 elapsed', '', undefined],
+    ['12:30. the thirtieth of a list', '12:', 12],
+    ['12:30px', '12:', 12],
+    ['12:300 lines', '12:', 12],
+    ['12:75 lines', '12:', 12],
+    ['12: 30 lines', '12: ', 12],
+    ['1234:30 lines', '1234:', 1234],
+    ['10.0.0.1:8080', '', undefined],
+    ['[::1]:8080', '', undefined],
   ])('reads the number before %j', (line, prefix, number) => {
     const lines = new NumberedLines(line);
     expect(lines.prefix(0)).toBe(prefix);
     expect(lines.isNumbered(0)).toBe(prefix !== '');
     if (number !== undefined) expect(lines.numberAt(0)).toBe(number);
     expect(lines.body(0)).toBe(line.slice(prefix.length));
+  });
+
+  it.each<[string, string, string[]]>([
+    ['line numbers', '8: a\n9: b\n10: c', ['8: ', '9: ', '10: ']],
+    ['findings of a search', '8:a\n21:b\n300:c', ['8:', '21:', '300:']],
+    ['a list that begins again', '8\ta\n9\tb\n1\tc\n2\td', ['8\t', '9\t', '1\t', '2\t']],
+    ['another part of a file', '8\ta\n9\tb\n4\tc\n5\td', ['8\t', '9\t', '', '5\t']],
+    ['the same number again', '1: a\n1: b\n1: c', ['1: ', '', '']],
+    ['a log', '10:58:59 a\n10:59:00 b\n11:00:01 c\n12:00:00 d', ['', '', '', '']],
+    ['a timetable', '10:00 a\n11:00 b\n12:30 c', ['', '', '']],
+    ['counts', '12\ta\n7\tb\n7\tc\n3\td', ['12\t', '', '', '']],
+    ['YAML', '443: https\n80: http\n22: ssh\nports:\n  8080: web', ['443: ', '', '', '', '  8080: ']],
+    ['addresses', '2001:db8::1\n2001:db8::2\n2001:db8::3', ['2001:', '', '']],
+    ['the lines of two files', '9→a\n\n1→b\n2→c', ['9→', '', '1→', '2→']],
+  ])('takes numbers for line numbers while they rise: %s', (_, text, prefixes) => {
+    const lines = new NumberedLines(text);
+    expect(Array.from({ length: lines.count }, (__, line) => lines.prefix(line))).toEqual(prefixes);
+    for (const [line, prefix] of prefixes.entries())
+      if (prefix === '') expect(lines.body(line)).toBe(text.split('\n')[line]);
+  });
+
+  it('judges a number by its line and the line above alone', () => {
+    const line = fc
+      .tuple(
+        fc.constantFrom('', ' ', '\t'),
+        fc.integer({ min: 0, max: 24 }),
+        fc.constantFrom(':', ': ', '\t', '→', '|', '.', ''),
+      )
+      .chain(([indent, number, separator]) =>
+        fc.constantFrom('', 'x', '30', '30 x', '30:01', '7').map((body) => `${indent}${number}${separator}${body}`),
+      );
+    fc.assert(
+      fc.property(fc.array(fc.oneof(line, fc.constantFrom('', 'text', '[x]')), { minLength: 1 }), (all) => {
+        const lines = new NumberedLines(`${all.join('\n')}\n`);
+        for (const [i, text] of all.entries()) expect(lines.prefix(i)).toBe(prefixOf(text, all[i - 1]));
+      }),
+    );
   });
 
   it('ends a line at a newline only, and begins none behind the last', () => {

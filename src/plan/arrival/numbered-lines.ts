@@ -134,6 +134,9 @@ export class NumberedLines {
   }
 }
 
+/** The prefix of a line, by the line above it. */
+export const prefixOf = (line: string, above = ''): string => new NumberedLines(`${above}\n${line}\n`).prefix(1);
+
 /** How a prefix is written, to write other numbers in the same manner. Padding with blanks keeps numbers right-aligned. */
 export class Numbering {
   readonly #indent: string;

@@ -3,7 +3,10 @@ const LONGEST_PREFIX = 40;
 /** A longer number is no line number. */
 const MOST_DIGITS = 9;
 
-/** The lines of a text. A line number at the beginning of a line, with its padding and separator, is its prefix. */
+/**
+ * The lines of a text. A line number at the beginning of a line, with its padding and separator, is its prefix. Line numbers rise:
+ * a number that is not above that of the line above it is text, unless it is 1 and begins a new list. So is a time of day.
+ */
 export interface ReadLines {
   readonly count: number;
   /**
@@ -38,6 +41,7 @@ export function readLines(text: string): ReadLines {
   let numbers = sharedNumbers;
   const inBrackets: number[] = [];
   let isNumbered = false;
+  let above = -1;
   let line = 0;
   let at = 0;
   let unit = 0;
@@ -45,12 +49,16 @@ export function readLines(text: string): ReadLines {
     if (line + 2 >= lines.length) [lines, numbers] = [grown(lines), grown(numbers)];
     lines[line] = unit;
     const first = bytes[at] as number;
-    const prefix = first <= NINE ? prefixLength(bytes, at) : 0;
+    const candidate = first <= NINE ? prefixLength(bytes, at) : 0;
+    const number = candidate > 0 ? numberIn(bytes, at) : -1;
+    // By the line above alone: a reference is resolved from the top down.
+    const prefix = number > above || (number === 1 && above > 1) ? candidate : 0;
+    above = number;
     if (prefix > 0) {
       const units = bytes[at + prefix - 1] === ARROW_END ? prefix - 2 : prefix;
       if (!isNumbered) numbers.fill(0, 0, line);
       isNumbered = true;
-      numbers[line] = numberIn(bytes, at);
+      numbers[line] = number;
       numbers[line + 1] = units;
       at += prefix;
       unit += units;
@@ -130,8 +138,19 @@ function prefixLength(bytes: Uint8Array, start: number): number {
   const length = at - digits;
   if (length === 0 || length > MOST_DIGITS || at >= most) return 0;
   if (length > 1 && bytes[digits] === ZERO) return 0;
+  if (length <= 2 && bytes[at] === COLON && isTime(bytes, at + 1)) return 0;
   const separator = separatorLength(bytes, at);
   return separator === 0 ? 0 : at + separator - start;
+}
+
+/** Whether minutes begin here: `12:30 lunch`, `12:30:07`, `12:30-13:00`, `12:30.5`, `12:30pm`; not `12:30. text`. */
+function isTime(bytes: Uint8Array, at: number): boolean {
+  if (!isDigit(bytes[at]) || (bytes[at] as number) > FIVE || !isDigit(bytes[at + 1])) return false;
+  const [next = BLANK, second] = [bytes[at + 2], bytes[at + 3]];
+  if (next === DOT) return isDigit(second);
+  const letter = next | SMALL;
+  if (letter === SMALL_A || letter === SMALL_P) return second !== undefined && (second | SMALL) === SMALL_M;
+  return next <= BLANK || next === COLON || next === DASH || next >= 0x80;
 }
 
 function separatorLength(bytes: Uint8Array, at: number): number {
@@ -151,6 +170,7 @@ function numberIn(bytes: Uint8Array, start: number): number {
 }
 
 const [TAB, NEWLINE, BLANK, ZERO, NINE, COLON, OPEN_BRACKET, BAR] = [0x09, 0x0a, 0x20, 0x30, 0x39, 0x3a, 0x5b, 0x7c];
+const [DASH, DOT, FIVE, SMALL, SMALL_A, SMALL_M, SMALL_P] = [0x2d, 0x2e, 0x35, 0x20, 0x61, 0x6d, 0x70];
 /** `→` is three bytes. */
 const ARROW_END = 0x92;
 const isBlank = (byte: number | undefined): boolean => byte === BLANK || byte === TAB;

@@ -1,4 +1,4 @@
-import { NumberedLines, Numbering } from './numbered-lines.ts';
+import { NumberedLines, Numbering, prefixOf } from './numbered-lines.ts';
 import { type About, countedUnit, nameOf, type Reference, readReference, targetName } from './reference-line.ts';
 
 /** The unit of lines that are named by the numbers printed before them. */
@@ -27,7 +27,7 @@ export function resolveReferences(shaped: string, above: readonly Visible[]): st
     found.set(visible, target);
     const first = firstLine(reference, target);
     if (first === undefined) return undefined;
-    const lineAbove = new NumberedLines(whole.at(-1) ?? '').prefix(0);
+    const lineAbove = prefixOf(whole.at(-1) ?? '', whole.at(-2));
     const leftOut = leftOutLines(reference, { lines: target.lines, first, above: lineAbove });
     if (!leftOut) return undefined;
     for (const one of leftOut) whole.push(one);

@@ -60,6 +60,34 @@ describe('shortenShellOutput', () => {
     expect(shortened?.length).toBeGreaterThan(7700);
   });
 
+  it('keeps a failure alone where there is no room for the lines beside it', () => {
+    const text = log(3000, {
+      1500: 'Error: the second',
+      1501: 'x'.repeat(399),
+      1502: 'y'.repeat(399),
+      1000: 'Error: the first',
+      999: 'z'.repeat(399),
+    });
+    const shortened = shortenShellOutput(text, { maxTokens: 2400, counter: (part) => part.length }) ?? '';
+    expect(shortened.split('\n').filter((line) => line.startsWith('Error'))).toEqual([
+      'Error: the first',
+      'Error: the second',
+    ]);
+  });
+
+  it('shows the failure in the middle of a long line', () => {
+    const line = `{"level":50,${'"field":1,'.repeat(60)}"msg":"connect failed: ECONNREFUSED",${'"more":2,'.repeat(60)}"end":1}`;
+    const shown = shortenShellOutput(log(2000, { 900: line }))
+      ?.split('\n')
+      .find((shownLine) => shownLine.startsWith('{"level":50'));
+    expect(shown).toMatch(
+      /^\{"level":50,.* \[… \d+ characters\] .*failed: ECONNREFUSED.* \[… \d+ characters\] .*"end":1\}$/,
+    );
+    expect(shown?.length).toBeLessThanOrEqual(400);
+    const json = JSON.stringify({ output: `${log(900)}\n✗ it broke\n${log(900)}` });
+    expect(shortenShellOutput(json)).toContain('✗ it broke');
+  });
+
   it('clips long lines in the middle', () => {
     const text = log(2000, { 1: `start ${'x'.repeat(5000)} end` });
     const first = shortenShellOutput(text)?.split('\n')[0] ?? '';

@@ -1,6 +1,7 @@
 import { headOf, tailOf } from '../../text.ts';
 import type { Counter } from '../../tokens/counter.ts';
 import { estimateTokens } from '../../tokens/estimate-tokens.ts';
+import { isDiff } from './clean/is-diff.ts';
 
 /** Options of `shortenShellOutput`. */
 export interface ShellOutputOptions {
@@ -12,12 +13,13 @@ export interface ShellOutputOptions {
 
 /**
  * Keeps the first lines, the last lines and the lines about failures of a long output, in at most `maxTokens`. The last line
- * says so and shows the handle. Undefined where the output is short enough, was shortened before, or cannot be shortened.
+ * says so and shows the handle. Undefined where the output is short enough, was shortened before, cannot be shortened, or is a
+ * diff: agents quote its lines exactly.
  */
 export function shortenShellOutput(text: string, options: ShellOutputOptions = {}): string | undefined {
   const { maxTokens = 2000, counter = estimateTokens, handle = '' } = options;
   const tokens = counter(text);
-  if (tokens <= maxTokens || isShortenedShellOutput(text)) return undefined;
+  if (tokens <= maxTokens || isShortenedShellOutput(text) || isDiff(text)) return undefined;
   const lastLine = `[${KEPT} ~${maxTokens} of ~${tokens} tokens (shell)${handle}]`;
   const all = text.split('\n');
   if (all.at(-1) === '') all.pop();
@@ -40,7 +42,7 @@ const LINE_LENGTH = 400;
 const FAILURE = /error|fail|fatal|panic|exception|traceback|assert|not found|cannot|✗/i;
 
 function keep(all: readonly string[], budget: number, counter: Counter): string {
-  const lines = all.map((line) => clipMiddle(line, LINE_LENGTH));
+  const lines = all.map((line) => clip(line, LINE_LENGTH));
   const whole = lines.join('\n');
   if (counter(whole) <= budget) return clipWider(all, budget, counter) ?? whole;
   return withGaps(lines, chooseLines(lines, budget, counter));
@@ -52,14 +54,14 @@ function clipWider(all: readonly string[], budget: number, counter: Counter): st
   let [low, high] = [LINE_LENGTH + 1, Math.max(LINE_LENGTH, budget * 8)];
   while (low <= high) {
     const length = Math.floor((low + high) / 2);
-    const text = all.map((line) => clipMiddle(line, length)).join('\n');
+    const text = all.map((line) => clip(line, length)).join('\n');
     if (counter(text) <= budget) [found, low] = [text, length + 1];
     else high = length - 1;
   }
   return found;
 }
 
-/** The first 20 % and the last 40 % of the budget; the rest for failures, from the end, each with its neighbours. */
+/** The first 20 % and the last 40 % of the budget; the rest for failures, from the end, with their neighbours if these fit. */
 function chooseLines(lines: readonly string[], budget: number, counter: Counter): ReadonlySet<number> {
   const chosen = new Set<number>();
   const cost = (line: string): number => counter(`${line}\n`);
@@ -78,7 +80,7 @@ function chooseLines(lines: readonly string[], budget: number, counter: Counter)
   for (let i = lines.length - 1; i >= 0 && take([i], afterTail); ) i -= 1;
   for (let i = lines.length - 1; i >= 0; i--) {
     if (chosen.has(i) || !FAILURE.test(lines[i] ?? '')) continue;
-    if (!take([i - 1, i, i + 1, i + 2], gap)) break;
+    if (!take([i - 1, i, i + 1, i + 2], gap) && !take([i], gap)) break;
     left -= gap;
   }
   return chosen;
@@ -100,6 +102,15 @@ function withGaps(lines: readonly string[], chosen: ReadonlySet<number>): string
 }
 
 const gapLine = (lines: number): string => `[… ${lines} line${lines === 1 ? '' : 's'}]`;
+
+/** A line in at most `length` characters: its beginning, its end and, between them, where it speaks of a failure. */
+function clip(line: string, length: number): string {
+  const clipped = clipMiddle(line, length);
+  const failure = clipped === line || FAILURE.test(clipped) ? -1 : line.search(FAILURE);
+  if (failure < 0) return clipped;
+  const before = Math.floor(length * 0.4);
+  return clipMiddle(line.slice(0, failure), before) + clipMiddle(line.slice(failure), length - before);
+}
 
 /** The beginning and the end of a line, in at most `length` characters. */
 function clipMiddle(line: string, length: number): string {

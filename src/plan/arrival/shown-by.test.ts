@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { shownBy } from './shown-by.ts';
 
@@ -79,6 +80,71 @@ describe('shownBy', () => {
   it('takes a command that is too long to be read for one that shows a file', () => {
     expect(shell(`npm test ${'x'.repeat(5000)}`)).toBe('file');
     expect(shell(`npm test ${'x'.repeat(50_000)}`)).toBe('file');
+  });
+
+  it('answers for any command', () => {
+    const part = fc.constantFrom(
+      ...[
+        'cat',
+        'sudo',
+        'env',
+        'ssh h',
+        'bash -c',
+        'find . -exec',
+        'xargs',
+        'grep -v',
+        'python -c',
+        'docker exec c',
+        'git',
+      ],
+      ...[
+        "'",
+        '"',
+        '`',
+        '$(',
+        ')',
+        '\\',
+        ' ',
+        '\n',
+        '|',
+        '&&',
+        ';',
+        '#',
+        '<',
+        '>',
+        '<<EOF',
+        'EOF',
+        '-',
+        '--',
+        'x=1',
+        'a',
+      ],
+    );
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 60 }), (parts) => {
+        for (const command of [parts.join(' '), parts.join('')])
+          expect(['file', 'search', 'shell']).toContain(shell(command));
+        expect(['file', 'search', 'shell']).toContain(shell(parts));
+      }),
+      { numRuns: 1000 },
+    );
+  });
+
+  it.each([
+    'sudo ',
+    'eval ',
+    'ssh h ',
+    "bash -c '",
+    'find -exec ',
+    '$(',
+    '`',
+    '# ',
+    ' #',
+    'x=$(cat ',
+    '<<A\n',
+    '| grep -v ',
+  ])('reads a command of many %j', (unit) => {
+    expect(['file', 'search', 'shell']).toContain(shell(unit.repeat(Math.floor(3999 / unit.length))));
   });
 
   it('lets nothing touch a recalled original', () => {

@@ -1,0 +1,24 @@
+/** For names of tools and of their arguments: they are few, and come thousands of times. */
+export function remembered<T>(read: (name: string) => T): (name: string) => T {
+  const known = new Map<string, T>();
+  return (name) => {
+    const found = known.get(name);
+    if (found !== undefined) return found;
+    if (known.size >= 500) known.clear();
+    const answer = read(name);
+    known.set(name, answer);
+    return answer;
+  };
+}
+
+/** For a text that is asked about several times in a row. */
+export function rememberedLast<T>(read: (text: string) => T): (text: string) => T {
+  let last: { readonly text: string; readonly answer: T } | undefined;
+  return (text) => {
+    if (last?.text !== text) last = { text, answer: read(text) };
+    return last.answer;
+  };
+}
+
+/** A list of words as a set. */
+export const words = (list: string): ReadonlySet<string> => new Set(list.split(' '));
