@@ -304,6 +304,7 @@ describe('keepLastStates', () => {
 function screenOf(text: string): string {
   const cells: string[] = [];
   let column = 0;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal reads them
   for (const [token] of text.matchAll(/\u001b\[\d*[Km]|./gsu)) {
     if (token === '\r') column = 0;
     else if (token === '\u001b[2K') cells.length = 0;

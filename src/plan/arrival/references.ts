@@ -159,7 +159,7 @@ export class VisibleLines {
         const end = line + lines.countEqual({ from: line, to: ends[line] as number }, target, place.line);
         followed.set(run, end);
         left -= end - line;
-        if (lines.sizeOf(line, end) < LEAST_BLOCK || end <= counted) continue;
+        if (lines.sizeOf(line, end) < LEAST_BLOCK || end <= counted || !this.#canBeNamed(place, below)) continue;
         size += lines.sizeOf(Math.max(line, counted), end);
         counted = end;
         if (size >= leastSize) return true;
@@ -173,7 +173,12 @@ export class VisibleLines {
   }
 
   #isAbove({ id }: Place, below: number): boolean {
-    return id < below && this.#isThere(id) && this.#newer(id, below) <= MOST_NEWER;
+    return id < below && this.#isThere(id);
+  }
+
+  /** Asked last: most texts are never compared so far that they need a name. */
+  #canBeNamed({ id }: Place, below: number): boolean {
+    return this.#newer(id, below) <= MOST_NEWER;
   }
 
   #findBlocks(lines: NumberedLines, below: number): Block[] {
@@ -200,7 +205,7 @@ export class VisibleLines {
       const { lines: target } = this.#texts.get(place.id) as VisibleText;
       if (!areNumbersKnown(lines, from, from + 1, target.prefix(place.line))) continue;
       const length = lines.countEqual({ from, to: end }, target, place.line);
-      if (length > longest) [longest, best] = [length, place];
+      if (length > longest && this.#canBeNamed(place, below)) [longest, best] = [length, place];
     }
     if (!best || lines.sizeOf(from, from + longest) < LEAST_BLOCK) return undefined;
     return this.#verified(lines, from, from + longest, best, below);
