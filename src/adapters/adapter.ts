@@ -15,7 +15,10 @@ import { KnownRequests } from './known-requests.ts';
 export interface AdapterOptions<Step = unknown> {
   /** Keeps the originals. Without a store, nothing that is masked can be recalled. */
   readonly store?: Store;
-  /** The id of the conversation, or how it is found. Texts of a session can be listed, searched and deleted together. */
+  /**
+   * The id of the conversation, or how it is found: a function may answer any text. Texts of a session can be listed, searched and
+   * deleted together.
+   */
   readonly session?: string | ((step: Step) => string | undefined);
   readonly policy?: Policy;
   /** The budget of a request. The context window of the model if not given. */
@@ -135,11 +138,13 @@ function checkAdapterOptions<Step>(of: string, options: AdapterOptions<Step>): v
 }
 
 function sessionOf<M, Step>({ session }: AdapterOptions<Step>, request: StepRequest<M, Step>): string | undefined {
-  const found = typeof session === 'function' ? session(request.step) : session;
-  return found ?? (request.session === undefined ? undefined : toSessionId(request.session));
+  const found: unknown = typeof session === 'function' ? session(request.step) : session;
+  const id = found ?? (request.session || undefined);
+  if (id === undefined || (typeof id === 'string' && id !== '')) return id && toSessionId(id);
+  throw badOption('what the option session answers', 'a text that is not empty, or undefined', id);
 }
 
-/** Ids of frameworks may be any text, such as `user:42`. A hash keeps those apart that are alike without their signs. */
+/** Ids of users and frameworks may be any text, such as `user:42`. A hash keeps those apart that are alike without their signs. */
 function toSessionId(id: string): string {
   if (isSessionId(id)) return id;
   return `${id.replaceAll(/[^\w-]/g, '_').slice(0, 40)}-${handleOf(id).slice(2, 18)}`;
