@@ -24,7 +24,7 @@ async function sessionWith(session: NonNullable<AdapterOptions['session']>, ofFr
   await adapter.fit({ messages, format: openaiChat as never, session: ofFramework, canRequire: false, step: {} });
   const [id = ''] = reported;
   let texts = 0;
-  for await (const _ of store.list(id)) texts += 1;
+  if (id !== '') for await (const _ of store.list(id)) texts += 1;
   return { id, texts };
 }
 
