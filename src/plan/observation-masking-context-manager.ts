@@ -1,6 +1,7 @@
 import { chat } from '../formats/chat.ts';
 import type { ChatMessage } from '../message.ts';
 import { checkOptions, count, text } from '../options.ts';
+import { allParts } from './parts/all-parts.ts';
 import { Planner } from './planner.ts';
 import { OMITTED, slidingWindow } from './policies/sliding-window.ts';
 
@@ -29,7 +30,7 @@ export class ObservationMaskingContextManager {
     checkOptions('ObservationMaskingContextManager', options, { windowSize: count, placeholder: text });
     const { windowSize = 10, placeholder = OMITTED } = options;
     const policy = slidingWindow({ turns: windowSize, minTokens: 0, placeholder });
-    this.#planner = new Planner(chat, { policy });
+    this.#planner = new Planner(chat, { policy, parts: allParts });
   }
 
   addTurn(reasoning: string, action: string, observation: string): void {
