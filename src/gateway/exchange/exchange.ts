@@ -36,7 +36,8 @@ export async function exchange(context: GatewayContext, incoming: Incoming): Pro
     else finishExchange(context, incoming, await client.send(toUpstream(context, incoming)));
   } catch (error) {
     client.fail(500, { type: 'api_error', message: 'Palimpsest failed' });
-    context.log({ level: 'error', message: 'failed', code: codeOf(error), api: route.api ?? 'other' });
+    const { requestId } = client.ids;
+    context.log({ level: 'error', message: 'failed', requestId, code: codeOf(error), api: route.api ?? 'other' });
   }
 }
 

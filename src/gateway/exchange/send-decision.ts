@@ -102,6 +102,7 @@ export function toUpstream(context: GatewayContext, { client, route }: Incoming,
     upstream,
     method: client.method,
     target: route.target,
+    requestId: client.ids.requestId,
     headers: forwardedHeaders(client.rawHeaders, isDecoded ? { ...changes, 'content-encoding': '' } : changes),
     body: edited ?? encoded,
   };
