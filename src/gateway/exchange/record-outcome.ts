@@ -62,7 +62,7 @@ export function recordOutcome(
 }
 
 /** The receipt and the record of a request. A count has neither. */
-interface Recorded {
+export interface Recorded {
   readonly entry?: Entry;
   readonly record?: RequestRecord;
 }
