@@ -4,6 +4,7 @@ import type { Entry } from './receipt-log.ts';
 export function entryOf({ title = 'Fix the test', ...changes }: Partial<Entry['receipt'] & { title: string }>): Entry {
   const receipt = {
     id: 'r1',
+    requestId: 'r1',
     time: '2026-11-15T10:00:00.000Z',
     session: 's1',
     conversation: 'c1',
