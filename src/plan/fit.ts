@@ -23,26 +23,42 @@ import type { Summarize } from './summary.ts';
 
 /** Options of `fit` and `createPlanner`. */
 export interface FitOptions {
-  /** The budget for the whole request. Without it, and without a model, only the policy cuts. */
+  /**
+   * The budget for the whole request. Without it, and without a model, only the policy cuts. @default the context
+   * window of `model`, where it is given
+   */
   readonly maxTokens?: number;
-  /** Detected if not given. */
+  /** Detected if not given. @default detected */
   readonly format?: AnyFormat | FormatName;
-  /** The system prompt and the tools, where the provider takes them apart from the messages: they count too. */
+  /**
+   * The system prompt and the tools, where the provider takes them apart from the messages: they count too. @default
+   * none
+   */
   readonly system?: unknown;
+  /** The tools of the request, as they are sent. @default none */
   readonly tools?: unknown;
   /** Its context window is the budget where `maxTokens` gives none. */
   readonly model?: string;
+  /** Context windows by model name, for models that are not known here. @default none */
   readonly contextWindows?: Readonly<Record<string, number>>;
+  /** Decides what to mask, whatever the size. @default breakEven() */
   readonly policy?: Policy;
+  /** Counts the tokens of a text. @default countTokens */
   readonly counter?: Counter;
-  /** Shows handles in placeholders. Fixed for the life of a conversation. */
+  /** Shows handles in placeholders. Fixed for the life of a conversation. @default false */
   readonly recall?: boolean;
+  /** Names a hidden text. @default the first 130 bits of its SHA-256 */
   readonly handleOf?: (text: string) => string;
-  /** Signed thinking behind an edit: list what the request must opt into, or edit nothing before it. */
+  /**
+   * Signed thinking behind an edit: list what the request must opt into, or edit nothing before it. @default 'opt-in'
+   */
   readonly boundThinking?: 'opt-in' | 'keep';
   /** What the history does not tell about the provider's cache. */
   readonly facts?: CacheFacts;
-  /** How results are made smaller when they first go out. Fixed for the life of a conversation. */
+  /**
+   * How results are made smaller when they first go out. Fixed for the life of a conversation. @default that of the
+   * policy
+   */
   readonly arrival?: ArrivalOptions;
 }
 
@@ -50,9 +66,9 @@ export interface FitOptions {
 export interface CacheFacts {
   /** How long ago the last request was sent. */
   readonly idleMs?: number;
-  /** How long the cache lives without use. That of the price list if not given. */
+  /** How long the cache lives without use. That of the price list if not given. @default that of the price list */
   readonly cacheLifeMs?: number;
-  /** The epochs that earlier calls took on a cold cache, or that were forced: the record of each. */
+  /** The epochs that earlier calls took on a cold cache, or that were forced: the record of each. @default none */
   readonly epochs?: readonly EpochRecord[];
 }
 
@@ -60,7 +76,9 @@ export interface CacheFacts {
 export interface FitResult<M> {
   /** A new list of the caller's own messages and of edited copies: those of the call before, unless somebody changed them. */
   readonly messages: M[];
+  /** The edits, as data. */
   readonly plan: Plan;
+  /** Sizes, counts, and the reason of the decision. */
   readonly report: Report;
   /** What was taken out, each with its handle. */
   readonly hidden: readonly Hidden[];

@@ -7,17 +7,23 @@ import { OMITTED, slidingWindow } from './policies/sliding-window.ts';
 
 /** Options of `ObservationMaskingContextManager`. */
 export interface ObservationMaskingOptions {
-  /** How many of the last turns stay whole. */
+  /** How many of the last turns stay whole. @default 10 */
   readonly windowSize?: number;
+  /** The words in place of a masked observation. @default the paper's */
   readonly placeholder?: string;
 }
 
 /** What masking saved so far, in estimated tokens. */
 export interface TokenSavings {
+  /** The size of all observations. */
   readonly totalObservationTokens: number;
+  /** Turns whose observation is masked. */
   readonly maskedTurns: number;
+  /** Turns whose observation is shown. */
   readonly visibleTurns: number;
+  /** The tokens that masks save. */
   readonly estimatedSavedTokens: number;
+  /** The same as a share of all observations. */
   readonly reductionPercent: number;
 }
 
@@ -33,6 +39,7 @@ export class ObservationMaskingContextManager {
     this.#planner = new Planner(chat, { policy, parts: allParts });
   }
 
+  /** Adds one turn: the words of the model, its action, and the observation. */
   addTurn(reasoning: string, action: string, observation: string): void {
     const id = `turn ${++this.#turns}`;
     const toolCalls = [{ id, name: 'action', arguments: action }];
@@ -42,6 +49,7 @@ export class ObservationMaskingContextManager {
     );
   }
 
+  /** The prompts and all turns as one text, with old observations masked. */
   getMaskedContext(systemPrompt: string, userPrompt: string): string {
     const messages = this.#planner.messages();
     const parts = [systemPrompt, userPrompt];
@@ -53,6 +61,7 @@ export class ObservationMaskingContextManager {
     return parts.join('\n');
   }
 
+  /** The savings of the masks so far. */
   estimateTokenSavings(): TokenSavings {
     const { byKind, maskedCount } = this.#planner.report();
     const { before, after } = byKind.observation;
