@@ -118,3 +118,6 @@ const MIGRATIONS: readonly ((prefix: string) => string)[] = [
       PRIMARY KEY (tenant, at, id)
     );`,
 ];
+
+/** The version that this program makes and needs. */
+export const SCHEMA_VERSION = MIGRATIONS.length;
