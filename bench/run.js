@@ -1,7 +1,7 @@
 // Measures, prints, and writes docs/benchmarks.md: npm run bench [-- reduce|arrival|planner|adapter|counter|replay|store|gateway|session] [--quick] [--json]
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { availableParallelism, cpus, release, totalmem, type } from 'node:os';
+import { availableParallelism, cpus, totalmem, type } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -61,7 +61,7 @@ function writePart(name, tables, { quick }) {
   const run = {
     command: `npm run bench -- ${name}${quick ? ' --quick' : ''}`,
     date: new Date().toISOString().slice(0, 10),
-    machine: `${availableParallelism()} × ${cpus()[0]?.model.trim() ?? 'unknown processor'}, ${Math.round(totalmem() / 2 ** 30)} GB, ${type()} ${release()}`,
+    machine: `${availableParallelism()} × ${cpus()[0]?.model.trim() ?? 'unknown processor'}, ${Math.round(totalmem() / 2 ** 30)} GB, ${type()}`,
     versions: { node: process.version, ...versionsIn(bench) },
   };
   writeFileSync(page, writeBenchmarks(readFileSync(page, 'utf8'), name, { ...run, tables }));
