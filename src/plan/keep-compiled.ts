@@ -1,6 +1,7 @@
 import { openaiChat } from '../formats/openai-chat.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import { Rewriting } from './arrival/clean/rewriting.ts';
+import { Numbering } from './arrival/numbered-lines.ts';
 import { Planner } from './planner.ts';
 import { breakEven } from './policies/break-even.ts';
 import { slidingWindow } from './policies/sliding-window.ts';
@@ -23,8 +24,9 @@ export function keepCompiled(): void {
     // Reads that refer to those above, so that results are shaped and grouped; then all of them are masked.
     conversation(breakEven(), reads),
     conversation(breakEven({ window: 1 }), [...reads, ...reads, `\u001b[1mdone\u001b[0m  \n${content}`]),
-    // Made and forgotten while a result is cleaned.
+    // Made and forgotten while a result is shaped.
     new Rewriting(''),
+    new Numbering(''),
   ];
 }
 
