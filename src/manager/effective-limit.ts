@@ -21,7 +21,9 @@ export interface EffectiveLimit {
   readonly limitTokens: number;
   /** The option that sets it, or `model` for its window. 128,000 are assumed for `unknownModel` and, where none is named, `unknown`. */
   readonly source: 'maxInputTokens' | 'contextLimit' | 'model' | 'unknownModel' | 'unknown';
+  /** Reserved for the reply. */
   readonly outputTokens: number;
+  /** Reserved for errors of the estimate. */
   readonly marginTokens: number;
   /** Room for system prompt, tools and messages of one request; 0 or less where there is none. */
   readonly budgetTokens: number;
@@ -29,13 +31,17 @@ export interface EffectiveLimit {
   readonly historyTokens: number;
   /** The largest request that fits: the budget, or the whole limit where no `maxOutputTokens` is given. */
   readonly requestTokens: number;
+  /** From here on results are masked. */
   readonly soft: Threshold;
+  /** From here on the session winds down. */
   readonly hard: Threshold;
 }
 
 /** A share of the limit, and the fewest tokens that reach it. */
 export interface Threshold {
+  /** The share, 0 to 1. */
   readonly share: number;
+  /** The same in tokens. */
   readonly tokens: number;
 }
 

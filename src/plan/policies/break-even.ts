@@ -150,7 +150,7 @@ function decide(account: Account, request: RequestView, rule: Rule, eligible: El
   const rewritten = cached - request.textBefore(first) - gain + gainOfLastTurn(request, rule.ages, eligible);
   const price = Math.max(0, write - read) * Math.max(0, rewritten);
   const spent = write * cached + read * carried;
-  const soFar = `${shortCount(rent)} so far, ${shortCount(price)} to mask`;
+  const costs = `waiting has cost ${shortCount(rent)} tokens, masking costs ${shortCount(price)}`;
   const step = (act: Reason['act'], because: string): Step<Account> => {
     const reason = { act, because, rent, price, gain, spent };
     if (act === 'wait') return { state: account, mask: [], because: reason };
@@ -158,10 +158,10 @@ function decide(account: Account, request: RequestView, rule: Rule, eligible: El
   };
   if (request.isCold) return step('cold-cache', 'the cache has expired, so masking costs nothing extra');
   if (write === 0) return step('wait', 'tokens cost nothing');
-  if (rent < rule.threshold * price) return step('wait', `masking now would cost more than it saves (${soFar})`);
+  if (rent < rule.threshold * price) return step('wait', `masking now would cost more than it saves (${costs})`);
   if (price - read * gain > rule.maxLoss * spent)
     return step('wait', 'too much would be lost if the conversation ended now');
-  return step('mask', `masking is worth its cost (${soFar})`);
+  return step('mask', `masking is worth its cost (${costs})`);
 }
 
 const NOTHING: Reason = { act: 'wait', because: 'no result that could be masked has left the window' };
