@@ -80,7 +80,7 @@ export interface DollarTotal {
   readonly before: number;
   readonly after: number;
   readonly runs: number;
-  /** From the first message to the last. Not there where the log has no times, or for less than a day. */
+  /** From the first message to the last, rounded up. Not there where the log has no times, or for less than a day. */
   readonly days?: number;
 }
 

@@ -2,7 +2,7 @@ import { isOldTextName } from '../../laws/old-texts.ts';
 import { arrivalLimits } from '../../limits.ts';
 import type { Segment } from '../../message.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Result, Turn } from '../ledger/rows.ts';
+import { isArrival, type Result, type Turn } from '../ledger/rows.ts';
 import type { Truncation } from '../policy.ts';
 import { truncateArrival } from '../stages/clip.ts';
 import { isTruncated } from '../truncate-result.ts';
@@ -71,6 +71,8 @@ export class Arrivals<M> {
   readonly #groups = new ReferenceGroups();
   /** Results that came with a reference to a masked one. */
   readonly #cameWrong = new Set<Result>();
+  /** A result came with a reference to one that was masked here: perhaps that one was not masked yet when the result was sent. */
+  isContradicted = false;
   /** Results that this request has changed. It may be taken back. */
   readonly #unsettled = new Set<Result>();
   /** The call that was read last: mostly its result comes next. */
@@ -110,7 +112,7 @@ export class Arrivals<M> {
       const { result } = referrer;
       if (!this.#ledger.isSent(result) || this.#isRight(referrer)) continue;
       const isNew = result.row === this.#ledger.lastRow && result.why !== undefined && !this.#wasSent(result);
-      if (isNew) this.#shapeAgain(result);
+      if (isNew) this.#shapeAgainFrom(result);
       if (isNew || this.#ledger.mask(result.segment)) isChanged = true;
       this.#sync();
     }
@@ -156,8 +158,9 @@ export class Arrivals<M> {
     const { text: received } = result;
     let references = this.#referencesIn(result);
     if (references.length === 0 && !wasSent) this.#shape(result);
-    if (result.text !== received) references = this.#referencesIn(result);
     if (!wasSent) this.#truncate(result);
+    // Of the text as it is sent: a cut may have taken some of them.
+    if (result.text !== received) references = this.#referencesIn(result);
     ledger.coverage?.add(result);
     const about: About = { kind: 'result', tool: result.tool, subject: this.#readCall(result.args).subject };
     const id = this.#add(about, { row: result.row, result, text: result.text });
@@ -226,11 +229,18 @@ export class Arrivals<M> {
     return this.#ledger.clip(result, (handle) => withLastLine(text, result.original.text, handle), why);
   }
 
-  #shapeAgain(result: Result): void {
-    this.#ledger.restore(result);
-    this.#sync();
-    this.#shape(result);
-    this.#truncate(result);
+  /** A result that goes out for the first time, and those behind it: they may refer to lines that it shows from now on. */
+  #shapeAgainFrom(first: Result): void {
+    for (const result of this.#ledger.observations.slice(this.#ledger.observations.indexOf(first))) {
+      const isAsArrived = !result.masked && (result.why === undefined || isArrival(result.why));
+      if (result !== first && (!isAsArrived || this.#wasSent(result))) continue;
+      this.#ledger.restore(result);
+      this.#sync();
+      if (this.#referencesIn(result).length === 0) this.#shape(result);
+      this.#truncate(result);
+    }
+    // A read covers by what it shows.
+    this.#ledger.coverage?.restart(this.#ledger.observations);
   }
 
   #truncate(result: Result): void {
@@ -248,7 +258,9 @@ export class Arrivals<M> {
       return { reference, target: target === undefined || text === undefined ? undefined : { id: target, text } };
     });
     this.#referrers.set(result, { id, result, references: found });
-    if (found.some(({ target }) => target?.text === '')) this.#cameWrong.add(result);
+    const wrong = found.flatMap(({ target }) => (target?.text === '' ? (this.#sent[target.id]?.result ?? []) : []));
+    if (wrong.length > 0) this.#cameWrong.add(result);
+    if (wrong.some(({ why }) => why === 'mask')) this.isContradicted = true;
     const results = found.flatMap(({ target }) => (target && this.#sent[target.id]?.result) ?? []);
     if (results.length === 0) return;
     this.#groups.link(result, results);
