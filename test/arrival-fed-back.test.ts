@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createPlanner, type FitOptions, fit, PalimpsestError, parsePolicy } from '../src/index.ts';
 import { handleOf } from '../src/store/handle.ts';
-import { formatNames, type Story, type StoryCall, write } from './support/histories.ts';
+import { flat, formatNames, type Story, type StoryCall, write } from './support/histories.ts';
 
 /** More with PALIMPSEST_RUNS=500. */
 const numRuns = Number(process.env.PALIMPSEST_RUNS ?? 16);
@@ -112,12 +112,47 @@ function fitOrNothing(messages: object[], given: FitOptions): object[] | undefin
   }
 }
 
+describe.each(formatNames)('a caller that takes a result away from a fitted history on %s', (format) => {
+  const lines = Array.from({ length: 40 }, (_, i) => `const value${i} = compute(${i * 7919});`).join('\n');
+  const read = (text: string): Story['turns'][number] => ({
+    says: 'ok',
+    thinks: 'no',
+    calls: [{ tool: 'read_file', args: { path: 'src/a.ts' }, text, isError: false, shape: 'string' }],
+    user: undefined,
+    steersEarly: false,
+  });
+  const given = { format, recall: true, handleOf, tools: [{ name: 'recall' }] };
+  const told = { system: undefined, task: 'Fix it.', greets: false };
+  const { head, turns } = write({ ...told, turns: [read(lines), read(lines), read('a file of another kind')] }, format);
+  const sent = fit(flat({ head, turns }), given).messages;
+  const end = head.length + (turns[0]?.length ?? 0);
+
+  it.each<[string, (messages: object[]) => object[]]>([
+    ['leaves its turn out', (messages) => messages.toSpliced(head.length, end - head.length)],
+    [
+      'clears it',
+      (messages) => [
+        ...JSON.parse(JSON.stringify(messages.slice(0, end)).replaceAll(JSON.stringify(lines).slice(1, -1), 'cleared')),
+        ...messages.slice(end),
+      ],
+    ],
+  ])('%s: a result that refers to it is masked in the same request', (_, change) => {
+    expect(JSON.stringify(sent)).toContain(': same as ');
+    const changed = structuredClone(change(sent));
+    expect(JSON.stringify(changed)).toContain(': same as ');
+    expect(JSON.stringify(changed)).not.toContain('value39');
+    const { messages } = fit(changed, given);
+    expect(JSON.stringify(messages)).not.toContain(': same as ');
+    expect(fit(structuredClone(messages), given).messages).toEqual(messages);
+  });
+});
+
 describe.each(formatNames)('a conversation full of references on %s', (format) => {
   it('is the same after each request, whether the planner goes on, or its output is fed back', () => {
     let references = 0;
     fc.assert(
       fc.property(story, policy, options, (told, spec, { handles, ...more }) => {
-        const given: FitOptions = { policy: parsePolicy(spec), format, ...more, ...handles };
+        const given = { policy: parsePolicy(spec), format, ...more, ...handles };
         const planner = createPlanner<object>(given);
         const written = write(told, format);
         let [fedBack, epoch]: [object[], number] = [[], 0];

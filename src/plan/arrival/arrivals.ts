@@ -13,6 +13,7 @@ import { type ReadCall, readCall } from './read-call.ts';
 import { ReferenceGroups } from './reference-groups.ts';
 import { type About, type Reference, readReferences } from './reference-line.ts';
 import { type Shaped, VisibleLines } from './references.ts';
+import { hasLines } from './resolve-references.ts';
 import { shortenShellOutput } from './shell-output.ts';
 import { shownBy } from './shown-by.ts';
 
@@ -250,21 +251,30 @@ export class Arrivals<M> {
 
   #refer(id: number, result: Result, references: readonly Reference[]): void {
     if (references.length === 0) return;
+    // Without a last line, an output that quotes a reference cannot be told from a result that was fed back.
+    const isFedBack = result.why === undefined && originalHandle(result.text) !== undefined;
     const found = references.map((reference): ReferenceTo => {
       const target = this.#visible.find(reference, id);
       const sent = target === undefined ? undefined : this.#sent[target];
-      // A masked target does not have the lines: the reference is wrong already.
-      const text = sent?.result?.masked ? '' : sent?.text;
-      return { reference, target: target === undefined || text === undefined ? undefined : { id: target, text } };
+      // A masked target does not have the lines: the reference is wrong already. So is one whose target the caller took away.
+      const text = sent?.result?.masked || (isFedBack && !this.#shows(target, reference)) ? '' : sent?.text;
+      return { reference, target: text === undefined ? undefined : { id: target ?? -1, text } };
     });
     this.#referrers.set(result, { id, result, references: found });
-    const wrong = found.flatMap(({ target }) => (target?.text === '' ? (this.#sent[target.id]?.result ?? []) : []));
+    const wrong = found.flatMap(({ target }) => (target?.text === '' ? target : []));
     if (wrong.length > 0) this.#cameWrong.add(result);
-    if (wrong.some(({ why }) => why === 'mask')) this.isContradicted = true;
+    if (wrong.some((target) => this.#sent[target.id]?.result?.why === 'mask')) this.isContradicted = true;
     const results = found.flatMap(({ target }) => (target && this.#sent[target.id]?.result) ?? []);
     if (results.length === 0) return;
     this.#groups.link(result, results);
     this.#ledger.referred = result.row;
+  }
+
+  /** Whether there is a text that has the lines which a reference names. */
+  #shows(id: number | undefined, reference: Reference): boolean {
+    const sent = id === undefined ? undefined : this.#sent[id];
+    const about = id === undefined ? undefined : this.#visible.about(id);
+    return sent !== undefined && about !== undefined && hasLines(reference, { text: sent.text, about });
   }
 
   /** Whether all references still lead to the texts that they were written for, and those are as they were. */
