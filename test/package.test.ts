@@ -124,6 +124,13 @@ describe('the tarball', () => {
 });
 
 describe('from JavaScript', () => {
+  it('a gateway works without OpenTelemetry, and says nothing about it', () => {
+    expect(readdirSync(join(home, 'node_modules'))).not.toContain('@opentelemetry');
+    const program =
+      "import { createGateway } from 'palimpsest/gateway'; await createGateway({ log: console.log }).close(); console.log('done');";
+    expect(run('node', ['--input-type=module', '--eval', program]).stdout).toBe('done\n');
+  });
+
   it('every door opens', () => {
     const script = `
       import assert from 'node:assert/strict';

@@ -1,5 +1,6 @@
 import { openaiChat } from '../formats/openai-chat.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
+import { allParts } from './parts/all-parts.ts';
 import { Planner } from './planner.ts';
 import { slidingWindow } from './policies/sliding-window.ts';
 
@@ -11,7 +12,11 @@ let kept: unknown;
  */
 export function keepCompiled(): void {
   if (kept !== undefined) return;
-  const planner = new Planner(openaiChat, { policy: slidingWindow({ turns: 1, minTokens: 0 }), counter: countTokens });
+  const planner = new Planner(openaiChat, {
+    policy: slidingWindow({ turns: 1, minTokens: 0 }),
+    parts: allParts,
+    counter: countTokens,
+  });
   const content = 'A result that is longer than the placeholder which hides it. '.repeat(10);
   for (const id of ['a', 'b', 'c']) {
     const tool_calls = [{ id, type: 'function', function: { name: 'read', arguments: '{}' } }];

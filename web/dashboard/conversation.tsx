@@ -171,7 +171,7 @@ function Masked({ api, opened }: Omit<ConversationProps, 'isWide'>) {
               request={requests.get(keyOfMask(mask))}
               placeholder={mask.placeholder}
               title="Original"
-              original={() => <Recalled api={api} handle={mask.handle} start={startOf(mask.chars)} />}
+              original={() => <Recalled api={api} handle={mask.handle} start={startOf(mask.chars)} isOriginal />}
             />
           ))}
       />

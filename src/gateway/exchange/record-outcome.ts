@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { RequestRecord } from '../../report/request-record.ts';
 import { conversationId } from '../../store/access.ts';
 import { afterAnswer } from '../decide/decide.ts';
@@ -25,7 +24,7 @@ interface Over {
 /** Updates the memory with the outcome of a request, and writes its receipt and record. A count changes nothing. */
 export function recordOutcome(
   context: GatewayContext,
-  { tenant, credential, route, api }: Understood,
+  { client, tenant, credential, route, api }: Understood,
   { decision: decided, sent, times }: Over,
 ): Recorded {
   if (route.isCountTokens) return {};
@@ -56,23 +55,17 @@ export function recordOutcome(
   const key = `${conversation} ${decision.explanation.model ?? ''}`;
   const previous = counted.get(key);
   const { path } = route;
-  const settled = { id: nextId(), conversation, session, root, api, path, decision, previous, sent, times };
+  const settled = { ...client.ids, conversation, session, root, api, path, decision, previous, sent, times };
   const entry = writeReceipt(settled);
   if (isTaken) counted.set(key, countedOf(entry, { decision, previous }));
   return { entry, record: toRequestRecord(entry, settled, signsOf(decision, context)) };
 }
 
 /** The receipt and the record of a request. A count has neither. */
-interface Recorded {
+export interface Recorded {
   readonly entry?: Entry;
   readonly record?: RequestRecord;
 }
-
-const PROCESS = randomUUID().slice(0, 13);
-let count = 0;
-
-/** No other receipt has it, of this process or of another. */
-const nextId = (): string => `${PROCESS}-${++count}`;
 
 /** Answers where the upstream did not, and adds the exchange to the records: with receipt and record if it was understood. */
 export function finishExchange(
@@ -88,7 +81,13 @@ export function finishExchange(
     client.fail(502, outcome.failure ?? { type: 'upstream_unreachable', message });
   }
   if (outcome.kind === 'unreachable' || outcome.kind === 'broken')
-    context.log({ level: 'warn', message: `upstream ${outcome.kind}`, provider, code: codeOf(outcome.error) });
+    context.log({
+      level: 'warn',
+      message: `upstream ${outcome.kind}`,
+      requestId: client.ids.requestId,
+      provider,
+      code: codeOf(outcome.error),
+    });
   const status = 'status' in outcome ? (outcome.status ?? 0) : 0;
   context.records.finish({ tenant, provider, status, ended: outcome.kind, entry, record });
 }

@@ -7,6 +7,7 @@ import type { Truncation } from '../policy.ts';
 import { truncateArrival } from '../stages/clip.ts';
 import { isTruncated } from '../truncate-result.ts';
 import { cleanResult } from './clean.ts';
+import { keptTargets } from './kept-targets.ts';
 import { originalHandle, withLastLine } from './last-line.ts';
 import type { Arrival } from './options.ts';
 import { type ReadCall, readCall } from './read-call.ts';
@@ -120,6 +121,11 @@ export class Arrivals<M> {
     // The policy decided before these changes.
     if (isChanged) this.#ledger.revision += 1;
     return isChanged;
+  }
+
+  /** Results that cannot have been masked before the result in that segment came: see `keptTargets`. */
+  keptTargets(): ReadonlyMap<number, number> {
+    return keptTargets(this.#ledger);
   }
 
   /** Those that this request may have made wrong, from the oldest on. */
