@@ -355,7 +355,8 @@ export class Planner<M> {
     const ledger = this.#ledger;
     for (let state = start; ; state = this.#policy.init()) {
       const step = this.#policy.step(state, ledger);
-      if (step.mask.some((segment) => this.#isKept(segment))) return { state: this.#policy.init(), mask: [], because: KEPT };
+      if (step.mask.some((segment) => this.#isKept(segment)))
+        return { state: this.#policy.init(), mask: [], because: KEPT };
       maskAll(ledger, step.mask);
       ledger.commit();
       // A policy that asks for a summary knows the results: they are told as they came, though they were masked since.

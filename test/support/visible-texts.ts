@@ -24,7 +24,9 @@ export function textsOf(segments: readonly Segment[]): Visible[] {
 }
 
 /** The results with references, each with its whole text by the texts that are sent above it; undefined where they lack its lines. */
-export function resolved(segments: readonly Segment[]): { readonly shaped: string; readonly whole: string | undefined }[] {
+export function resolved(
+  segments: readonly Segment[],
+): { readonly shaped: string; readonly whole: string | undefined }[] {
   const texts = textsOf(segments);
   return texts.flatMap(({ text, about }, i) => {
     if (about.kind !== 'result' || readReferences(text).length === 0) return [];
