@@ -227,6 +227,8 @@ export const storeLimits = {
 export const sessionLimits = {
   /** A longer event is refused. */
   eventChars: 2 ** 28,
+  /** In a database, a longer event is refused. */
+  databaseEventChars: 2 ** 25,
   /** A value that is nested deeper is refused. */
   depth: 200,
   /** A line with a larger number is damaged. */

@@ -73,6 +73,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     options.records ??
     createRecords({
       startedAt,
+      version: options.version ?? '',
       priceBook: book,
       keep: { open: recordStoreOf, log },
       ...(options.log ? { onReceipt: (receipt) => log(toLogEntry(receipt)) } : {}),

@@ -5,7 +5,7 @@ import { diskPlace } from './session/disk-place.ts';
 import { type DurableOptions, DurableSession } from './session/durable-session.ts';
 import { findPlace, PLACE_RULES } from './session/find-place.ts';
 import type { Session, SessionOptions } from './session/session.ts';
-import type { SessionPlace } from './session/session-storage.ts';
+import type { SessionPlace, SessionStorage } from './session/session-storage.ts';
 import { partsOf, SETTINGS_RULES } from './session-settings.ts';
 
 const RULES = {
@@ -30,10 +30,21 @@ export async function openSession<M = ChatMessage>(options: SessionOptions<M>): 
   const session = toDurable(options);
   const place = await placeOf(options);
   try {
-    const storage = await place.open<M>(id, { onProblem: session.onProblem, onClose: () => place.close() });
-    return await DurableSession.open({ ...session, storage });
+    return await DurableSession.open({ ...session, storage: await openStorage(place, session) });
   } catch (error) {
     throw error instanceof PalimpsestError || options.disk ? error : cannotOpen(id, error as Error);
+  }
+}
+
+async function openStorage<M>(
+  place: SessionPlace,
+  { id, onProblem }: Pick<DurableOptions<M>, 'id' | 'onProblem'>,
+): Promise<SessionStorage<M>> {
+  try {
+    return await place.open<M>(id, { onProblem, onClose: () => place.close() });
+  } catch (error) {
+    await place.close();
+    throw error;
   }
 }
 

@@ -129,10 +129,10 @@ describe.skipIf(isAbsent)(`the dashboard in Chromium${REASON}`, () => {
       /−\d+\u202f% input cost: \$\d+\.\d\d instead of \$\d+\.\d\d \(an estimate\)\$\d+\.\d\d billed for 95 requests/,
     );
     expect(summary).toMatch(
-      /95 requests sent [\d,.]+[kM] of [\d,.]+[kM] tokens · [1-9]\d* epochs? · [1-9]\d* results masked/,
+      /95 requests sent [\d,.]+[kM] of [\d,.]+[kM] tokens · [1-9]\d* results masked in [1-9]\d* epochs?,/,
     );
     expect(await panel('Last decision').textContent()).toMatch(
-      /request 95.*masking now would cost more than it saves \([\d.]+k? so far, [\d.]+k? to mask\)/,
+      /request 95.*masking now would cost more than it saves \(waiting has cost [\d.]+k? tokens, masking costs [\d.]+k?\)/,
     );
     expect(await panel('Last decision').locator('.progress-bar').count()).toBe(1);
     const epochs = panel('Epochs').getByRole('listitem');

@@ -13,6 +13,9 @@ import type { ReadRequest } from './read-request.ts';
 /** Why the store cannot be asked, or does not take a text. */
 export type StoreTrouble = 'store-slow' | 'store-failed' | 'store-full';
 
+export const isStoreTrouble = (reason: unknown): reason is StoreTrouble =>
+  reason === 'store-slow' || reason === 'store-failed' || reason === 'store-full';
+
 /** The provider shortens the history itself, on request or at a size that the request names; or no turn of the agent follows. */
 type AddNoneReason = 'compaction' | 'context-management' | 'side-call';
 

@@ -2,7 +2,7 @@ import type { RequestRecord } from '../../report/request-record.ts';
 import { conversationId } from '../../store/access.ts';
 import { afterAnswer } from '../decide/decide.ts';
 import type { Decision } from '../decide/decision.ts';
-import { pricedByAnswer } from '../decide/pass-through.ts';
+import { isStoreTrouble, pricedByAnswer, type StoreTrouble } from '../decide/pass-through.ts';
 import { signsOf } from '../decide/signs.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import { codeOf } from '../receipts/log.ts';
@@ -55,16 +55,23 @@ export function recordOutcome(
   const key = `${conversation} ${decision.explanation.model ?? ''}`;
   const previous = counted.get(key);
   const { path } = route;
-  const settled = { ...client.ids, conversation, session, root, api, path, decision, previous, sent, times };
+  const { id, requestId } = client.ids;
+  const settled = { id, requestId, conversation, session, root, api, path, decision, previous, sent, times };
   const entry = writeReceipt(settled);
   if (isTaken) counted.set(key, countedOf(entry, { decision, previous }));
-  return { entry, record: toRequestRecord(entry, settled, signsOf(decision, context)) };
+  const record = toRequestRecord(entry, settled, signsOf(decision, context));
+  return { entry, record, storeTrouble: storeTroubleIn(decision) };
+}
+
+function storeTroubleIn({ explanation: { reason } }: Decision): StoreTrouble | undefined {
+  return isStoreTrouble(reason) ? reason : undefined;
 }
 
 /** The receipt and the record of a request. A count has neither. */
 export interface Recorded {
   readonly entry?: Entry;
   readonly record?: RequestRecord;
+  readonly storeTrouble?: StoreTrouble | undefined;
 }
 
 /** Answers where the upstream did not, and adds the exchange to the records: with receipt and record if it was understood. */
@@ -72,7 +79,7 @@ export function finishExchange(
   context: GatewayContext,
   { client, route, tenant }: Incoming,
   outcome: Outcome,
-  { entry, record }: Recorded = {},
+  { entry, record, storeTrouble }: Recorded = {},
 ): void {
   const { provider } = route;
   if (outcome.kind === 'unreachable') {
@@ -89,5 +96,5 @@ export function finishExchange(
       code: codeOf(outcome.error),
     });
   const status = 'status' in outcome ? (outcome.status ?? 0) : 0;
-  context.records.finish({ tenant, provider, status, ended: outcome.kind, entry, record });
+  context.records.finish({ tenant, provider, status, ended: outcome.kind, entry, storeTrouble, record });
 }

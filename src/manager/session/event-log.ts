@@ -12,7 +12,7 @@ export interface LogEnd {
 }
 
 export interface EventLogOptions<M> {
-  readonly storage: Pick<SessionStorage<M>, 'append' | 'failure'>;
+  readonly storage: Pick<SessionStorage<M>, 'append' | 'failure' | 'eventChars'>;
   readonly end: LogEnd;
   readonly now: () => number;
   /** Told of each event once it is durable, in order. */
@@ -74,7 +74,7 @@ export class EventLog<M> {
     const refusal = this.#failure ?? this.#sealed;
     if (refusal) return Promise.reject(refusal);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ bodies: bodies.map(encodeBody), resolve, reject });
+      this.#waiting.push({ bodies: bodies.map((body) => this.#encode(body)), resolve, reject });
       this.#start();
     });
   }
@@ -83,7 +83,7 @@ export class EventLog<M> {
   record(body: EventBody<M>): void {
     const refusal = this.#failure ?? this.#sealed;
     if (refusal) throw refusal;
-    this.#waiting.push({ bodies: [encodeBody(body)] });
+    this.#waiting.push({ bodies: [this.#encode(body)] });
     if (this.#waiting.length >= MOST_WAITING) this.#start();
     else this.#timer ??= setTimeout(() => this.#start(), LONGEST_WAIT_MS);
   }
@@ -130,6 +130,10 @@ export class EventLog<M> {
     clearTimeout(this.#timer);
     this.seal();
     this.#ownFailure ??= this.#sealed;
+  }
+
+  #encode(body: EventBody<M>): string {
+    return encodeBody(body, this.#options.storage.eventChars);
   }
 
   #start(): void {

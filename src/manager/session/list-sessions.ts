@@ -12,5 +12,5 @@ export function listSessions(place: SessionPlaceOptions): Promise<SessionInfo[]>
 export function listSessions(place: string | SessionPlaceOptions): SessionInfo[] | Promise<SessionInfo[]> {
   if (typeof place === 'string') return listFolders(place);
   if (typeof place !== 'object' || place === null) throw badOption('directory', directoryRule.expected, place);
-  return withPlace('listSessions', place, async ({ list }) => [...(await list())]);
+  return withPlace('listSessions', place, async (found) => [...(await found.list())]);
 }

@@ -1,6 +1,7 @@
 import { damageFound } from './damage.ts';
 import { diskPlace } from './disk-place.ts';
-import type { SessionPlaceOptions } from './find-place.ts';
+import { findPlace, type SessionPlaceOptions } from './find-place.ts';
+import type { ReadEventsOptions } from './read-events.ts';
 import type { EventOptions } from './session.ts';
 import type { SessionEvent } from './session-event.ts';
 
@@ -17,5 +18,19 @@ export function readSessionEvents<M = unknown>(
   options: EventOptions = {},
 ): AsyncIterable<SessionEvent<M>> {
   const onDamage = (lines: number): void => onProblem(damageFound(id, { lines }));
-  return diskPlace(place.directory as string).read<M>(id, { ...options, onDamage });
+  const all = { ...options, onDamage };
+  if (place.database === undefined) return diskPlace(place.directory as string).read<M>(id, all);
+  return readFrom<M>(place, { ...all, id });
+}
+
+async function* readFrom<M>(
+  options: SessionPlaceOptions,
+  { id, ...all }: ReadEventsOptions & { readonly id: string },
+): AsyncGenerator<SessionEvent<M>> {
+  const place = await findPlace('readSessionEvents', options);
+  try {
+    yield* place.read<M>(id, all);
+  } finally {
+    await place.close();
+  }
 }

@@ -40,6 +40,8 @@ export interface OpenOptions {
 export interface SessionStorage<M> {
   /** The folder of the session; empty where it has none. */
   readonly folder: string;
+  /** A longer event is refused; `sessionLimits.eventChars` if not given. */
+  readonly eventChars?: number;
   /** Set when nothing more may be written: another process has taken over, or nobody knows what was written. */
   readonly failure: Error | undefined;
   /** Throws if it is known that another process has taken over. */

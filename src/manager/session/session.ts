@@ -69,7 +69,7 @@ export interface EventOptions {
 /** A conversation that survives the process. Do not change a message that was added: the session has its own copy. */
 export interface Session<M> {
   readonly id: string;
-  /** The folder of this session. */
+  /** The folder of this session; empty for one in a database. */
   readonly directory: string;
   readonly format: Format<M>;
   /** 1, and one more with each restart. */

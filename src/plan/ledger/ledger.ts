@@ -70,6 +70,9 @@ export class Ledger<M> extends History<M> implements RequestView {
   get text(): number {
     return this.totals.textBeforeTurn(this.rows.length);
   }
+  get carried(): number {
+    return this.totals.carriedUpTo(this.turns);
+  }
   textOf(turn: number): number {
     return this.totals.textOf(turn);
   }

@@ -11,7 +11,7 @@ import {
   type Step,
 } from '../policy.ts';
 import { type OwnPrices, type PriceName, type Prices, toPrices } from '../prices.ts';
-import { type Ages, agesOf, isRipe, noRipe, type Ripe, ripeAt, ripen } from '../ripening.ts';
+import { type Ages, agesOf, allRipe, isRipe, type Ripe, ripeAt, ripen } from '../ripening.ts';
 
 /** Options of `breakEven`. */
 export interface BreakEvenOptions extends CommonOptions {
@@ -114,13 +114,10 @@ function nextAccount(account: Account, request: RequestView, { ages }: Rule, eli
   return { revision: request.revision, ripe, carried, ...due };
 }
 
-/** The same from the whole history, where turns were left out or results cut. */
+/** The same from the history alone, where turns were left out, results cut or masked with those that they refer to. */
 function openAccount(request: RequestView, { ages }: Rule, eligible: Eligible): Account {
-  const { turns, revision } = request;
-  let carried = 0;
-  for (let turn = 0; turn < turns; turn++) carried += request.textOf(turn) * (turns - turn);
-  const { ripe } = ripen(noRipe(), request, ages);
-  return { revision, ripe, carried, ...dueNow(request, ages, eligible) };
+  const { revision, carried } = request;
+  return { revision, ripe: allRipe(request, ages), carried, ...dueNow(request, ages, eligible) };
 }
 
 /** The results that could be masked now, from the whole history. */
@@ -150,7 +147,7 @@ function decide(account: Account, request: RequestView, rule: Rule, eligible: El
   const rewritten = cached - request.textBefore(first) - gain + gainOfLastTurn(request, rule.ages, eligible);
   const price = Math.max(0, write - read) * Math.max(0, rewritten);
   const spent = write * cached + read * carried;
-  const soFar = `${shortCount(rent)} so far, ${shortCount(price)} to mask`;
+  const costs = `waiting has cost ${shortCount(rent)} tokens, masking costs ${shortCount(price)}`;
   const step = (act: Reason['act'], because: string): Step<Account> => {
     const reason = { act, because, rent, price, gain, spent };
     if (act === 'wait') return { state: account, mask: [], because: reason };
@@ -158,10 +155,10 @@ function decide(account: Account, request: RequestView, rule: Rule, eligible: El
   };
   if (request.isCold) return step('cold-cache', 'the cache has expired, so masking costs nothing extra');
   if (write === 0) return step('wait', 'tokens cost nothing');
-  if (rent < rule.threshold * price) return step('wait', `masking now would cost more than it saves (${soFar})`);
+  if (rent < rule.threshold * price) return step('wait', `masking now would cost more than it saves (${costs})`);
   if (price - read * gain > rule.maxLoss * spent)
     return step('wait', 'too much would be lost if the conversation ended now');
-  return step('mask', `masking is worth its cost (${soFar})`);
+  return step('mask', `masking is worth its cost (${costs})`);
 }
 
 const NOTHING: Reason = { act: 'wait', because: 'no result that could be masked has left the window' };

@@ -105,7 +105,9 @@ const OTHER_DEFAULTS: ReadonlySet<unknown> = new Set(['25006', '40001']);
 
 /** Invalid byte sequence, untranslatable character: the answer cannot be sent as text. */
 export const NOT_AS_TEXT: ReadonlySet<unknown> = new Set(['22021', '22P05']);
-const EXPECTED: ReadonlySet<unknown> = new Set([...OTHER_DEFAULTS, ...NOT_AS_TEXT]);
+/** Invalid text representation: see `CLASH`. */
+const CLASHES = '22P02';
+const EXPECTED: ReadonlySet<unknown> = new Set([...OTHER_DEFAULTS, ...NOT_AS_TEXT, CLASHES]);
 
 /** The SQLSTATE with which the server refused a statement. It has done nothing then. */
 export const stateOf = (error: unknown): unknown => (error as { cause?: { code?: unknown } }).cause?.code;
@@ -223,8 +225,10 @@ async function inTime<T>(asked: Promise<T>, timeoutMs: number | undefined): Prom
   if (timeoutMs === undefined) return asked;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    const error = new NoAnswer(`no answer within ${timeoutMs} ms (option timeoutMs of createPostgresStore)`);
-    timer = setTimeout(reject, timeoutMs, error);
+    // Not before it is needed: an error takes longer to make than all else that the client does for a call.
+    const giveUp = (): void =>
+      reject(new NoAnswer(`no answer within ${timeoutMs} ms (option timeoutMs of createPostgresStore)`));
+    timer = setTimeout(giveUp, timeoutMs);
   });
   try {
     return await Promise.race([asked, late]);

@@ -4,6 +4,9 @@ import { begun, type Prepared, prepared, type TimedPool } from './connection.ts'
 /** A batch has this many places in `seq`, so 2 ** 33 batches fit below the largest safe integer. */
 export const BATCH_PLACES = storeLimits.batchTexts;
 
+/** What the error of the server has before the handle that names another text. */
+export const CLASH = 'HANDLE_CLASH ';
+
 /** Turns and notes, of which each may be large, that one statement answers. */
 export const ROWS_AT_ONCE = 64;
 
@@ -31,8 +34,11 @@ function textsOf(pool: TimedPool, schema: string) {
     'pg_advisory_xact_lock_shared($2::bigint)',
     `coalesce($3::bigint, nextval('${table('batches')}')) * ${BATCH_PLACES} AS seq`,
   );
-  const settled = `SELECT (SELECT count(*) FROM (SELECT handle FROM added UNION SELECT handle FROM known) AS settled) AS settled,
-      (SELECT min(handle) FROM known WHERE clashes) AS clash`;
+  // A text that was there already must be the same. If it is another, the cast fails, and with it the whole statement.
+  const checked = (digest: string, bytes: string): string =>
+    `CASE WHEN texts.digest = ${digest} AND texts.bytes = ${bytes} THEN 1
+       ELSE ('${CLASH}' || texts.handle)::integer END AS settled`;
+  const settled = `SELECT (SELECT count(*) FROM added) + (SELECT coalesce(sum(settled), 0) FROM known) AS settled`;
   // A row for each text, and one for each reference: to aggregate the references of each text takes longer.
   const read = (body: string, isAsked: string, holds = ''): string =>
     `SELECT handle, ${body} AS body, NULL AS reference FROM ${table('texts')} WHERE tenant = $1 AND ${isAsked}${holds}
@@ -44,34 +50,34 @@ function textsOf(pool: TimedPool, schema: string) {
   const hex = `encode(body, 'hex')`;
   return {
     putOne: `${put},
-      known AS (SELECT handle, digest <> $5::bytea OR bytes <> $6::bigint AS clashes FROM ${table('texts')}
-        WHERE tenant = $1 AND handle = $4),
       added AS (INSERT INTO ${table('texts')} (tenant, handle, seq, digest, bytes, body)
-        SELECT $1, $4, seq, $5::bytea, $6::bigint, $7::bytea FROM begun WHERE NOT EXISTS (SELECT FROM known WHERE clashes)
+        SELECT $1, $4, seq, $5::bytea, $6::bigint, $7::bytea FROM begun
         ON CONFLICT (tenant, handle) DO NOTHING RETURNING handle),
       referred AS (INSERT INTO ${table('refs')} (tenant, handle, key, seq, session, turn, tool)
         SELECT $1, $4, $8::bytea, seq, $9, $10::bigint, $11 FROM begun, (SELECT count(*) FROM added) AS stored
-        WHERE stored.count >= 0 AND NOT EXISTS (SELECT FROM known WHERE clashes)
-        ON CONFLICT (tenant, handle, key) DO NOTHING)
+        WHERE stored.count >= 0
+        ON CONFLICT (tenant, handle, key) DO NOTHING),
+      known AS (SELECT ${checked('$5', '$6')} FROM ${table('texts')}
+        WHERE tenant = $1 AND handle = $4 AND NOT EXISTS (SELECT FROM added))
       ${settled}`,
     // All bodies are one value, which pg sends as it is: a list of bytes would go as hexadecimal, twice as long.
     putMany: `${put},
       item AS (SELECT handle, place, bytes, start, length, substring($4::bytea FROM 32 * n::integer - 31 FOR 32) AS digest
         FROM unnest($5::text[], $6::integer[], $7::bigint[], $8::integer[], $9::integer[])
           WITH ORDINALITY AS item (handle, place, bytes, start, length, n)),
-      known AS (SELECT texts.handle, texts.digest <> item.digest OR texts.bytes <> item.bytes AS clashes
-        FROM item JOIN ${table('texts')} ON texts.tenant = $1 AND texts.handle = item.handle),
       added AS (INSERT INTO ${table('texts')} (tenant, handle, seq, digest, bytes, body)
-        SELECT $1, handle, seq + place, digest, bytes, substring($10::bytea FROM start FOR length)
-        FROM begun, item WHERE NOT EXISTS (SELECT FROM known WHERE clashes)
+        SELECT $1, handle, seq + place, digest, bytes, substring($10::bytea FROM start FOR length) FROM begun, item
         ON CONFLICT (tenant, handle) DO NOTHING RETURNING handle),
       referred AS (INSERT INTO ${table('refs')} (tenant, handle, key, seq, session, turn, tool)
         SELECT $1, handle, substring($11::bytea FROM 16 * n::integer - 15 FOR 16), seq + place, session, turn, tool
         FROM begun, (SELECT count(*) FROM added) AS stored,
           unnest($12::text[], $13::integer[], $14::text[], $15::bigint[], $16::text[])
             WITH ORDINALITY AS item (handle, place, session, turn, tool, n)
-        WHERE stored.count >= 0 AND NOT EXISTS (SELECT FROM known WHERE clashes)
-        ON CONFLICT (tenant, handle, key) DO NOTHING)
+        WHERE stored.count >= 0
+        ON CONFLICT (tenant, handle, key) DO NOTHING),
+      known AS (SELECT ${checked('item.digest', 'item.bytes')}
+        FROM item JOIN ${table('texts')} ON texts.tenant = $1 AND texts.handle = item.handle
+        WHERE (SELECT count(*) FROM added) < cardinality($5::text[]) AND item.handle NOT IN (SELECT handle FROM added))
       ${settled}`,
     getOne: read(plain, isOne),
     getOneAsHex: read(hex, isOne),
