@@ -2,6 +2,7 @@ import { openaiChat } from '../formats/openai-chat.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import { Rewriting } from './arrival/clean/rewriting.ts';
 import { Numbering } from './arrival/numbered-lines.ts';
+import { allParts } from './parts/all-parts.ts';
 import { Planner } from './planner.ts';
 import { breakEven } from './policies/break-even.ts';
 import { slidingWindow } from './policies/sliding-window.ts';
@@ -31,7 +32,7 @@ export function keepCompiled(): void {
 }
 
 function conversation(policy: Policy, results: readonly (string | undefined)[]): unknown {
-  const planner = new Planner(openaiChat, { policy, counter: countTokens });
+  const planner = new Planner(openaiChat, { policy, parts: allParts, counter: countTokens });
   for (const [i, content] of results.entries()) {
     const [id, words] = [`call_${i}`, `The reply before call ${i}.`];
     const call = { name: 'read', arguments: '{"path":"src/a.ts"}' };

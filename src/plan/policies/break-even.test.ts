@@ -76,7 +76,7 @@ describe('breakEven', () => {
     // On request 4 the first result could go. 7000 tokens are cached: the task and three turns.
     expect(decisionOn(4)).toEqual({
       act: 'wait',
-      because: 'the rent is below 0.7 of the price',
+      because: 'masking now would cost more than it saves (waiting has cost 248 tokens, masking costs 4.0k)',
       gain: 990,
       // One request has carried it: ¼ · 990.
       rent: 247.5,
@@ -101,7 +101,7 @@ describe('breakEven', () => {
     // ¼ · (8 + … + 1) · 990 = 8910 is above 0.7 · (21,000 − 2000 − 8 · 990) = 7756.
     expect(decisionOn(11)).toMatchObject({
       act: 'mask',
-      because: 'the rent has reached 0.7 of the price',
+      because: 'masking is worth its cost (waiting has cost 8.9k tokens, masking costs 11k)',
       masked: 8,
       rent: 8910,
       price: 11_080,
@@ -127,7 +127,7 @@ describe('breakEven', () => {
   it('starts the rent from zero after an epoch', () => {
     expect(decisionOn(12)).toEqual({
       act: 'wait',
-      because: 'the rent is below 0.7 of the price',
+      because: 'masking now would cost more than it saves (waiting has cost 248 tokens, masking costs 4.0k)',
       gain: 990,
       rent: 247.5,
       // Turns 9 to 11 are cached behind the first 8, as the first three were on request 4.
