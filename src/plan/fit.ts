@@ -1,4 +1,3 @@
-import { defaultContextWindow } from '../budget.ts';
 import { PalimpsestError } from '../errors.ts';
 import type { AnyFormat, Format, FormatName, Plan } from '../message.ts';
 import { EMPTY_PLAN } from '../message.ts';
@@ -280,8 +279,10 @@ export function checkedCounter(counter: Counter): Counter {
   return checked;
 }
 
-function budgetOf({ maxTokens, model, contextWindows }: FitOptions): number | undefined {
-  return maxTokens ?? (model === undefined ? undefined : defaultContextWindow(model, contextWindows));
+function budgetOf({ maxTokens, model, contextWindows, parts }: PolicyOptions): number | undefined {
+  if (maxTokens !== undefined || model === undefined) return maxTokens;
+  // Where the part is missing, the planner refuses every budget.
+  return parts.budget?.windowOf(model, contextWindows) ?? Number.POSITIVE_INFINITY;
 }
 
 /** The size of a system prompt or of tools. The error for a value that cannot be written names the option. */

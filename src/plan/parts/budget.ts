@@ -1,3 +1,4 @@
+import { defaultContextWindow } from '../../budget.ts';
 import { impossible } from '../impossible.ts';
 import { DEFAULT_WINDOW } from '../policy.ts';
 import { reduce } from '../reduce.ts';
@@ -17,6 +18,7 @@ const STAGES: readonly Stage[] = [
 
 /** The part for `maxTokens`, `model` and policies with a limit or summaries. */
 export const budget: BudgetPart = {
+  windowOf: defaultContextWindow,
   impossible,
   reduce,
   summariseTurns,

@@ -16,6 +16,8 @@ export interface PlannerParts {
 
 /** Brings a request below a budget, and writes the summaries that a policy asks for. */
 export interface BudgetPart {
+  /** The context window of a model. */
+  windowOf(model: string, windows: Readonly<Record<string, number>> | undefined): number;
   /** The policy's own budget, and that of the request. */
   budgetsOf(policy: Policy, maxTokens: number | undefined): Budget[];
   reduce<M>(ledger: Ledger<M>, budget: Budget, candidates: MaskCandidates): ReductionStage | undefined;
