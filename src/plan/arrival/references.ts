@@ -97,6 +97,11 @@ export class VisibleLines {
     this.#names.remove(id);
   }
 
+  /** The name of a text. */
+  about(id: number): About | undefined {
+    return this.#names.about(id);
+  }
+
   /** The text that a reference is about, in the text with the number `below` or in the next one. */
   find(reference: Reference, below: number = Number.POSITIVE_INFINITY): number | undefined {
     const named = this.#names.likeTarget(reference);
