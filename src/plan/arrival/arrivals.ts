@@ -131,6 +131,7 @@ export class Arrivals<M> {
   /** Those that this request may have made wrong, from the oldest on. */
   #referrersToCheck(): Iterable<Referrer> {
     if (this.#ledger.leftOutTurns) return this.#referrers.values();
+    if (this.#unsettled.size === 0 && this.#cameWrong.size === 0) return [];
     const results = new Set([...this.#unsettled].flatMap((result) => [...this.#groups.referrersOf(result)]));
     // A new result that quotes such a line is left alone.
     for (const result of this.#cameWrong) if (result.row !== this.#ledger.lastRow) results.add(result);
