@@ -251,7 +251,7 @@ describe('--report, --show, --json', () => {
     const output = { role: 'tool', content: `${'done   \n'.repeat(3)}all is well`, name: 'bash', toolCallId: 'c' };
     const stdin = JSON.stringify([{ role: 'user', content: 'task' }, ...reads, run, output]);
     const { stdout } = await fitted(['--show'], { stdin });
-    expect(stdout).toMatch(/read_file b\.ts +[\d,]+ → \d+ {2}\(shown above in part\) \[.*\n +was: export const value0/);
+    expect(stdout).toMatch(/read_file b\.ts +[\d,]+ → \d+ {2}\(partly shown above\) \[.*\n +was: export const value0/);
     expect(stdout).toMatch(/bash make +\d+ → \d+ {2}\(cleaned\) done .*\n +was: done/);
     expect(stdout).toContain('0 results masked, 2 made smaller on arrival');
     const { results } = JSON.parse((await fitted(['--show', '--json'], { stdin })).stdout);

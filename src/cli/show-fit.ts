@@ -60,7 +60,7 @@ const SIZE = 13;
 const WORDS: Readonly<Partial<Record<ChangedResult['why'], string>>> = {
   drop: '(left out)',
   clean: '(cleaned) ',
-  references: '(shown above in part) ',
+  references: '(partly shown above) ',
   'shell-output': '(long shell output) ',
 };
 
