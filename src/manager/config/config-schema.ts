@@ -45,7 +45,7 @@ const about = <T extends z.ZodType>(type: T, description: string, byDefault?: un
   type.optional().meta({ description, ...(byDefault === undefined ? {} : { default: byDefault }) });
 
 /** The providers of the gateway; a test compares them with its own. */
-const PROVIDERS = [
+export const PROVIDERS: readonly string[] = [
   ...['anthropic', 'openai', 'gemini', 'ollama', 'vertex', 'azure', 'chatgpt', 'codeassist', 'openrouter', 'groq'],
   ...['together', 'deepseek', 'mistral', 'xai', 'moonshot', 'vllm', 'lmstudio'],
 ];
@@ -213,6 +213,11 @@ export const configSchema = z
           z.int(GRACE).min(0, GRACE).max(86_400_000, GRACE),
           'How long exchanges with upstreams may take once it was told to stop. Event streams and half-sent requests end at once.',
           30_000,
+        ),
+        shutdown_drain_ms: about(
+          z.int(GRACE).min(0, GRACE).max(86_400_000, GRACE),
+          'How long it goes on once it was told to stop, while /readyz tells balancers so. The grace time begins after it.',
+          0,
         ),
         upstreams: section(upstreams),
         tokens: about(
