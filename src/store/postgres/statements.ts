@@ -60,18 +60,19 @@ function textsOf(pool: TimedPool, schema: string) {
       known AS (SELECT ${checked('$5', '$6')} FROM ${table('texts')}
         WHERE tenant = $1 AND handle = $4 AND NOT EXISTS (SELECT FROM added))
       ${settled}`,
-    // All bodies are one value, which pg sends as it is: a list of bytes would go as hexadecimal, twice as long.
+    // All bodies are one value, which pg sends as it is: a list of bytes would go as hexadecimal, twice as long. It is the
+    // last one: pg copies all values before a value that does not fit into its memory.
     putMany: `${put},
       item AS (SELECT handle, place, bytes, start, length, substring($4::bytea FROM 32 * n::integer - 31 FOR 32) AS digest
         FROM unnest($5::text[], $6::integer[], $7::bigint[], $8::integer[], $9::integer[])
           WITH ORDINALITY AS item (handle, place, bytes, start, length, n)),
       added AS (INSERT INTO ${table('texts')} (tenant, handle, seq, digest, bytes, body)
-        SELECT $1, handle, seq + place, digest, bytes, substring($10::bytea FROM start FOR length) FROM begun, item
+        SELECT $1, handle, seq + place, digest, bytes, substring($16::bytea FROM start FOR length) FROM begun, item
         ON CONFLICT (tenant, handle) DO NOTHING RETURNING handle),
       referred AS (INSERT INTO ${table('refs')} (tenant, handle, key, seq, session, turn, tool)
-        SELECT $1, handle, substring($11::bytea FROM 16 * n::integer - 15 FOR 16), seq + place, session, turn, tool
+        SELECT $1, handle, substring($10::bytea FROM 16 * n::integer - 15 FOR 16), seq + place, session, turn, tool
         FROM begun, (SELECT count(*) FROM added) AS stored,
-          unnest($12::text[], $13::integer[], $14::text[], $15::bigint[], $16::text[])
+          unnest($11::text[], $12::integer[], $13::text[], $14::bigint[], $15::text[])
             WITH ORDINALITY AS item (handle, place, session, turn, tool, n)
         WHERE stored.count >= 0
         ON CONFLICT (tenant, handle, key) DO NOTHING),

@@ -153,7 +153,7 @@ function valuesOfOne(place: Place, row: TextRow, { key, session, turn, tool }: P
   return [place.tenant, place.lock, null, ...text, Buffer.from(key, 'hex'), session, turn, tool];
 }
 
-/** The values of `putMany`. Handles, sessions and numbers need no escapes in a list. */
+/** The values of `putMany`. Handles, sessions and numbers need no escapes in a list; the JSON of a tool does. */
 function valuesOf(
   place: Place,
   batch: string | null,
@@ -179,13 +179,13 @@ function valuesOf(
     listOf(texts.map(({ bytes }) => bytes)),
     listOf(starts),
     listOf(texts.map(({ length }) => length)),
-    bodies,
     Buffer.from(references.map(({ key }) => key).join(''), 'hex'),
     listOf(references.map(({ handle }) => handle)),
     listOf(references.map((reference) => reference.place)),
     listOf(references.map(({ session }) => `"${session}"`)),
     listOf(references.map(({ turn }) => turn)),
-    references.map(({ tool }) => tool),
+    listOf(references.map(({ tool }) => `"${tool.replace(/[\\"]/g, '\\$&')}"`)),
+    bodies,
   ];
 }
 
