@@ -20,6 +20,7 @@ import type { SessionDatabase, SessionDatabaseOptions } from './session-database
 import { lockedError, readWriter, type SessionRows } from './session-rows.ts';
 import { SESSION_TABLES } from './session-tables.ts';
 import { answerOf } from './until-answered.ts';
+import { writeRows } from './write-rows.ts';
 
 /** Sessions in a PostgreSQL database. */
 export function postgresPlace(database: SessionDatabase): SessionPlace {
@@ -104,13 +105,15 @@ class PostgresPlace implements SessionPlace {
 
   async lastWritten(id: string, now: number): Promise<number> {
     const { schema, tenant } = this.#rows;
-    const { rows } = await this.#ask((query) =>
-      query(
-        `UPDATE "${schema}".sessions SET written_at = least(written_at, to_timestamp($3::double precision / 1000))
+    const { rows } = await this.#answerOf(() =>
+      writeRows(this.#rows.pool, (query) =>
+        query(
+          `UPDATE "${schema}".sessions SET written_at = least(written_at, to_timestamp($3::double precision / 1000))
          WHERE tenant = $1 AND id = $2 RETURNING (extract(epoch FROM written_at) * 1000)::bigint AS at`,
-        tenant,
-        id,
-        now,
+          tenant,
+          id,
+          now,
+        ),
       ),
     );
     return Number(rows[0]?.at ?? now);
@@ -153,7 +156,7 @@ class PostgresPlace implements SessionPlace {
     return this.#answerOf(async () => {
       const found = await this.#find(id);
       if (found && found.holder !== own) this.#checkFree(id, found);
-      const { rows } = await this.#query((query) =>
+      const { rows } = await writeRows(this.#rows.pool, (query) =>
         query(
           `INSERT INTO "${schema}".sessions AS known (tenant, id, writer, holder, leased_until)
            VALUES ($1, $2, nextval('"${schema}".session_writers'), $3, clock_timestamp() + $4 * interval '1 millisecond')
