@@ -250,6 +250,26 @@ async function outputOf(command: string): Promise<string> {
   return stdout.trimEnd();
 }
 
+describe('docs/README.md', () => {
+  it('lists every page in one of its four groups', () => {
+    const index = readFileSync(join(ROOT, 'docs/README.md'), 'utf8');
+    const listed = new Set(Array.from(index.matchAll(/\]\(([^)#]+)\)/g), ([, target = '']) => join('docs', target)));
+    const missing = markdownIn('docs').filter((path) => !/decisions/.test(path) && !listed.has(path));
+    expect(missing.filter((path) => path !== join('docs', 'README.md'))).toEqual([]);
+    expect(index.match(/^## .*/gm)).toEqual(['## Start', '## Guides', '## Reference', '## How it works']);
+  });
+});
+
+describe('docs/glossary.md', () => {
+  it('has at most twenty words, in order', () => {
+    const text = readFileSync(join(ROOT, 'docs/glossary.md'), 'utf8');
+    const words = Array.from(text.matchAll(/^\| \*\*(.+?)\*\*/gm), ([, word = '']) => word);
+    expect(words.length).toBeGreaterThan(10);
+    expect(words.length).toBeLessThanOrEqual(20);
+    expect(words).toEqual([...words].sort());
+  });
+});
+
 describe('links in the docs', () => {
   it('lead to files that exist', () => {
     const dead = pages.flatMap(({ path, text }) =>

@@ -114,6 +114,7 @@ async function serveWithWorkers(serving: Serving): Promise<void> {
   try {
     const records = createRecords({
       startedAt: Date.now(),
+      version,
       priceBook: createPriceBook(settings.gateway.modelPrices),
       onReceipt: (receipt) => log(toLogEntry(receipt)),
       keep: { open: createRecordStores(stores.open), log },

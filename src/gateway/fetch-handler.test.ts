@@ -240,7 +240,7 @@ describe('createFetchHandler', () => {
       response.end('{}');
     };
     const answer = await handle(new Request('http://localhost/v1/models'));
-    expect([...answer.headers.keys()].filter((name) => name !== 'date')).toEqual(['x-own']);
+    expect([...answer.headers.keys()].filter((name) => name !== 'date')).toEqual(['x-own', 'x-palimpsest-request-id']);
   });
 
   it('passes on every status that a Response can have, and says which one it cannot', async () => {

@@ -19,6 +19,8 @@ import { toLogEntry } from './receipts/log.ts';
 import type { Status } from './receipts/receipt.ts';
 import { createRecordStores } from './receipts/record-stores.ts';
 import { createRecords } from './receipts/records.ts';
+import { loadTelemetry } from './telemetry/load-telemetry.ts';
+import type { Telemetry } from './telemetry/telemetry.ts';
 import { officialAddresses } from './wire/providers.ts';
 
 /** The tenant of a request, and its path without our token in it. */
@@ -37,6 +39,8 @@ export interface GatewayContext extends OwnRoutesOptions {
   readonly armOptions: ArmOptions;
   readonly limits: GatewayLimits;
   readonly log: Log;
+  /** Undefined where OpenTelemetry is not installed. */
+  readonly telemetry: Telemetry | undefined;
   now(): number;
   /** Undefined where a token is needed and none of ours came. */
   callerOf(request: Pick<IncomingMessage, 'url' | 'headers'>): Caller | undefined;
@@ -69,6 +73,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     options.records ??
     createRecords({
       startedAt,
+      version: options.version ?? '',
       priceBook: book,
       keep: { open: recordStoreOf, log },
       ...(options.log ? { onReceipt: (receipt) => log(toLogEntry(receipt)) } : {}),
@@ -80,6 +85,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     reports: createReports({ book, now }),
     tenants,
     log,
+    telemetry: loadTelemetry(options.version ?? '', log),
     now,
     upstreams: openUpstreams(options.upstreams),
     hops: createHops(),

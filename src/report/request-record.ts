@@ -20,6 +20,8 @@ export interface PromptTokens {
 /** One request in numbers and names, without any text of it: the report is made of these. */
 export interface RequestRecord {
   readonly id: string;
+  /** The id that the client gave the request. Not there where it gave none. */
+  readonly requestId?: string;
   /** Start, in milliseconds since the epoch. */
   readonly at: number;
   /** The agent's session, with its sub-agents. */

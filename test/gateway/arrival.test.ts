@@ -49,6 +49,8 @@ async function serve(upstream: Upstream, options: GatewayOptions) {
   return { ...gateway, receipts, send };
 }
 
+const handleIn = (placeholder: string): string => /p_[a-z2-7]{26}/.exec(placeholder)?.[0] ?? '';
+
 /** Masks nothing in these short conversations. */
 const policy = breakEven({ prices: 'anthropic-5m' });
 const shapedIn = (results: readonly string[]): boolean[] => results.map(isShaped);
@@ -134,12 +136,14 @@ describe('a result that is made smaller and masked later', () => {
     const masked = (await next.send(bodyOf(shells(8)))).filter(isMasked);
     let shaped = 0;
     for (const placeholder of masked) {
-      const asSent = (await store.get(/p_[a-z2-7]{26}/.exec(placeholder)?.[0] ?? ''))?.text ?? '';
+      const asSent = (await store.get(handleIn(placeholder)))?.text ?? '';
       const handle = originalHandle(asSent);
       if (handle === undefined) continue;
       shaped += 1;
       const original = (await store.get(handle))?.text;
       expect(whole).toContain(original);
+      const shown = await next.ask<{ text: string }>(`masked/${handleIn(placeholder)}?original=true`);
+      expect(shown).toMatchObject({ handle, text: original });
       expect(puts).toEqual(expect.arrayContaining([asSent, original]));
     }
     expect(shaped).toBeGreaterThan(1);

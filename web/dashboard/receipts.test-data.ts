@@ -6,6 +6,7 @@ export function receipt(part: Partial<Receipt> = {}): Receipt {
   const { request = 1, conversation = 'one' } = part;
   return {
     id: `${conversation}-${request}`,
+    requestId: `${conversation}-${request}`,
     time: '2026-11-15T10:00:00.000Z',
     session: conversation,
     conversation,

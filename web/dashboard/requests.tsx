@@ -67,6 +67,11 @@ const COLUMNS: readonly Column<Receipt>[] = [
     ),
     sortBy: ({ status }) => status,
   },
+  {
+    title: 'Id',
+    hint: 'As in the log, in spans and in the answer’s header x-palimpsest-request-id',
+    cell: ({ requestId }) => <code>{requestId}</code>,
+  },
   { title: 'Why', cell: ({ because }) => <span class="why">{because}</span> },
 ];
 

@@ -1,7 +1,9 @@
+import type { RequestIds } from './request-id.ts';
 import type { Upstream } from './upstreams.ts';
 
 /** The client's side of an exchange. There is one for `node:http`, and one for `Request` and `Response`. */
 export interface Client {
+  readonly ids: RequestIds;
   readonly method: string;
   /** With the query, and with our token if the address holds one. */
   readonly url: string;
@@ -39,6 +41,8 @@ export interface UpstreamRequest {
   /** Path and query. */
   readonly target: string;
   readonly headers: readonly string[];
+  /** Goes into the answer. */
+  readonly requestId: string;
   /** Undefined: the client's own body, streamed while it comes. */
   readonly body: Uint8Array | undefined;
 }

@@ -23,7 +23,8 @@ export async function decideAndStore(
   try {
     return await decideWithStore(context, incoming, request);
   } catch (error) {
-    context.log({ level: 'error', message: 'could not decide', code: codeOf(error), api: request.api });
+    const { requestId } = incoming.client.ids;
+    context.log({ level: 'error', message: 'could not decide', requestId, code: codeOf(error), api: request.api });
     return passUnread(context, incoming.tenant, { request, decision: passThrough('failed') });
   }
 }
@@ -39,9 +40,10 @@ export function passUnread(
 
 async function decideWithStore(
   context: GatewayContext,
-  { tenant, route, credential }: Understood,
+  { client, tenant, route, credential }: Understood,
   request: GatewayRequest,
 ): Promise<Decision> {
+  const warn = (code: StoreTrouble): void => warnOf(context, code, client.ids.requestId);
   const { isCountTokens } = route;
   const providerPrices = providers[route.provider].prices;
   const facts = { ...context.facts, providerPrices, hasRecall: context.hasRecall(tenant) };
@@ -50,7 +52,7 @@ async function decideWithStore(
   const { conversation, session } = opened;
   if (!session)
     return passUnread(context, tenant, { request, decision: decide(opened, memory, { ...facts, now: context.now() }) });
-  const patience = mayHaveMasks(opened, memory) ? patientFromNow() : undefined;
+  const patience = mayHaveMasks(context, opened, memory) ? patientFromNow() : undefined;
   const gate = context.tenants.opened(tenant) ?? (await gateOf(context, tenant, patience));
   const asked = { gate, memory, conversation, session, patience };
   const [trouble, arms] = await Promise.all([
@@ -62,7 +64,7 @@ async function decideWithStore(
   const owner = typeof gate === 'string' ? undefined : gate.ownerOf(credential);
   if (typeof gate !== 'string' && !isCountTokens) await keepInUse(context, { ...asked, gate, owner });
   const decision = decide(opened, memory, { ...facts, now: context.now(), owner, storeTrouble, arms });
-  if (storeTrouble) warnOf(context, storeTrouble);
+  if (storeTrouble) warn(storeTrouble);
   await keepArm(context, { gate, tenant, memory, trouble: arms.trouble }, decision);
   // A count is planned like a request, but nothing is stored.
   if (isCountTokens || (decision.fresh.length === 0 && decision.events.length === 0))
@@ -73,7 +75,7 @@ async function decideWithStore(
     afterStored(decision);
     return decision;
   }
-  warnOf(context, kept);
+  warn(kept);
   const held = recordLater(gate, withoutStore(decision, kept));
   if (held.fresh.length === 0 || typeof gate === 'string' || kept !== 'store-full') return held;
   return keepSent(gate, held);
@@ -99,11 +101,16 @@ async function keepSent(gate: StoreGate, held: Decision): Promise<Decision> {
 }
 
 /**
- * Whether masks of the request may have been sent before this gateway started, or before it forgot the conversation. Without
- * them the provider would not find its cache, and the request may exceed the window.
+ * Whether masks of the request may have been sent that this process does not know of: before it started, before it forgot the
+ * conversation, or by another gateway on the same store. Without them the provider would not find its cache, and the request may
+ * exceed the window.
  */
-const mayHaveMasks = ({ read, conversation }: Opened, memory: ConversationMemory): boolean =>
-  typeof read !== 'string' && !memory.hasEvents(conversation) && read.listed.some(hasResult);
+const mayHaveMasks = (
+  { isStoreShared }: GatewayContext,
+  { read, conversation }: Opened,
+  memory: ConversationMemory,
+): boolean =>
+  typeof read !== 'string' && (isStoreShared || !memory.hasEvents(conversation)) && read.listed.some(hasResult);
 
 const wasMasked = ({ basis }: Decision): boolean => basis?.planned.settings.wasMasked === true;
 
@@ -178,9 +185,9 @@ async function learnSecret(
   return typeof gate === 'string' || credential === undefined ? undefined : gate.learnSecret(patience);
 }
 
-function warnOf(context: GatewayContext, code: StoreTrouble): void {
+function warnOf(context: GatewayContext, code: StoreTrouble, requestId: string): void {
   const problem = code === 'store-full' ? 'the store is full' : 'the store does not answer';
-  context.log({ level: 'warn', message: `${problem}: nothing new is masked`, code });
+  context.log({ level: 'warn', message: `${problem}: nothing new is masked`, requestId, code });
 }
 
 /** Records events without waiting for the store. */

@@ -4,6 +4,7 @@ import { passThrough } from '../decide/pass-through.ts';
 import { decideSmallTalk } from '../decide/small-talk.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import { codeOf } from '../receipts/log.ts';
+import type { RequestSpan } from '../telemetry/telemetry.ts';
 import type { Api } from '../wire/index.ts';
 import { providers } from '../wire/providers.ts';
 import type { Admitted } from './admit.ts';
@@ -12,12 +13,15 @@ import type { Client } from './client.ts';
 import { decideAndStore, isOwnerUnknown, learnOwner, passUnread } from './decide-and-store.ts';
 import { decodeBody } from './read-body.ts';
 import { finishExchange, recordOutcome } from './record-outcome.ts';
-import { sendDecision, toUpstream } from './send-decision.ts';
+import { type Sending, sendDecision, type ToSend, toUpstream } from './send-decision.ts';
+import { beginSpan, toAnswered } from './trace-request.ts';
 import { isUnknownZstd } from './zstd.ts';
 
 /** A request of a client, and where it goes. */
 export interface Incoming extends Admitted {
   readonly client: Client;
+  /** Headers with which a trace goes on at the upstream. */
+  readonly traceHeaders?: Readonly<Record<string, string>>;
 }
 
 /** A request that speaks an API that the gateway understands. */
@@ -36,7 +40,8 @@ export async function exchange(context: GatewayContext, incoming: Incoming): Pro
     else finishExchange(context, incoming, await client.send(toUpstream(context, incoming)));
   } catch (error) {
     client.fail(500, { type: 'api_error', message: 'Palimpsest failed' });
-    context.log({ level: 'error', message: 'failed', code: codeOf(error), api: route.api ?? 'other' });
+    const { requestId } = client.ids;
+    context.log({ level: 'error', message: 'failed', requestId, code: codeOf(error), api: route.api ?? 'other' });
   }
 }
 
@@ -56,13 +61,26 @@ async function exchangeUnderstood(context: GatewayContext, incoming: Understood)
     const read = performance.now();
     const decision = await decideOn(context, incoming, encoded);
     const overheadMs = performance.now() - read;
-    const { outcome, sent } = await sendDecision(context, incoming, { encoded, decision });
+    const span = beginSpan(context, incoming, { decision, startedAt });
+    const { outcome, sent } = await sendTraced(context, incoming, { encoded, decision, span });
     const times = { startedAt, overheadMs, totalMs: performance.now() - began };
     if (isOwnerUnknown(context, incoming)) await learnOwner(context, incoming);
-    finishExchange(context, incoming, outcome, recordOutcome(context, incoming, { decision, sent, times }));
+    const recorded = recordOutcome(context, incoming, { decision, sent, times });
+    span?.end(toAnswered({ outcome, sent, times, recorded }));
+    finishExchange(context, incoming, outcome, recorded);
   } finally {
     context.inFlight.endExchange();
   }
+}
+
+/** The span of the request is the parent of everything that happens while it is sent. */
+function sendTraced(
+  context: GatewayContext,
+  incoming: Understood,
+  { span, ...toSend }: ToSend & { readonly span: RequestSpan | undefined },
+): Promise<Sending> {
+  if (!span) return sendDecision(context, incoming, toSend);
+  return span.run(() => sendDecision(context, { ...incoming, traceHeaders: span.headers }, toSend));
 }
 
 async function decideOn(context: GatewayContext, incoming: Understood, encoded: Buffer | undefined): Promise<Decision> {

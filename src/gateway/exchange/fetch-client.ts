@@ -1,9 +1,11 @@
 import { answerLimits } from '../../limits.ts';
 import type { Client, Failure, Outcome, OwnAnswer, UpstreamRequest, Watch } from './client.ts';
 import { type AnswerHead, headerOf, toAnswerHead, toPairs, withoutHeader } from './headers.ts';
+import { REQUEST_ID_HEADER, type RequestIds, requestIdsOf, withRequestId } from './request-id.ts';
 
 /** A client of a runtime that speaks `Request` and `Response`. */
 export class FetchClient implements Client {
+  readonly ids: RequestIds;
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -25,6 +27,7 @@ export class FetchClient implements Client {
     // Runtimes take the address of a request from its `Host`, and not all of them keep the header.
     this.headers = { host, ...Object.fromEntries(request.headers) };
     this.rawHeaders = [...request.headers].flat();
+    this.ids = requestIdsOf(this);
     this.answer = new Promise((resolve) => {
       this.#resolve = resolve;
     });
@@ -88,7 +91,8 @@ export class FetchClient implements Client {
         else resolve(error ? { kind: 'broken', status, error } : { kind: 'passed', status });
       };
       const body = answer.body && watched(answer.body, { watch, onEnd, onCancel: gone });
-      this.#resolve(new Response(body, { status, statusText: reason, headers: toPairs(headers) }));
+      const answered = toPairs(withRequestId(headers, this.ids.requestId));
+      this.#resolve(new Response(body, { status, statusText: reason, headers: answered }));
       watch.start?.(status, headers);
       if (!body) onEnd();
       // An abort while the client does not read: no read fails, so only the signal tells.
@@ -105,7 +109,7 @@ export class FetchClient implements Client {
   }
 
   answerSelf({ status, failure, headers = {} }: OwnAnswer): void {
-    const init = { status, headers };
+    const init = { status, headers: { ...headers, ...(failure ? { [REQUEST_ID_HEADER]: this.ids.requestId } : {}) } };
     const body = failure && { type: 'error', error: { ...failure, code: failure.type } };
     this.#resolve(body ? Response.json(body, init) : new Response(null, init));
   }

@@ -4,6 +4,7 @@ import type { Dispatcher } from 'undici';
 import { answerLimits } from '../../limits.ts';
 import type { Outcome, UpstreamRequest, Watch } from './client.ts';
 import { answeredTrailers, toAnswerHead, toPairs } from './headers.ts';
+import { withRequestId } from './request-id.ts';
 
 /** A request with its body, if it has one. */
 interface Outgoing extends Omit<UpstreamRequest, 'body'> {
@@ -15,8 +16,8 @@ export function forward(outgoing: Outgoing, response: ServerResponse, watch: Wat
   // The client left: `close` was emitted already, so nothing would end the exchange.
   if (response.destroyed) return Promise.resolve({ kind: 'client-gone', status: undefined });
   return new Promise((resolve) => {
-    const exchange = new Exchange(response, watch, resolve);
-    const { upstream, method, target, headers, body } = outgoing;
+    const { upstream, method, target, headers, requestId, body } = outgoing;
+    const exchange = new Exchange({ response, requestId, watch, resolve });
     const path = upstream.prefix + target;
     try {
       upstream.pool.dispatch({ path, method, headers: headers as string[], body: body ?? null }, exchange);
@@ -26,8 +27,16 @@ export function forward(outgoing: Outgoing, response: ServerResponse, watch: Wat
   });
 }
 
+interface ExchangeOptions {
+  readonly response: ServerResponse;
+  readonly requestId: string;
+  readonly watch: Watch;
+  readonly resolve: (outcome: Outcome) => void;
+}
+
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #response: ServerResponse;
+  readonly #requestId: string;
   readonly #watch: Watch;
   readonly #resolve: (outcome: Outcome) => void;
   #controller: Dispatcher.DispatchController | undefined;
@@ -39,8 +48,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   #isHeadSent = false;
   #isOver = false;
 
-  constructor(response: ServerResponse, watch: Watch, resolve: (outcome: Outcome) => void) {
+  constructor({ response, requestId, watch, resolve }: ExchangeOptions) {
     this.#response = response;
+    this.#requestId = requestId;
     this.#watch = watch;
     this.#resolve = resolve;
     response.on('close', this.#onClientClose);
@@ -74,7 +84,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       return;
     }
     this.#response.sendDate = false;
-    this.#response.writeHead(head.status, head.reason, head.headers);
+    this.#response.writeHead(head.status, head.reason, withRequestId(head.headers, this.#requestId));
     // After the bytes that came along in the same packet: then both leave in one.
     process.nextTick(() => this.#flush());
     this.#watch.start?.(head.status, head.headers);

@@ -5,9 +5,11 @@ import type { Client, Failure, Outcome, OwnAnswer, UpstreamRequest, Watch } from
 import { forward } from './forward.ts';
 import type { InFlight } from './in-flight.ts';
 import { readBody } from './read-body.ts';
+import { REQUEST_ID_HEADER, type RequestIds, requestIdsOf } from './request-id.ts';
 
 /** A client of a `node:http` server. */
 export class NodeClient implements Client {
+  readonly ids: RequestIds;
   readonly #request: IncomingMessage;
   readonly #response: ServerResponse;
   readonly #inFlight: InFlight;
@@ -16,6 +18,7 @@ export class NodeClient implements Client {
     this.#request = request;
     this.#response = response;
     this.#inFlight = inFlight;
+    this.ids = requestIdsOf(this);
   }
 
   get method(): string {
@@ -53,7 +56,9 @@ export class NodeClient implements Client {
   }
 
   fail(status: number, failure: Failure): void {
-    if (!this.#response.destroyed) answerFailure(this.#response, status, failure);
+    if (this.#response.destroyed) return;
+    if (!this.#response.headersSent) this.#response.setHeader(REQUEST_ID_HEADER, this.ids.requestId);
+    answerFailure(this.#response, status, failure);
   }
 
   answerSelf({ status, failure, headers = {} }: OwnAnswer): void {

@@ -1,9 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import type { RequestRecord } from '../../report/request-record.ts';
 import { conversationId } from '../../store/access.ts';
 import { afterAnswer } from '../decide/decide.ts';
 import type { Decision } from '../decide/decision.ts';
-import { pricedByAnswer } from '../decide/pass-through.ts';
+import { isStoreTrouble, pricedByAnswer, type StoreTrouble } from '../decide/pass-through.ts';
 import { signsOf } from '../decide/signs.ts';
 import type { GatewayContext } from '../gateway-context.ts';
 import { codeOf } from '../receipts/log.ts';
@@ -25,7 +24,7 @@ interface Over {
 /** Updates the memory with the outcome of a request, and writes its receipt and record. A count changes nothing. */
 export function recordOutcome(
   context: GatewayContext,
-  { tenant, credential, route, api }: Understood,
+  { client, tenant, credential, route, api }: Understood,
   { decision: decided, sent, times }: Over,
 ): Recorded {
   if (route.isCountTokens) return {};
@@ -56,30 +55,31 @@ export function recordOutcome(
   const key = `${conversation} ${decision.explanation.model ?? ''}`;
   const previous = counted.get(key);
   const { path } = route;
-  const settled = { id: nextId(), conversation, session, root, api, path, decision, previous, sent, times };
+  const { id, requestId } = client.ids;
+  const settled = { id, requestId, conversation, session, root, api, path, decision, previous, sent, times };
   const entry = writeReceipt(settled);
   if (isTaken) counted.set(key, countedOf(entry, { decision, previous }));
-  return { entry, record: toRequestRecord(entry, settled, signsOf(decision, context)) };
+  const record = toRequestRecord(entry, settled, signsOf(decision, context));
+  return { entry, record, storeTrouble: storeTroubleIn(decision) };
+}
+
+function storeTroubleIn({ explanation: { reason } }: Decision): StoreTrouble | undefined {
+  return isStoreTrouble(reason) ? reason : undefined;
 }
 
 /** The receipt and the record of a request. A count has neither. */
-interface Recorded {
+export interface Recorded {
   readonly entry?: Entry;
   readonly record?: RequestRecord;
+  readonly storeTrouble?: StoreTrouble | undefined;
 }
-
-const PROCESS = randomUUID().slice(0, 13);
-let count = 0;
-
-/** No other receipt has it, of this process or of another. */
-const nextId = (): string => `${PROCESS}-${++count}`;
 
 /** Answers where the upstream did not, and adds the exchange to the records: with receipt and record if it was understood. */
 export function finishExchange(
   context: GatewayContext,
   { client, route, tenant }: Incoming,
   outcome: Outcome,
-  { entry, record }: Recorded = {},
+  { entry, record, storeTrouble }: Recorded = {},
 ): void {
   const { provider } = route;
   if (outcome.kind === 'unreachable') {
@@ -88,7 +88,13 @@ export function finishExchange(
     client.fail(502, outcome.failure ?? { type: 'upstream_unreachable', message });
   }
   if (outcome.kind === 'unreachable' || outcome.kind === 'broken')
-    context.log({ level: 'warn', message: `upstream ${outcome.kind}`, provider, code: codeOf(outcome.error) });
+    context.log({
+      level: 'warn',
+      message: `upstream ${outcome.kind}`,
+      requestId: client.ids.requestId,
+      provider,
+      code: codeOf(outcome.error),
+    });
   const status = 'status' in outcome ? (outcome.status ?? 0) : 0;
-  context.records.finish({ tenant, provider, status, ended: outcome.kind, entry, record });
+  context.records.finish({ tenant, provider, status, ended: outcome.kind, entry, storeTrouble, record });
 }

@@ -14,13 +14,14 @@ import { redactCredentials } from './redact.ts';
 import { UsageReader, type UsageReaderOptions } from './usage-reader.ts';
 import { readableEncodings } from './zstd.ts';
 
-interface ToSend {
+export interface ToSend {
   /** As it came. Undefined: too large, it is not read yet. */
   readonly encoded: Buffer | undefined;
   readonly decision: Decision;
 }
 
-interface Answered {
+/** An answer that was passed on, and what is known of it. */
+export interface Sending {
   readonly outcome: Outcome;
   readonly sent: Sent;
 }
@@ -30,7 +31,7 @@ export async function sendDecision(
   context: GatewayContext,
   incoming: Understood,
   { encoded, decision }: ToSend,
-): Promise<Answered> {
+): Promise<Sending> {
   const { api, client, route, tenant } = incoming;
   const reading = { wire: wires[api], mostBytes: context.limits.answerBytes };
   const first = new Answering(reading, decision.body !== undefined);
@@ -86,7 +87,11 @@ interface Body {
 }
 
 /** The request to the upstream. Without a body it is streamed while it comes. */
-export function toUpstream(context: GatewayContext, { client, route }: Incoming, body?: Body): UpstreamRequest {
+export function toUpstream(
+  context: GatewayContext,
+  { client, route, traceHeaders }: Incoming,
+  body?: Body,
+): UpstreamRequest {
   const { encoded, outgoing } = body ?? {};
   const edited = encoded && outgoing?.body;
   // A body that was decompressed to be edited is sent as it is.
@@ -96,12 +101,14 @@ export function toUpstream(context: GatewayContext, { client, route }: Incoming,
     {},
     outgoing?.headers,
     context.hops.next(client.headers, upstream),
+    traceHeaders,
     body && readableEncodings(client.headers['accept-encoding']),
   );
   return {
     upstream,
     method: client.method,
     target: route.target,
+    requestId: client.ids.requestId,
     headers: forwardedHeaders(client.rawHeaders, isDecoded ? { ...changes, 'content-encoding': '' } : changes),
     body: edited ?? encoded,
   };

@@ -25,11 +25,12 @@ export function codeOf(error: unknown): string {
 
 /** A receipt as a line of the log: nothing of the request but numbers and our own words. */
 export function toLogEntry(receipt: Receipt): LogEntry {
-  const { id, session, conversation, arm, request, api, status, act, because, masked, prices, refused } = receipt;
+  const { id, requestId, session, conversation, arm, request, api, status, act, because, masked, prices, refused } =
+    receipt;
   return {
     level: refused || status >= 500 || status === 0 ? 'warn' : 'info',
     message: 'request',
-    ...{ id, session, conversation, arm, request, api, status, act, because, masked, prices },
+    ...{ id, requestId, session, conversation, arm, request, api, status, act, because, masked, prices },
     newMasks: receipt.newMasks.length,
     ...(receipt.shaped ? { shaped: receipt.shaped, newShaped: receipt.newShaped?.length ?? 0 } : {}),
     tokensIn: receipt.without.tokens,

@@ -1,82 +1,106 @@
 import type { DollarSums } from '../../money/money-totals.ts';
-import type { Quantiles } from './quantiles.ts';
+import type { Histogram } from './histogram.ts';
+import { type Metric, type MetricName, metricList } from './metric-list.ts';
 import type { Totals } from './receipt.ts';
 
-/** Counts by name and labels. Every label is one of a few words of ours: nothing that a client sends becomes one. */
-export class Counters {
-  readonly #counts = new Map<string, number>();
+type Labels = Readonly<Record<string, string>>;
 
-  /** `name{label="value"}`, as Prometheus writes it. */
-  add(series: string): void {
-    this.#counts.set(series, (this.#counts.get(series) ?? 0) + 1);
+/** One value of a metric. */
+interface Sample {
+  readonly labels?: Labels;
+  readonly value: number;
+}
+
+/** Counts by name and labels. */
+export class Counters {
+  readonly #counts = new Map<string, { readonly name: MetricName; readonly labels: Labels; value: number }>();
+
+  add(name: MetricName, labels: Labels): void {
+    const key = seriesOf(name, labels);
+    const found = this.#counts.get(key);
+    if (found) found.value++;
+    else this.#counts.set(key, { name, labels, value: 1 });
   }
 
-  /** The series of one name, as Prometheus reads them. */
-  lines(name: string): string[] {
-    return [...this.#counts].filter(([series]) => series.startsWith(`${name}{`)).map(([s, count]) => `${s} ${count}`);
+  samples(name: MetricName): Sample[] {
+    return [...this.#counts.values()].filter((count) => count.name === name);
   }
 }
 
 /** Everything that is measured. */
 export interface Measured {
   readonly totals: Totals;
-  readonly overhead: Quantiles;
+  readonly overhead: Histogram;
+  readonly duration: Histogram;
   readonly counters: Counters;
   readonly droppedRecords: number;
+  readonly waitingRecords: number;
   readonly startedAt: number;
+  readonly version: string;
 }
 
 /** The text format of Prometheus, version 0.0.4. */
-export function toPrometheus({ totals, overhead, counters, droppedRecords, startedAt }: Measured): string {
-  const counted = (name: string, help: string): string => metric(name, 'counter', help, counters.lines(name));
-  const one = (name: string, help: string, value: number): string =>
-    metric(name, 'counter', help, [`${name} ${value}`]);
-  const { cost } = totals;
-  return [
-    counted('palimpsest_requests_total', 'Requests that were understood, by interface and what was done with them.'),
-    counted('palimpsest_responses_total', 'Answers of upstreams, and requests that got none, by class of status.'),
-    one('palimpsest_tokens_in_total', 'Prompt tokens as the clients sent them (an estimate).', totals.tokensIn),
-    one('palimpsest_tokens_sent_total', 'Prompt tokens as they were sent.', totals.tokensSent),
-    one('palimpsest_tokens_cached_total', 'Of those sent, tokens read from the cache.', totals.cached),
-    one('palimpsest_tokens_written_total', 'Of those sent, tokens not read from the cache.', totals.written),
-    metric('palimpsest_cost_base_tokens_total', 'counter', 'Input cost in tokens at the base price.', [
-      `palimpsest_cost_base_tokens_total{of="without"} ${cost.without}`,
-      `palimpsest_cost_base_tokens_total{of="sent"} ${cost.sent}`,
-    ]),
-    metric('palimpsest_cost_dollars_total', 'counter', 'Dollars at the prices of the models that have one.', [
-      ...dollarLines('billed', totals.money.billed),
-      ...dollarLines('estimated', totals.money.estimated),
-    ]),
-    one('palimpsest_unpriced_requests_total', 'Requests of models without a known price.', totals.money.unpriced),
-    one('palimpsest_masked_results_total', 'Tool results that were masked.', totals.masked),
-    counted('palimpsest_shaped_results_total', 'Tool results that were made smaller when they first went out, by how.'),
-    one('palimpsest_refused_requests_total', 'Edited requests that a provider refused.', totals.refused),
-    one('palimpsest_conversations_total', 'Conversations that were seen.', totals.conversations),
-    one('palimpsest_records_dropped_total', 'Records of requests that the store never got.', droppedRecords),
-    overheadHistogram(overhead),
-    metric('palimpsest_start_time_seconds', 'gauge', 'When the gateway started.', [
-      `palimpsest_start_time_seconds ${startedAt / 1000}`,
-    ]),
-  ].join('');
+export function toPrometheus(measured: Measured): string {
+  const values = valuesOf(measured);
+  const names = Object.keys(metricList) as MetricName[];
+  return names.map((name) => show(name, metricList[name], values[name])).join('');
 }
 
-const dollarLines = (tokens: string, { sent, output, without }: DollarSums): string[] =>
-  Object.entries({ sent, output, without }).map(
-    ([of, dollars]) => `palimpsest_cost_dollars_total{of="${of}",tokens="${tokens}"} ${dollars}`,
-  );
-
-const BUCKETS_MS = [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500];
-
-function overheadHistogram(overhead: Quantiles): string {
-  const name = 'palimpsest_overhead_seconds';
-  return metric(name, 'histogram', 'Time between a whole request and its sending on.', [
-    ...BUCKETS_MS.map((ms) => `${name}_bucket{le="${ms / 1000}"} ${overhead.upTo(ms)}`),
-    `${name}_bucket{le="+Inf"} ${overhead.count}`,
-    `${name}_sum ${overhead.sum / 1000}`,
-    `${name}_count ${overhead.count}`,
-  ]);
+function valuesOf(measured: Measured): Readonly<Record<MetricName, number | readonly Sample[] | Histogram>> {
+  const { totals, overhead, duration, counters, startedAt, version } = measured;
+  const { cost, money } = totals;
+  return {
+    palimpsest_requests_total: counters.samples('palimpsest_requests_total'),
+    palimpsest_responses_total: counters.samples('palimpsest_responses_total'),
+    palimpsest_tokens_in_total: totals.tokensIn,
+    palimpsest_tokens_sent_total: totals.tokensSent,
+    palimpsest_tokens_cached_total: totals.cached,
+    palimpsest_tokens_written_total: totals.written,
+    palimpsest_cost_base_tokens_total: [
+      { labels: { of: 'without' }, value: cost.without },
+      { labels: { of: 'sent' }, value: cost.sent },
+    ],
+    palimpsest_cost_dollars_total: [...dollars('billed', money.billed), ...dollars('estimated', money.estimated)],
+    palimpsest_unpriced_requests_total: money.unpriced,
+    palimpsest_masked_results_total: totals.masked,
+    palimpsest_shaped_results_total: counters.samples('palimpsest_shaped_results_total'),
+    palimpsest_refused_requests_total: totals.refused,
+    palimpsest_conversations_total: totals.conversations,
+    palimpsest_store_troubles_total: counters.samples('palimpsest_store_troubles_total'),
+    palimpsest_records_dropped_total: measured.droppedRecords,
+    palimpsest_records_waiting: measured.waitingRecords,
+    palimpsest_overhead_seconds: overhead,
+    palimpsest_request_seconds: duration,
+    palimpsest_start_time_seconds: startedAt / 1000,
+    palimpsest_build_info: [{ labels: { version }, value: 1 }],
+  };
 }
 
-function metric(name: string, type: string, help: string, lines: readonly string[]): string {
+const dollars = (tokens: string, { sent, output, without }: DollarSums): Sample[] =>
+  Object.entries({ sent, output, without }).map(([of, value]) => ({ labels: { of, tokens }, value }));
+
+function show(name: string, { type, help }: Metric, value: number | readonly Sample[] | Histogram): string {
+  const lines = linesOf(name, value);
   return lines.length === 0 ? '' : `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('\n')}\n`;
 }
+
+function linesOf(name: string, value: number | readonly Sample[] | Histogram): string[] {
+  if (typeof value === 'number') return [`${name} ${value}`];
+  if (isSamples(value)) return value.map((sample) => `${seriesOf(name, sample.labels)} ${sample.value}`);
+  const buckets = [...value.buckets(), ['+Inf', value.count] as const];
+  return [
+    ...buckets.map(([bound, count]) => `${seriesOf(`${name}_bucket`, { le: String(bound) })} ${count}`),
+    `${name}_sum ${value.sum}`,
+    `${name}_count ${value.count}`,
+  ];
+}
+
+const isSamples = (value: readonly Sample[] | Histogram): value is readonly Sample[] => Array.isArray(value);
+
+/** `name{label="value"}`. */
+function seriesOf(name: string, labels: Labels = {}): string {
+  const pairs = Object.entries(labels).map(([label, value]) => `${label}="${escaped(value)}"`);
+  return pairs.length === 0 ? name : `${name}{${pairs.join(',')}}`;
+}
+
+const escaped = (value: string): string => value.replace(/[\\"\n]/g, (char) => (char === '\n' ? '\\n' : `\\${char}`));

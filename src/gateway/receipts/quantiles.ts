@@ -29,12 +29,6 @@ export class Quantiles {
     });
     return Number((LEAST_MS * Math.exp(step * LOG_STEP)).toPrecision(3));
   }
-
-  /** How many took so long or less. */
-  upTo(milliseconds: number): number {
-    const most = Math.floor(Math.log(milliseconds / LEAST_MS) / LOG_STEP + 1e-9);
-    return this.#counts.slice(0, most + 1).reduce((sum, count) => sum + count, 0);
-  }
 }
 
 const LEAST_MS = 0.001;

@@ -20,7 +20,10 @@ export interface Tokens {
 
 /** The cost of one request, its cost without the gateway, and the reason for the gateway's action. */
 export interface Receipt {
+  /** No other receipt has it. */
   readonly id: string;
+  /** The id that the client gave the request, else `id`. */
+  readonly requestId: string;
   /** ISO 8601. */
   readonly time: string;
   /** The agent's session, with its sub-agents, by a name that hides the agent's own id. */

@@ -4,6 +4,7 @@ import type { Entry } from './receipt-log.ts';
 export function entryOf({ title = 'Fix the test', ...changes }: Partial<Entry['receipt'] & { title: string }>): Entry {
   const receipt = {
     id: 'r1',
+    requestId: 'r1',
     time: '2026-11-15T10:00:00.000Z',
     session: 's1',
     conversation: 'c1',
@@ -13,7 +14,7 @@ export function entryOf({ title = 'Fix the test', ...changes }: Partial<Entry['r
     prices: 'anthropic-5m',
     status: 200,
     act: 'wait' as const,
-    because: 'the rent is below the price',
+    because: 'masking now would cost more than it saves (waiting has cost 4.1k tokens, masking costs 16k)',
     epoch: 0,
     masked: 0,
     newMasks: [],

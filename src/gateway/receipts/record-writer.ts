@@ -37,6 +37,11 @@ export class RecordWriter {
     return this.#dropped;
   }
 
+  /** Records that are not written yet. */
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
   add(record: RequestRecord): void {
     if (this.#waiting.length >= recordLimits.unwritten) this.#drop(1);
     else this.#waiting.push(record);

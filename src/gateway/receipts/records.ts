@@ -1,12 +1,14 @@
 import { addMoney } from '../../money/money-totals.ts';
 import { listPrices, type PriceBook } from '../../money/price-book.ts';
 import type { RequestRecord } from '../../report/request-record.ts';
+import type { StoreTrouble } from '../decide/pass-through.ts';
 import type { Outcome } from '../exchange/client.ts';
 import type { Provider } from '../exchange/route.ts';
+import { Histogram } from './histogram.ts';
 import type { Log } from './log.ts';
+import { metricList } from './metric-list.ts';
 import { Counters, toPrometheus } from './metrics.ts';
 import { priced } from './priced.ts';
-import { Quantiles } from './quantiles.ts';
 import type { Receipt, Totals } from './receipt.ts';
 import { type Entry, ReceiptLog, type ReceiptLogReader } from './receipt-log.ts';
 import type { RecordStore } from './record-stores.ts';
@@ -21,6 +23,8 @@ export interface Finished {
   readonly ended: Outcome['kind'];
   /** Only of requests that were understood. */
   readonly entry?: Entry | undefined;
+  /** Why nothing new was masked, where that was the store. */
+  readonly storeTrouble?: StoreTrouble | undefined;
   /** Written to the store. */
   readonly record?: RequestRecord | undefined;
 }
@@ -38,6 +42,8 @@ export interface Records {
 /** Options of `createRecords`. */
 export interface RecordsOptions {
   readonly startedAt: number;
+  /** Shown in the metrics. */
+  readonly version?: string;
   /** Money is at list prices if not given. */
   readonly priceBook?: PriceBook;
   /** For the log. */
@@ -57,7 +63,8 @@ export function createRecords(options: RecordsOptions): Records {
     writer.add(record);
   };
   const counters = new Counters();
-  const overhead = new Quantiles();
+  const overhead = new Histogram(metricList.palimpsest_overhead_seconds.buckets);
+  const duration = new Histogram(metricList.palimpsest_request_seconds.buckets);
   const receipts = (tenant: string): ReceiptLog => {
     const found = logs.get(tenant) ?? new ReceiptLog();
     logs.set(tenant, found);
@@ -65,21 +72,26 @@ export function createRecords(options: RecordsOptions): Records {
   };
   return {
     receipts,
-    finish: ({ tenant, provider, status, ended, entry, record }) => {
-      counters.add(`palimpsest_responses_total{provider="${provider}",status="${classOf(status, ended)}"}`);
+    finish: ({ tenant, provider, status, ended, entry, storeTrouble, record }) => {
+      counters.add('palimpsest_responses_total', { provider, status: classOf(status, ended) });
+      if (storeTrouble) counters.add('palimpsest_store_troubles_total', { reason: storeTrouble });
       if (record && options.keep) write(tenant, record, options.keep);
       if (!entry) return;
       const receipt = priced(entry, priceBook);
       const request = receipts(tenant).add({ receipt, title: entry.title });
-      counters.add(`palimpsest_requests_total{api="${receipt.api}",act="${receipt.act}"}`);
-      for (const { how } of receipt.newShaped ?? []) counters.add(`palimpsest_shaped_results_total{how="${how}"}`);
-      overhead.add(receipt.overheadMs);
+      counters.add('palimpsest_requests_total', { api: receipt.api, act: receipt.act });
+      for (const { how } of receipt.newShaped ?? []) counters.add('palimpsest_shaped_results_total', { how });
+      overhead.add(receipt.overheadMs / 1000);
+      duration.add(receipt.totalMs / 1000);
       options.onReceipt?.({ ...receipt, request });
     },
     metrics: async () => {
       const totals = [...logs.values()].map((one) => one.sums()).reduce(sum, new ReceiptLog().sums());
       const droppedRecords = [...writers.values()].reduce((dropped, writer) => dropped + writer.dropped, 0);
-      return toPrometheus({ totals, overhead, counters, droppedRecords, startedAt: options.startedAt });
+      const waitingRecords = [...writers.values()].reduce((waiting, writer) => waiting + writer.waiting, 0);
+      const { startedAt, version = '' } = options;
+      const counted = { totals, overhead, duration, counters, droppedRecords, waitingRecords };
+      return toPrometheus({ ...counted, startedAt, version });
     },
     close: async () => {
       await Promise.all([...writers.values()].map((writer) => writer.close()));

@@ -28,6 +28,7 @@ export function toRequestRecord({ receipt }: Entry, settled: Settled, signs: Req
     without: toPrompt(receipt.without),
     signs: isFinal === undefined ? signs : withEnd(signs, isFinal),
   };
+  if (receipt.requestId !== receipt.id) record.requestId = receipt.requestId;
   if (root !== undefined) record.root = root;
   if (holdoutShare !== undefined) record.holdoutShare = holdoutShare;
   if (model !== undefined) record.model = model;

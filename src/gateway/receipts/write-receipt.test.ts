@@ -18,6 +18,7 @@ function settled(explanation: Partial<Explanation>, { decision, previous, ...sen
   const basis = { estimate, written: { changed: [] } } as unknown as Basis;
   return {
     id: 'r',
+    requestId: 'r',
     session: 's',
     conversation: decision ? decision.conversation : 'c',
     api: 'anthropic',

@@ -5,6 +5,7 @@ import { newMasks, newShaped } from '../decide/decide.ts';
 import type { Decision, Explanation } from '../decide/decision.ts';
 import type { Estimate } from '../decide/estimate.ts';
 import { toTitle } from '../decide/task.ts';
+import type { RequestIds } from '../exchange/request-id.ts';
 import type { Usage } from '../exchange/usage-reader.ts';
 import type { Mutable } from '../mutable.ts';
 import { type Api, wires } from '../wire/index.ts';
@@ -31,8 +32,7 @@ export interface Times {
 }
 
 /** Everything that a receipt is written from. */
-export interface Settled {
-  readonly id: string;
+export interface Settled extends RequestIds {
   /** With its owner in it; empty where the request was not read. */
   readonly conversation: string;
   /** With its owner in it; empty where it is not known. */
@@ -105,6 +105,7 @@ export function writeReceipt(settled: Settled): Entry {
   const { sent, without } = isBilled ? tokensOf(settled, isOriginal, shaped) : NOTHING_BILLED;
   const receipt: Mutable<Entry['receipt']> = {
     id: settled.id,
+    requestId: settled.requestId,
     time: new Date(times.startedAt).toISOString(),
     session: settled.session || UNREAD,
     conversation: conversation || UNREAD,

@@ -6,6 +6,7 @@ export const anthropicVertex = {
   ...anthropic,
   home: {
     name: 'vertex',
+    telemetryName: 'gcp.vertex_ai',
     // The global endpoint. Each region has an address of its own, which `--upstream vertex=…` names.
     address: 'https://aiplatform.googleapis.com',
     speaks: ['gemini'],

@@ -6,6 +6,7 @@ export const chatgpt = {
   ...openaiResponses,
   home: {
     name: 'chatgpt',
+    telemetryName: 'openai',
     address: 'https://chatgpt.com',
     signs: { isOwn: ({ url }) => url.startsWith('/backend-api/') },
   },

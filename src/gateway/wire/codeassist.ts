@@ -6,6 +6,7 @@ export const codeassist = {
   ...gemini,
   home: {
     name: 'codeassist',
+    telemetryName: 'gcp.gen_ai',
     address: 'https://cloudcode-pa.googleapis.com',
     signs: { isOwn: ({ url }) => url.startsWith('/v1internal:') },
   },

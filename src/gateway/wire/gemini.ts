@@ -7,6 +7,7 @@ import { anyMessage, partAt, type Wire } from './wire.ts';
 export const gemini = {
   home: {
     name: 'gemini',
+    telemetryName: 'gcp.gemini',
     address: 'https://generativelanguage.googleapis.com',
     signs: {
       // Its endpoint for OpenAI's clients.
@@ -16,6 +17,7 @@ export const gemini = {
       query: /[?&]key=/,
     },
   },
+  operation: 'generate_content',
   routes: [{ path: /\/models\/[^/]+:(?:stream)?[gG]enerateContent$/ }],
   format: anyMessage(format),
   messages: 'contents',

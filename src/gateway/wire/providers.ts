@@ -18,9 +18,10 @@ const others = {
     speaks: ['openai-chat', 'anthropic'],
     prices: priceLists.deepseek,
   },
-  mistral: { address: 'https://api.mistral.ai', speaks: ['openai-chat'] },
+  mistral: { address: 'https://api.mistral.ai', speaks: ['openai-chat'], telemetryName: 'mistral_ai' },
   xai: {
     address: 'https://api.x.ai',
+    telemetryName: 'x_ai',
     speaks: ['openai-chat', 'openai-responses'],
     prices: automatic(
       'xai',
@@ -30,6 +31,7 @@ const others = {
   },
   moonshot: {
     address: 'https://api.moonshot.ai',
+    telemetryName: 'moonshot_ai',
     speaks: ['openai-chat', 'openai-responses', 'anthropic'],
     // A cache hit costs a tenth. Writing to the cache is billed too, at a price that is not known here: it counts as 1.
     prices: automatic(

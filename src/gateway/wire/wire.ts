@@ -10,6 +10,8 @@ export interface Wire {
   /** The provider that it belongs to. Its paths go there if no prefix names another. */
   readonly home: Home;
   readonly routes: readonly WireRoute[];
+  /** Its `gen_ai.operation.name` in OpenTelemetry, where that is not `chat`. */
+  readonly operation?: string;
   /** Reads and edits its messages. */
   readonly format: Format<object>;
   /** The field with the messages. */
@@ -67,6 +69,8 @@ export interface ProviderRow {
   readonly address: string;
   /** The APIs of other providers that it speaks too. */
   readonly speaks?: readonly string[];
+  /** Its `gen_ai.provider.name` in OpenTelemetry, where that is not the prefix. */
+  readonly telemetryName?: string;
   /** In place of those that the name of the model tells. */
   readonly prices?: Prices;
   readonly signs?: ProviderSigns;

@@ -239,8 +239,9 @@ export class VisibleLines {
 
 /** For each line, the end of the block that may begin with it: lines without numbers, or with numbers that rise by one. */
 function endsOfStretches(lines: NumberedLines): Int32Array {
-  const kept = keptForMarkers(lines);
   const ends = new Int32Array(lines.count);
+  if (!lines.hasNumbers && lines.leftOut.length === 0) return ends.fill(lines.count);
+  const kept = keptForMarkers(lines);
   for (let line = lines.count - 1; line >= 0; line--) {
     const isContinued = line + 1 < lines.count && lines.isContinued(line);
     const end = isContinued ? (ends[line + 1] as number) : line + 1;

@@ -11,7 +11,7 @@ import { answeredQuestion, moveQuestion, type Removal, splitTurns, toRemoval } f
 import { type Counts, RequestChanges, type ResultChange, type Shape } from './request-changes.ts';
 import { type Call, type Draft, isArrival, type Result, type ResultState, type Turn, type Why } from './rows.ts';
 import { ShortCall } from './short-call.ts';
-import { shortenWords, type Whole } from './shorten-words.ts';
+import type { ShortenWords, Whole } from './shorten-words.ts';
 
 export interface LedgerOptions<M> extends HistoryOptions<M>, HandleOptions {}
 
@@ -69,6 +69,9 @@ export class Ledger<M> extends History<M> implements RequestView {
   }
   get text(): number {
     return this.totals.textBeforeTurn(this.rows.length);
+  }
+  get carried(): number {
+    return this.totals.carriedUpTo(this.turns);
   }
   textOf(turn: number): number {
     return this.totals.textOf(turn);
@@ -233,7 +236,7 @@ export class Ledger<M> extends History<M> implements RequestView {
   }
 
   /** Shortens a user's own words, from how they came. Not taken back by `undoRequest`. */
-  clipWords(index: number, maxTokens: number): void {
+  clipWords(index: number, maxTokens: number, shorten: ShortenWords): void {
     const { message, text, turn } = this.segments[index] as Segment;
     if (!this.clipSizes.has(index)) {
       this.totals.countReplaced('clip', 1);
@@ -245,7 +248,7 @@ export class Ledger<M> extends History<M> implements RequestView {
       segments: this.segmentsIn(message),
     };
     this.#whole.set(message, whole);
-    shortenWords(this, message, whole);
+    shorten(this, message, whole);
   }
 
   /** The name of a text; empty where no way to name texts was given. */

@@ -128,3 +128,5 @@ const MIGRATIONS: readonly ((prefix: string) => string)[] = [
 ];
 
 const STORE: Migrations = { table: 'migrations', steps: MIGRATIONS };
+/** The version that this program makes and needs. */
+export const SCHEMA_VERSION = MIGRATIONS.length;

@@ -17,16 +17,23 @@ export function toRow({ session = '', turn = -1, tool }: Reference): ReferenceRo
   return { key, session, turn, tool: written };
 }
 
-/** Takes the list of lists that `json_agg` makes. */
-export function fromRows(json: string | null): Reference[] {
-  const rows: [session: string, turn: number, tool: string][] = JSON.parse(json ?? '[]');
-  return rows.map(([session, turn, tool]) =>
-    toReference({
-      ...(session === '' ? {} : { session }),
-      ...(turn === -1 ? {} : { turn }),
-      ...(tool === '' ? {} : { tool: JSON.parse(tool) }),
-    }),
-  );
+/** A reference and its place in the order in which they came. */
+export interface FoundReference {
+  readonly seq: number;
+  readonly reference: Reference;
+}
+
+/** Takes a line of the statements `get…`: seq, session, turn and tool. Only a tool may have a space in it. */
+export function fromLine(line: string): FoundReference {
+  const session = line.indexOf(' ') + 1;
+  const turn = line.indexOf(' ', session) + 1;
+  const tool = line.indexOf(' ', turn) + 1;
+  const reference = toReference({
+    ...(turn - session > 1 ? { session: line.slice(session, turn - 1) } : {}),
+    ...(line[turn] === '-' ? {} : { turn: Number(line.slice(turn, tool - 1)) }),
+    ...(tool < line.length ? { tool: JSON.parse(line.slice(tool)) } : {}),
+  });
+  return { seq: Number(line.slice(0, session - 1)), reference };
 }
 
 /** So that databases of any encoding take it. */

@@ -1,8 +1,8 @@
 import { type Gone, NOTHING_REMOVED, type Prunable, type Removable, withRecords } from '../prune.ts';
 import type { Removed, SessionInfo } from '../store.ts';
-import { inTransaction, patient, type Query, type Row, withConnection } from './connection.ts';
+import { ask, inTransaction, patient, type Query, type Row, withConnection, write } from './connection.ts';
+import { ownLock, type Place } from './place.ts';
 import { removableRecords, removeDay } from './request-records.ts';
-import { ownLock, type Place } from './write-batch.ts';
 
 /** Rows that one transaction deletes: whoever puts waits no longer than for one of them. */
 const BATCH_ROWS = 1000;
@@ -50,27 +50,14 @@ export async function* sessionsOf(place: Place): AsyncGenerator<SessionInfo> {
 }
 
 /** Records that a session is in use, where it is there and that was not recorded in the last hour. */
-export async function touch({ pool, schema, tenant }: Place, session: string): Promise<void> {
-  const isIn = (table: string): string =>
-    `EXISTS (SELECT FROM "${schema}".${table} WHERE tenant = $1 AND session = $2)`;
-  await inTransaction(pool, 'SELECT 1', (query) =>
-    query(
-      `INSERT INTO "${schema}".uses (tenant, session, at)
-       SELECT $1, $2, now() WHERE ${['refs', 'turns', 'notes'].map(isIn).join(' OR ')}
-       ON CONFLICT (tenant, session) DO UPDATE SET at = now()
-       WHERE uses.at NOT BETWEEN now() - interval '1 hour' AND now() + interval '1 hour'`,
-      tenant,
-      session,
-    ),
-  );
+export async function touch({ pool, statements, tenant }: Place, session: string): Promise<void> {
+  await write(pool, statements.touch, tenant, session);
 }
 
 /** How many deletions there were. */
-export async function deletionsOf({ pool, schema, tenant }: Place): Promise<number> {
-  const { rows } = await withConnection(pool, (query) =>
-    query(`SELECT count FROM "${schema}".deletions WHERE tenant = $1`, tenant),
-  );
-  return Number(rows[0]?.count ?? 0);
+export async function deletionsOf({ pool, statements, tenant }: Place): Promise<number> {
+  const [row] = await ask(pool, statements.deletions, tenant);
+  return Number(row?.count ?? 0);
 }
 
 export async function countDeletion(query: Query, { schema, tenant }: Place): Promise<void> {
