@@ -174,9 +174,11 @@ class PostgresPlace implements SessionPlace {
         ),
       );
       const [row] = rows;
-      // Somebody was faster.
-      if (!row) throw lockedError(id, readWriter((await this.#find(id))?.holder), leaseMs);
-      return toOpened(id, row);
+      if (row) return toOpened(id, row);
+      // Somebody was faster. It may have been an attempt of ours whose connection was cut: then the next one finds its name.
+      const now = await this.#find(id);
+      if (now?.holder !== own) throw lockedError(id, readWriter(now?.holder), leaseMs);
+      throw repeated();
     });
   }
 
@@ -218,6 +220,9 @@ class PostgresPlace implements SessionPlace {
     return answerOf(attempt, { timeoutMs: this.#rows.timeoutMs, waitsForServer: false });
   }
 }
+
+/** Looks like a statement that may be sent again: as a serialization failure does. */
+const repeated = (): Error => Object.assign(new Error('an attempt before was carried out'), { code: '40001' });
 
 function toInfo({ id, format, status, number, last_seq, last_time }: Row): SessionInfo {
   return {
