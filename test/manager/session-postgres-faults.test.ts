@@ -11,6 +11,7 @@ import type { Session } from '../../src/manager/session/session.ts';
 import type { ChatMessage } from '../../src/message.ts';
 import type { PostgresPool } from '../../src/store/postgres-store.ts';
 import { sessionConformance } from '../../src/testing/index.ts';
+import { randomFrom } from '../store/support/recording-disk.ts';
 import { ensureBuilt, ROOT } from '../support/modules.ts';
 import { type OwnPostgresServer, startOwnPostgres } from '../support/postgres.ts';
 import { databaseSessions } from '../support/session-places.ts';
@@ -68,6 +69,7 @@ const expire = (schema: string): Promise<unknown> =>
 describe('while connections are cut again and again', () => {
   const schema = 'faults_cut';
   let pool: PostgresPool;
+  const random = randomFrom(7);
   let [lent, cuts] = [0, 0];
 
   beforeAll(() => {
@@ -81,15 +83,16 @@ describe('while connections are cut again and again', () => {
     pool = {
       connect: (done) =>
         inner.connect((error, client) => {
-          // Before, in and after the statement. Two of three get through.
-          if (client && ++lent % 3 === 0) setTimeout(cut, (lent % 5) * 0.7, client);
+          lent += 1;
+          // Before, in and after the statement. Not every third one: three statements in a row would never get through.
+          if (client && random() < 0.25) setTimeout(cut, random() * 4, client);
           done(error, client as never);
         }),
     };
   });
 
   afterAll(() => {
-    expect(cuts).toBeGreaterThan(100);
+    expect(cuts).toBeGreaterThan(lent / 10);
   });
 
   sessionConformance(
@@ -238,17 +241,17 @@ describe('a batch that is larger than one statement should be', () => {
   it('is written whole', async () => {
     const schema = newSchema();
     const session = await open({ pool: direct, schema });
-    const messages = Array.from({ length: 5 }, (_, i) => user(String(i).repeat(20_000_000)));
+    const messages = Array.from({ length: 4 }, (_, i) => user(String(i).repeat(18_000_000)));
     await session.add(...messages);
     const tooLong = session.add(user('x'.repeat(2 ** 25)));
     await expect(tooLong).rejects.toMatchObject({ code: 'BAD_INPUT', message: expect.stringContaining('characters') });
     await expire(schema);
     const again = await open({ pool: direct, schema });
     expect(textsOf(again).map((text) => [text[0], text.length])).toEqual(
-      [0, 1, 2, 3, 4].map((i) => [String(i), 20_000_000]),
+      [0, 1, 2, 3].map((i) => [String(i), 18_000_000]),
     );
     await again.close();
-  }, 60_000);
+  }, 180_000);
 });
 
 const writers: Writer[] = [];
