@@ -110,7 +110,9 @@ export class LineIndex {
 
   #forgetRemoved(): void {
     const texts = this.#texts;
+    const left = this.#next - this.#removedLines;
     this.#newest = new HashTable();
+    this.#newest.reserve(left);
     this.#older = new Int32Array(FEWEST_LINES);
     this.#next = 1;
     this.#removedLines = 0;

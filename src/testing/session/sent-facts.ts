@@ -121,11 +121,11 @@ export function sentFacts({ describe, test, expect, begin, options }: SessionSui
   });
 
   describe('summaries', () => {
-    test('are recorded, and not asked for again after a crash, also without a snapshot', async () => {
+    test('are recorded, and not asked for again: from the events alone, and from the snapshot of close', async () => {
       let asked = 0;
       const summarize = async (): Promise<string> => `summary ${++asked} by a model`;
       const policy = hybrid({ window: 3, summarizeEvery: 6 });
-      const { session, crash, place } = await begin({ policy, summarize, snapshotEvery: 10 });
+      const { session, crash } = await begin({ policy, summarize, snapshotEvery: 10_000 });
       await session.add(user('the task'));
       for (let i = 0; i < 12; i++) {
         await session.add(...turns(1, { from: i }));
@@ -134,9 +134,11 @@ export function sentFacts({ describe, test, expect, begin, options }: SessionSui
       const { messages } = await session.render();
       expect(JSON.stringify(messages)).toContain('by a model');
       const before = asked;
-      for (const isAlone of [false, true]) {
-        if (isAlone) await options.removeSnapshot(place, 'chat');
-        expect((await (await crash()).render()).messages).toEqual(messages);
+      for (const from of ['events', 'snapshot']) {
+        const again = await crash();
+        expect(again.recovery.from).toBe(from);
+        expect((await again.render()).messages).toEqual(messages);
+        await again.close();
       }
       expect(asked).toBe(before);
       const recorded = (await eventsOf(session)).filter(({ type }) => type === 'context_summary');
