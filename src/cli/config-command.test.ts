@@ -87,6 +87,10 @@ describe('palimpsest config check', () => {
       'store: { path: a, postgres: "postgres://b/c" }',
       'store.path: palimpsest serve does not use it, as store.postgres is set too',
     ],
+    [
+      'session: { directory: a, database: "postgres://b/c" }',
+      'session.directory: sessions do not use it, as session.database is set too',
+    ],
     ['model: { provider: bedrock-of-mine }', 'model.provider: unknown; known are anthropic, '],
     ['model: { name: zork-1 }', 'model.name: the context window of zork-1 is not known, so 128000 tokens are assumed'],
   ])('warns of what has another effect than meant: %s', async (yaml, said) => {

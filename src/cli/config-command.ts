@@ -75,10 +75,12 @@ async function noRoomIn(config: Config): Promise<ConfigProblem[]> {
 async function unusedIn(config: Config): Promise<ConfigProblem[]> {
   const { PROVIDERS } = await import('../manager/config/config-schema.ts');
   const { limitOf } = await import('../manager/config/config-options.ts');
-  const { store = {}, model = {} } = config;
+  const { store = {}, session = {}, model = {} } = config;
   const warnings: ConfigProblem[] = [];
   if (store.path !== undefined && store.postgres !== undefined)
     warnings.push({ field: 'store.path', text: 'palimpsest serve does not use it, as store.postgres is set too' });
+  if (session.directory !== undefined && session.database !== undefined)
+    warnings.push({ field: 'session.directory', text: 'sessions do not use it, as session.database is set too' });
   const { provider, name } = model;
   if (provider !== undefined && !PROVIDERS.includes(provider))
     warnings.push({ field: 'model.provider', text: `unknown; known are ${PROVIDERS.join(', ')}` });

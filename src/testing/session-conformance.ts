@@ -2,6 +2,7 @@ import { conversationFacts } from './session/conversation-facts.ts';
 import { manySessionsFacts } from './session/many-sessions-facts.ts';
 import { openingFacts } from './session/opening-facts.ts';
 import { recoveryFacts } from './session/recovery-facts.ts';
+import { sentFacts } from './session/sent-facts.ts';
 import { createSuite, type SessionConformanceOptions, type SessionTestFunctions } from './session/session-suite.ts';
 
 export type { SessionConformanceOptions, SessionExpect, SessionTestFunctions } from './session/session-suite.ts';
@@ -13,6 +14,7 @@ export function sessionConformance(functions: SessionTestFunctions, options: Ses
     openingFacts(suite);
     conversationFacts(suite);
     manySessionsFacts(suite);
+    sentFacts(suite);
     recoveryFacts(suite);
   });
 }

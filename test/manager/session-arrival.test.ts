@@ -160,59 +160,11 @@ describe('a session that began without arrival', () => {
       expect((await eventsOf(again)).filter(({ type }) => type === 'arrival')).toHaveLength(1);
     }
   });
-
-  it('goes back to whole results for those that come after it is turned off', async () => {
-    const disk = new RecordingDisk();
-    const on = await openChat({ directory: '/s', id: 'chat', disk });
-    await on.add(...early);
-    const sent = on.view();
-    expect(contentOf(sent, 'b')).toContain(': same as ');
-    const off = { directory: '/s', id: 'chat', arrival: { clean: false, references: false } };
-    const session = await openChat({ ...off, disk: new RecordingDisk(disk.afterCrash()) });
-    await session.add(...turn('c', text));
-    expect(session.view()).toEqual([...sent, ...turn('c', text)]);
-  });
-
-  it('keeps cuts as they were sent when their size is changed', async () => {
-    const disk = new RecordingDisk();
-    const before = await openChat({ directory: '/s', id: 'chat', disk, arrival: { truncate: 800 } });
-    await before.add(user('the task'), ...turn('a', file('a', 500)));
-    const sent = before.view();
-    const options = { directory: '/s', id: 'chat', arrival: { truncate: 300 } };
-    const session = await openChat({ ...options, disk: new RecordingDisk(disk.afterCrash()) });
-    await session.add(...turn('b', file('b', 500)));
-    expect(session.view().slice(0, sent.length)).toEqual(sent);
-    expect(contentOf(session.view(), 'b')).toContain('kept first ~300');
-  });
 });
 
 describe('a store that fails while results are made smaller', () => {
   const text = file('a');
   const messages = [user('the task'), ...turn('a', text), ...turn('b', text)];
-
-  it('has them go out whole, and they stay whole', async () => {
-    const disk = new RecordingDisk();
-    const problems: string[] = [];
-    const options = { directory: '/s', id: 'chat', onProblem: ({ message }: Error) => problems.push(message) };
-    const session = await openChat({ ...options, store: failing(), recordTurns: false, disk });
-    await session.add(...messages);
-    expect((await session.render(WINDOW)).messages).toEqual(messages);
-    expect(problems).toContain('disk full');
-    const skipped = (await eventsOf(session)).filter(({ type }) => type === 'arrival_skipped');
-    expect(skipped).toMatchObject([
-      { results: [{ message: '6', segment: 0 }], reason: expect.stringContaining('disk full') },
-    ]);
-    const store = createMemoryStore();
-    const files = disk.afterCrash();
-    for (const left of [files, withoutSnapshot(files)]) {
-      const again = await openChat({ ...options, store, disk: new RecordingDisk(left) });
-      await again.add(reply('Read.'), ...turn('c', text));
-      const sent = (await again.render(WINDOW)).messages;
-      expect(sent.slice(0, messages.length)).toEqual(messages);
-      expect(contentOf(sent, 'c')).toContain(': same as ');
-      await again.close();
-    }
-  });
 
   it('has them go out whole also where it does not answer in time', async () => {
     const slow: Store = { ...createMemoryStore(), putMany: () => new Promise(() => {}) };
@@ -293,43 +245,6 @@ describe('a request after the life of the cache', () => {
   const waiting = [user('the task'), ...Array.from({ length: 14 }, (_, i) => turn(`n${i}`, file(`n${i}`))).flat()];
   const masked = (messages: readonly ChatMessage[]): number =>
     messages.filter(({ role, content }) => role === 'tool' && !content.includes('compute')).length;
-
-  it('masks all that waits, once, and for good', async () => {
-    let time = Date.UTC(2026, 0, 2);
-    const disk = new RecordingDisk();
-    const options = { directory: '/s', id: 'chat', policy: breakEven(), now: () => time };
-    const session = await openChat({ ...options, disk });
-    await session.add(...waiting);
-    const warm = masked((await session.render(WINDOW)).messages);
-    time += 4 * MINUTE;
-    expect(masked((await session.render(WINDOW)).messages)).toBe(warm);
-    time += 6 * MINUTE;
-    const cold = (await session.render(WINDOW)).messages;
-    expect(masked(cold)).toBeGreaterThan(warm);
-    expect((await session.render(WINDOW)).messages).toEqual(cold);
-    const epochs = (await eventsOf(session)).filter(({ type }) => type === 'cold_epoch');
-    expect(epochs).toMatchObject([{ idle_ms: 6 * MINUTE }]);
-    const files = disk.afterCrash();
-    for (const left of [files, withoutSnapshot(files)])
-      expect((await openChat({ ...options, disk: new RecordingDisk(left) })).view()).toEqual(cold);
-  });
-
-  it('is known by the time of the last reply after the session was opened again', async () => {
-    let time = Date.UTC(2026, 0, 2);
-    const disk = new RecordingDisk();
-    const options = { directory: '/s', id: 'chat', policy: breakEven(), now: () => time };
-    const session = await openChat({ ...options, disk });
-    await session.add(...waiting);
-    const sent = masked((await session.render(WINDOW)).messages);
-    for (const [minutes, isCold] of [
-      [4, false],
-      [6, true],
-    ] as const) {
-      time = Date.UTC(2026, 0, 2) + minutes * MINUTE;
-      const again = await openChat({ ...options, disk: new RecordingDisk(disk.afterCrash()) });
-      expect(masked((await again.render(WINDOW)).messages) > sent).toBe(isCold);
-    }
-  });
 
   it('is seen in a session in memory too, by the clock of the policy alone', async () => {
     for (const [policy, isCold] of [

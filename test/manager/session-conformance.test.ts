@@ -28,6 +28,7 @@ sessionConformance(
     name: 'in PostgreSQL',
     pool: () => pool,
     schema,
-    database: (tenant) => ({ pool, schema, tenant }),
+    // A session that is abandoned must not renew its lease.
+    database: (tenant) => ({ pool, schema, tenant, leaseMs: 3_600_000 }),
   }),
 );

@@ -29,7 +29,7 @@ export function sessionOptionsOf(config: Config) {
   const { session = {}, context = {}, store = {} } = config;
   return defined({
     ...limitsIn(config),
-    directory: session.directory,
+    ...placeOf(session),
     policy: policyOf(config),
     compaction: session.compaction,
     recordTurns: store.record_turns,
@@ -91,7 +91,12 @@ export function storeOptionsOf({ store = {} }: Config) {
 
 /** What it says about sessions that nobody uses: options of `sweepSessions`. */
 export function sweepOptionsOf({ session = {} }: Config) {
-  return defined({ directory: session.directory, ttlHours: session.ttl_hours });
+  return defined({ ...placeOf(session), ttlHours: session.ttl_hours });
+}
+
+/** A database goes before a folder, as it does for the store. */
+function placeOf({ directory, database }: NonNullable<Config['session']>) {
+  return database === undefined ? { directory } : { database };
 }
 
 function camelCased(options: Readonly<Record<string, unknown>>): Record<string, unknown> {

@@ -105,6 +105,10 @@ export const configSchema = z
       }),
       session: section({
         directory: about(text, 'Where sessions are kept, each in a folder of its own.'),
+        database: about(
+          z.string('a postgres:// address').regex(/^postgres(ql)?:\/\//, 'a postgres:// address'),
+          'Or the database that several machines share.',
+        ),
         on_disconnect: about(
           oneOf(['pause', 'continue']),
           'When whoever asked is gone: stop before the next request, or go on to the end.',

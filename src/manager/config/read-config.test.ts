@@ -326,6 +326,15 @@ describe('a configuration becomes options', () => {
     expect(sweepOptionsOf(config)).toEqual({ directory: '.palimpsest/sessions', ttlHours: 168 });
   });
 
+  it('of sessions in a database, which goes before a folder', () => {
+    const session = { directory: 'x', database: 'postgres://x' };
+    expect(sessionOptionsOf({ session })).toEqual({ database: 'postgres://x' });
+    expect(sweepOptionsOf({ session })).toEqual({ database: 'postgres://x' });
+    expect(problemsOf('session: { database: mysql://x }')).toEqual([
+      expect.stringContaining('session.database: Expected a postgres:// address but found'),
+    ]);
+  });
+
   it('leaves to its default what it does not say', () => {
     expect(sessionOptionsOf({})).toEqual({});
     expect(agentOptionsOf({})).toEqual({});

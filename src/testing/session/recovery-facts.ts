@@ -51,7 +51,8 @@ function randomFrom(seed: number): () => number {
   };
 }
 
-const policies: Readonly<Record<string, () => Policy>> = {
+/** Policies to try, each new for each conversation. */
+export const policies: Readonly<Record<string, () => Policy>> = {
   'sliding-window': () => slidingWindow({ turns: 3 }),
   'break-even': () => breakEven({ window: 3 }),
   'oldest-batch': () => oldestBatch({ count: 2, window: 2 }),
@@ -59,7 +60,7 @@ const policies: Readonly<Record<string, () => Policy>> = {
 };
 
 /** A conversation at random: turns with one call or more, words of the user between and in the midst of them, masks, restarts, compactions. */
-async function converse(session: Session<ChatMessage>, random: () => number): Promise<void> {
+export async function converse(session: Session<ChatMessage>, random: () => number): Promise<void> {
   let number = 0;
   const text = (): string => `${number++} ${'some words of it\n'.repeat(Math.floor(random() ** 2 * 120))}`;
   await session.add({ role: 'system', content: 'you are' }, user('the task'));
@@ -81,7 +82,8 @@ async function converse(session: Session<ChatMessage>, random: () => number): Pr
   await session.log({ type: 'error', message: 'so that all is written' });
 }
 
-const stateOf = (session: Session<ChatMessage>): object => ({
+/** All that a session amounts to. */
+export const stateOf = (session: Session<ChatMessage>): object => ({
   messages: session.messages(),
   view: session.view(),
   number: session.number,

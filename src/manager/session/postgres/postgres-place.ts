@@ -20,6 +20,7 @@ import type { SessionDatabase, SessionDatabaseOptions } from './session-database
 import { lockedError, readWriter, type SessionRows } from './session-rows.ts';
 import { SESSION_TABLES } from './session-tables.ts';
 import { answerOf } from './until-answered.ts';
+import { writeRows } from './write-rows.ts';
 
 /** Sessions in a PostgreSQL database. */
 export function postgresPlace(database: SessionDatabase): SessionPlace {
@@ -104,13 +105,15 @@ class PostgresPlace implements SessionPlace {
 
   async lastWritten(id: string, now: number): Promise<number> {
     const { schema, tenant } = this.#rows;
-    const { rows } = await this.#ask((query) =>
-      query(
-        `UPDATE "${schema}".sessions SET written_at = least(written_at, to_timestamp($3::double precision / 1000))
+    const { rows } = await this.#answerOf(() =>
+      writeRows(this.#rows.pool, (query) =>
+        query(
+          `UPDATE "${schema}".sessions SET written_at = least(written_at, to_timestamp($3::double precision / 1000))
          WHERE tenant = $1 AND id = $2 RETURNING (extract(epoch FROM written_at) * 1000)::bigint AS at`,
-        tenant,
-        id,
-        now,
+          tenant,
+          id,
+          now,
+        ),
       ),
     );
     return Number(rows[0]?.at ?? now);
@@ -153,7 +156,7 @@ class PostgresPlace implements SessionPlace {
     return this.#answerOf(async () => {
       const found = await this.#find(id);
       if (found && found.holder !== own) this.#checkFree(id, found);
-      const { rows } = await this.#query((query) =>
+      const { rows } = await writeRows(this.#rows.pool, (query) =>
         query(
           `INSERT INTO "${schema}".sessions AS known (tenant, id, writer, holder, leased_until)
            VALUES ($1, $2, nextval('"${schema}".session_writers'), $3, clock_timestamp() + $4 * interval '1 millisecond')
@@ -171,9 +174,11 @@ class PostgresPlace implements SessionPlace {
         ),
       );
       const [row] = rows;
-      // Somebody was faster.
-      if (!row) throw lockedError(id, readWriter((await this.#find(id))?.holder), leaseMs);
-      return toOpened(id, row);
+      if (row) return toOpened(id, row);
+      // Somebody was faster. It may have been an attempt of ours whose connection was cut: then the next one finds its name.
+      const now = await this.#find(id);
+      if (now?.holder !== own) throw lockedError(id, readWriter(now?.holder), leaseMs);
+      throw repeated();
     });
   }
 
@@ -215,6 +220,9 @@ class PostgresPlace implements SessionPlace {
     return answerOf(attempt, { timeoutMs: this.#rows.timeoutMs, waitsForServer: false });
   }
 }
+
+/** Looks like a statement that may be sent again: as a serialization failure does. */
+const repeated = (): Error => Object.assign(new Error('an attempt before was carried out'), { code: '40001' });
 
 function toInfo({ id, format, status, number, last_seq, last_time }: Row): SessionInfo {
   return {

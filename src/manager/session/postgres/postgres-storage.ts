@@ -20,7 +20,8 @@ import { snapshotText } from '../snapshot.ts';
 import { eventsOf } from './read-rows.ts';
 import { type KnownRow, recoverRows } from './recover-rows.ts';
 import { lostError, readWriter, type SessionRows } from './session-rows.ts';
-import { answerOf, reasonOf, Unanswered, untilAnswered } from './until-answered.ts';
+import { answerOf, Unanswered, untilAnswered } from './until-answered.ts';
+import { writeRows } from './write-rows.ts';
 
 /** A session that was opened to write. */
 export interface OpenedRow extends KnownRow {
@@ -142,7 +143,7 @@ export class PostgresStorage<M> implements SessionStorage<M> {
     if (this.#isRenewing || this.#failure) return;
     this.#isRenewing = true;
     try {
-      const { rows } = await withConnection(pool, (query) =>
+      const { rows } = await writeRows(pool, (query) =>
         query(
           `UPDATE "${schema}".sessions SET leased_until = clock_timestamp() + $4 * interval '1 millisecond'
            WHERE tenant = $1 AND id = $2 AND writer = $3 RETURNING 1 AS one`,
@@ -195,13 +196,7 @@ export class PostgresStorage<M> implements SessionStorage<M> {
       }
       return true;
     };
-    try {
-      return await (others.length > 0 ? inTransaction(pool, 'SELECT 1', run) : withConnection(pool, run));
-    } catch (error) {
-      // A database that is read-only, or more isolated, by default: a transaction has settings of its own.
-      if (!OTHER_DEFAULTS.has(reasonOf(error))) throw error;
-      return inTransaction(pool, 'SELECT 1', run);
-    }
+    return others.length > 0 ? inTransaction(pool, 'SELECT 1', run) : writeRows(pool, run);
   }
 
   /** The statement that moves the end of the log if this process is the writer, and only then inserts. */
@@ -257,11 +252,11 @@ export class PostgresStorage<M> implements SessionStorage<M> {
     return lostError(this.#row.id, readWriter(row?.holder));
   }
 
-  /** A statement that may be sent again. */
+  /** A statement that writes, and may be sent again. */
   async #ask(statement: string, ...values: unknown[]): Promise<readonly Row[]> {
     const { pool, timeoutMs } = this.#rows;
     const attempt = async (): Promise<readonly Row[]> =>
-      withConnection(pool, async (query) => (await query(statement, ...values)).rows);
+      writeRows(pool, async (query) => (await query(statement, ...values)).rows);
     return answerOf(attempt, { timeoutMs, waitsForServer: true });
   }
 
@@ -313,9 +308,6 @@ function chunksOf(lines: readonly Buffer[]): Buffer[][] {
   }
   return chunks;
 }
-
-/** Read-only transaction, serialization failure. */
-const OTHER_DEFAULTS: ReadonlySet<string> = new Set(['25006', '40001']);
 
 /** A server may be set to answer before its disk has. Stronger settings stay as they are. It holds until the commit. */
 const DURABLE = `CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END AS durable`;
