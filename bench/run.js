@@ -1,7 +1,7 @@
-// npm run bench [-- reduce|arrival|planner|adapter|counter|replay|store|gateway|session] [--quick] [--json]
+// Measures, prints, and writes docs/benchmarks.md: npm run bench [-- reduce|arrival|planner|adapter|counter|replay|store|gateway|session] [--quick] [--json]
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, statSync } from 'node:fs';
-import { availableParallelism, cpus } from 'node:os';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { availableParallelism, cpus, totalmem, type } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -15,6 +15,7 @@ import { replayTables } from './tables/replay.js';
 import { sessionTables } from './tables/session.js';
 import { storeTables } from './tables/store.js';
 import { printTable, summaryOf } from './tables/table.js';
+import { versionsIn, writeBenchmarks } from './write-benchmarks.js';
 
 const bench = dirname(fileURLToPath(import.meta.url));
 const repository = dirname(bench);
@@ -41,13 +42,30 @@ function main() {
   );
   const tables = [];
   for (const name of chosen) {
+    const own = [];
     for (const table of groups[name]({ measure, quick })) {
-      tables.push(table);
+      own.push(table);
       say(printTable(table));
     }
+    tables.push(...own);
+    // After each part: a run that is stopped keeps the parts that it has finished.
+    writePart(name, own, { quick });
   }
   say(summaryOf(tables));
   if (json) console.log(JSON.stringify({ node: process.version, quick, tables }, null, 2));
+}
+
+/** The section of one part; the others stay as they are. */
+function writePart(name, tables, { quick }) {
+  const page = join(repository, 'docs/benchmarks.md');
+  const run = {
+    command: `npm run bench -- ${name}${quick ? ' --quick' : ''}`,
+    date: new Date().toISOString().slice(0, 10),
+    machine: `${availableParallelism()} × ${cpus()[0]?.model.trim() ?? 'unknown processor'}, ${Math.round(totalmem() / 2 ** 30)} GB, ${type()}`,
+    versions: { node: process.version, ...versionsIn(bench) },
+  };
+  writeFileSync(page, writeBenchmarks(readFileSync(page, 'utf8'), name, { ...run, tables }));
+  execute('npx', ['biome', 'format', '--write', 'docs/benchmarks.md'], { mayFail: true });
 }
 
 function readArguments() {

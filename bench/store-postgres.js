@@ -1,9 +1,7 @@
-// PostgreSQL over loopback, ours and bare, with a server of its own: node bench/store-postgres.js '{"records":20000}'
-import { execFileSync } from 'node:child_process';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+// PostgreSQL over loopback, ours and bare in turns, with a server of its own: node bench/store-postgres.js '{"records":20000}'
 import { Pool } from 'pg';
 import { createPostgresStore } from '../dist/store/postgres-store.js';
+import { startPostgres } from './postgres-server.js';
 import { createRandom } from './random.js';
 import { median, textOf } from './store-texts.js';
 
@@ -13,65 +11,69 @@ const { records } = JSON.parse(process.argv[2]);
 const server = await startPostgres();
 const pool = new Pool({ connectionString: server.url });
 try {
-  const ours = await measure(await openOurs());
-  const bare = await measure(await openBare());
-  console.log(JSON.stringify({ ours, bare }));
+  console.log(JSON.stringify(await measure({ ours: await openOurs(), bare: await openBare() })));
 } finally {
   await pool.end();
   await server.stop();
 }
 
-/** The server of the tests, which are TypeScript. */
-async function startPostgres() {
-  const repository = dirname(dirname(fileURLToPath(import.meta.url)));
-  const out = join(repository, 'node_modules/.cache/palimpsest-bench');
-  const options = ['--module', 'nodenext', '--target', 'es2023', '--types', 'node', '--skipLibCheck', '--outDir', out];
-  execFileSync('npx', ['tsc', 'test/support/postgres.ts', '--ignoreConfig', ...options], {
-    cwd: repository,
-    stdio: ['ignore', 2, 2],
-  });
-  const { startPostgres: start } = await import(join(out, 'postgres.js'));
-  return start();
-}
-
-async function measure(store) {
-  const loaded = await load(store);
+/** The stores take turns with every call, so that a machine that is busy for a while is so for both. */
+async function measure(stores) {
   const random = createRandom(7);
+  const load = await inTurns(stores, batches(0, records), (store, batch) => store.putMany(batch));
   const ids = Array.from({ length: 4000 }, () => random(records));
-  for (const id of ids.slice(0, 500)) await store.get(store.key(id));
-  const get = median(await timesOf(ids, (id) => store.get(store.key(id))));
-  const groups = Array.from({ length: 60 }, () => Array.from({ length: MANY }, () => store.key(random(records))));
-  const getMany = median(await timesOf(groups, (keys) => store.getMany(keys))) / MANY;
-  const fresh = Array.from({ length: 300 }, (_, i) => ({ id: records + i, text: textOf(records + i) }));
-  const put = median(await timesOf(fresh, (item) => store.putMany([item])));
-  return { perSecond: (1000 * records) / loaded, get, getMany, put };
+  const get = await inTurns(stores, ids, (store, id) => store.get(store.key(id)));
+  const groups = Array.from({ length: 200 }, () => Array.from({ length: MANY }, () => random(records)));
+  for (const store of Object.values(stores)) for (const group of groups) group.forEach(store.key);
+  const getMany = await inTurns(stores, groups, (store, group) => store.getMany(group.map(store.key)));
+  const fresh = Array.from({ length: 500 }, (_, i) => ({ id: records + i, text: textOf(records + i) }));
+  const put = await inTurns(stores, fresh, (store, item) => store.put(item));
+  const many = await inTurns(stores, batches(records + 500, 20 * MANY, MANY), (store, batch) =>
+    Promise.all(batch.map((item) => store.put(item))),
+  );
+  return Object.fromEntries(
+    Object.keys(stores).map((name) => [
+      name,
+      {
+        perSecond: (1000 * BATCH) / median(load[name]),
+        get: median(get[name]),
+        getMany: median(getMany[name]) / MANY,
+        put: median(put[name]),
+        putsAtOnce: median(many[name]) / MANY,
+      },
+    ]),
+  );
 }
 
-async function load(store) {
-  let milliseconds = 0;
-  for (let from = 0; from < records; from += BATCH) {
-    const batch = Array.from({ length: BATCH }, (_, i) => ({ id: from + i, text: textOf(from + i) }));
-    milliseconds += await timeOf(() => store.putMany(batch));
+/** Milliseconds of each call, for each store. The first tenth is not counted: code is compiled, statements are prepared. */
+async function inTurns(stores, items, work) {
+  const times = Object.fromEntries(Object.keys(stores).map((name) => [name, []]));
+  let turn = 0;
+  for (const item of items) {
+    const names = Object.keys(stores);
+    for (const name of turn++ % 2 === 0 ? names : names.toReversed()) {
+      const start = performance.now();
+      await work(stores[name], item);
+      times[name].push(performance.now() - start);
+    }
   }
-  return milliseconds;
+  return Object.fromEntries(Object.entries(times).map(([name, all]) => [name, all.slice(Math.ceil(all.length / 10))]));
 }
 
-async function timeOf(work) {
-  const start = performance.now();
-  await work();
-  return performance.now() - start;
-}
-
-async function timesOf(items, work) {
-  const times = [];
-  for (const item of items) times.push(await timeOf(() => work(item)));
-  return times;
+function batches(first, count, size = BATCH) {
+  return Array.from({ length: count / size }, (_, batch) =>
+    Array.from({ length: size }, (_, i) => {
+      const id = first + batch * size + i;
+      return { id, text: textOf(id) };
+    }),
+  );
 }
 
 async function openOurs() {
   const { handleOf } = await import('../dist/store/handle.js');
   const store = createPostgresStore({ pool });
   const handles = new Map();
+  const about = (id) => ({ session: `s${id % 100}`, turn: id });
   return {
     key(id) {
       if (!handles.has(id)) handles.set(id, handleOf(textOf(id)));
@@ -79,8 +81,8 @@ async function openOurs() {
     },
     get: (handle) => store.get(handle),
     getMany: (list) => store.getMany(list),
-    putMany: (items) =>
-      store.putMany(items.map(({ id, text }) => ({ text, about: { session: `s${id % 100}`, turn: id } }))),
+    put: ({ id, text }) => store.put(text, about(id)),
+    putMany: (items) => store.putMany(items.map(({ id, text }) => ({ text, about: about(id) }))),
   };
 }
 
@@ -93,6 +95,8 @@ async function openBare() {
     key: (id) => `p${id}`,
     get: (key) => pool.query({ name: 'one', text: 'select text from bare where id = $1', values: [key] }),
     getMany: (keys) => pool.query({ name: 'many', text: select, values: [keys] }),
+    put: ({ id, text }) =>
+      pool.query({ name: 'put', text: 'insert into bare values ($1, $2)', values: [`p${id}`, text] }),
     putMany: (items) =>
       pool.query({
         name: 'insert',

@@ -58,7 +58,10 @@ function exportsOf(file) {
       for (const [name, declaration] of exportsOf(resolve(file, node.source.value))) found.set(name, declaration);
     }
     if (node.type !== 'ExportNamedDeclaration') continue;
-    for (const declaration of declared(node.declaration, node, module)) found.set(declaration.name, declaration);
+    for (const declaration of declared(node.declaration, node, module)) {
+      // The first of several overloads has the comment.
+      if (!found.has(declaration.name)) found.set(declaration.name, declaration);
+    }
     for (const { local, exported, exportKind } of node.specifiers) {
       const from = node.source
         ? exportsOf(resolve(file, node.source.value)).get(local.name)
@@ -102,7 +105,7 @@ function sentenceAbove(text, start) {
   const [line = ''] = words
     .replace(/\s+/g, ' ')
     .trim()
-    .split(/ ?@[a-z]/, 1);
+    .split(/(?:^| )@[a-z]/, 1);
   return /^.+?[.!?](?= [A-Z`'"]|$)/.exec(line)?.[0] ?? line;
 }
 

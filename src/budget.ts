@@ -23,9 +23,14 @@ const WINDOWS: readonly (readonly [part: string, tokens: number])[] = [
 
 export const UNKNOWN_MODEL_WINDOW = 128_000;
 
-/** The context window of a model, in tokens. A user's own table is looked at first, in its own order. */
+/** The context window of a model, in tokens; 128,000 where it is not known. A user's own table is looked at first, in its own order. */
 export function defaultContextWindow(model: string, own: Readonly<Record<string, number>> = {}): number {
+  return knownContextWindow(model, own) ?? UNKNOWN_MODEL_WINDOW;
+}
+
+/** The context window of a model; undefined where neither table has its name. */
+export function knownContextWindow(model: string, own: Readonly<Record<string, number>> = {}): number | undefined {
   const name = model.toLowerCase();
   for (const [part, tokens] of Object.entries(own)) if (name.includes(part.toLowerCase())) return tokens;
-  return WINDOWS.find(([part]) => name.includes(part))?.[1] ?? UNKNOWN_MODEL_WINDOW;
+  return WINDOWS.find(([part]) => name.includes(part))?.[1];
 }

@@ -1,28 +1,40 @@
 import { growingCoverage, readsTooLittle } from './formats/coverage.ts';
 import type { AnyFormat, Format } from './message.ts';
-import { badOption, given } from './options.ts';
+import { badOption, checkOptions, given, rule } from './options.ts';
 import { checkFitOptions, type FitOptions, type FitResult, fitInFormat } from './plan/fit.ts';
+import type { PlannerParts } from './plan/parts/parts.ts';
 import type { Policy } from './plan/policy.ts';
 import { readsLittle } from './plan/unknown-format.ts';
 import { handleOf } from './store/handle.ts';
 
-/** Options of `fit` at this door: both are imported by the caller, so that a bundle has no others. */
+/** Options of `fit` at this door: format, policy and parts are imported by the caller, so that a bundle has no others. */
 export interface CoreFitOptions extends FitOptions {
   readonly format: AnyFormat;
   readonly policy: Policy;
+  /** Parts that only some options and policies need, such as `{ budget }` for `maxTokens`. A missing part is refused. */
+  readonly parts?: PlannerParts;
 }
 
-/** `fit` for small bundles: it detects no format and has no policy of its own. */
+/** `fit` for small bundles: it detects no format, and has no policy and no parts of its own. */
 export function fit<M>(messages: readonly M[], options: CoreFitOptions): FitResult<M> {
-  const { format, policy } = given('fit', options ?? {});
+  const { parts = {}, ...rest } = given('fit', options ?? {});
+  const { format, policy } = rest;
   if (typeof format !== 'object') throw badOption('fit option format', 'a format, such as anthropic', format);
   if (policy === undefined) throw badOption('fit option policy', 'a policy, such as slidingWindow()', policy);
-  checkFitOptions(options);
+  checkFitOptions(rest);
+  checkOptions('fit option parts', parts, PART_RULES);
   const own = format as unknown as Format<M>;
   const coverage = growingCoverage(own, messages);
   const known = { ...coverage, read: coverage.read + coverage.unknown };
   if (readsTooLittle(known)) throw readsLittle(messages, format, { coverage, isNamed: true });
-  return fitInFormat(messages, own, { handleOf, ...options });
+  return fitInFormat(messages, own, { handleOf, ...rest, parts });
 }
 
+const part = rule('a part of palimpsest/core', (value) => typeof value === 'object' && value !== null);
+const PART_RULES = { budget: part, arrival: part, oldTexts: part };
+
 export type { FitOptions, FitResult } from './plan/fit.ts';
+export { arrival } from './plan/parts/arrival.ts';
+export { budget } from './plan/parts/budget.ts';
+export { oldTexts } from './plan/parts/old-texts.ts';
+export type { ArrivalPart, BudgetPart, OldTextsPart, PlannerParts } from './plan/parts/parts.ts';

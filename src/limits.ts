@@ -33,7 +33,7 @@ export const requestLimits = {
   refusedNameChars: 200,
   /** If the store takes longer to answer, nothing new is masked in this request. */
   storeWaitMs: 250,
-  /** A request whose conversation this process has not loaded, and that has tool results, waits so long for the store: masks may have been sent before. If the store takes longer, nothing is masked in this request. */
+  /** A request with tool results waits so long for the store if this process has not loaded its conversation, or if other gateways use the store too: masks may have been sent before. If the store takes longer, nothing is masked in this request. */
   storeLoadMs: 5000,
   /** If the store has not answered a question for so long, the next request asks it again. */
   storeGiveUpMs: 60_000,
@@ -227,6 +227,8 @@ export const storeLimits = {
 export const sessionLimits = {
   /** A longer event is refused. */
   eventChars: 2 ** 28,
+  /** In a database, a longer event is refused. */
+  databaseEventChars: 2 ** 25,
   /** A value that is nested deeper is refused. */
   depth: 200,
   /** A line with a larger number is damaged. */

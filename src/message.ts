@@ -3,13 +3,17 @@ export type Kind = 'system' | 'user' | 'reasoning' | 'action' | 'observation';
 
 /** An image, a file or a block this version does not know: sized, never read. */
 export interface Media {
+  /** The sort of content, as far as its provider tells. */
   readonly type: 'image' | 'audio' | 'video' | 'file' | 'other';
+  /** The size of the content, decoded. */
   readonly bytes: number;
+  /** The estimate of what the provider counts for it. */
   readonly tokens: number;
 }
 
 /** One piece of a message: what it says, and where it stands in the caller's own object. */
 export interface Segment {
+  /** The sort of content. */
   readonly kind: Kind;
   /** Turns count from 1; turn 0 is everything before the first reply. */
   readonly turn: number;
@@ -21,13 +25,17 @@ export interface Segment {
   readonly text: string;
   /** For a result: the call it answers. A result that answers no call has none, and is never edited. */
   readonly callId?: string | undefined;
+  /** The name of the tool, for calls and results. */
   readonly tool?: string | undefined;
+  /** The result says that its call failed. */
   readonly isError?: boolean | undefined;
+  /** Images, files and unknown blocks in it. */
   readonly media?: readonly Media[] | undefined;
   /** Signed, encrypted or owned by the provider: never edited. */
   readonly bound?: boolean | undefined;
   /** Bound to the exact bytes of everything before it (Anthropic's preserved thinking). */
   readonly signed?: boolean | undefined;
+  /** The caller's own marks on the message (format `chat`). */
   readonly tags?: readonly string[] | undefined;
 }
 
@@ -36,27 +44,37 @@ export type Edit = ReplaceEdit | DropEdit | InsertEdit;
 
 /** Puts one text in the place of a result's whole content, or of the arguments of a call. */
 export interface ReplaceEdit {
+  /** Tells the three sorts of edits apart. */
   readonly kind: 'replace';
   /** Index into the view of the list the plan was made for. */
   readonly segment: number;
+  /** The text that is sent in its place. */
   readonly text: string;
   /** Masked, cut later, or made smaller when it first went out. `old-text`: a call, without the text that its edit replaced. */
   readonly why: 'mask' | 'clip' | 'truncate' | 'clean' | 'references' | 'shell-output' | 'old-text';
+  /** The handle by which the hidden text is recalled. Absent where handles are off. */
   readonly handle?: string;
 }
 
 /** Leaves out the messages `from` up to, not including, `to`. */
 export interface DropEdit {
+  /** Tells the three sorts of edits apart. */
   readonly kind: 'drop';
+  /** Index of the first message that is left out. */
   readonly from: number;
+  /** Index of the first message behind them that stays. */
   readonly to: number;
 }
 
 /** Puts a note before a message. */
 export interface InsertEdit {
+  /** Tells the three sorts of edits apart. */
   readonly kind: 'insert';
+  /** Index of the message that follows the note. */
   readonly before: number;
+  /** The role in which the provider accepts the note. */
   readonly role: NoteRole;
+  /** The words of the note. */
   readonly text: string;
 }
 
@@ -65,7 +83,9 @@ export type NoteRole = 'system' | 'user';
 
 /** A decision as plain data: it can be applied, stored, replayed, drawn and explained. */
 export interface Plan {
+  /** Grows when plans of this version can no longer be applied. */
   readonly version: 1;
+  /** In the order of the list they are for. */
   readonly edits: readonly Edit[];
 }
 
@@ -73,8 +93,11 @@ export const EMPTY_PLAN: Plan = Object.freeze({ version: 1, edits: Object.freeze
 
 /** Something a provider would reject, in its own words. */
 export interface Violation {
+  /** The law that is broken. */
   readonly law: LawName;
+  /** Index of the message. */
   readonly message: number;
+  /** The problem, in the provider's own words. */
   readonly text: string;
   /** The call or block it is about: with the law it names the same violation in an edited list. */
   readonly about?: string;
@@ -104,11 +127,15 @@ export interface Viewer<M> {
 
 /** A lens on one provider's messages: it views and edits them in place of converting them. */
 export interface Format<M = unknown> {
+  /** The name that the option `format` takes. */
   readonly name: FormatName;
   /** The role in which a notice or summary may stand among the messages. */
   readonly noteRole: NoteRole;
+  /** Starts a view that takes one message at a time. */
   viewer(): Viewer<M>;
+  /** The segments of a list, in order. */
   view(messages: readonly M[]): readonly Segment[];
+  /** The list with the edits of a plan. Messages that no edit names are the same objects. */
   apply(messages: readonly M[], plan: Plan): M[];
   /** What the provider would reject. A call still open at the end is legal. */
   check(messages: readonly M[]): readonly Violation[];
@@ -141,12 +168,20 @@ export type FormatName =
 
 /** The neutral message list of `HistoryReducer`. */
 export interface ChatMessage {
+  /** The speaker. */
   role: 'system' | 'user' | 'assistant' | 'tool';
+  /** The text. */
   content: string;
+  /** The name of the tool, for a result. */
   name?: string;
+  /** The call that a result answers. */
   toolCallId?: string;
+  /** Pairs a call with its result where there is no `toolCallId`. */
   pairId?: string;
+  /** The side of the pair that this message is. */
   pairRole?: 'call' | 'result';
+  /** Marks of the caller's own, for `keepTags` and `removeTags`. */
   tags?: string[];
+  /** The calls that a reply makes. */
   toolCalls?: { id: string; name: string; arguments: string }[];
 }

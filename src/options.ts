@@ -63,6 +63,10 @@ function show(value: unknown): string {
   return typeof value === 'object' && value !== null ? 'an object' : String(value);
 }
 
+/** What a value is, in a word: `typeof`, where null is no object. */
+export const kindOfValue = (value: unknown): string =>
+  value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value;
+
 /** The known word closest to a misspelt one, or undefined if none is near. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   let best: string | undefined;

@@ -84,5 +84,12 @@ export function countLines(text: string): number {
 /** `1 session`, `1,234 sessions` */
 export const counted = (count: number, noun: string): string => `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`;
 
+/** `950`, `4.1k`, `16k`, `1.2M` */
+export function shortCount(count: number): string {
+  if (count < 999.5) return String(Math.round(count));
+  if (count < 9950) return `${(count / 1000).toFixed(1)}k`;
+  return count < 999_500 ? `${Math.round(count / 1000)}k` : `${(count / 1e6).toFixed(1)}M`;
+}
+
 /** `1,234` */
 export const grouped = (n: number | string): string => `${n}`.replace(/\B(?<!\.\d*)(?=(?:\d{3})+(?!\d))/g, ',');

@@ -25,7 +25,7 @@ describe('docs/agents', () => {
     '%s shows the lines that serve --for prints',
     (name, agent) => {
       const blocks = blocksOf(name);
-      expect(blocks[0]).toBe(`palimpsest run -- ${agent.command}`);
+      expect(blocks[0]).toBe(`npx palimpsest run -- ${agent.command}`);
       for (const { lines } of agent.steps(gateway)) expect(blocks).toContain(lines);
     },
   );

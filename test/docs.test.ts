@@ -250,16 +250,61 @@ async function outputOf(command: string): Promise<string> {
   return stdout.trimEnd();
 }
 
+describe('docs/README.md', () => {
+  it('lists every page in one of its four groups', () => {
+    const index = readFileSync(join(ROOT, 'docs/README.md'), 'utf8');
+    const listed = new Set(Array.from(index.matchAll(/\]\(([^)#]+)\)/g), ([, target = '']) => join('docs', target)));
+    const missing = markdownIn('docs').filter((path) => !/decisions/.test(path) && !listed.has(path));
+    expect(missing.filter((path) => path !== join('docs', 'README.md'))).toEqual([]);
+    expect(index.match(/^## .*/gm)).toEqual(['## Start', '## Guides', '## Reference', '## How it works']);
+  });
+});
+
+describe('docs/glossary.md', () => {
+  it('has at most twenty words, in order', () => {
+    const text = readFileSync(join(ROOT, 'docs/glossary.md'), 'utf8');
+    const words = Array.from(text.matchAll(/^\| \*\*(.+?)\*\*/gm), ([, word = '']) => word);
+    expect(words.length).toBeGreaterThan(10);
+    expect(words.length).toBeLessThanOrEqual(20);
+    expect(words).toEqual([...words].sort());
+  });
+});
+
 describe('links in the docs', () => {
+  const roots = ['AGENTS.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', join('bench', 'README.md')];
+  const linked = [...pages, ...roots.map((path) => ({ path, text: readFileSync(join(ROOT, path), 'utf8') }))];
+  const links = linked.flatMap(({ path, text }) =>
+    Array.from(
+      text.replaceAll(/```[\s\S]*?```|`[^`\n]*`/g, '').matchAll(/\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)/g),
+      ([, target = '', anchor]) => ({ path, target: target === '' ? path : join(dirname(path), target), anchor }),
+    ),
+  );
+
   it('lead to files that exist', () => {
-    const dead = pages.flatMap(({ path, text }) =>
-      [...text.replaceAll(/```[\s\S]*?```|`[^`\n]*`/g, '').matchAll(/\]\((?!\w+:|#)([^)#\s]+)/g)]
-        .map(([, target = '']) => target)
-        .filter((target) => !existsSync(join(ROOT, dirname(path), target)))
-        .map((target) => `${path}: ${target}`),
-    );
+    expect(links.length).toBeGreaterThan(500);
+    expect(links.filter(({ target }) => !existsSync(join(ROOT, target)))).toEqual([]);
+  });
+
+  it('lead to headings that exist', () => {
+    const dead = links
+      .filter(({ target, anchor }) => anchor !== undefined && target.endsWith('.md'))
+      .filter(({ target, anchor = '' }) => !headingsOf(readFileSync(join(ROOT, target), 'utf8')).has(anchor));
     expect(dead).toEqual([]);
   });
+
+  /** The anchors of a page, as GitHub makes them. */
+  function headingsOf(text: string): Set<string> {
+    const titles = text.replaceAll(/```[\s\S]*?```/g, '').matchAll(/^#+ (.+)$/gm);
+    return new Set(
+      Array.from(titles, ([, title = '']) =>
+        title
+          .trim()
+          .toLowerCase()
+          .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+          .replaceAll(' ', '-'),
+      ),
+    );
+  }
 });
 
 interface Block {

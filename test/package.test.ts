@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import {
+  cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -10,8 +12,15 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
-import { basename, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
+import { publint } from 'publint';
+import { formatMessage } from 'publint/utils';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+// @ts-expect-error: a script has no types.
+import { packedIn, packLinks } from '../scripts/packed-links.js';
+// @ts-expect-error: a script has no types.
+import { reasonsAgainst } from '../scripts/release.js';
 import { ensureBuilt, ROOT, readManifest, typeCheck } from './support/modules.ts';
 
 /** A user's machine: an empty folder in which only our tarball was installed. */
@@ -22,12 +31,23 @@ const installed = (): string => join(home, 'node_modules/palimpsest');
 beforeAll(async () => {
   await ensureBuilt();
   home = realpathSync(mkdtempSync(join(tmpdir(), 'palimpsest-package-')));
-  // Without its scripts: `prepare` would delete dist/ under the tests that run beside this one.
-  const pack = run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', home], { cwd: ROOT });
+  const staged = stage();
+  // Without its scripts: `prepare` would delete dist/. `prepack` was run by hand.
+  const pack = run('npm', ['pack', '--ignore-scripts', '--json', '--pack-destination', home], { cwd: staged });
   tarball = join(home, JSON.parse(pack.stdout)[0].filename);
   writeLock();
   run('npm', ['ci', '--prefer-offline', '--no-audit', '--no-fund']);
 }, 120_000);
+
+/** A copy of what is packed, with the links of the package: tests that run beside this one read the originals. */
+function stage(): string {
+  const staged = join(home, 'staged');
+  const list = run('npm', ['pack', '--dry-run', '--ignore-scripts', '--json'], { cwd: ROOT });
+  const { files } = JSON.parse(list.stdout)[0] as { files: { path: string }[] };
+  for (const { path } of files) cpSync(join(ROOT, path), join(staged, path), { recursive: true });
+  run(process.execPath, [join(ROOT, 'scripts/packed-links.js')], { cwd: staged });
+  return staged;
+}
 
 /** What an install without a lock would choose, from our own lock: so it is found in npm's cache. */
 function writeLock(): void {
@@ -90,11 +110,61 @@ describe('the tarball', () => {
     expect(statSync(tarball).size).toBeLessThan(1_200_000);
   });
 
-  it('holds no sources and no tests', () => {
-    const strangers = files().filter((name) =>
-      /(?<!\.d)\.ts$|\.map$|\.test[.-]|^(?:src|test|bench|scripts|web)\b/.test(name),
-    );
+  it('holds no sources and no tests, but examples', () => {
+    const strangers = files()
+      .filter((name) => !/^examples\/[\w/-]+\.ts$/.test(name))
+      .filter((name) => /(?<!\.d)\.ts$|\.map$|\.test[.-]|^(?:src|test|bench|scripts|web)\b/.test(name));
     expect(strangers).toEqual([]);
+  });
+
+  it('has no link that leads nowhere', () => {
+    const pages = files().filter((name) => name.endsWith('.md'));
+    const links = pages.flatMap((page) => linksIn(page));
+    expect(links.length).toBeGreaterThan(500);
+    expect(links.filter(({ page, target }) => !existsSync(join(installed(), dirname(page), target)))).toEqual([]);
+  });
+
+  const linksIn = (page: string) =>
+    Array.from(
+      readFileSync(join(installed(), page), 'utf8')
+        .replaceAll(/```[\s\S]*?```|`[^`\n]*`/g, '')
+        .matchAll(/\]\((?!\w+:|#)([^)#\s]+)/g),
+      ([, target = '']) => ({ page, target }),
+    );
+
+  it('is right by the rules of publint', async () => {
+    const { messages, pkg } = await publint({ pkgDir: installed(), pack: false, strict: true });
+    expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
+  });
+
+  it('has types that resolve as its modules do, wherever modules of this kind can be imported', async () => {
+    const result = await checkPackage(createPackageFromTarballData(new Uint8Array(readFileSync(tarball))));
+    if (!result.types) throw new Error('Expected types');
+    // Not node10, which knows no `exports`, and not `require` from CommonJS: the package has modules only.
+    const isOurs = ({ resolutionKind }: { resolutionKind?: string }): boolean =>
+      resolutionKind !== 'node10' && resolutionKind !== 'node16-cjs';
+    expect(result.problems.filter((problem) => isOurs(problem as { resolutionKind?: string }))).toEqual([]);
+  });
+
+  it('could be published: npm has no complaint', () => {
+    const dryRun = spawnSync('npm', ['publish', '--dry-run', '--ignore-scripts', '--json', '--offline'], {
+      cwd: join(home, 'staged'),
+      env,
+      encoding: 'utf8',
+    });
+    const complaints = dryRun.stderr.split('\n').filter((line) => /^npm (?:warn publish|error)/.test(line));
+    // npm once took back the command of the package here, as its path began with `./`.
+    expect(complaints.filter((line) => !line.includes('requires you to be logged in'))).toEqual([]);
+    expect(dryRun.status).toBe(0);
+  });
+
+  it('prints its sizes beside their budgets', () => {
+    const unpacked = files().reduce((sum, name) => sum + statSync(join(installed(), name)).size, 0);
+    const kB = (bytes: number): string => `${Math.round(bytes / 1000).toLocaleString('en-US')} kB`;
+    console.log(
+      `tarball ${kB(statSync(tarball).size)} of 1,200 kB; unpacked ${kB(unpacked)} in ${files().length} files`,
+    );
+    expect(unpacked).toBeLessThan(4_200_000);
   });
 
   it('holds no types that no door leads to', () => {
@@ -120,6 +190,59 @@ describe('the tarball', () => {
     // Each has a line in docs/decisions.
     const needed = ['@modelcontextprotocol/node', '@modelcontextprotocol/server', 'undici', 'yaml', 'zod'];
     expect(Object.keys(readManifest().dependencies ?? {}).sort()).toEqual(needed);
+  });
+});
+
+describe('links of the package', () => {
+  const isPacked = packedIn(['docs/a.md', 'docs/b.md', 'dist/plan/fit.js', 'README.md']);
+
+  it('lead to the compiled file in place of the source, and to nothing where the target is not packed', () => {
+    const text = [
+      '[`fit.ts`](../src/plan/fit.ts#L3), [plan](../src/plan/), [b](b.md#x), [up](../README.md), [out](https://x.y/src/a.ts)',
+      '[a test](../test/a.test.ts) and ![a picture](picture.png)',
+      '```md',
+      '[in a block](../src/plan/fit.ts)',
+      '```',
+      '[last](../src/plan/fit.ts)',
+    ].join('\n');
+    expect(packLinks(text, 'docs/a.md', isPacked).split('\n')).toEqual([
+      '[`fit.ts`](../dist/plan/fit.js#L3), [plan](../dist/plan), [b](b.md#x), [up](../README.md), [out](https://x.y/src/a.ts)',
+      'a test and a picture',
+      '```md',
+      '[in a block](../src/plan/fit.ts)',
+      '```',
+      '[last](../dist/plan/fit.js)',
+    ]);
+  });
+});
+
+describe('a release', () => {
+  const ready = {
+    manifest: { version: '1.0.0', repository: { url: 'git+https://host.example/me/palimpsest.git' } },
+    security: 'Contact: mailto:security@host.example',
+    changelog: '## 1.0.0\n\n- All.',
+    isClean: true,
+  };
+
+  it('is refused without an address of the repository, a contact for security, a section of the changelog, or with changes', () => {
+    expect(reasonsAgainst(ready)).toEqual([]);
+    const nothing = { manifest: { version: '1.0.0' }, security: '', changelog: '## Unreleased', isClean: false };
+    expect(reasonsAgainst(nothing)).toEqual([
+      expect.stringContaining('no repository address'),
+      expect.stringContaining('no contact'),
+      'CHANGELOG.md has no section "## 1.0.0"',
+      'there are changes that are not committed',
+    ]);
+  });
+
+  it('is refused as things are: no address is known yet', () => {
+    const { status, stderr } = spawnSync(process.execPath, ['scripts/release.js', '--dry-run'], {
+      cwd: ROOT,
+      env,
+      encoding: 'utf8',
+    });
+    expect([status, stderr]).toEqual([1, expect.stringContaining('no repository address')]);
+    expect(stderr).toContain('no contact');
   });
 });
 

@@ -14,7 +14,7 @@ class ScriptedModel extends Model {
   override updateConfig(): void {}
 
   override getConfig() {
-    return { modelId: 'scripted' };
+    return { modelId: 'scripted', contextWindowLimit: 200_000 };
   }
 
   override async *stream(messages: Message[]): AsyncGenerator<ModelStreamEvent> {
@@ -54,22 +54,20 @@ const read = tool({
 });
 
 let saved = 0;
+const strategy = palimpsest.strategy({
+  store,
+  stage: InvokeModelStage,
+  policy: slidingWindow({ turns: 5 }),
+  onReport: ({ tokens }) => {
+    saved += tokens.before - tokens.after;
+  },
+});
 const agent = new Agent({
   model: new ScriptedModel(),
   tools: [read, tool(palimpsest.recall({ store }))],
-  contextManager: false,
+  contextManager: { strategies: [strategy], stash: false },
   printer: false,
 });
-agent.addMiddleware(
-  InvokeModelStage.Input,
-  palimpsest({
-    store,
-    policy: slidingWindow({ turns: 5 }),
-    onReport: ({ tokens }) => {
-      saved += tokens.before - tokens.after;
-    },
-  }),
-);
 await agent.invoke('Read all files.');
 
 const last = requests.at(-1) ?? '';

@@ -1,10 +1,11 @@
+import { PalimpsestError } from '../errors.ts';
 import { bindsThinking } from '../laws/bound-reasoning.ts';
-import type { AnyFormat, Format } from '../message.ts';
+import { type AnyFormat, EMPTY_PLAN, type Format, type Plan } from '../message.ts';
 import { anything, badOption, checkOptions, defined, flag, func, positive, rule, text } from '../options.ts';
 import { type ArrivalOptions, arrivalRules } from '../plan/arrival/options.ts';
-import { type FitOptions, type FitResult, fit, policyRule } from '../plan/fit.ts';
+import { type FitOptions, fit, policyRule } from '../plan/fit.ts';
 import type { Policy } from '../plan/policy.ts';
-import type { Report } from '../plan/report.ts';
+import type { Report, Requirement } from '../plan/report.ts';
 import { fitAndStore } from '../store/fit-and-store.ts';
 import { handleOf } from '../store/handle.ts';
 import { checkSession, isSessionId, type Signal, type Store } from '../store/store.ts';
@@ -14,7 +15,10 @@ import { KnownRequests } from './known-requests.ts';
 export interface AdapterOptions<Step = unknown> {
   /** Keeps the originals. Without a store, nothing that is masked can be recalled. */
   readonly store?: Store;
-  /** The id of the conversation, or how it is found. Texts of a session can be listed, searched and deleted together. */
+  /**
+   * The id of the conversation, or how it is found: a function may answer any text. Texts of a session can be listed, searched and
+   * deleted together.
+   */
   readonly session?: string | ((step: Step) => string | undefined);
   readonly policy?: Policy;
   /** The budget of a request. The context window of the model if not given. */
@@ -48,11 +52,21 @@ export interface StepRequest<M, Step> {
   readonly canRequire: boolean;
   /** Handed to the option `session`. */
   readonly step: Step;
+  /** Where warnings go. The console if not given. */
+  readonly warn?: ((text: string) => void) | undefined;
+}
+
+/** The messages to send in a step. */
+export interface FittedStep<M> {
+  readonly messages: M[];
+  readonly plan: Plan;
+  /** What the request must carry besides. */
+  readonly requires: readonly Requirement[];
 }
 
 /** Fits the steps of a framework. */
 export interface Adapter<Step> {
-  fit<M>(request: StepRequest<M, Step>): Promise<FitResult<M>>;
+  fit<M>(request: StepRequest<M, Step>): Promise<FittedStep<M>>;
 }
 
 /**
@@ -63,19 +77,32 @@ export function createAdapter<Step>(of: string, options: AdapterOptions<Step>): 
   checkAdapterOptions(of, options);
   const { store, recall, onReport } = options;
   const known = new KnownRequests();
+  let hasWarned = false;
+  const fitStep = async <M>(request: StepRequest<M, Step>): Promise<FittedStep<M>> => {
+    request.signal?.throwIfAborted();
+    const session = sessionOf(options, request);
+    const { messages, system, tools } = known.reuse(request, session);
+    const fitOptions = { ...fitOptionsOf(options, request), system, tools };
+    const about = session === undefined ? {} : { session };
+    const { report, ...fitted } = store
+      ? await fitAndStore(messages, { ...fitOptions, store, recall: recall ?? true, ...about })
+      : fit(messages, fitOptions);
+    request.signal?.throwIfAborted();
+    onReport?.(report, about);
+    return { ...fitted, requires: report.requires };
+  };
   return {
-    async fit<M>(request: StepRequest<M, Step>): Promise<FitResult<M>> {
-      request.signal?.throwIfAborted();
-      const session = sessionOf(options, request);
-      const { messages, system, tools } = known.reuse(request, session);
-      const fitOptions = { ...fitOptionsOf(options, request), system, tools };
-      const about = session === undefined ? {} : { session };
-      const fitted = store
-        ? await fitAndStore(messages, { ...fitOptions, store, recall: recall ?? true, ...about })
-        : fit(messages, fitOptions);
-      request.signal?.throwIfAborted();
-      onReport?.(fitted.report, about);
-      return fitted;
+    async fit(request) {
+      try {
+        return await fitStep(request);
+      } catch (error) {
+        // Messages that cannot be read, such as those of an application's own kind, must not stop the framework.
+        if (!(error instanceof PalimpsestError) || error.code !== 'UNKNOWN_FORMAT') throw error;
+        const { messages, warn = console.warn } = request;
+        if (!hasWarned) warn(`palimpsest: a request was sent as it came. ${error.message}`);
+        hasWarned = true;
+        return { messages: [...messages], plan: EMPTY_PLAN, requires: [] };
+      }
     },
   };
 }
@@ -111,11 +138,13 @@ function checkAdapterOptions<Step>(of: string, options: AdapterOptions<Step>): v
 }
 
 function sessionOf<M, Step>({ session }: AdapterOptions<Step>, request: StepRequest<M, Step>): string | undefined {
-  const found = typeof session === 'function' ? session(request.step) : session;
-  return found ?? (request.session === undefined ? undefined : toSessionId(request.session));
+  const found: unknown = typeof session === 'function' ? session(request.step) : session;
+  const id = found ?? (request.session || undefined);
+  if (id === undefined || (typeof id === 'string' && id !== '')) return id && toSessionId(id);
+  throw badOption('what the option session answers', 'a text that is not empty, or undefined', id);
 }
 
-/** Ids of frameworks may be any text, such as `user:42`. A hash keeps those apart that are alike without their signs. */
+/** Ids of users and frameworks may be any text, such as `user:42`. A hash keeps those apart that are alike without their signs. */
 function toSessionId(id: string): string {
   if (isSessionId(id)) return id;
   return `${id.replaceAll(/[^\w-]/g, '_').slice(0, 40)}-${handleOf(id).slice(2, 18)}`;

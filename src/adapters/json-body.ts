@@ -1,7 +1,6 @@
-import { PalimpsestError } from '../errors.ts';
 import { asString, type Fields, isRecord } from '../formats/lens.ts';
 import type { AnyFormat, Format } from '../message.ts';
-import type { Report } from '../plan/report.ts';
+import type { Requirement } from '../plan/report.ts';
 import { type AdapterOptions, createAdapter } from './adapter.ts';
 
 /** A request of an SDK, as the option `session` gets it. */
@@ -27,7 +26,8 @@ export interface BodyParts {
 /** A body that is sent in the place of the one that came. */
 export interface FittedBody {
   readonly body: Fields;
-  readonly report: Report;
+  /** What the request must carry besides. */
+  readonly requires: readonly Requirement[];
 }
 
 /** How a request is under way. */
@@ -67,13 +67,11 @@ export function createBodyFitter<Step extends HttpStep>(of: string, options: Ada
         model: model ?? asString(body.model),
         session: headers.get(SESSION_HEADER) ?? undefined,
         signal: context.signal ?? undefined,
+        warn: context.warn,
       };
-      const fitted = await adapter.fit<unknown>(request).catch((error: unknown) => {
-        if (!(error instanceof PalimpsestError) || error.code !== 'UNKNOWN_FORMAT') throw error;
-        warnOnce(error.code, `a request was sent as it came. ${error.message}`, context);
-      });
-      if (!fitted || fitted.plan.edits.length === 0) return undefined;
-      return { body: { ...body, [list]: fitted.messages }, report: fitted.report };
+      const fitted = await adapter.fit<unknown>(request);
+      if (fitted.plan.edits.length === 0) return undefined;
+      return { body: { ...body, [list]: fitted.messages }, requires: fitted.requires };
     },
   };
 }

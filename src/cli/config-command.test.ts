@@ -57,6 +57,59 @@ describe('palimpsest config check', () => {
     expect((await palimpsest(['config', 'check', '-'], { stdin })).code).toBe(0);
   });
 
+  it.each([
+    [
+      'model: { provider: antropic }',
+      'line 1: model.provider: Expected a provider but found "antropic"; did you mean anthropic?',
+    ],
+    ['policy: { name: breakeven }', '"breakeven"; did you mean break-even?'],
+    ['policy: { prices: antropic-5m }', '"antropic-5m"; did you mean anthropic-5m?'],
+    ['session: { compaction: archiv }', '"archiv"; did you mean archive?'],
+  ])('suggests what was meant: %s', async (yaml, said) => {
+    const { code, stdout } = await check(yaml);
+    expect([code, stdout]).toEqual([1, expect.stringContaining(said)]);
+  });
+
+  it('lists problems in the order of the file, each at the line of its field', async () => {
+    const yaml =
+      'context:\n  limit: 0\n  soft_threshold_pct:\n    - 4\nmodel:\n  nam:\n    x: 1\n  max_output_tokens: 0\n';
+    const { stdout } = await check(yaml);
+    expect(stdout.match(/line \d+: [\w.]+/g)).toEqual([
+      'line 2: context.limit',
+      'line 3: context.soft_threshold_pct',
+      'line 6: model.nam',
+      'line 8: model.max_output_tokens',
+    ]);
+  });
+
+  it.each([
+    [
+      'store: { path: a, postgres: "postgres://b/c" }',
+      'store.path: palimpsest serve does not use it, as store.postgres is set too',
+    ],
+    ['model: { provider: bedrock-of-mine }', 'model.provider: unknown; known are anthropic, '],
+    ['model: { name: zork-1 }', 'model.name: the context window of zork-1 is not known, so 128000 tokens are assumed'],
+  ])('warns of what has another effect than meant: %s', async (yaml, said) => {
+    const { code, stdout } = await check(yaml);
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`warning: ${said}`)]);
+  });
+
+  it('does not warn of an unknown model whose window is set', async () => {
+    for (const window of ['context: { limit: 64000 }', 'model: { name: zork-1, max_input_tokens: 64000 }'])
+      expect((await check(`${window}\n`)).stdout).toBe('palimpsest.yaml: nothing is wrong\n');
+    expect((await check('model: { name: zork-1, context_windows: { zork: 64000 } }')).stdout).not.toContain('warning');
+    expect((await show('model: { name: zork-1 }')).stdout).toContain(
+      '128,000 tokens, from the default, as model.name is not known',
+    );
+  });
+
+  it('does not call a file missing that it cannot read', async () => {
+    const readFile = async () => new TextDecoder('utf-8', { fatal: true }).decode(Uint8Array.of(0xff, 0xfe));
+    const { code, stderr } = await palimpsest(['config', 'check', 'picture.png'], { readFile });
+    expect([code, stderr]).toEqual([1, expect.stringContaining('cannot read picture.png: ')]);
+    expect(stderr).not.toContain('found none');
+  });
+
   it('exits with 1 where there is no file', async () => {
     const { code, stderr } = await palimpsest(['config', 'check']);
     expect(code).toBe(1);

@@ -41,7 +41,7 @@ export async function configCommand(args: readonly string[], io: Io): Promise<nu
   const noRoom = await noRoomIn(config);
   const problems = action === 'show' ? [...found, ...noRoom] : found;
   if (action === 'show' && problems.length === 0) return show(path, config, { isJson: values.json === true, io });
-  const warnings = action === 'show' ? [] : [...(await warningsOf(config)), ...noRoom];
+  const warnings = action === 'show' ? [] : [...(await warningsOf(config)), ...(await unusedIn(config)), ...noRoom];
   if (values.json) io.stdout(`${JSON.stringify({ version: 1, file: path, problems, warnings }, undefined, 2)}\n`);
   else {
     if (problems.length === 0) io.stdout(`${path}: nothing is wrong\n`);
@@ -71,6 +71,26 @@ async function noRoomIn(config: Config): Promise<ConfigProblem[]> {
   return [{ field: 'model.max_output_tokens', text }];
 }
 
+/** Fields that are right by themselves, and have no effect or another one than meant. */
+async function unusedIn(config: Config): Promise<ConfigProblem[]> {
+  const { PROVIDERS } = await import('../manager/config/config-schema.ts');
+  const { limitOf } = await import('../manager/config/config-options.ts');
+  const { store = {}, model = {} } = config;
+  const warnings: ConfigProblem[] = [];
+  if (store.path !== undefined && store.postgres !== undefined)
+    warnings.push({ field: 'store.path', text: 'palimpsest serve does not use it, as store.postgres is set too' });
+  const { provider, name } = model;
+  if (provider !== undefined && !PROVIDERS.includes(provider))
+    warnings.push({ field: 'model.provider', text: `unknown; known are ${PROVIDERS.join(', ')}` });
+  const { source, limitTokens } = limitOf(config);
+  if (source === 'unknownModel')
+    warnings.push({
+      field: 'model.name',
+      text: `the context window of ${name} is not known, so ${limitTokens} tokens are assumed; set context.limit or model.context_windows`,
+    });
+  return warnings;
+}
+
 /** What is right for a session may be of no use to a gateway. */
 async function warningsOf(config: Config): Promise<ConfigProblem[]> {
   const { checkGatewayOptions } = await import('../gateway/gateway-options.ts');
@@ -91,6 +111,8 @@ async function readText(path: string, io: Io): Promise<string> {
   try {
     return await io.readFile(path);
   } catch (cause) {
+    if (!/ENOENT|ENOTDIR/.test((cause as Error).message))
+      throw new PalimpsestError('BAD_INPUT', `cannot read ${path}: ${(cause as Error).message}`, { cause });
     const remedy = 'name the file, or write one: docs/configuration.md';
     throw new PalimpsestError('NOT_FOUND', `Expected a configuration at ${path} but found none; ${remedy}`, { cause });
   }

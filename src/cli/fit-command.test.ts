@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { history, prose } from '../../test/seeds/support.ts';
 import { fit, slidingWindow } from '../index.ts';
+import { listMasked } from '../mcp/list-masked.ts';
 import { handleOf } from '../store/handle.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Io } from './io.ts';
@@ -95,6 +96,40 @@ describe('palimpsest fit', () => {
       expect(messages.map(({ content }) => content)).toContain(stored?.text);
     }
     await store.close();
+  });
+  it('--store keeps it under a session, so that an agent can list it by any of its handles', async () => {
+    const path = join(folder, 'listed');
+    const listed = async (args: readonly string[], stdin: string): Promise<string> => {
+      const { stdout } = await fitted([...POLICY, '--store', path, ...args], { stdin });
+      const [handle = ''] = stdout.match(/p_[a-z2-7]{26}/) ?? [];
+      const store = await openStore({ path, mode: 'read' });
+      const refs = (await store.get(handle))?.refs ?? [];
+      const answer = await listMasked({ store, wholeStore: true, maxChars: 5000 }, { handle });
+      await store.close();
+      return `${refs.at(-1)?.session}\n${answer}`;
+    };
+    const [session, title] = (await listed([], list)).split('\n');
+    expect(session).toMatch(/^fit-[a-z2-7]{16}$/);
+    expect(title).toContain('masked texts 1–4 of 4');
+    const longer = await listed([], JSON.stringify(history(8)));
+    expect(longer.split('\n')[0]).toBe(session);
+    expect(await listed(['--session', 'mine'], list)).toContain('mine\nmasked texts');
+  });
+  it('refuses --session without --store', async () => {
+    const { code, stderr } = await fitted([...POLICY, '--session', 'mine'], { stdin: list });
+    expect([code, stderr]).toEqual([2, expect.stringContaining('--session needs --store')]);
+  });
+  it('says that it assumes a window where it does not know the model', async () => {
+    const { code, stderr } = await fitted(['--model', 'zork-1'], { stdin: list });
+    expect([code, stderr]).toEqual([
+      0,
+      'palimpsest fit: the context window of zork-1 is not known, so 128,000 tokens are assumed; --max-tokens sets it\n',
+    ]);
+    for (const args of [
+      ['--model', 'gpt-4o'],
+      ['--model', 'zork-1', '--max-tokens', '9000'],
+    ])
+      expect((await fitted(args, { stdin: list })).stderr).toBe('');
   });
   it('writes nothing where --store cannot keep it', async () => {
     const file = join(folder, 'file');

@@ -1,5 +1,10 @@
+import { knownContextWindow, UNKNOWN_MODEL_WINDOW } from '../budget.ts';
 import { PalimpsestError } from '../errors.ts';
 import { type FitOptions, type FitResult, fit, fitAndStore, parsePolicy } from '../index.ts';
+import { defined } from '../options.ts';
+import { resolveFormat } from '../plan/resolve-format.ts';
+import { handleOf } from '../store/handle.ts';
+import { quote } from '../text.ts';
 import { type Io, readAll, UsageError } from './io.ts';
 import { parseOptions, readCount } from './parse-options.ts';
 import { readArrival } from './read-arrival.ts';
@@ -32,6 +37,8 @@ Options:
                        bedrock-converse, pi (default: detected)
   --store <place>      keep what is hidden, before anything is written: a
                        folder, or a postgres:// address; implies --recall
+  --session <id>       with --store: under which session (default: from the
+                       messages before the first reply)
   --recall             show in placeholders the handle of what they hide;
                        without --store nothing is stored
   --bound-thinking <w> opt-in drops signed thinking behind a mask; keep
@@ -52,6 +59,7 @@ const OPTIONS = {
   arrival: { type: 'string' },
   format: { type: 'string' },
   store: { type: 'string' },
+  session: { type: 'string' },
   recall: { type: 'boolean' },
   'bound-thinking': { type: 'string' },
   report: { type: 'boolean' },
@@ -62,6 +70,7 @@ const OPTIONS = {
 export async function fitCommand(args: readonly string[], io: Io): Promise<number> {
   const { values, positionals } = parseOptions(args, OPTIONS);
   if (positionals.length > 1) throw new UsageError('expected one file at most');
+  if (values.session !== undefined && values.store === undefined) throw new UsageError('--session needs --store');
   if (values.json && !values.report && !values.show) throw new UsageError('--json needs --report or --show');
   const input = readRequest(await readInput(positionals, io), positionals[0] ?? 'standard input');
   const maxTokens = values['max-tokens'];
@@ -76,7 +85,10 @@ export async function fitCommand(args: readonly string[], io: Io): Promise<numbe
     recall: values.recall ?? values.store !== undefined,
   };
   const fitted =
-    values.store === undefined ? fit(input.messages, options) : await fitInto(values.store, input.messages, options);
+    values.store === undefined
+      ? fit(input.messages, options)
+      : await fitInto(values.store, input.messages, { ...options, ...defined({ session: values.session }) });
+  warnOfUnknownModel(options, io);
   const report = (): string => toJson({ ...fitted.report, results: changedResults(input.messages, fitted, options) });
   if (values.show) io.stdout(values.json ? report() : showFit(input.messages, fitted, options, io));
   else io.stdout(toJson(input.rebuild(fitted.messages)));
@@ -84,13 +96,42 @@ export async function fitCommand(args: readonly string[], io: Io): Promise<numbe
   return 0;
 }
 
-async function fitInto(place: string, messages: readonly object[], options: FitOptions): Promise<FitResult<object>> {
+/** Whoever names no budget must know where it comes from. */
+function warnOfUnknownModel({ model, maxTokens }: FitOptions, io: Io): void {
+  if (model === undefined || maxTokens !== undefined || knownContextWindow(model) !== undefined) return;
+  const assumed = UNKNOWN_MODEL_WINDOW.toLocaleString('en-US');
+  io.stderr(
+    `palimpsest fit: the context window of ${quote(model, 80)} is not known, so ${assumed} tokens are assumed; --max-tokens sets it\n`,
+  );
+}
+
+interface StoredFitOptions extends FitOptions {
+  readonly session?: string;
+}
+
+async function fitInto(
+  place: string,
+  messages: readonly object[],
+  options: StoredFitOptions,
+): Promise<FitResult<object>> {
   const stores = await createStores(place);
   try {
-    return await fitAndStore(messages, { ...options, store: await stores.open(DEFAULT_TENANT) });
+    const session = options.session ?? sessionOf(messages, options);
+    // Turns would hold results that nothing hides, and --store promises only what is hidden.
+    const kept = { ...options, session, recordTurns: false };
+    return await fitAndStore(messages, { ...kept, store: await stores.open(DEFAULT_TENANT) });
   } finally {
     await stores.close();
   }
+}
+
+/** The same for every request of a conversation: made from what comes before the first reply. */
+function sessionOf(messages: readonly object[], { format, system }: FitOptions): string {
+  const begin = resolveFormat(messages, format)
+    .view(messages)
+    .filter(({ turn }) => turn === 0)
+    .map(({ text }) => text);
+  return `fit-${handleOf(JSON.stringify([system ?? '', begin])).slice(2, 18)}`;
 }
 
 const toJson = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;

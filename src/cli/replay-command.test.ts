@@ -55,8 +55,16 @@ describe('palimpsest replay', () => {
       'break-even:window=2,window-by-kind=false  −3.0 %        −3.0 %        4,359       2       1                 0.0',
       'optimum:window=2                          −5.2 %        −5.2 %        4,143       1       1                 0.0',
       '',
+      'gpt-5         a cached token costs 0.1 of the base price, a new one 1; unused, it is cached for 5 min',
+      'none          sends everything; all others are compared with it',
+      'break-even    masks old results in batches, when waiting has cost about what masking costs',
+      'optimum       the cheapest times to mask, known only after the run; no agent can use it',
+      'epoch         a request that changed earlier ones: the provider caches the rest again',
+      'miss          a call that quotes text which only a masked result held',
+      'with recalls  the same, if each miss costs one request that brings the text back',
+      '',
       `${BREAK_EVEN} saves 3 % of the input cost at gpt-5 prices; in 0.0 of 100 calls the agent would have had to look something up again, and if each of them costs a recall of the whole text, it saves 3 %.`,
-      `Next: palimpsest serve --policy '${BREAK_EVEN}'`,
+      `Next: npx palimpsest serve --policy '${BREAK_EVEN}'`,
       '',
     ]);
   });
@@ -122,7 +130,7 @@ describe('palimpsest replay', () => {
         },
       },
       models: [{ runs: 1, hasDollars: false }],
-      next: { command: `palimpsest serve --policy '${BREAK_EVEN}'` },
+      next: { command: `npx palimpsest serve --policy '${BREAK_EVEN}'` },
       skipped: [],
     });
   });
@@ -391,7 +399,7 @@ describe('--html', () => {
     expect([code, Object.keys(files)]).toEqual([0, ['report.html']]);
     expect(files['report.html']).toMatch(/^<!doctype html>/i);
     expect(files['report.html']).toContain(JSON.stringify(LOG).slice(1, -1));
-    expect(stdout.endsWith('\nThe page is in report.html\n')).toBe(true);
+    expect(stdout).toMatch(/\nThe page is in report\.html\. It holds the beginnings of tool outputs .*\n$/);
   });
 
   it('leaves the JSON on standard output alone', async () => {

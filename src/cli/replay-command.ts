@@ -46,8 +46,8 @@ Options:
   --counter <name>     chars (characters / 4), default, o200k, cl100k
   --least-turns <n>    leaves out shorter runs (default: 0)
   --format <name>      reads every file as this (default: by content)
-  --html <file>        writes a page with plots; - is standard output, and
-                       what else there is goes to standard error
+  --html <file>        writes a page with plots and beginnings of outputs; -
+                       is standard output, the rest goes to standard error
   --json               prints the result as JSON
   -h, --help
 
@@ -98,10 +98,13 @@ export async function replayCommand(args: readonly string[], io: Io): Promise<nu
   const say = values.html === '-' ? io.stderr : io.stdout;
   say(values.json ? `${JSON.stringify(result, null, 2)}\n` : showReplay(result));
   if (values.html !== undefined) await writeHtml(values.html, page, io);
-  if (values.html !== undefined && values.html !== '-' && !values.json) say(`\nThe page is in ${values.html}\n`);
+  if (values.html !== undefined && values.html !== '-' && !values.json) say(`\n${pageNote(values.html)}\n`);
   if (result.runs.length === 0) io.stderr('palimpsest replay: no run could be read\n');
   return result.runs.length === 0 || result.skipped.length > 0 ? 1 : 0;
 }
+
+const pageNote = (file: string): string =>
+  `The page is in ${file}. It holds the beginnings of tool outputs and the paths of the logs: read it before you share it.`;
 
 /** By that name a socket, which standard input may be, cannot be opened. */
 const named = (path: string): string => (path === '/dev/stdin' ? '-' : path);

@@ -163,23 +163,24 @@ describe('the last sentences', () => {
     const { stdout } = await replayed(claude);
     const [dollars = '', next = ''] = stdout.trimEnd().split('\n').slice(-2);
     expect(dollars).toMatch(/^Input with break-even: \$\d+\.\d\d → \$\d+\.\d\d \(−\d+ %\) over 11 days, 2 sessions\.$/);
-    expect(next).toMatch(/^Next: palimpsest run -- claude \(would save about \$\d+\.\d\d a month\)$/);
+    expect(next).toMatch(/^Next: npx palimpsest run -- claude \(would save about \$\d+\.\d\d a month\)$/);
     const { dollars: found, next: step } = await json(claude);
     const saved = (found?.before as number) - (found?.after as number);
-    expect(step?.dollarsPerMonth).toBeCloseTo((30 * saved) / (found?.days as number), 9);
+    // By the days that the sentence tells, so that a reader comes to the same sum.
+    expect(step?.dollarsPerMonth).toBeCloseTo((30 * saved) / 11, 9);
   });
 
   it('name the agent of the log, without a sum for less than a day', async () => {
     const { stdout } = await replayed(codex);
     expect(stdout.trimEnd().split('\n').slice(-2)).toEqual([
       expect.stringMatching(/^Input with break-even: .* in 1 session\.$/),
-      'Next: palimpsest run -- codex',
+      'Next: npx palimpsest run -- codex',
     ]);
   });
 
   it('name the policy where another one than the default saves more', async () => {
     const { stdout } = await replayed(claude, '--prices', 'none', '--policy', 'sliding-window:turns=5');
-    expect(stdout).toContain("Next: palimpsest run --policy 'sliding-window:turns=5' -- claude");
+    expect(stdout).toContain("Next: npx palimpsest run --policy 'sliding-window:turns=5' -- claude");
   });
 });
 

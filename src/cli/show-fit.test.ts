@@ -59,6 +59,7 @@ describe('showReport', () => {
     const share = Math.round((1 - report.tokens.after / report.tokens.before) * 100);
     expect(showReport(report)).toContain(`(−${share} %)`);
     expect(showReport(report)).toContain('18 results masked');
+    expect(showReport({ ...report, edits: { ...report.edits, mask: 1 } })).toContain('1 result masked');
     expect(showReport(fit([]).report)).toContain('(−0 %)');
   });
   it('says what the request must carry', () => {

@@ -8,6 +8,7 @@ import {
   type Report,
   type Segment,
 } from '../index.ts';
+import { counted } from '../text.ts';
 import type { Io } from './io.ts';
 
 /** A readable before/after: a line for each tool result, with what became of it. */
@@ -114,15 +115,15 @@ export function showReport(report: Report): string {
   const share = tokens.before === 0 ? 0 : Math.round((1 - tokens.after / tokens.before) * 100);
   const count = (n: number): string => n.toLocaleString('en');
   const did = [
-    `${edits.mask} results masked`,
+    `${counted(edits.mask, 'result')} masked`,
     ...(edits.shape ? [`${edits.shape} made smaller on arrival`] : []),
     ...(edits.clip ? [`${edits.clip} clipped`] : []),
-    ...(edits.drop ? [`${edits.drop} messages left out`] : []),
+    ...(edits.drop ? [`${counted(edits.drop, 'message')} left out`] : []),
   ];
   return [
     `before    ${count(tokens.before)} tokens`,
     `after     ${count(tokens.after)} tokens (−${share} %)`,
-    `did       ${did.join(', ')}, in ${report.epoch} step${report.epoch === 1 ? '' : 's'}`,
+    `did       ${did.join(', ')}, in ${counted(report.epoch, 'step')}`,
     ...(report.lastChange ? [`last step ${report.lastChange.act}: ${report.lastChange.because}`] : []),
     `now       ${decision.act}: ${decision.because}`,
     ...requires.map((need) => `requires  ${need.field}: '${need.value}', and ${need.header}: ${need.headerValue}`),

@@ -1,5 +1,6 @@
 import { aboutLogs, dollarSentence, nextSentence } from '../lab/about-logs.ts';
 import { aboutPolicies } from '../lab/about-policies.ts';
+import { aboutWords } from '../lab/about-words.ts';
 import { missRate, TOKENS } from '../lab/compare.ts';
 import { adviceOf } from '../lab/replay.ts';
 import type { PolicyResult, ReplayResult } from '../lab/replay-result.ts';
@@ -31,6 +32,8 @@ export function showReplay(result: ReplayResult): string {
     table([head, ...rows]),
     '',
     ...counted,
+    ...aboutWords(result).map(({ word, meaning }) => `${word.padEnd(WORD)}  ${meaning}`),
+    '',
     ...(about.length > 0 ? [...about, ''] : []),
     ...notes,
     ...prices.map((list) => adviceOf(result, list)),
@@ -38,6 +41,8 @@ export function showReplay(result: ReplayResult): string {
     ...[nextSentence(result)].filter((sentence) => sentence !== ''),
   ].join('\n')}\n`;
 }
+
+const WORD = 12;
 
 /** The first few, and how many more. */
 function notesOn(skipped: ReplayResult['skipped']): string[] {

@@ -265,7 +265,8 @@ describe('palimpsest store', () => {
   }
 
   it.each<[string[], string]>([
-    [[], 'expected one of stats, verify, delete, prune, gc, export'],
+    [[], 'expected one of stats, verify, delete, prune, gc, export but found nothing\n'],
+    [['stat'], "but found 'stat'; did you mean stats?"],
     [['list'], 'expected one of stats, verify, delete, prune, gc, export'],
     [['toString'], 'expected one of'],
     [['stats', 'verify'], 'expected one of'],

@@ -79,7 +79,10 @@ export async function storeCommand(args: readonly string[], io: Io): Promise<num
   const [name = '', ...others] = positionals;
   const known = Object.keys(actions);
   const action = Object.hasOwn(actions, name) ? actions[name] : undefined;
-  if (!action || others.length > 0) throw new UsageError(`expected one of ${known.join(', ')}${hintFor(name, known)}`);
+  if (!action || others.length > 0) {
+    const found = name === '' ? 'nothing' : `'${positionals.join(' ')}'`;
+    throw new UsageError(`expected one of ${known.join(', ')} but found ${found}${hintFor(name, known)}`);
+  }
   checkFlags(name, values);
   return action({ ...values, path: storePath(values.store, io) }, io);
 }

@@ -1,10 +1,8 @@
 import { readdirSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { PalimpsestError } from '../errors.ts';
 import { isTenant } from '../store/check-input.ts';
 import { openStore } from '../store/open-store.ts';
-import type { PostgresPool } from '../store/postgres/connection.ts';
+import { createPool } from '../store/postgres/create-pool.ts';
 import { tenantsOf } from '../store/postgres/tenants-of.ts';
 import type { Store } from '../store/store.ts';
 import { UsageError } from './io.ts';
@@ -72,7 +70,9 @@ function unless<T>(codes: readonly string[], look: () => T): T | undefined {
 
 async function inDatabase(url: string): Promise<Stores> {
   const { createPostgresStore } = await import('../store/postgres-store.ts');
-  const pool = createPool(url);
+  if (!URL.canParse(url))
+    throw new UsageError('expected the store to be an address such as postgres://me@host/database');
+  const pool = createPool(url, 'a store');
   const stores = keepOpen(async (tenant) => createPostgresStore({ pool, tenant }));
   const close = async (): Promise<void> => {
     await stores.close();
@@ -83,24 +83,6 @@ async function inDatabase(url: string): Promise<Stores> {
     return found ? [...new Set([DEFAULT_TENANT, ...found])].sort() : [];
   };
   return { ...stores, isShared: true, tenants, close };
-}
-
-type Pool = PostgresPool & { end(): Promise<void>; on(event: 'error', listener: () => void): void };
-
-function createPool(url: string): Pool {
-  let Pool: new (options: object) => Pool;
-  try {
-    ({ Pool } = createRequire(import.meta.url)('pg'));
-  } catch (cause) {
-    const text = 'Expected the package pg for a store in PostgreSQL but could not load it; npm install pg';
-    throw new PalimpsestError('MISSING_PEER', text, { cause });
-  }
-  if (!URL.canParse(url))
-    throw new UsageError('expected the store to be an address such as postgres://me@host/database');
-  const pool = new Pool({ connectionString: url, connectionTimeoutMillis: 5000, application_name: 'palimpsest' });
-  // A server that goes away ends idle connections: the next request opens new ones, or says that it cannot.
-  pool.on('error', () => {});
-  return pool;
 }
 
 function keepOpen(open: (tenant: string) => Promise<Store>): Pick<Stores, 'open' | 'close'> {

@@ -116,7 +116,8 @@ function readOutput(output: unknown): Content {
 
 function sizePart(part: Fields): Media {
   const source = part.data ?? part.image ?? part.url;
-  // AI SDK 7 wraps them: `{ type: 'data', data }`, `{ type: 'url', url }`.
+  // AI SDK 7 wraps them: `{ type: 'data', data }`, `{ type: 'url', url }`, `{ type: 'text', text }`.
+  if (isRecord(source) && source.type === 'text') return sizeUnknown(source);
   const data = isRecord(source) && 'type' in source ? (source.data ?? source.url) : source;
   const kind = /^(image|file)/.exec(asString(part.type) ?? '')?.[1];
   const type = asString(part.mediaType) ?? (kind === 'file' ? 'application' : kind);

@@ -1,6 +1,7 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { corpusHistories, hasCorpus } from '../../test/support/corpus.ts';
-import { coverageOf, growingCoverage, readsTooLittle } from './coverage.ts';
+import { coverageOf, growingCoverage, heldChars, readsTooLittle } from './coverage.ts';
 import { formatByName } from './detect-format.ts';
 import { samples } from './samples.test-data.ts';
 
@@ -17,6 +18,14 @@ describe('the coverage of a list', () => {
       const withoutPairs = { ...coverageOf(formatByName(format), messages), pairs: 0 };
       expect(readsTooLittle(withoutPairs), name).toBe(false);
     }
+  });
+
+  it('holds at most a character for each byte of JSON, whatever the text', () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ stringUnit: 'binary' }), (value) => {
+        expect(heldChars(value)).toBeLessThanOrEqual(Buffer.byteLength(JSON.stringify(value)));
+      }),
+    );
   });
 
   it('is measured once for each message of a list that grows', () => {

@@ -2,8 +2,12 @@ import type { Format, Segment, Viewer } from '../message.ts';
 import { isRecord } from './lens.ts';
 
 /** The text of a message or a list, and how much of it a format reads, in characters. */
-export interface Coverage {
+export interface Coverage extends ReadShare {
   readonly held: number;
+}
+
+/** The text that a format reads, in characters. */
+export interface ReadShare {
   readonly read: number;
   /** The size of blocks that the format does not know. They count towards a budget, but are not read. */
   readonly unknown: number;
@@ -72,7 +76,8 @@ class Meter<M> implements ListCoverage {
     for (const message of messages) {
       const segments: Segment[] = [];
       this.#viewer.add(message, segments);
-      const { held, read, unknown, pairs } = messageCoverage(message, segments);
+      const { read, unknown, pairs } = readShare(segments);
+      const held = heldChars(message);
       if (held - read > this.#most) [this.#most, this.worst] = [held - read, this.count];
       this.held += held;
       this.read += read;
@@ -83,8 +88,8 @@ class Meter<M> implements ListCoverage {
   }
 }
 
-/** Measures one message, given its view. */
-export function messageCoverage(message: unknown, segments: readonly Segment[]): Coverage {
+/** Measures the view of one message. */
+export function readShare(segments: readonly Segment[]): ReadShare {
   let [read, unknown, pairs] = [0, 0, 0];
   for (const { text, media, kind, callId } of segments) {
     read += text.length;
@@ -95,11 +100,11 @@ export function messageCoverage(message: unknown, segments: readonly Segment[]):
       else unknown += bytes;
     }
   }
-  return { held: heldChars(message), read, unknown, pairs };
+  return { read, unknown, pairs };
 }
 
 /** The characters of all texts in a message. Ids, base64, signatures and what is kept beside the content are none. */
-function heldChars(message: unknown): number {
+export function heldChars(message: unknown): number {
   const seen = new Set<object>();
   const visit = (value: unknown, depth: number): number => {
     if (typeof value === 'string') return isText(value) ? value.length : 0;

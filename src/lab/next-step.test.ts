@@ -42,17 +42,17 @@ describe('nextStep', () => {
     ['gemini-cli', 'gemini'],
     ['pi', 'pi'],
   ])('starts the agent of %s logs behind a gateway, by the command that `run` knows', (format, command) => {
-    expect(nextStep(replayOf([run(format, 10)]))).toEqual({ command: `palimpsest run -- ${command}` });
+    expect(nextStep(replayOf([run(format, 10)]))).toEqual({ command: `npx palimpsest run -- ${command}` });
     expect(agents.map((agent) => agent.command)).toContain(command);
   });
 
   it('starts a gateway for the logs of others', () => {
-    expect(nextStep(replayOf([run('goose', 10)]))).toEqual({ command: 'palimpsest serve' });
+    expect(nextStep(replayOf([run('goose', 10)]))).toEqual({ command: 'npx palimpsest serve' });
   });
 
   it('is for the agent that costs most', () => {
     const runs = [run('codex', 10), run('codex', 10), run('claude-code', 100)];
-    expect(nextStep(replayOf(runs))?.command).toBe('palimpsest run -- claude');
+    expect(nextStep(replayOf(runs))?.command).toBe('npx palimpsest run -- claude');
   });
 
   it('is nothing where no policy saves', () => {
@@ -65,7 +65,7 @@ describe('nextStep', () => {
     expect(nextStep({ ...replayOf([run('codex', 10)]), dollars })?.dollarsPerMonth).toBeCloseTo((11.4 / 14) * 30, 9);
     const { days: _, ...undated } = dollars;
     expect(nextStep({ ...replayOf([run('codex', 10)]), dollars: undated })).toEqual({
-      command: 'palimpsest run -- codex',
+      command: 'npx palimpsest run -- codex',
     });
   });
 });

@@ -23,7 +23,7 @@ export function nextStep(result: Omit<ReplayResult, 'next'>): NextStep | undefin
   if (policy === undefined || !isSaving(result.total[policy]?.saving[prices] ?? 0)) return undefined;
   const agent = AGENTS[costliestFormat(result.runs, prices) ?? 'messages'];
   const option = policy === DEFAULT_POLICY ? '' : ` --policy '${policy}'`;
-  const command = agent ? `palimpsest run${option} -- ${agent}` : `palimpsest serve${option}`;
+  const command = agent ? `npx palimpsest run${option} -- ${agent}` : `npx palimpsest serve${option}`;
   const { dollars } = result;
   if (dollars?.days === undefined || dollars.after >= dollars.before) return { command };
   return { command, dollarsPerMonth: ((dollars.before - dollars.after) / dollars.days) * DAYS_OF_MONTH };

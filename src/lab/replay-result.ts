@@ -16,6 +16,7 @@ export interface PolicyResult {
   readonly costWithRecalls?: Readonly<Record<string, number>>;
   /** Input cost by price list, in dollars. Not there where the price of the model is not known. */
   readonly dollars?: Readonly<Record<string, number>>;
+  /** Calls that needed a hidden text, by how they show it. See docs/evidence.md. */
   readonly misses: {
     readonly edit: number;
     readonly identifier: number;
@@ -26,12 +27,17 @@ export interface PolicyResult {
 
 /** One run under every policy. */
 export interface RunResult {
+  /** The log. */
   readonly file: string;
+  /** The number of the run in that log, counted from 0. */
   readonly run: number;
+  /** The agent that wrote the log. */
   readonly format: RunFormat;
+  /** Replies of the model. */
   readonly turns: number;
   /** All text of the run, counted once. */
   readonly tokens: number;
+  /** The share of tool results in those tokens, 0 to 1. */
   readonly observationShare: number;
   /** The model of most replies, where the log names it. */
   readonly model?: string;
@@ -42,11 +48,13 @@ export interface RunResult {
   readonly to?: number;
   /** The usage in the log, where there is one. */
   readonly usage?: UsageTotal;
+  /** By policy. */
   readonly results: Readonly<Record<string, PolicyResult>>;
 }
 
 /** Requests that have a usage in the log. */
 export interface UsageTotal {
+  /** How many there are. */
   readonly requests: number;
   /** Their prompts, as the provider counted them. */
   readonly countedTokens: number;
@@ -68,24 +76,31 @@ export interface InferredTotal extends UsageTotal {
 export interface ModelRuns {
   /** Undefined: the logs do not name it. */
   readonly model?: string;
+  /** The price list of the model. */
   readonly prices?: string;
+  /** How many there are. */
   readonly runs: number;
+  /** The price of the model in dollars is known. */
   readonly hasDollars: boolean;
 }
 
 /** The best policy in dollars, over the runs whose model has a known price. */
 export interface DollarTotal {
+  /** The policy. */
   readonly policy: string;
   /** With nothing masked. */
   readonly before: number;
+  /** With this policy. */
   readonly after: number;
+  /** How many runs are counted. */
   readonly runs: number;
-  /** From the first message to the last. Not there where the log has no times, or for less than a day. */
+  /** From the first message to the last, rounded up. Not there where the log has no times, or for less than a day. */
   readonly days?: number;
 }
 
 /** The next step for the reader. */
 export interface NextStep {
+  /** The command to run. */
   readonly command: string;
   /** The saving, where times and prices are known. */
   readonly dollarsPerMonth?: number;
@@ -93,11 +108,15 @@ export interface NextStep {
 
 /** One policy over all runs. */
 export interface PolicyTotal {
+  /** All requests of all runs. */
   readonly tokensSent: number;
+  /** Input cost by price list, in tokens at the base price. */
   readonly cost: Readonly<Record<string, number>>;
   /** The change of cost against sending everything: -0.31 is 31 % less. */
   readonly saving: Readonly<Record<string, number>>;
+  /** The same if every miss costs one recall. */
   readonly costWithRecalls?: Readonly<Record<string, number>>;
+  /** The change of that cost. */
   readonly savingWithRecalls?: Readonly<Record<string, number>>;
   /** Of the runs whose model has a known price. Not there where there is none. */
   readonly dollars?: Readonly<Record<string, number>>;
@@ -105,11 +124,15 @@ export interface PolicyTotal {
 
 /** What `palimpsest replay --json` prints. */
 export interface ReplayResult {
+  /** Grows when a field changes its meaning. */
   readonly version: 1;
   /** Price lists; or `by model`, or `tokens` where none was asked for. */
   readonly prices: readonly string[];
+  /** The policies that were compared. */
   readonly policies: readonly string[];
+  /** Each run under every policy. */
   readonly runs: readonly RunResult[];
+  /** By policy, over all runs. */
   readonly total: Readonly<Record<string, PolicyTotal>>;
   /** The models of the runs, the most frequent first. */
   readonly models?: readonly ModelRuns[];
@@ -117,7 +140,9 @@ export interface ReplayResult {
   readonly inferred?: InferredTotal;
   /** Input in dollars at the first price list. Not there where no price is known. */
   readonly dollars?: DollarTotal;
+  /** The next step for the reader. */
   readonly next?: NextStep;
+  /** Files that are no logs, and why. */
   readonly skipped: readonly { readonly file: string; readonly reason: string }[];
 }
 
@@ -135,6 +160,7 @@ export interface Schedule {
   readonly sizes: readonly number[];
   /** The requests, counted from 0, that changed what earlier ones had sent. */
   readonly epochs: readonly number[];
+  /** The results that were masked, in order. */
   readonly masked: readonly MaskedResult[];
 }
 
@@ -142,9 +168,13 @@ export interface Schedule {
 export interface MaskedResult {
   /** The request, counted from 0, that masked it. */
   readonly request: number;
+  /** The turn of the result. */
   readonly turn: number;
+  /** The tool. */
   readonly tool: string;
+  /** The size of the hidden text. */
   readonly tokens: number;
+  /** The text in its place. */
   readonly placeholder: string;
   /** The beginning of what it hides. */
   readonly text: string;
@@ -152,6 +182,8 @@ export interface MaskedResult {
 
 /** All that the page shows. */
 export interface ReplayPage {
+  /** The tables. */
   readonly result: ReplayResult;
+  /** The drawings. */
   readonly details: readonly RunDetail[];
 }

@@ -1,5 +1,6 @@
 import { chat } from '../formats/chat.ts';
 import type { ChatMessage, Edit, ReplaceEdit } from '../message.ts';
+import { allParts } from '../plan/parts/all-parts.ts';
 import { Planner } from '../plan/planner.ts';
 import type { Policy } from '../plan/policy.ts';
 import { batchesOf, type Measure, overheadOf } from './layout.ts';
@@ -47,7 +48,7 @@ export function simulate(
   const { counter, contextLimit, cachedAtStart = 0 } = setting;
   const batches = batchesOf(context.messages);
   const overheadTokens = overheadOf(batches[0] ?? [], setting);
-  const planner = new Planner(chat, { policy, counter, overheadTokens, maxTokens: contextLimit });
+  const planner = new Planner(chat, { policy, parts: allParts, counter, overheadTokens, maxTokens: contextLimit });
   const { ledger } = planner;
   const log = new MaskLog(context.messages);
   const requests: SentRequest[] = [];

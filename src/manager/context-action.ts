@@ -24,6 +24,7 @@ export interface MaskResult<M> {
   readonly messages: M[];
   /** How many results were masked now, and in this session so far. */
   readonly masked: number;
+  /** In this session so far. */
   readonly total: number;
   /** To be told to the model; undefined where nothing was masked. */
   readonly notice: string | undefined;
@@ -37,6 +38,7 @@ export interface MaskResult<M> {
 export interface Preflight {
   /** Estimated, corrected by what the provider counted before. */
   readonly tokens: number;
+  /** The same as a share of the limit, in percent. */
   readonly usagePct: number;
   /** Whether it fits into the window. */
   readonly fits: boolean;
@@ -44,6 +46,7 @@ export interface Preflight {
 
 /** How a session goes on after a restart. */
 export interface Restart<M> {
+  /** The number of the new session. */
   readonly sessionNumber: number;
   /** The task and the last turns. */
   readonly carryover: readonly M[];

@@ -8,6 +8,7 @@ import type { EpochGoal, ForcedEpoch } from './force-epoch.ts';
 
 /** Whose context is managed: a session, or anything that knows its messages. */
 export interface ContextSource<M> {
+  /** The format of its messages. */
   readonly format: Format<M>;
   /** The conversation with its results whole. */
   messages(): readonly M[];
@@ -25,29 +26,35 @@ export interface ContextManagerOptions<M> {
   readonly maxInputTokens?: number;
   /** How long an answer may be. Where it is given, both thresholds are within what that leaves for a request. */
   readonly maxOutputTokens?: number;
-  /** From this share of the limit on, results are masked. */
+  /** From this share of the limit on, results are masked. @default 0.7 */
   readonly softThreshold?: number;
-  /** From this share on, the session winds down, and then restarts. */
+  /** From this share on, the session winds down, and then restarts. @default 0.9 */
   readonly hardThreshold?: number;
-  /** How many of the last turns a restart carries over. */
+  /** How many of the last turns a restart carries over. @default 5 */
   readonly carryoverTurns?: number;
   /** And how many tokens at most: half of what the soft threshold allows if not given. */
   readonly carryoverTokens?: number;
-  /** How many results are masked at a time, at least. */
+  /** How many results are masked at a time, at least. @default 3 */
   readonly maskBatch?: number;
+  /** After so many restarts the window is told to be full. @default 20 */
   readonly maxRestarts?: number;
+  /** Its context window is the limit where `contextLimit` gives none. */
   readonly model?: string;
+  /** Context windows by model name, for models that are not known here. @default none */
   readonly contextWindows?: Readonly<Record<string, number>>;
   /** The format of the messages. Detected if not given. */
   readonly format?: AnyFormat | FormatName;
   /** Says what may be masked. `oldestBatch` if not given, which keeps as many turns whole as a restart carries over. */
   readonly policy?: Policy;
+  /** The session whose messages are managed. Without it, `setMessages` gives them. */
   readonly session?: ContextSource<M>;
   /** Where the provider takes them apart from the messages: they count too. */
   readonly system?: unknown;
+  /** The tools of the request, as they are sent. @default none */
   readonly tools?: unknown;
+  /** Counts the tokens of a text. @default countTokens */
   readonly counter?: Counter;
-  /** Shows handles in placeholders: where what is hidden is stored. */
+  /** Shows handles in placeholders: where what is hidden is stored. @default false */
   readonly recall?: boolean;
   /** What was learned of the provider's counts. Several managers may share one. */
   readonly calibration?: Calibration;
@@ -57,19 +64,25 @@ export interface ContextManagerOptions<M> {
 
 /** What the manager remembers beside the messages: plain data, for a snapshot. */
 export interface ManagerState {
+  /** Counts from 1; a restart begins the next. */
   readonly sessionNumber: number;
   /** What the provider counted last, less what was masked since; absent where it told nothing. */
   readonly promptTokens?: number;
   /** Of all requests of this session. */
   readonly completionTokens: number;
+  /** Results that were masked in this session. */
   readonly maskedTotal: number;
+  /** The model was told to save its state. */
   readonly isWindingDown: boolean;
+  /** Masks were tried since the soft threshold was reached. */
   readonly hasTriedMask: boolean;
 }
 
 /** What goes with the messages and counts too, from now on. */
 export interface Beside {
+  /** The system prompt. */
   readonly system?: unknown;
+  /** The tools, as they are sent. */
   readonly tools?: unknown;
 }
 

@@ -1,4 +1,4 @@
-import { defaultContextWindow, UNKNOWN_MODEL_WINDOW } from '../budget.ts';
+import { knownContextWindow, UNKNOWN_MODEL_WINDOW } from '../budget.ts';
 import { PalimpsestError } from '../errors.ts';
 
 /** The options that a limit is computed from. */
@@ -19,9 +19,11 @@ export interface LimitOptions {
 export interface EffectiveLimit {
   /** 100 % of every share: of thresholds, gauge, pre-flight check and log. */
   readonly limitTokens: number;
-  /** The option that sets it, or `model` for its window, or `unknown` for 128,000. */
-  readonly source: 'maxInputTokens' | 'contextLimit' | 'model' | 'unknown';
+  /** The option that sets it, or `model` for its window. 128,000 are assumed for `unknownModel` and, where none is named, `unknown`. */
+  readonly source: 'maxInputTokens' | 'contextLimit' | 'model' | 'unknownModel' | 'unknown';
+  /** Reserved for the reply. */
   readonly outputTokens: number;
+  /** Reserved for errors of the estimate. */
   readonly marginTokens: number;
   /** Room for system prompt, tools and messages of one request; 0 or less where there is none. */
   readonly budgetTokens: number;
@@ -29,13 +31,17 @@ export interface EffectiveLimit {
   readonly historyTokens: number;
   /** The largest request that fits: the budget, or the whole limit where no `maxOutputTokens` is given. */
   readonly requestTokens: number;
+  /** From here on results are masked. */
   readonly soft: Threshold;
+  /** From here on the session winds down. */
   readonly hard: Threshold;
 }
 
 /** A share of the limit, and the fewest tokens that reach it. */
 export interface Threshold {
+  /** The share, 0 to 1. */
   readonly share: number;
+  /** The same in tokens. */
   readonly tokens: number;
 }
 
@@ -82,7 +88,10 @@ function limitOf(options: LimitOptions): Pick<EffectiveLimit, 'limitTokens' | 's
     return { limitTokens: maxInputTokens, source: 'maxInputTokens' };
   if (contextLimit !== undefined) return { limitTokens: contextLimit, source: 'contextLimit' };
   if (model === undefined) return { limitTokens: UNKNOWN_MODEL_WINDOW, source: 'unknown' };
-  return { limitTokens: defaultContextWindow(model, contextWindows), source: 'model' };
+  const window = knownContextWindow(model, contextWindows);
+  return window === undefined
+    ? { limitTokens: UNKNOWN_MODEL_WINDOW, source: 'unknownModel' }
+    : { limitTokens: window, source: 'model' };
 }
 
 /** Compared as shares: 55 of 100 tokens reach 0.55, but `0.55 * 100` is more than 55. */

@@ -32,7 +32,9 @@ export {
   runAgent,
 } from './run-agent.ts';
 export { deleteSession } from './session/delete-session.ts';
+export type { SessionPlaceOptions } from './session/find-place.ts';
 export { listSessions, type SessionInfo } from './session/list-sessions.ts';
+export type { SessionDatabase, SessionDatabaseOptions } from './session/postgres/session-database.ts';
 export { readSessionEvents } from './session/read-session-events.ts';
 export type {
   EventOptions,

@@ -7,7 +7,9 @@ import { readUsage, type Usage } from './usage.ts';
 
 /** A tool as a model is told of it. */
 export interface ToolDefinition {
+  /** The name by which the model calls it. */
   readonly name: string;
+  /** What the model is told of it. */
   readonly description: string;
   /** A JSON schema of an object. */
   readonly parameters: Readonly<Record<string, unknown>>;
@@ -15,8 +17,11 @@ export interface ToolDefinition {
 
 /** What a model is asked. */
 export interface ModelRequest<M> {
+  /** The conversation to send. */
   readonly messages: readonly M[];
+  /** The system prompt. */
   readonly system?: string;
+  /** The tools that the model may call. */
   readonly tools: readonly ToolDefinition[];
   /** How long the answer may be. */
   readonly maxOutputTokens?: number;
@@ -35,8 +40,11 @@ export type Stop = 'end' | 'length' | 'pause' | 'refusal' | 'context-full';
 export interface Reply<M> {
   /** In the format of the request, as the provider gave them. None where it said nothing. */
   readonly messages: readonly M[];
+  /** The calls that it makes. */
   readonly calls: readonly ToolCall[];
+  /** Its words. */
   readonly text: string;
+  /** Tokens, as the provider counted them. */
   readonly usage?: Usage;
   /** `'end'` if not given. */
   readonly stop?: Stop;

@@ -1,18 +1,16 @@
-import { chmodSync } from 'node:fs';
 import { PalimpsestError } from '../errors.ts';
 import type { ChatMessage } from '../message.ts';
 import { anything, checkOptions, flag, func, oneOf, positive, rule, text } from '../options.ts';
-import { nodeDisk } from '../store/embedded/disk.ts';
+import { diskPlace } from './session/disk-place.ts';
 import { type DurableOptions, DurableSession } from './session/durable-session.ts';
-import { lockSession, type SessionLock } from './session/lock-session.ts';
-import { UNSHARED } from './session/open-log.ts';
+import { findPlace, PLACE_RULES } from './session/find-place.ts';
 import type { Session, SessionOptions } from './session/session.ts';
-import { directoryRule, sessionFolder } from './session/session-folder.ts';
+import type { SessionPlace, SessionStorage } from './session/session-storage.ts';
 import { partsOf, SETTINGS_RULES } from './session-settings.ts';
 
 const RULES = {
   ...SETTINGS_RULES,
-  directory: directoryRule,
+  ...PLACE_RULES,
   id: text,
   store: rule('a store', (v) => typeof (v as { putMany?: unknown } | null)?.putMany === 'function'),
   recordTurns: flag,
@@ -25,29 +23,40 @@ const RULES = {
   disk: anything,
 };
 
-/** Opens the session of that id, or begins it: a conversation whose every message is on disk when `add` resolves. */
+/** Opens the session of that id, or begins it: a conversation whose every message is durable when `add` resolves. */
 export async function openSession<M = ChatMessage>(options: SessionOptions<M>): Promise<Session<M>> {
   checkOptions('openSession', options, RULES);
-  const { id, disk = nodeDisk } = options;
-  const folder = sessionFolder(options.directory, id);
-  const session = toDurable(options, folder);
-  if (disk !== nodeDisk) return DurableSession.open({ ...session, disk });
-  const lock = await lockFolder(folder, id);
-  const release = (): void => lock.release();
+  const { id } = options;
+  const session = toDurable(options);
+  const place = await placeOf(options);
   try {
-    return await DurableSession.open({ ...session, disk, ...lock.writing, onClose: release });
+    return await DurableSession.open({ ...session, storage: await openStorage(place, session) });
   } catch (error) {
-    release();
-    throw error instanceof PalimpsestError ? error : cannotOpen(id, error as Error);
+    throw error instanceof PalimpsestError || options.disk ? error : cannotOpen(id, error as Error);
   }
 }
 
-function toDurable<M>(options: SessionOptions<M>, folder: string): Omit<DurableOptions<M>, 'disk'> {
+async function openStorage<M>(
+  place: SessionPlace,
+  { id, onProblem }: Pick<DurableOptions<M>, 'id' | 'onProblem'>,
+): Promise<SessionStorage<M>> {
+  try {
+    return await place.open<M>(id, { onProblem, onClose: () => place.close() });
+  } catch (error) {
+    await place.close();
+    throw error;
+  }
+}
+
+async function placeOf<M>({ disk, ...options }: SessionOptions<M>): Promise<SessionPlace> {
+  return disk ? diskPlace(options.directory as string, disk) : findPlace('openSession', options);
+}
+
+function toDurable<M>(options: SessionOptions<M>): Omit<DurableOptions<M>, 'storage'> {
   const { id, store } = options;
   return {
     ...partsOf(options, { hasStore: store !== undefined }),
     id,
-    folder,
     store,
     recordTurns: options.recordTurns ?? true,
     compaction: options.compaction ?? 'archive',
@@ -56,8 +65,6 @@ function toDurable<M>(options: SessionOptions<M>, folder: string): Omit<DurableO
     openCalls: options.openCalls ?? 'answer',
     onWindDown: options.onWindDown ?? (() => {}),
     onProblem: (problem) => tell(options.onProblem ?? ((error) => process.emitWarning(error)), problem),
-    ...UNSHARED,
-    onClose: () => {},
   };
 }
 
@@ -69,16 +76,6 @@ function tell(onProblem: (problem: Error) => void, problem: Error): void {
     queueMicrotask(() => {
       throw error;
     });
-  }
-}
-
-async function lockFolder(folder: string, id: string): Promise<SessionLock> {
-  try {
-    await nodeDisk.makeFolder(folder);
-    chmodSync(folder, 0o700);
-    return lockSession(folder, id);
-  } catch (error) {
-    throw error instanceof PalimpsestError ? error : cannotOpen(id, error as Error);
   }
 }
 

@@ -1,8 +1,9 @@
 import { PalimpsestError } from '../errors.ts';
 import type { AnyFormat, Format, FormatName } from '../message.ts';
 import { anything, checkOptions, count, flag, func, positive, rule, text } from '../options.ts';
-import { checkedCounter, formatRule, impossible, showFor, sizeOfValue, windowsRule } from '../plan/fit.ts';
+import { checkedCounter, formatRule, showFor, sizeOfValue, windowsRule } from '../plan/fit.ts';
 import { type Cut, isCut, reduceHeld } from '../plan/held-cut.ts';
+import { impossible } from '../plan/impossible.ts';
 import type { Hidden } from '../plan/ledger/hidden.ts';
 import { writeNotice } from '../plan/notes.ts';
 import { resolveFormat } from '../plan/resolve-format.ts';
@@ -16,15 +17,19 @@ import { leadingSystem, sizeOfMessages } from './sizes.ts';
 
 /** Options of `renderWithBudget`. */
 export interface RenderOptions<M = unknown> {
-  /** Detected if not given. */
+  /** Detected if not given. @default detected */
   readonly format?: Format<M> | AnyFormat | FormatName;
-  /** Where they do not stand among the messages: they count too. */
+  /** Where they do not stand among the messages: they count too. @default none */
   readonly system?: unknown;
+  /** Instructions that are sent with the system prompt. @default none */
   readonly directives?: unknown;
+  /** The tools of the request, as they are sent. @default none */
   readonly tools?: unknown;
   /** The window in tokens (`max_input_tokens`). That of the model if not given, 128,000 where no model is known. */
   readonly window?: number;
+  /** Its context window is the window where `window` gives none. */
   readonly model?: string;
+  /** Context windows by model name, for models that are not known here. @default none */
   readonly contextWindows?: Readonly<Record<string, number>>;
   /** Reserved for the reply; 4,096 if not given. */
   readonly maxOutputTokens?: number;
@@ -32,18 +37,20 @@ export interface RenderOptions<M = unknown> {
   readonly maxHistoryTokens?: number;
   /** What the last render of this conversation answered: it holds until history overflows again. */
   readonly cut?: Cut | undefined;
+  /** Counts the tokens of a text. @default countTokens */
   readonly counter?: Counter;
   /**
    * How many of the first messages are the conversation before the agent's loop. They stay while an iteration of the loop
    * could go. Without it, the oldest turns go first, whatever they are.
    */
   readonly conversationMessages?: number | undefined;
-  /** Shows the handle of what was omitted in the notice: where what is hidden is stored. */
+  /** Shows the handle of what was omitted in the notice: where what is hidden is stored. @default false */
   readonly recall?: boolean;
 }
 
 /** What `renderWithBudget` answers. */
 export interface Rendered<M> {
+  /** The messages to send. */
   readonly messages: M[];
   /** How many older messages were omitted. */
   readonly omitted: number;
@@ -55,23 +62,31 @@ export interface Rendered<M> {
   readonly hidden: readonly Hidden[];
   /** The author of the summary among the messages, where a session had one written, and why the rules wrote it. */
   readonly summary?: SummaryAuthor;
+  /** Where the tokens go. */
   readonly report: RenderReport;
 }
 
 /** Where the tokens of a request go. */
 export interface RenderReport {
+  /** The whole window. */
   readonly windowTokens: number;
+  /** The system prompt and the directives. */
   readonly systemTokens: number;
+  /** The tools. */
   readonly toolTokens: number;
+  /** Reserved for the reply. */
   readonly outputTokens: number;
+  /** Reserved for errors of the estimate. */
   readonly marginTokens: number;
   /** What is left of the window for history. */
   readonly availableTokens: number;
   /** What history may take: that, or `maxHistoryTokens` where that is less. */
   readonly historyBudgetTokens: number;
+  /** The size of the messages before and after. */
   readonly historyTokens: { readonly before: number; readonly after: number };
   /** System prompt, tools and history. */
   readonly requestTokens: number;
+  /** Older messages that were left out. */
   readonly omitted: number;
   /** How many results and messages were shortened. */
   readonly clipped: number;

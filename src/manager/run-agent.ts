@@ -18,7 +18,9 @@ import type { Usage } from './usage.ts';
 
 /** Options of `runAgent`. */
 export interface AgentOptions<M> {
+  /** The model to ask. */
   readonly model: Model<M>;
+  /** The tools that it may call. @default none */
   readonly tools?: readonly Tool[];
   /** The session it runs in. Without one the conversation is in memory only, and in the result. */
   readonly context?: AgentContext<M>;
@@ -26,13 +28,15 @@ export interface AgentOptions<M> {
   readonly task?: string | readonly M[];
   /** Told with every request, apart from the conversation. */
   readonly system?: string;
-  /** After so many requests the run stops; 25 if not given. */
+  /** After so many requests the run stops; 25 if not given. @default 25 */
   readonly maxToolIterations?: number;
   /** How large a request may be. The limit of the session if not given, or if that is smaller. */
   readonly maxInputTokens?: number;
-  /** How long an answer may be: so much of the window is kept free; 4,096 if not given. */
+  /** How long an answer may be: so much of the window is kept free; 4,096 if not given. @default 4096 */
   readonly maxOutputTokens?: number;
-  /** How much of a request the conversation before this run may take; 20,000 if not given, 0 for no cap. */
+  /**
+   * How much of a request the conversation before this run may take; 20,000 if not given, 0 for no cap. @default 20000
+   */
   readonly maxHistoryTokens?: number;
   /** Masks old results where no session is given: a session has its own. `breakEven` if not given. */
   readonly policy?: Policy;
@@ -40,7 +44,7 @@ export interface AgentOptions<M> {
   readonly arrival?: ArrivalOptions;
   /** Writes the summaries that the policy asks for, where no session is given: a session has its own. */
   readonly summarize?: AsyncSummaryWriter<M>;
-  /** How long a tool may take; 120,000 if not given, 0 for no limit. */
+  /** How long a tool may take; 120,000 if not given, 0 for no limit. @default 120000 */
   readonly toolTimeoutMs?: number;
   /** Asked about calls of tools that need approval. Without it the run stops at such a call. */
   readonly approve?: Approve;
@@ -50,12 +54,13 @@ export interface AgentOptions<M> {
   readonly signal?: AbortSignal;
   /** Whoever asked is gone. */
   readonly disconnected?: AbortSignal;
-  /** What to do then: stop before the next request (default), or go on to the end. */
+  /** What to do then: stop before the next request (default), or go on to the end. @default 'pause' */
   readonly onDisconnect?: 'pause' | 'continue';
-  /** Restart the session by itself when its window is full (default), or end with `context-full`. */
+  /** Restart the session by itself when its window is full (default), or end with `context-full`. @default true */
   readonly autoRestart?: boolean;
   /** Gets the model's words as they come: answers are streamed then. */
   readonly onText?: (delta: string) => void;
+  /** Called for every request, result, mask and restart, as it happens. */
   readonly onEvent?: (event: AgentEvent) => void;
 }
 
@@ -72,6 +77,7 @@ export type AgentStatus = 'complete' | 'awaiting-approval' | 'max-iterations' | 
 
 /** What came of a run. */
 export interface AgentResult<M> {
+  /** How the run ended. */
   readonly status: AgentStatus;
   /** What the model said last. */
   readonly text: string;

@@ -22,6 +22,7 @@ type SchemaResult<A> =
 
 /** What a tool is given besides its arguments. */
 export interface ToolContext {
+  /** The id of the call. */
   readonly callId: string;
   /** Aborted when the run is, or when the tool has taken too long. */
   readonly signal: AbortSignal;
@@ -29,13 +30,15 @@ export interface ToolContext {
 
 /** Something the model may call. What `run` throws becomes an error result: the model reads it and goes on. */
 export interface Tool<A = unknown> {
+  /** The name by which the model calls it. */
   readonly name: string;
+  /** What the model is told of it. */
   readonly description?: string;
   /** A schema that checks the arguments (zod and others), or a plain JSON schema, which only tells the model. */
   readonly parameters?: StandardSchema<A> | Readonly<Record<string, unknown>>;
-  /** Whether a person must approve a call first. */
+  /** Whether a person must approve a call first. @default false */
   readonly needsApproval?: boolean | NeedsApproval<A>;
-  /** In place of the run's own limit; 0 is none. */
+  /** In place of the run's own limit; 0 is none. @default that of the run */
   readonly timeoutMs?: number;
   /** Answers a text, its bytes, or anything that can be written as JSON. */
   run(args: A, context: ToolContext): unknown;

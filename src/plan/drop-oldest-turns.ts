@@ -10,17 +10,23 @@ import { resolveFormat } from './resolve-format.ts';
 
 /** Options of `dropOldestTurns`. */
 export interface DropOptions {
+  /** The budget. */
   readonly maxTokens: number;
+  /** The format of the messages. @default detected */
   readonly format?: AnyFormat | FormatName;
+  /** Counts the tokens of a text. @default countTokens */
   readonly counter?: Counter;
 }
 
 /** The result of `dropOldestTurns`. */
 export interface Dropped<M> {
+  /** The messages that are left. */
   readonly messages: M[];
   /** How many messages were left out. */
   readonly droppedCount: number;
+  /** The messages that were left out, as texts. */
   readonly hidden: readonly Hidden[];
+  /** The size before and after. */
   readonly tokens: { readonly before: number; readonly after: number };
   /** False where the last turn and the conversation before the loop alone are too large. */
   readonly withinBudget: boolean;

@@ -11,8 +11,9 @@ import { defaultPolicy } from './default-policy.ts';
 import { hasRecallTool } from './handles.ts';
 import { keepCompiled } from './keep-compiled.ts';
 import type { Hidden } from './ledger/hidden.ts';
-import type { Ledger } from './ledger/ledger.ts';
 import { plannerFor } from './memory.ts';
+import { allParts } from './parts/all-parts.ts';
+import type { PlannerParts } from './parts/parts.ts';
 import { Planner, type PlannerOptions } from './planner.ts';
 import { type EpochRecord, isSamePolicy, type Policy } from './policy.ts';
 import type { Report } from './report.ts';
@@ -21,26 +22,42 @@ import type { Summarize } from './summary.ts';
 
 /** Options of `fit` and `createPlanner`. */
 export interface FitOptions {
-  /** The budget for the whole request. Without it, and without a model, only the policy cuts. */
+  /**
+   * The budget for the whole request. Without it, and without a model, only the policy cuts. @default the context
+   * window of `model`, where it is given
+   */
   readonly maxTokens?: number;
-  /** Detected if not given. */
+  /** Detected if not given. @default detected */
   readonly format?: AnyFormat | FormatName;
-  /** The system prompt and the tools, where the provider takes them apart from the messages: they count too. */
+  /**
+   * The system prompt and the tools, where the provider takes them apart from the messages: they count too. @default
+   * none
+   */
   readonly system?: unknown;
+  /** The tools of the request, as they are sent. @default none */
   readonly tools?: unknown;
   /** Its context window is the budget where `maxTokens` gives none. */
   readonly model?: string;
+  /** Context windows by model name, for models that are not known here. @default none */
   readonly contextWindows?: Readonly<Record<string, number>>;
+  /** Decides what to mask, whatever the size. @default breakEven() */
   readonly policy?: Policy;
+  /** Counts the tokens of a text. @default countTokens */
   readonly counter?: Counter;
-  /** Shows handles in placeholders. Fixed for the life of a conversation. */
+  /** Shows handles in placeholders. Fixed for the life of a conversation. @default false */
   readonly recall?: boolean;
+  /** Names a hidden text. @default the first 130 bits of its SHA-256 */
   readonly handleOf?: (text: string) => string;
-  /** Signed thinking behind an edit: list what the request must opt into, or edit nothing before it. */
+  /**
+   * Signed thinking behind an edit: list what the request must opt into, or edit nothing before it. @default 'opt-in'
+   */
   readonly boundThinking?: 'opt-in' | 'keep';
   /** What the history does not tell about the provider's cache. */
   readonly facts?: CacheFacts;
-  /** How results are made smaller when they first go out. Fixed for the life of a conversation. */
+  /**
+   * How results are made smaller when they first go out. Fixed for the life of a conversation. @default that of the
+   * policy
+   */
   readonly arrival?: ArrivalOptions;
 }
 
@@ -48,9 +65,9 @@ export interface FitOptions {
 export interface CacheFacts {
   /** How long ago the last request was sent. */
   readonly idleMs?: number;
-  /** How long the cache lives without use. That of the price list if not given. */
+  /** How long the cache lives without use. That of the price list if not given. @default that of the price list */
   readonly cacheLifeMs?: number;
-  /** The epochs that earlier calls took on a cold cache, or that were forced: the record of each. */
+  /** The epochs that earlier calls took on a cold cache, or that were forced: the record of each. @default none */
   readonly epochs?: readonly EpochRecord[];
 }
 
@@ -58,7 +75,9 @@ export interface CacheFacts {
 export interface FitResult<M> {
   /** A new list of the caller's own messages and of edited copies: those of the call before, unless somebody changed them. */
   readonly messages: M[];
+  /** The edits, as data. */
   readonly plan: Plan;
+  /** Sizes, counts, and the reason of the decision. */
   readonly report: Report;
   /** What was taken out, each with its handle. */
   readonly hidden: readonly Hidden[];
@@ -118,7 +137,8 @@ function isPolicy(value: unknown): boolean {
 export function fit<M>(messages: readonly M[], options: FitOptions = {}): FitResult<M> {
   checkFitOptions(options);
   keepCompiled();
-  return fitInFormat(messages, resolveFormat<M>(messages, options.format), { ...options, policy: policyOf(options) });
+  const withDefaults = { ...options, policy: policyOf(options), parts: allParts };
+  return fitInFormat(messages, resolveFormat<M>(messages, options.format), withDefaults);
 }
 
 export const checkFitOptions = (options: FitOptions): void => checkOptions('fit', options, RULES);
@@ -126,9 +146,10 @@ export const checkFitOptions = (options: FitOptions): void => checkOptions('fit'
 /** The options of `fitInFormat`. */
 export interface PolicyOptions extends FitOptions {
   readonly policy: Policy;
+  readonly parts: PlannerParts;
 }
 
-/** Like `fit`, where nothing is left to detect or to default: a bundle has only the format and the policy it names. */
+/** Like `fit`, where nothing is left to detect or to default: a bundle has only the format, policy and parts that it names. */
 export function fitInFormat<M>(messages: readonly M[], format: Format<M>, options: PolicyOptions): FitResult<M> {
   const planner = plannerFor(messages, {
     options,
@@ -145,15 +166,17 @@ export function fitInFormat<M>(messages: readonly M[], format: Format<M>, option
 export function fitWith<M>(messages: readonly M[], options: FitOptions, summarize: Summarize): FitResult<M> {
   checkOptions('fitAndStore', options, RULES);
   const format = resolveFormat<M>(messages, options.format);
-  const withPolicy = { ...options, policy: policyOf(options) };
+  const withPolicy = { ...options, policy: policyOf(options), parts: allParts };
   const planner = newPlanner(format, withPolicy, { of: 'fitAndStore', summarize });
   planner.take(messages, { isCold: isCold(withPolicy) });
-  return fittedBy(planner, messages, options);
+  return fittedBy(planner, messages, withPolicy);
 }
 
-function fittedBy<M>(planner: Planner<M>, messages: readonly M[], options: FitOptions): FitResult<M> {
+function fittedBy<M>(planner: Planner<M>, messages: readonly M[], options: PolicyOptions): FitResult<M> {
   const budget = budgetOf(options);
-  if (budget !== undefined && planner.tokens > budget) throw impossible(planner.ledger, budget, 'maxTokens');
+  const part = options.parts.budget;
+  if (part && budget !== undefined && planner.tokens > budget)
+    throw part.impossible(planner.ledger, budget, 'maxTokens');
   const { plan, messages: fitted, hidden } = planner.result();
   const broken = planner.check(messages, fitted, plan);
   if (broken.length === 0) return { messages: fitted, plan, report: planner.report(), hidden };
@@ -172,7 +195,8 @@ export function createPlanner<M>(
   making: Omit<PlannerMaking<M>, 'of'> = {},
 ): Planner<M> {
   checkOptions('createPlanner', options, RULES);
-  return newPlanner(format, { ...options, policy: policyOf(options) }, { of: 'createPlanner', ...making });
+  const withDefaults = { ...options, policy: policyOf(options), parts: allParts };
+  return newPlanner(format, withDefaults, { of: 'createPlanner', ...making });
 }
 
 interface PlannerMaking<M> extends Pick<PlannerOptions<M>, 'summarize' | 'sent'> {
@@ -181,13 +205,14 @@ interface PlannerMaking<M> extends Pick<PlannerOptions<M>, 'summarize' | 'sent'>
 }
 
 function newPlanner<M>(format: Format<M>, options: PolicyOptions, { of, ...making }: PlannerMaking<M>): Planner<M> {
-  const { handleOf, recall = false, model, policy } = options;
+  const { handleOf, recall = false, model, policy, parts } = options;
   checkOptions(`${of} option arrival`, options.arrival ?? {}, arrivalRules);
   const counter = options.counter ? checkedCounter(options.counter) : countTokens;
   const sizeOf = (name: 'system' | 'tools'): number => sizeOfValue(`${of} option ${name}`, options[name], counter);
   if (recall && !handleOf) throw badOption(`${of} option handleOf`, 'a function where recall is on', handleOf);
   return new Planner(format, {
     policy,
+    parts,
     counter,
     handleOf,
     model,
@@ -210,16 +235,17 @@ function isCold(options: PolicyOptions): boolean {
 }
 
 /** Whether another call decides alike. Policies made with the same options do. */
-function sameAs(options: FitOptions, format: unknown): (other: unknown, otherFormat: unknown) => boolean {
+function sameAs(options: PolicyOptions, format: unknown): (other: unknown, otherFormat: unknown) => boolean {
   // Written down now: the caller may go on with the same list of epochs.
   const epochs = epochsOf(options);
   const arrival = JSON.stringify(options.arrival);
   return (found, otherFormat) => {
-    const other = found as FitOptions;
+    const other = found as PolicyOptions;
     return (
       format === otherFormat &&
       isSamePolicy(options.policy, other.policy) &&
       NAMES.every((name) => options[name] === other[name]) &&
+      PARTS.every((name) => options.parts[name] === other.parts[name]) &&
       JSON.stringify(other.arrival) === arrival &&
       epochsOf(other) === epochs
     );
@@ -235,6 +261,8 @@ const epochsOf = ({ facts }: FitOptions): string =>
 
 const BY_VALUE = new Set(['policy', 'facts', 'format', 'arrival']);
 const NAMES = (Object.keys(RULES) as (keyof FitOptions)[]).filter((name) => !BY_VALUE.has(name));
+
+const PARTS = ['budget', 'arrival', 'oldTexts'] as const satisfies (keyof PlannerParts)[];
 
 const checkedCounters = new WeakMap<Counter, Counter>();
 
@@ -273,24 +301,6 @@ function writeValue(option: string, value: unknown): string {
 /** How handles are shown, if at all: behind the word `recall` only where the model has that tool, by any client's name. */
 export const showFor = (recall: boolean, tools: unknown): 'nothing' | 'handle' | 'recall' =>
   recall ? (hasRecallTool(tools) ? 'recall' : 'handle') : 'nothing';
-
-/** The error for a history that is too large when all that may go has gone. */
-export function impossible<M>(ledger: Ledger<M>, budget: number, settings: string): PalimpsestError {
-  const { system, user, reasoning, action, observation } = ledger.totals.after;
-  const kinds = system.tokens + user.tokens + reasoning.tokens + action.tokens + observation.tokens;
-  const parts = [
-    `system prompt, tools and notes ${system.tokens + ledger.overheadTokens}`,
-    `user messages ${user.tokens}`,
-    `replies and calls ${reasoning.tokens + action.tokens}`,
-    `results ${observation.tokens}`,
-    `framing ${ledger.tokens - ledger.overheadTokens - kinds}`,
-  ];
-  return new PalimpsestError(
-    'BUDGET_IMPOSSIBLE',
-    `Expected a history that can be cut to ${budget} tokens but ${ledger.tokens} cannot be cut (${parts.join(', ')}); ` +
-      `raise ${settings}, or shorten what only you can shorten`,
-  );
-}
 
 function refused(report: Report, said: string): Report {
   const { reductionStage: _stage, lastChange: _change, frontier: _frontier, ...rest } = report;

@@ -2,6 +2,7 @@ import type { Format } from '../message.ts';
 import { count, positive } from '../options.ts';
 import { followReferences } from './arrival/follow-references.ts';
 import { Ledger, type LedgerOptions } from './ledger/ledger.ts';
+import { shortenWords } from './ledger/shorten-words.ts';
 import { reduce } from './reduce.ts';
 import { clipResult } from './stages/clip.ts';
 import { leaveOut } from './stages/drop.ts';
@@ -88,7 +89,7 @@ function repeat<M>(ledger: Ledger<M>, { drops, clips, splits }: CutStep): boolea
   const isSame = joined(removed.map(({ row, to }) => [row.from, to])).join() === drops.join();
   if (!isSame || rows.includes(ledger.lastRow) || (rows.length > 0 && !leaveOut(ledger, removed))) return false;
   for (const { segment, maxTokens } of clips) {
-    if (ledger.segments[segment]?.kind === 'user') ledger.clipWords(segment, maxTokens);
+    if (ledger.segments[segment]?.kind === 'user') ledger.clipWords(segment, maxTokens, shortenWords);
     else clipResult(ledger, segment, maxTokens);
   }
   return true;

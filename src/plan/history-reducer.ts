@@ -13,33 +13,47 @@ import { summarizeNow } from './summary.ts';
 
 /** Options of `HistoryReducer.reduce`. */
 export interface HistoryReducerOptions<M = ChatMessage> {
+  /** False: the list comes back as it is. @default true */
   readonly enabled?: boolean;
   /** Compared with the sum of `content.length`. */
   readonly maxInputChars: number;
   /** Replaces `maxInputChars`, and is counted with the default counter. */
   readonly maxInputTokens?: number;
+  /** The newest turns, which stay whole as long as they fit. @default 4 */
   readonly preserveRecentRawTurns?: number;
+  /** The longest summary. @default 1400 */
   readonly summaryMaxChars?: number;
+  /** False: the reducer begins with summaries. @default true */
   readonly observationMasking?: boolean;
-  /** Keeps the head of a masked result in this length, in place of a placeholder. */
+  /** Keeps the head of a masked result in this length, in place of a placeholder. @default a placeholder */
   readonly maxObservationChars?: number;
   /** Writes the summary, at once: a promise is refused. */
   readonly summarize?: (messages: readonly M[], earlier: string | undefined) => string;
-  /** The format of the messages. Detected if not given; plain text is `chat`. */
+  /** The format of the messages. Detected if not given; plain text is `chat`. @default detected */
   readonly format?: AnyFormat | FormatName;
 }
 
 /** What `HistoryReducer.reduce` did. */
 export interface HistoryReductionResult<M = ChatMessage> {
+  /** The reduced list. */
   messages: M[];
+  /** Anything was changed. */
   reduced: boolean;
+  /** Messages that were left out or summarised. */
   droppedCount: number;
+  /** `fallback`: masks and a summary were not enough, so messages were left out or clipped. */
   invariantStatus: 'ok' | 'fallback';
+  /** Results that were masked. */
   maskedCount: number;
+  /** The characters that masks hide. */
   maskedChars: number;
+  /** The last stage that was needed. */
   reductionStage?: ReductionStage;
+  /** False: even the last stage was not enough. */
   withinBudget: boolean;
+  /** The size of the list that came in. */
   beforeTokens: number;
+  /** The size of the reduced list. */
   afterTokens: number;
   /** Why the function `summarize` did not write the summary, where it failed. */
   summaryProblem?: string;

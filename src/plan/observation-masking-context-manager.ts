@@ -1,22 +1,29 @@
 import { chat } from '../formats/chat.ts';
 import type { ChatMessage } from '../message.ts';
 import { checkOptions, count, text } from '../options.ts';
+import { allParts } from './parts/all-parts.ts';
 import { Planner } from './planner.ts';
 import { OMITTED, slidingWindow } from './policies/sliding-window.ts';
 
 /** Options of `ObservationMaskingContextManager`. */
 export interface ObservationMaskingOptions {
-  /** How many of the last turns stay whole. */
+  /** How many of the last turns stay whole. @default 10 */
   readonly windowSize?: number;
+  /** The words in place of a masked observation. @default the paper's */
   readonly placeholder?: string;
 }
 
 /** What masking saved so far, in estimated tokens. */
 export interface TokenSavings {
+  /** The size of all observations. */
   readonly totalObservationTokens: number;
+  /** Turns whose observation is masked. */
   readonly maskedTurns: number;
+  /** Turns whose observation is shown. */
   readonly visibleTurns: number;
+  /** The tokens that masks save. */
   readonly estimatedSavedTokens: number;
+  /** The same as a share of all observations. */
   readonly reductionPercent: number;
 }
 
@@ -29,9 +36,10 @@ export class ObservationMaskingContextManager {
     checkOptions('ObservationMaskingContextManager', options, { windowSize: count, placeholder: text });
     const { windowSize = 10, placeholder = OMITTED } = options;
     const policy = slidingWindow({ turns: windowSize, minTokens: 0, placeholder });
-    this.#planner = new Planner(chat, { policy });
+    this.#planner = new Planner(chat, { policy, parts: allParts });
   }
 
+  /** Adds one turn: the words of the model, its action, and the observation. */
   addTurn(reasoning: string, action: string, observation: string): void {
     const id = `turn ${++this.#turns}`;
     const toolCalls = [{ id, name: 'action', arguments: action }];
@@ -41,6 +49,7 @@ export class ObservationMaskingContextManager {
     );
   }
 
+  /** The prompts and all turns as one text, with old observations masked. */
   getMaskedContext(systemPrompt: string, userPrompt: string): string {
     const messages = this.#planner.messages();
     const parts = [systemPrompt, userPrompt];
@@ -52,6 +61,7 @@ export class ObservationMaskingContextManager {
     return parts.join('\n');
   }
 
+  /** The savings of the masks so far. */
   estimateTokenSavings(): TokenSavings {
     const { byKind, maskedCount } = this.#planner.report();
     const { before, after } = byKind.observation;

@@ -6,14 +6,21 @@ import { readToolUse, type ToolKind } from './tool-kind.ts';
 
 /** A result about to be hidden, as a placeholder may describe it. */
 export interface HiddenResult {
+  /** The turn of the result, counted from 1. */
   readonly turn: number;
+  /** The name of the tool, where the history tells it. */
   readonly tool: string | undefined;
+  /** The text that is hidden. */
   readonly text: string;
+  /** The size of the text. */
   readonly tokens: number;
+  /** The call that it answers. */
   readonly callId: string;
+  /** Its call failed. */
   readonly isError: boolean;
   /** Images and files that go with the text, and their bytes. */
   readonly media: number;
+  /** The bytes of those images and files. */
   readonly mediaBytes: number;
   /** The arguments of the call it answers. */
   readonly args: string;

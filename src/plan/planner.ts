@@ -1,41 +1,25 @@
+import { PalimpsestError } from '../errors.ts';
 import { boundThinking } from '../laws/bound-reasoning.ts';
 import { brokenLaws } from '../laws/index.ts';
 import type { Edit, Format, Plan, Violation } from '../message.ts';
-import { type ArrivalPeriod, Arrivals } from './arrival/arrivals.ts';
+import type { ArrivalPeriod, Arrivals, ArrivalsOptions } from './arrival/arrivals.ts';
 import { type ArrivalOptions, toArrival } from './arrival/options.ts';
 import { Copies } from './copies.ts';
 import type { Hidden } from './ledger/hidden.ts';
 import { Ledger, type LedgerOptions } from './ledger/ledger.ts';
-import { DEFAULT_WINDOW, type EpochRecord, type Policy, type Reason, type Step } from './policy.ts';
-import { reduce } from './reduce.ts';
+import type { BudgetPart, PlannerParts } from './parts/parts.ts';
+import type { EpochRecord, Policy, Reason, Step } from './policy.ts';
 import { createReport, type Decision, type Report } from './report.ts';
-import { shortenCalls } from './shorten-calls.ts';
 import type { Snapshot } from './snapshot.ts';
 import { insideWindow, maskAll, outsideWindow } from './stages/mask.ts';
-import {
-  type Budget,
-  CLIP_NEWEST,
-  LAST_RESORTS,
-  type ReductionStage,
-  ROOM,
-  type Stage,
-  sizeOf,
-} from './stages/stage.ts';
-import { type SummaryBudget, summariseTurns } from './stages/summarise.ts';
-import { type Summarize, summarizeNow } from './summary.ts';
-import { readToolUse } from './tool-kind.ts';
-
-/** A budget masks first, inside the window too; a decision of the agent goes only when no old result is left to mask. */
-const STAGES: readonly Stage[] = [
-  { kind: 'mask', which: 'outside' },
-  { kind: 'mask', which: 'inside' },
-  CLIP_NEWEST,
-  { kind: 'summarise', keepsQuestion: true },
-  ...LAST_RESORTS,
-];
+import { type Budget, type ReductionStage, sizeOf } from './stages/stage.ts';
+import type { SummaryBudget } from './stages/summarise.ts';
+import type { Summarize } from './summary.ts';
 
 export interface PlannerOptions<M> extends Omit<LedgerOptions<M>, 'style' | 'coversLater'> {
   readonly policy: Policy;
+  /** What needs a part that is not here is refused. */
+  readonly parts?: PlannerParts | undefined;
   readonly maxTokens?: number | undefined;
   readonly model?: string | undefined;
   /** Epochs taken on a cold cache before, to be taken again. */
@@ -83,6 +67,12 @@ function toDecision({ because, masked, cut }: Decided): Decision {
   return masked > 0 ? { ...because, act, masked } : { ...because };
 }
 
+interface Parts<M> {
+  readonly ledger: Ledger<M>;
+  readonly arrivals: Arrivals<M> | undefined;
+  readonly copies: Copies<M>;
+}
+
 interface Progress {
   readonly state: unknown;
   readonly epoch: number;
@@ -92,20 +82,34 @@ interface Progress {
   readonly lastChange: Decided | undefined;
 }
 
+const noProgress = (policy: Policy): Progress => ({
+  state: policy.init(),
+  epoch: 0,
+  previousTokens: 0,
+  stage: undefined,
+  lastChange: undefined,
+});
+
 /**
  * Plans turn by turn: the fold of a policy over the requests that a conversation implies.
  * A decision is final once its reply came. A decision about the request that is about to be sent is taken back
  * if more messages come before the reply, so that the plan is the one `fit` would make of the whole.
  */
 export class Planner<M> {
-  readonly #ledger: Ledger<M>;
-  readonly #arrivals: Arrivals<M>;
-  readonly #copies: Copies<M>;
+  #ledger: Ledger<M>;
+  readonly #parts: PlannerParts;
+  /** Undefined where nothing is made smaller when it arrives. */
+  #arrivals: Arrivals<M> | undefined;
+  #copies: Copies<M>;
   readonly #policy: Policy;
   readonly #budgets: readonly Budget[];
   readonly #summary: SummaryBudget;
   readonly #model: string | undefined;
   readonly #epochs: readonly EpochRecord[];
+  readonly #create: () => Parts<M>;
+  #mayStartAgain: boolean;
+  /** Results that cannot have been masked before the result in that segment came, which refers to them. */
+  #keptTargets: ReadonlyMap<number, number> = new Map();
   #progress: Progress;
   /** The progress before the request about to be sent, if that one was decided already. */
   #undecided: Progress | undefined;
@@ -120,21 +124,30 @@ export class Planner<M> {
   };
 
   constructor(format: Format<M>, options: PlannerOptions<M>) {
-    const { policy, model, epochs, sent, sentWhole } = options;
+    const { policy, model, epochs, sent, sentWhole, parts = {} } = options;
+    checkParts(options);
+    this.#parts = parts;
     const { style, toolUse, truncation, maxResultTokens: truncate } = policy;
-    this.#ledger = new Ledger(format, { ...options, style, toolUse, coversLater: true });
     const arrival = toArrival(options.arrival, policy.arrival, truncate === undefined ? {} : { truncate });
     const periods = options.arrivalPeriods ?? [{ fromMessage: 0, ...arrival }];
     const { oldTexts } = policy;
-    this.#arrivals = new Arrivals(this.#ledger, { periods, truncation, sent, sentWhole, oldTexts });
-    this.#copies = new Copies(this.#ledger);
+    const arrivalsOptions: ArrivalsOptions<M> = { periods, truncation, sent, sentWhole, oldTexts };
+    this.#create = () => {
+      const ledger = new Ledger(format, { ...options, style, toolUse, coversLater: parts.arrival !== undefined });
+      const arrivals = parts.arrival?.createArrivals(ledger, arrivalsOptions);
+      return { ledger, arrivals, copies: new Copies(ledger) };
+    };
+    ({ ledger: this.#ledger, arrivals: this.#arrivals, copies: this.#copies } = this.#create());
+    // Messages that were viewed before cannot be viewed again.
+    this.#mayStartAgain = options.viewed === undefined;
     this.#epochs = epochs ?? [];
     this.#policy = policy;
-    const own = policy.summarize && summarizeNow(policy.name ?? 'policy', policy.summarize);
+    const own = policy.summarize && parts.budget?.summarizeNow(policy.name ?? 'policy', policy.summarize);
     this.#summary = { summarize: options.summarize ?? own };
-    this.#budgets = budgetsOf(options).map((budget) => ({ ...budget, ...this.#summary }));
+    const budgets = parts.budget?.budgetsOf(policy, options.maxTokens) ?? [];
+    this.#budgets = budgets.map((budget) => ({ ...budget, ...this.#summary }));
     this.#model = model;
-    this.#progress = { state: policy.init(), epoch: 0, previousTokens: 0, stage: undefined, lastChange: undefined };
+    this.#progress = noProgress(policy);
   }
 
   /** Takes in what is new, and answers what that changes. */
@@ -151,6 +164,26 @@ export class Planner<M> {
       seen?.add(message);
     }
     if (!this.#undecided) this.#decide(isCold);
+    if (this.#arrivals?.isContradicted) this.#startAgain(this.#arrivals, isCold);
+    // A decision on a cold cache cannot be repeated from the messages.
+    if (isCold) this.#mayStartAgain = false;
+  }
+
+  /**
+   * Decides again from the first message on where a history that was fitted before shows that a result was not masked so early:
+   * a later result refers to it. In that history newer results are small from the start, so masking seems to pay sooner.
+   */
+  #startAgain(arrivals: Arrivals<M>, isCold: boolean): void {
+    arrivals.isContradicted = false;
+    const { messages, observations } = this.#ledger;
+    const wasFitted = observations.some(({ masked, why }) => masked && why === undefined);
+    const kept = wasFitted && this.#mayStartAgain ? arrivals.keptTargets() : this.#keptTargets;
+    if (kept.size === 0 || kept.size === this.#keptTargets.size) return;
+    this.#keptTargets = kept;
+    ({ ledger: this.#ledger, arrivals: this.#arrivals, copies: this.#copies } = this.#create());
+    this.#progress = noProgress(this.#policy);
+    this.#undecided = undefined;
+    this.take(messages, { isCold });
   }
 
   plan(): Plan {
@@ -260,12 +293,12 @@ export class Planner<M> {
     const previousTokens = ledger.requestTokens;
     const { maskedCount } = ledger;
     // Not taken back with the request: it depends on nothing that this request decides.
-    this.#arrivals.take();
+    this.#arrivals?.take();
     ledger.beginRequest();
     const { state, because } = this.#followPolicy(before.state);
     const forced = this.#force(taken);
     const isRepaired = this.#repair();
-    if (this.#policy.oldTexts) shortenCalls(ledger, this.#policy.toolUse ?? readToolUse);
+    if (this.#policy.oldTexts) this.#parts.oldTexts?.shortenCalls(ledger, this.#policy.toolUse);
     const masked = ledger.maskedCount - maskedCount;
     const cut = this.#cutAndRepair();
     ledger.endRequest();
@@ -286,7 +319,7 @@ export class Planner<M> {
 
   /** Changes results whose references lost their target. After that the policy decides again on what is left. */
   #repair(): boolean {
-    if (!this.#arrivals.repair()) return false;
+    if (!this.#arrivals?.repair()) return false;
     for (let round = 0; round < MOST_ROUNDS; round++) {
       this.#followPolicy(this.#policy.init());
       if (!this.#arrivals.repair()) break;
@@ -322,14 +355,26 @@ export class Planner<M> {
     const ledger = this.#ledger;
     for (let state = start; ; state = this.#policy.init()) {
       const step = this.#policy.step(state, ledger);
+      if (step.mask.some((segment) => this.#isKept(segment)))
+        return { state: this.#policy.init(), mask: [], because: KEPT };
       maskAll(ledger, step.mask);
       ledger.commit();
       // A policy that asks for a summary knows the results: they are told as they came, though they were masked since.
       const removed =
         step.summarize !== undefined &&
-        summariseTurns(ledger, this.#summary, { upTo: step.summarize, fromOriginals: true, keepsQuestion: true });
+        this.#budgetPart().summariseTurns(ledger, this.#summary, {
+          upTo: step.summarize,
+          fromOriginals: true,
+          keepsQuestion: true,
+        });
       if (!removed) return step;
     }
+  }
+
+  /** Whether a result that is yet to come refers to this one. */
+  #isKept(segment: number): boolean {
+    const referrer = this.#keptTargets.get(segment);
+    return referrer !== undefined && referrer >= this.#ledger.startOf(this.#ledger.messages.length);
   }
 
   /** Masks what an epoch that was forced on this request masked. */
@@ -345,12 +390,17 @@ export class Planner<M> {
   #cut(): Cut | undefined {
     let decision: Cut | undefined;
     for (const budget of this.#budgets) {
-      const stage = reduce(this.#ledger, budget, this.#policy);
+      const stage = this.#budgetPart().reduce(this.#ledger, budget, this.#policy);
       const size = sizeOf(this.#ledger, budget);
       const because = `the budget of ${budget.max} ${budget.measure} was exceeded`;
       if (stage) decision = { act: 'over-limit', because, stage, limit: budget.max, size };
     }
     return decision;
+  }
+
+  /** A policy of the caller's own may ask for a summary without having said that it would. */
+  #budgetPart(): BudgetPart {
+    return this.#parts.budget ?? refuse('budget', 'for a policy that summarises');
   }
 
   /** The results that a forced epoch may mask: those outside the window, or those inside it too. */
@@ -363,6 +413,7 @@ export class Planner<M> {
   }
 }
 
+const KEPT = { act: 'wait', because: 'a later result refers to one that would go' } as const;
 const FORCED = { act: 'mask', because: 'an epoch was forced' } as const;
 
 /** Not what a policy's reason holds: that may be the caller's own. */
@@ -381,11 +432,19 @@ const REACHES: readonly Reach[] = [undefined, 'masking', 'summarization', 'fallb
 
 const furthest = (a: Reach, b: Reach): Reach => (REACHES.indexOf(a) > REACHES.indexOf(b) ? a : b);
 
-/** The policy's own budget, and that of the request. */
-function budgetsOf({ policy, maxTokens }: Pick<PlannerOptions<never>, 'policy' | 'maxTokens'>): Budget[] {
-  const own = policy.limit ? [policy.limit] : [];
-  if (maxTokens === undefined) return own;
-  const { window = DEFAULT_WINDOW, prices } = policy;
-  const target = Math.floor(maxTokens * ROOM);
-  return [...own, { max: maxTokens, measure: 'tokens', target, stages: STAGES, window, prices }];
+/** Refuses options whose part is missing: without it they would do nothing. */
+function checkParts<M>({ policy, parts = {}, maxTokens, arrival }: PlannerOptions<M>): void {
+  const { limit, leavesOut, summarize, oldTexts, maxResultTokens } = policy;
+  if (!parts.budget) {
+    if (maxTokens !== undefined) refuse('budget', 'where maxTokens or a model sets a budget');
+    if (limit || leavesOut || summarize) refuse('budget', 'for this policy, which has a limit or writes summaries');
+  }
+  if (!parts.oldTexts && oldTexts) refuse('oldTexts', 'for this policy, which has oldTexts');
+  const isShaped = Object.values(toArrival(arrival, policy.arrival)).some(Boolean) || maxResultTokens !== undefined;
+  if (!parts.arrival && isShaped)
+    refuse('arrival', 'where results are made smaller (clean, references, shellOutput, maxResultTokens)');
+}
+
+function refuse(part: keyof PlannerParts, where: string): never {
+  throw new PalimpsestError('BAD_OPTION', `Expected the option parts to have ${part} ${where}, but found no such part`);
 }

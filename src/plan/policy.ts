@@ -14,11 +14,17 @@ export interface Observation {
   readonly segment: number;
   /** The turn it belongs to, counted in the history as it goes out. */
   readonly turn: number;
+  /** The name of the tool, where the history tells it. */
   readonly tool: string | undefined;
+  /** The call that it answers. */
   readonly callId: string | undefined;
+  /** The text as it goes out. */
   readonly text: string;
+  /** The size of the text. */
   readonly tokens: number;
+  /** Its call failed. */
   readonly isError: boolean;
+  /** The caller's own marks on the message. */
   readonly tags: readonly string[];
   /** Its text is a placeholder already. */
   readonly masked: boolean;
@@ -61,6 +67,8 @@ export interface RequestView {
   readonly text: number;
   /** The same of one turn; turn 0 is what comes before the first reply. */
   textOf(turn: number): number;
+  /** The same of all requests before this one together, with each text as it is sent now. */
+  readonly carried: number;
   /** The same of everything before a result. */
   textBefore(observation: Observation): number;
   /** Whether the provider's cache is known to have died before this request. */
@@ -71,7 +79,9 @@ export interface RequestView {
 
 /** An epoch that nothing in the history explains: the request it was taken on. Kept by the caller, and given again. */
 export interface EpochRecord {
+  /** How many turns the request had. */
   readonly turns: number;
+  /** How many messages the request had. */
   readonly messages: number;
   /** Where it was forced: what may go of the results before this segment. Without it, the cache was cold. */
   readonly before?: number;
@@ -81,18 +91,22 @@ export interface EpochRecord {
 
 /** Why a policy did what it did. */
 export interface Reason {
+  /** The decision. */
   readonly act: 'mask' | 'wait' | 'off' | 'cold-cache';
+  /** One line for people. */
   readonly because: string;
   readonly [detail: string]: unknown;
 }
 
 /** What a policy answers for one request. */
 export interface Step<S> {
+  /** Handed to the next step. */
   readonly state: S;
   /** Segments to mask from now on. A policy can only add. */
   readonly mask: readonly number[];
   /** How many of the oldest turns to replace by a summary. */
   readonly summarize?: number;
+  /** Shown in reports. */
   readonly because: Reason;
 }
 
@@ -101,7 +115,9 @@ export const DEFAULT_WINDOW = 10;
 
 /** Decides what to mask, as a fold over the requests of a conversation: no clock, no memory beside the state. */
 export interface Policy<S = unknown> {
+  /** Shown in reports. */
   readonly name?: string;
+  /** The state before the first request. */
   init(): S;
   /** Called once for each request: before each reply, and for the one about to be sent. */
   step(state: S, request: RequestView): Step<S>;
@@ -142,36 +158,54 @@ export type Truncation = 'head' | 'tail' | 'both';
 
 /** Options that every maker takes. */
 export interface CommonOptions {
-  /** Results of that size or less are left alone. */
+  /**
+   * Results of that size or less are left alone. @default 80, or 0 for the policies of others (`graduated`,
+   * `firstAndLast`, `oldestBatch`)
+   */
   readonly minTokens?: number;
+  /** Results of these tools stay. @default none */
   readonly keepTools?: readonly string[];
+  /** Only results of these tools are masked. @default all tools */
   readonly onlyTools?: readonly string[];
-  /** Results with one of these tags stay, however old. */
+  /** Results with one of these tags stay, however old. @default none */
   readonly keepTags?: readonly string[];
-  /** Results with one of these tags go at once, whatever else holds. */
+  /** Results with one of these tags go at once, whatever else holds. @default none */
   readonly removeTags?: readonly string[];
+  /** Results of failed calls stay. @default false */
   readonly keepErrors?: boolean;
+  /** Results for which it answers true stay. @default none */
   readonly pinned?: (observation: Observation) => boolean;
   /**
    * Results leave the window the sooner the quicker their kind goes cold: reads after the whole window, searches after
    * ⅔ of it, shell output ⅓, edit results ⅕, a read that a newer one covers at once. Or shares of your own.
+   * @default true for `breakEven`, else false
    */
   readonly windowByKind?: boolean | KindShares;
-  /** A larger result is cut to this size when it arrives, head and tail: before it is cached, that costs nothing. */
+  /**
+   * A larger result is cut to this size when it arrives, head and tail: before it is cached, that costs nothing.
+   * @default no limit
+   */
   readonly maxResultTokens?: number;
-  /** Results are cleaned when they first go out. */
+  /** Results are cleaned when they first go out. @default true for `breakEven`, else false */
   readonly clean?: boolean;
-  /** Lines that the model can still see are replaced by a reference when a result first goes out. */
+  /**
+   * Lines that the model can still see are replaced by a reference when a result first goes out. @default true for
+   * `breakEven`, else false
+   */
   readonly references?: boolean;
-  /** A longer output of a shell is cut when it first goes out, to its ends and the lines about failures. */
+  /**
+   * A longer output of a shell is cut when it first goes out, to its ends and the lines about failures. @default false
+   */
   readonly shellOutput?: boolean | number;
   /**
    * A request that masks also shortens the texts that edits replaced (`old_string` and the like), where they come behind the first
    * mask. Off unless given: models may imitate shortened calls.
+   * @default false
    */
   readonly oldTexts?: boolean;
-  /** Tools whose kind their name does not tell. */
+  /** Tools whose kind their name does not tell. @default none */
   readonly toolKinds?: Readonly<Record<string, ToolKind>>;
+  /** The words in place of a masked result: a text, or a function of the result. @default tool, subject and size */
   readonly placeholder?: Placeholder;
 }
 

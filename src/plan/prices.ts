@@ -15,8 +15,11 @@ import {
 
 /** What a provider bills, as multiples of its base price for input: a cached token, and one that is not. */
 export interface Prices {
+  /** Shown in reports; `--prices` takes it. */
   readonly name: string;
+  /** The price of a token that is read from the cache. */
   readonly read: number;
+  /** The price of a token that is written to the cache. */
   readonly write: number;
   /** A token that is written for minutes, and one that is written for an hour, where the provider tells them apart. */
   readonly writes?: WritePrices;
@@ -24,9 +27,11 @@ export interface Prices {
   readonly lifeMs: number;
   /** Shorter prompts are not cached at all. */
   readonly leastTokens: number;
+  /** How the cache finds the start of a prompt. */
   readonly lookup: CacheLookup;
   /** When it was read, and where. */
   readonly date: string;
+  /** The page of the price. */
   readonly source: string;
 }
 

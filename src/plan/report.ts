@@ -7,23 +7,32 @@ import type { SummaryAuthor } from './summary.ts';
 
 /** What was decided about the request, with its numbers and a one-line reason. */
 export interface Decision {
+  /** The decision. */
   readonly act: 'mask' | 'wait' | 'over-limit' | 'cold-cache' | 'off';
+  /** One line for people. */
   readonly because: string;
   readonly [detail: string]: unknown;
 }
 
 /** Something the caller's request must carry besides the messages. */
 export interface Requirement {
+  /** A field of the request's body. */
   readonly field: string;
+  /** The value of that field. */
   readonly value: string;
+  /** A header of the request. */
   readonly header: string;
+  /** The value of that header. */
   readonly headerValue: string;
 }
 
 /** What a plan did, and why it did nothing. Sizes are estimates of the counter in use. */
 export interface Report {
+  /** The size of the list that came in, and of the list to send. */
   readonly tokens: { readonly before: number; readonly after: number };
+  /** The same in characters. */
   readonly chars: { readonly before: number; readonly after: number };
+  /** The same for each sort of content. */
   readonly byKind: Readonly<Record<Kind, { readonly before: Sizes; readonly after: Sizes }>>;
   /** The number of edits of each sort. */
   readonly edits: {
@@ -38,8 +47,11 @@ export interface Report {
     /** Notes that are put in. */
     readonly insert: number;
   };
+  /** Results that are masked. */
   readonly maskedCount: number;
+  /** The characters that masks hide. */
   readonly maskedChars: number;
+  /** The last stage that the budget needed. */
   readonly reductionStage?: ReductionStage;
   /** The author of the summary that is sent, where this conversation wrote one. */
   readonly summary?: SummaryAuthor;
@@ -53,6 +65,7 @@ export interface Report {
   readonly cache: { readonly cached: number; readonly rewritten: number };
   /** The message of the list that came in before which a cache marker lets the unedited prefix be found. */
   readonly cacheMarkers: readonly number[];
+  /** Options that the request must set before the provider accepts it. */
   readonly requires: readonly Requirement[];
   /** False where a budget could not be met: `fit` throws then, a planner tells. */
   readonly withinBudget: boolean;

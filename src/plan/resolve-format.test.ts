@@ -16,6 +16,17 @@ function errorOf(work: () => unknown): PalimpsestError {
   throw new Error('Expected an error');
 }
 
+describe('a value that is no list', () => {
+  it.each([
+    [null, 'found null'],
+    [undefined, 'found undefined'],
+    [{}, 'found object'],
+    ['text', 'found string'],
+  ])('%j is called what it is', (value, said) => {
+    expect(errorOf(() => fit(value as never)).message).toContain(`Expected a list of messages but ${said};`);
+  });
+});
+
 const turns = (of: (turn: number) => object[], count = 8): object[] =>
   Array.from({ length: count }, (_, i) => of(i)).flat();
 

@@ -1,5 +1,5 @@
 import { SHOWN_HANDLE, summaryHeader } from '../laws/idempotent.ts';
-import { badOption } from '../options.ts';
+import { badOption, kindOfValue } from '../options.ts';
 import { clipText, quote } from '../text.ts';
 
 /** Messages that are about to be left out, for whoever writes their summary. */
@@ -57,7 +57,7 @@ const MAX_ANSWER = 16_000;
 /** The answer of a summariser, if it is one. */
 export function checkSummary(answer: unknown): string | Failed {
   if (typeof answer === 'string' && answer.trim() !== '') return clipText(answer, MAX_ANSWER);
-  return { failed: `summarize answered ${answer === '' ? 'an empty text' : typeof answer}` };
+  return { failed: `summarize answered ${answer === '' ? 'an empty text' : kindOfValue(answer)}` };
 }
 
 export function failedBy(error: unknown): Failed {

@@ -5,10 +5,13 @@ import { estimateTokens } from '../tokens/estimate-tokens.ts';
 
 /** Options of `truncateResult`. */
 export interface TruncateOptions {
+  /** The size to cut to. @default 8000 */
   readonly maxTokens?: number;
+  /** The part that stays. @default 'head' */
   readonly strategy?: 'head' | 'tail' | 'both';
+  /** Counts the tokens of a text. @default estimateTokens */
   readonly counter?: Counter;
-  /** How the handle of the original is shown in the indicator, if at all. */
+  /** How the handle of the original is shown in the indicator, if at all. @default none */
   readonly handle?: string;
 }
 

@@ -1,6 +1,6 @@
 import { PalimpsestError } from '../errors.ts';
 import { storeLimits } from '../limits.ts';
-import { badOption } from '../options.ts';
+import { badOption, kindOfValue } from '../options.ts';
 import { checkSession, type Reference, type SessionNote, type TurnRecord } from './store.ts';
 
 /** What every store refuses before it writes: a text that is none, a session that is none, a turn that is none. */
@@ -54,7 +54,7 @@ export function checkTenant(tenant: string): void {
 
 function checkText(what: string, text: unknown): void {
   if (typeof text === 'string') return;
-  throw new PalimpsestError('BAD_INPUT', `Expected ${what} to be a string but found ${typeof text}`);
+  throw new PalimpsestError('BAD_INPUT', `Expected ${what} to be a string but found ${kindOfValue(text)}`);
 }
 
 /** A reference with nothing in it but what a reference has, so that what is stored can be compared. */

@@ -13,16 +13,20 @@ import {
 } from './check-input.ts';
 import { handleOf, handleOfDigest } from './handle.ts';
 import {
+  ask,
   inTransaction,
+  NOT_AS_TEXT,
   type PostgresPool,
   patient,
   type Query,
   type Row,
+  stateOf,
   withConnection,
 } from './postgres/connection.ts';
 import { migrate } from './postgres/migrate.ts';
 import { damagedNote, NOTE_COLUMNS, noteDamage, toNote, writeNote } from './postgres/notes.ts';
-import { fromRows } from './postgres/references.ts';
+import { ownLock, type Place, placeOf } from './postgres/place.ts';
+import { type FoundReference, fromLine } from './postgres/references.ts';
 import { readRecords, recordRows, removeOfSession, writeRecords } from './postgres/request-records.ts';
 import {
   countDeletion,
@@ -37,7 +41,8 @@ import {
   usedBytes,
 } from './postgres/retention.ts';
 import { keepSecret } from './postgres/secret.ts';
-import { type Item, ownLock, type Place, writeBatch } from './postgres/write-batch.ts';
+import { ROWS_AT_ONCE } from './postgres/statements.ts';
+import { type Item, writeBatch } from './postgres/write-batch.ts';
 import { WriteQueue } from './postgres/write-queue.ts';
 import { turnRows, writeTurns } from './postgres/write-turns.ts';
 import { prune, USE_EVERY_MS, withRecords } from './prune.ts';
@@ -90,7 +95,8 @@ export function createPostgresStore(options: PostgresStoreOptions): Store {
   const { pool, tenant = 'default', schema = 'palimpsest', timeoutMs = 30_000 } = options;
   if (!pool) throw badOption('createPostgresStore option pool', RULES.pool.expected, pool);
   checkTenant(tenant);
-  return new PostgresStore({ pool: { connect: (lent) => pool.connect(lent), timeoutMs }, tenant, schema });
+  const timed = { connect: pool.connect.bind(pool), timeoutMs, preparing: { isOn: true } };
+  return new PostgresStore(placeOf({ pool: timed, tenant, schema }));
 }
 
 const RULES = {
@@ -164,29 +170,19 @@ class PostgresStore implements Store {
   async turn(session: string, turn: number): Promise<TurnRecord | undefined> {
     checkSession(session);
     checkTurn(turn);
-    const [row] = await this.#query(
-      `SELECT encode(body, 'hex') AS body FROM "${this.#place.schema}".turns
-       WHERE tenant = $1 AND session = $2 AND turn = $3`,
-      session,
-      turn,
-    );
+    const [row] = await this.#ask('turn', session, turn);
     return row && toTurn(row);
   }
 
   async *turns(session: string): AsyncGenerator<TurnRecord> {
     checkSession(session);
     for (let last = -1; ; ) {
-      const rows = await this.#query(
-        `SELECT encode(body, 'hex') AS body FROM "${this.#place.schema}".turns
-         WHERE tenant = $1 AND session = $2 AND turn > $3 ORDER BY turn LIMIT ${TURNS}`,
-        session,
-        last,
-      );
+      const rows = await this.#ask('turns', session, last);
       for (const record of rows.map(toTurn)) {
         yield record;
         last = record.turn;
       }
-      if (rows.length < TURNS) return;
+      if (rows.length < ROWS_AT_ONCE) return;
     }
   }
 
@@ -200,11 +196,7 @@ class PostgresStore implements Store {
   async note(session: string, name: string): Promise<string | undefined> {
     checkSession(session);
     checkNoteName(name);
-    const [row] = await this.#query(
-      `SELECT ${NOTE_COLUMNS} FROM "${this.#place.schema}".notes WHERE tenant = $1 AND session = $2 AND name = $3`,
-      session,
-      name,
-    );
+    const [row] = await this.#ask('note', session, name);
     if (!row) return undefined;
     const found = toNote(row);
     if (!found) throw damagedNote(row);
@@ -402,7 +394,7 @@ class PostgresStore implements Store {
     for (let [session, turn] = ['', -1]; ; ) {
       const rows = await this.#query(
         `SELECT encode(body, 'hex') AS body FROM "${this.#place.schema}".turns
-         WHERE tenant = $1 AND (session, turn) > ($2, $3) ORDER BY session, turn LIMIT ${TURNS}`,
+         WHERE tenant = $1 AND (session, turn) > ($2, $3) ORDER BY session, turn LIMIT ${ROWS_AT_ONCE}`,
         session,
         turn,
       );
@@ -410,7 +402,7 @@ class PostgresStore implements Store {
         yield { type: 'turn', ...record };
         [session, turn] = [record.session, record.turn];
       }
-      if (rows.length < TURNS) return;
+      if (rows.length < ROWS_AT_ONCE) return;
     }
   }
 
@@ -420,7 +412,7 @@ class PostgresStore implements Store {
     for (let [session, name] = ['', '']; ; ) {
       const rows = await this.#query(
         `SELECT ${NOTE_COLUMNS} FROM "${this.#place.schema}".notes
-         WHERE tenant = $1 AND (session, name) > ($2, $3) ORDER BY session, name LIMIT ${NOTES}`,
+         WHERE tenant = $1 AND (session, name) > ($2, $3) ORDER BY session, name LIMIT ${ROWS_AT_ONCE}`,
         session,
         name,
       );
@@ -430,7 +422,7 @@ class PostgresStore implements Store {
         else damaged ??= row;
         [session, name] = [row.session ?? '', row.name ?? ''];
       }
-      if (rows.length < NOTES) break;
+      if (rows.length < ROWS_AT_ONCE) break;
     }
     if (damaged) throw damagedNote(damaged);
   }
@@ -477,25 +469,44 @@ class PostgresStore implements Store {
     }
   }
 
-  /** In the order asked. Rows without a text are left out; UTF-16 is passed on unchecked. */
+  /** In the order asked. Handles without a text are left out; UTF-16 is passed on unsearched. */
   async #read(handles: readonly Handle[], holding?: string): Promise<{ sound: Stored[]; damaged: Handle[] }> {
-    const { schema } = this.#place;
-    const rows = await this.#query(
-      `SELECT handle, bytes, encode(body, 'hex') AS body,
-         (SELECT json_agg(json_build_array(session, turn, tool) ORDER BY refs.seq) FROM "${schema}".refs
-           WHERE refs.tenant = $1 AND refs.handle = texts.handle) AS refs
-       FROM "${schema}".texts WHERE tenant = $1 AND handle = ANY ($2::text[])
-         AND ($3::bytea IS NULL OR position($3::bytea in body) > 0 OR substring(body FOR 1) = '\\xff'::bytea)`,
-      handles,
-      holding === undefined ? null : Buffer.from(holding),
-    );
-    const stored = new Map(rows.map((row) => [row.handle, toStored(row)]));
-    const found = handles.flatMap((handle) => stored.get(handle) ?? []);
-    const isSound = ({ handle, text: body }: Stored): boolean => handleOf(body) === handle;
-    return {
-      sound: found.filter(isSound),
-      damaged: found.filter((one) => !isSound(one)).map(({ handle }) => handle),
-    };
+    const { texts, references } = await this.#fetch(handles, holding);
+    const sound: Stored[] = [];
+    const damaged: Handle[] = [];
+    for (const handle of handles) {
+      const content = texts.get(handle);
+      if (content === undefined) continue;
+      if (handleOf(content) !== handle) damaged.push(handle);
+      else {
+        const found = references.get(handle) ?? [];
+        if (found.length > 1) found.sort((a, b) => a.seq - b.seq);
+        const refs = found.map(({ reference }) => reference);
+        sound.push({ handle, text: content, bytes: Buffer.byteLength(content), refs });
+      }
+    }
+    return { sound, damaged };
+  }
+
+  /** Nearly all texts are UTF-8 that the server can send as text, half as long as hexadecimal. */
+  async #fetch(handles: readonly Handle[], holding: string | undefined): Promise<Fetched> {
+    if (holding !== undefined) return fromHexRows(await this.#ask('getManyHolding', handles, Buffer.from(holding)));
+    const [one] = handles;
+    const isOne = handles.length === 1;
+    try {
+      return fromRows(await (isOne ? this.#ask('getOne', one) : this.#ask('getMany', handles)));
+    } catch (error) {
+      // One of them has a NUL or is UTF-16, was changed, or the database has another encoding.
+      if (!NOT_AS_TEXT.has(stateOf(error))) throw error;
+      return fromHexRows(await (isOne ? this.#ask('getOneAsHex', one) : this.#ask('getManyAsHex', handles)));
+    }
+  }
+
+  /** A prepared statement; the tenant is its first value. */
+  async #ask(statement: keyof Place['statements'], ...values: unknown[]): Promise<readonly Row[]> {
+    await this.#ready();
+    const { pool, tenant, statements } = this.#place;
+    return ask(pool, statements[statement], tenant, ...values);
   }
 
   /** One statement outside a transaction; the tenant is its first value. */
@@ -529,11 +540,9 @@ class PostgresStore implements Store {
   }
 }
 
-/** Handles asked for at once, and, since a text may be large, texts, turns and notes fetched at once. */
+/** Handles asked for at once, and, since a text may be large, texts fetched at once. */
 const PAGE = 1000;
 const BATCH = 256;
-const TURNS = 64;
-const NOTES = 64;
 const BATCH_BYTES = 4_000_000;
 const DELETIONS_EVERY_MS = 1000;
 
@@ -557,9 +566,26 @@ function* batchesOf(page: readonly Sized[]): Generator<Handle[]> {
   if (batch.length > 0) yield batch;
 }
 
-function toStored({ handle, bytes, body, refs }: Row): Stored {
-  const content = fromBytes(Buffer.from(body ?? '', 'hex'));
-  return { handle: handle ?? '', text: content, bytes: Number(bytes), refs: fromRows(refs ?? null) };
+interface Fetched {
+  readonly texts: ReadonlyMap<string, string>;
+  readonly references: ReadonlyMap<string, FoundReference[]>;
+}
+
+const fromHexRows = (rows: readonly Row[]): Fetched => fromRows(rows, (hex) => fromBytes(Buffer.from(hex, 'hex')));
+
+/** A row has a text or a reference. */
+function fromRows(rows: readonly Row[], toText: (body: string) => string = (body) => body): Fetched {
+  const texts = new Map<string, string>();
+  const references = new Map<string, FoundReference[]>();
+  for (const { handle, body, reference } of rows) {
+    const name = handle as string;
+    if (typeof body === 'string') texts.set(name, toText(body));
+    if (typeof reference !== 'string') continue;
+    const known = references.get(name);
+    if (known) known.push(fromLine(reference));
+    else references.set(name, [fromLine(reference)]);
+  }
+  return { texts, references };
 }
 
 const toTurn = ({ body }: Row): TurnRecord => JSON.parse(Buffer.from(body ?? '', 'hex').toString('utf8'));

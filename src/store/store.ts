@@ -12,25 +12,33 @@ export type Handle = string;
 
 /** Where a text was hidden. */
 export interface Reference {
+  /** The session whose request hid it. */
   readonly session?: string;
+  /** The turn of that session. */
   readonly turn?: number;
+  /** The tool whose result it is. */
   readonly tool?: string;
 }
 
 /** A text that can be had again. */
 export interface Stored {
+  /** The name of the text. */
   readonly handle: Handle;
+  /** The whole text. */
   readonly text: string;
   /** In UTF-8. */
   readonly bytes: number;
+  /** Where it was hidden. */
   readonly refs: readonly Reference[];
 }
 
 /** One turn of a conversation: recent ones whole, masked ones with a placeholder and handles. */
 export interface TurnRecord {
+  /** The session of the turn. */
   readonly session: string;
   /** Counts from 1; turn 0 is everything before the first reply. */
   readonly turn: number;
+  /** The words and the thinking of the model. */
   readonly reasoning: string;
   /** A line for each call: the tool and its arguments. */
   readonly action: string;
@@ -38,6 +46,7 @@ export interface TurnRecord {
   readonly observation: string;
   /** The words of the user in this turn, where there are any. */
   readonly user?: string;
+  /** The tools that were called. */
   readonly tools?: readonly string[];
   /** Whether a result is behind a handle, as a whole or in part. */
   readonly masked: boolean;
@@ -56,18 +65,21 @@ export interface SessionNote {
 
 /** The records of requests that started from `since` on and before `until`, in ms since the epoch. */
 export interface RecordRange {
+  /** The first moment, included. @default the beginning */
   readonly since?: number;
+  /** The moment after the last. @default now */
   readonly until?: number;
 }
 
 /** Where and how to search. */
 export interface SearchOptions {
-  /** Only texts that this session refers to. */
+  /** Only texts that this session refers to. @default all sessions */
   readonly session?: string;
-  /** The query is a regular expression. */
+  /** The query is a regular expression. @default false */
   readonly regex?: boolean;
+  /** Capital letters make no difference. @default false */
   readonly ignoreCase?: boolean;
-  /** At most so many matches. */
+  /** At most so many matches. @default all */
   readonly limit?: number;
   /** Once aborted, the search stops and throws the signal's reason. */
   readonly signal?: Signal | undefined;
@@ -75,33 +87,45 @@ export interface SearchOptions {
 
 /** A line that matches a search. */
 export interface Match {
+  /** The text that has the line. */
   readonly handle: Handle;
   /** Counted from 1. */
   readonly line: number;
+  /** The line. */
   readonly text: string;
+  /** Where the text was hidden. */
   readonly refs: readonly Reference[];
 }
 
 /** A session, when it was used, and what it holds. Times are in ms since the epoch. */
 export interface SessionInfo {
+  /** The id of the session. */
   readonly session: string;
+  /** When it was first written to. */
   readonly firstAt: number;
   /** When it was written to or touched last, to the hour. */
   readonly lastAt: number;
   /** Texts that it refers to, also those that others refer to. */
   readonly texts: number;
+  /** The size of these texts, in UTF-8. */
   readonly textBytes: number;
+  /** Turns that are stored. */
   readonly turns: number;
 }
 
 /** How much a store holds. */
 export interface StoreStats {
+  /** The engine. */
   readonly kind: 'memory' | 'embedded' | 'postgres';
+  /** Texts, each counted once. */
   readonly texts: number;
+  /** Turns of all sessions. */
   readonly turns: number;
+  /** Notes of all sessions. */
   readonly notes: number;
   /** Records of requests, where the store keeps them. */
   readonly records?: number;
+  /** Sessions that texts or turns belong to. */
   readonly sessions: number;
   /** Of all texts, in UTF-8. */
   readonly textBytes: number;
@@ -113,6 +137,7 @@ export interface StoreStats {
   readonly usedBytes?: number;
   /** When the oldest and the newest of it was stored, in ms since the epoch. Not there for what has no time. */
   readonly oldestAt?: number;
+  /** The newest. */
   readonly newestAt?: number;
   /** Stored in the last seven days, and still there. */
   readonly weekBytes?: number;
@@ -120,42 +145,51 @@ export interface StoreStats {
 
 /** Something that `verify` found. */
 export interface Problem {
+  /** The problem. */
   readonly what: string;
   /** The remedy: how much was saved, and what to do. */
   readonly remedy: string;
+  /** The text that it is about. */
   readonly handle?: Handle;
+  /** The place in the file, in bytes. */
   readonly at?: number;
 }
 
 /** How far a compaction may go. */
 export interface GcOptions {
-  /** Gives up what `verify` reports as damaged. */
+  /** Gives up what `verify` reports as damaged. @default false */
   readonly repair?: boolean;
-  /** Compacts however little is dead. */
+  /** Compacts however little is dead. @default false */
   readonly force?: boolean;
 }
 
 /** The result of a compaction. */
 export interface GcReport {
+  /** Bytes that the file lost. */
   readonly freedBytes: number;
+  /** Texts that no session referred to. */
   readonly removedTexts: number;
+  /** Damaged records that were given up. */
   readonly repaired: number;
 }
 
 /** How `delete` works. */
 export interface DeleteOptions {
-  /** Waits until the bytes are gone. */
+  /** Waits until the bytes are gone. @default false */
   readonly purge?: boolean;
-  /** Removes nothing, and answers what would be removed. */
+  /** Removes nothing, and answers what would be removed. @default false */
   readonly dryRun?: boolean;
-  /** Leaves the records of its requests, which hold no text. */
+  /** Leaves the records of its requests, which hold no text. @default false */
   readonly keepRecords?: boolean;
 }
 
 /** Counts of removed things. */
 export interface Removed {
+  /** Sessions. */
   readonly sessions: number;
+  /** Texts. */
   readonly texts: number;
+  /** Turns. */
   readonly turns: number;
   /** Records of requests. Not there if none was removed. */
   readonly records?: number;
@@ -165,10 +199,11 @@ export interface Removed {
 
 /** Limits for `prune`: it removes sessions, texts without one and whole days of records, the least recently used first. */
 export interface PruneOptions {
-  /** Removes sessions that were not used for longer, and days of records that ended before. */
+  /** Removes sessions that were not used for longer, and days of records that ended before. @default no limit */
   readonly maxAgeMs?: number;
-  /** Removes as much as it takes to come down to this size. Sessions in use go last. */
+  /** Removes as much as it takes to come down to this size. Sessions in use go last. @default no limit */
   readonly maxBytes?: number;
+  /** Removes nothing, and answers what would be removed. @default false */
   readonly dryRun?: boolean;
   /** The present, in ms since the epoch. The clock of the store if not given. */
   readonly now?: number;
@@ -190,11 +225,13 @@ export interface Store {
   putMany(items: readonly { readonly text: string; readonly about: Reference }[]): Promise<Handle[]>;
   /** Undefined for what is not there, and for what is no handle. */
   get(handle: string): Promise<Stored | undefined>;
+  /** The texts in the order of the handles: one batch, much quicker than one after the other. */
   getMany(handles: readonly string[]): Promise<(Stored | undefined)[]>;
   /** The last record of a turn wins. Durable when it resolves. */
   putTurn(record: TurnRecord): Promise<void>;
   /** One batch: much quicker than one after the other. */
   putTurns(records: readonly TurnRecord[]): Promise<void>;
+  /** One turn; undefined where it is not stored. */
   turn(session: string, turn: number): Promise<TurnRecord | undefined>;
   /** The turns of a session, in the order of their numbers. */
   turns(session: string): AsyncIterable<TurnRecord>;

@@ -8,4 +8,10 @@ export type {
   ScriptedTool,
   SentRequest,
 } from './adapter-driver.ts';
+export {
+  type SessionConformanceOptions,
+  type SessionExpect,
+  type SessionTestFunctions,
+  sessionConformance,
+} from './session-conformance.ts';
 export { type ConformanceOptions, type Expect, storeConformance, type TestFunctions } from './store-conformance.ts';

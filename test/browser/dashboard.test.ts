@@ -129,15 +129,15 @@ describe.skipIf(isAbsent)(`the dashboard in Chromium${REASON}`, () => {
       /−\d+\u202f% input cost: \$\d+\.\d\d instead of \$\d+\.\d\d \(an estimate\)\$\d+\.\d\d billed for 95 requests/,
     );
     expect(summary).toMatch(
-      /95 requests sent [\d,.]+[kM] of [\d,.]+[kM] tokens · [1-9]\d* epochs? · [1-9]\d* results masked/,
+      /95 requests sent [\d,.]+[kM] of [\d,.]+[kM] tokens · [1-9]\d* results masked in [1-9]\d* epochs?,/,
     );
-    expect(await panel('Last decision').textContent()).toMatch(/request 95.*the rent is below 0\.7 of the price/);
     expect(await panel('Last decision').textContent()).toMatch(
-      /Waiting has cost [\d.]+k? so far; to mask now would cost/,
+      /request 95.*masking now would cost more than it saves \(waiting has cost [\d.]+k? tokens, masking costs [\d.]+k?\)/,
     );
+    expect(await panel('Last decision').locator('.progress-bar').count()).toBe(1);
     const epochs = panel('Epochs').getByRole('listitem');
     expect(await epochs.first().textContent()).toMatch(
-      /Epoch \d+request \d+, .*the rent has reached 0\.7 of the price.*\d+ results of \d+k tokens masked/s,
+      /Epoch \d+request \d+, .*masking is worth its cost.*\d+ results of \d+k tokens masked/s,
     );
 
     const plot = panel('Context').locator('svg.plot');

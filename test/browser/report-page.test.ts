@@ -72,6 +72,15 @@ describe.skipIf(isAbsent)(`the report page in Chromium${REASON}`, () => {
     return boxes.filter((box) => box && box.width + box.height > 1).length;
   }
 
+  it('explains its words, and says that it holds tool outputs', async () => {
+    await open();
+    const words = page.getByRole('region', { name: 'Words' });
+    expect(await words.locator('dt').allTextContents()).toEqual(
+      expect.arrayContaining(['epoch', 'miss', 'anthropic-5m']),
+    );
+    expect(await page.locator('footer').textContent()).toContain('beginnings of tool outputs');
+  });
+
   it('draws every plot', async () => {
     await open();
     await plot('Epochs').waitFor();

@@ -98,6 +98,18 @@ describe('requests to Anthropic', () => {
   });
 });
 
+describe('with AI SDK 7', () => {
+  it('a file that is a text counts', async () => {
+    const reports: Report[] = [];
+    const onReport = (report: Report) => void reports.push(report);
+    const data = { type: 'text' as const, text: 'a line of the file\n'.repeat(1000) };
+    const content = [{ type: 'file' as const, mediaType: 'text/plain', data }];
+    const model = scriptedModel(7, { model: done });
+    await ai7.generateText({ model, messages: [{ role: 'user', content }], prepareStep: palimpsest({ onReport }) });
+    expect(reports[0]?.tokens.before).toBeGreaterThan(4000);
+  });
+});
+
 describe.each([
   [6, ai6 as unknown as typeof ai7],
   [7, ai7],

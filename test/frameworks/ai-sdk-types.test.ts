@@ -68,6 +68,10 @@ describe.each([6, 7])('with AI SDK %i', (version) => {
     expect(consumer.compile(['program.ts'], module)).toBe('');
   });
 
+  it('the snippets of the page compile', () => {
+    expect(consumer.compile(consumer.writeSnippets('docs/adapters/ai-sdk.md'), 'nodenext')).toBe('');
+  });
+
   it('a program with mistakes does not compile', () => {
     expect(consumer.compile(['mistakes.ts'], 'nodenext').match(/error TS/g)).toHaveLength(3);
   });

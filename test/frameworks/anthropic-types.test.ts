@@ -72,6 +72,10 @@ describe('with @anthropic-ai/sdk', () => {
     expect(consumer.compile(['program.ts'], module)).toBe('');
   });
 
+  it('the snippets of the page compile', () => {
+    expect(consumer.compile(consumer.writeSnippets('docs/adapters/anthropic.md'), 'nodenext')).toBe('');
+  });
+
   it('a program with mistakes does not compile', () => {
     expect(consumer.compile(['mistakes.ts'], 'nodenext').match(/error TS/g)).toHaveLength(3);
   });

@@ -96,6 +96,10 @@ describe.each([6, 7])('with openai %i', (version) => {
     expect(consumer.compile(programs, module)).toBe('');
   });
 
+  it('the snippets of the page compile', () => {
+    expect(consumer.compile(consumer.writeSnippets('docs/adapters/openai.md'), 'nodenext')).toBe('');
+  });
+
   it('a program with mistakes does not compile', () => {
     expect(consumer.compile(['mistakes.ts'], 'nodenext').match(/error TS/g)).toHaveLength(4);
   });

@@ -5,7 +5,7 @@ import { Agent, type AgentMessage, type AgentOptions, agentLoop } from '@earendi
 import { type AssistantMessage, fauxAssistantMessage, type Message, type Model } from '@earendil-works/pi-ai';
 import { streamSimple } from '@earendil-works/pi-ai/api/anthropic-messages';
 import { ANTHROPIC_MODELS } from '@earendil-works/pi-ai/providers/anthropic.models';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { palimpsest } from '../../src/adapters/pi/index.ts';
 import { slidingWindow } from '../../src/plan/policies/sliding-window.ts';
 import type { Report } from '../../src/plan/report.ts';
@@ -147,6 +147,23 @@ describe('an agent of pi', () => {
     await agent.prompt('Go on.');
     expect(maskedIn(seen[0])).toBe(4);
     expect(seen[0]).toContain(note);
+  });
+
+  it('goes on where most of its messages are of its own kind and cannot be read, with one warning', async () => {
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => undefined);
+    const note = { role: 'note', data: { shown: 'words for the screen only\n'.repeat(2000) }, timestamp: 5 };
+    const { agent } = start({
+      messages: [note as unknown as AgentMessage],
+      transformContext: palimpsest({ store: createMemoryStore() }),
+      convertToLlm: (messages) => messages.filter(({ role }) => (role as string) !== 'note') as Message[],
+    });
+    await agent.prompt('Go.');
+    await agent.prompt('Go on.');
+    expect(agent.state.errorMessage).toBeUndefined();
+    expect(warn.mock.calls).toEqual([
+      [expect.stringMatching(/^palimpsest: a request was sent as it came. .*role note/)],
+    ]);
+    warn.mockRestore();
   });
 
   it('shares a transformContext with another, whose session a function finds', async () => {

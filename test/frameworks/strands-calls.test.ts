@@ -82,6 +82,27 @@ describe('an agent of Strands', () => {
     expect([kept.agent.messages.length, dropped.agent.messages.length <= 40]).toEqual([62, true]);
   });
 
+  it('takes a strategy that keeps the originals, also where they exceed the window', async () => {
+    const script = Array.from({ length: 30 }, (_, turn) => job.reply(turn));
+    const small = (agent: Agent) => agent.model.updateConfig({ contextWindowLimit: 3000 } as never);
+    const strategy = palimpsest.strategy({ policy, maxTokens: 100_000, stage: InvokeModelStage });
+    const managed = { strategies: [strategy], stash: false };
+    const { requests, agent } = await runAgent(script, { contextManager: managed, prepare: small });
+    expect([requests.length, agent.messages.length]).toEqual([31, 62]);
+    expect(JSON.stringify(agent.messages)).toContain('src/read-0a.ts holds line 39');
+    expect(maskedIn(requests[30])).toBeGreaterThan(15);
+    expect(requests[30]?.toolConfig?.tools.map(({ toolSpec }) => toolSpec?.name)).not.toContain('retrieve_context');
+    // Without the strategy, Strands drops the oldest messages from the agent.
+    const alone = await runAgent(script, { contextManager: { strategies: [], stash: false }, prepare: small });
+    expect(alone.agent.messages.length).toBeLessThan(62);
+  });
+
+  it('refuses a strategy without its stage', () => {
+    expect(() => palimpsest.strategy({} as never)).toThrow(
+      /^Expected palimpsest.strategy option stage to be InvokeModelStage/,
+    );
+  });
+
   it('sends messages of its own classes, and those that were not edited as they came', async () => {
     const seen: { before: readonly Message[]; after: readonly Message[] }[] = [];
     let before: readonly Message[] = [];

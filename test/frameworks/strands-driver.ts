@@ -3,17 +3,22 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { Agent, BedrockModel, InvokeModelStage, type Model, SessionManager, tool } from '@strands-agents/sdk';
 import { InMemoryStorage } from '@strands-agents/sdk/storage';
-import { palimpsest, type StrandsMiddleware } from '../../src/adapters/strands/index.ts';
+import { palimpsest, type StrandsMiddleware, type StrandsStrategy } from '../../src/adapters/strands/index.ts';
 import { type BedrockConverseMessage, bedrockConverse } from '../../src/formats/bedrock-converse.ts';
 import type { AdapterDriver, ScriptedReply, ScriptedTool, SentRequest } from '../../src/testing/index.ts';
 
+type Made = StrandsMiddleware | StrandsStrategy;
+
 /** A history is kept by a session manager of Strands, and restored by the next agent. */
-export function strandsDriver(): AdapterDriver<StrandsMiddleware> {
+export function strandsDriver(door: 'middleware' | 'strategy'): AdapterDriver<Made> {
   const storages = new WeakMap<readonly unknown[], InMemoryStorage>();
   return {
-    name: 'Strands',
+    name: `Strands, as a ${door}`,
     format: bedrockConverse,
-    make: (options) => palimpsest(options),
+    make: (options) =>
+      door === 'middleware' || Array.isArray(options)
+        ? palimpsest(options)
+        : palimpsest.strategy({ ...options, stage: InvokeModelStage }),
     async run({ adapter, history, prompt, tools, store, session = 'session', signal, model: reply }) {
       const storage = storages.get(history) ?? new InMemoryStorage();
       const recall = store ? [tool(palimpsest.recall({ store }))] : [];
@@ -24,11 +29,11 @@ export function strandsDriver(): AdapterDriver<StrandsMiddleware> {
           const agent = new Agent({
             model,
             tools: [...tools.map(toTool), ...recall],
-            contextManager: false,
+            contextManager: typeof adapter === 'object' ? { strategies: [adapter], stash: false } : false,
             sessionManager: new SessionManager({ sessionId: session, storage }),
             printer: false,
           });
-          agent.addMiddleware(InvokeModelStage.Input, adapter);
+          if (typeof adapter === 'function') agent.addMiddleware(InvokeModelStage.Input, adapter);
           await agent.invoke(prompt, cancel);
           return agent.messages.map((message) => message.toJSON());
         },

@@ -5,7 +5,7 @@ import { ensureBuilt, ROOT } from '../support/modules.ts';
 import { type Consumer, createConsumer } from './consumer.ts';
 
 const PROGRAM = `
-import { Agent, FunctionTool, InvokeModelStage, type Plugin, tool } from '@strands-agents/sdk';
+import { Agent, type ContextManagerConfig, type ContextStrategy, FunctionTool, InvokeModelStage, type Plugin, tool } from '@strands-agents/sdk';
 import { breakEven, type Report } from 'palimpsest';
 import { createMemoryStore } from 'palimpsest/store';
 import { palimpsest, type StrandsOptions } from 'palimpsest/strands';
@@ -32,6 +32,9 @@ const plugin: Plugin = {
 };
 const recall = palimpsest.recall({ store });
 export const agent = new Agent({ tools: [tool(recall), new FunctionTool(recall)], plugins: [plugin], contextManager: false });
+const strategy: ContextStrategy = palimpsest.strategy({ ...options, stage: InvokeModelStage });
+export const managed = new Agent({ contextManager: { strategies: [palimpsest.strategy({ store, stage: InvokeModelStage })], stash: false } });
+export const config: ContextManagerConfig = { strategies: ['largeToolOffloading', strategy] };
 export const remove: () => void = agent.addMiddleware(InvokeModelStage.Input, palimpsest({ store }));
 `;
 
@@ -40,6 +43,7 @@ import { palimpsest } from 'palimpsest/strands';
 palimpsest({ storee: 1 });
 palimpsest({ maxTokens: '1' });
 palimpsest.recall({ store: {} });
+palimpsest.strategy({});
 `;
 
 let consumer: Consumer;
@@ -58,7 +62,7 @@ describe('with Strands', () => {
 
   it('a program with mistakes does not compile', () => {
     writeFileSync(join(consumer.folder, 'mistakes.ts'), MISTAKES);
-    expect(consumer.compile(['mistakes.ts'], 'nodenext').match(/error TS/g)).toHaveLength(3);
+    expect(consumer.compile(['mistakes.ts'], 'nodenext').match(/error TS/g)).toHaveLength(4);
   });
 
   it('the snippet of the page compiles', () => {

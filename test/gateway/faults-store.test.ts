@@ -89,7 +89,7 @@ describe('a session that was deleted while its conversation goes on', () => {
   });
 });
 
-describe('a store that is slow after a restart', () => {
+describe('a store that is slow, after a restart or beside another gateway,', () => {
   const SLOW_MS = 2 * requestLimits.storeWaitMs;
   const later = <T>(work: () => Promise<T>): Promise<T> => setTimeout(SLOW_MS).then(work);
 
@@ -118,6 +118,23 @@ describe('a store that is slow after a restart', () => {
     const [fast, after] = [await start(store), await start(slow(store))];
     expect([await fast.send(8), await after.send(8)]).toEqual([6, 6]);
     expect(after.upstream.received[0]?.body.toString()).toBe(fast.upstream.received[0]?.body.toString());
+  });
+
+  it('takes no mask back that another gateway sent since, where both share it', async () => {
+    const store = createMemoryStore();
+    const isStoreShared = true;
+    const other = await start(store, { isStoreShared });
+    let isSlow = false;
+    const list: Store['list'] = async function* (session) {
+      if (isSlow) await setTimeout(SLOW_MS);
+      yield* store.list(session);
+    };
+    const gateway = await start(changedStore(store, { list }), { isStoreShared });
+    expect(await gateway.send(4)).toBe(2);
+    expect(await other.send(8)).toBe(6);
+    isSlow = true;
+    expect(await gateway.send(8)).toBe(6);
+    expect(gateway.upstream.received[1]?.body.toString()).toBe(other.upstream.received[0]?.body.toString());
   });
 
   it('takes no arm back: a session that was held out stays untouched without a holdout', async () => {

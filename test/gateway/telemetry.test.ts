@@ -1,3 +1,4 @@
+import * as api from '@opentelemetry/api';
 import { context, metrics, propagation, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { W3CTraceContextPropagator } from '@opentelemetry/core';
@@ -16,6 +17,7 @@ import {
 import * as conventions from '@opentelemetry/semantic-conventions/incubating';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { Status } from '../../src/gateway/index.ts';
+import { createTelemetry } from '../../src/gateway/telemetry/telemetry.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
 import { anthropicSdk } from './clients/anthropic-sdk.ts';
 import { jobScript, runTool } from './conversations.ts';
@@ -253,3 +255,36 @@ describe('metrics', () => {
     ]);
   });
 });
+
+it('makes nothing while no SDK is registered, and begins when one is', async () => {
+  for (const one of [trace, metrics]) one.disable();
+  const telemetry = createTelemetry(api, '1.0.0');
+  const asked = {
+    requestId: 'r',
+    tenant: 'default',
+    operation: 'chat',
+    provider: 'anthropic',
+    model: 'm',
+    origin: ORIGIN,
+  };
+  const begin = () => telemetry.begin(asked, { headers: {}, startedAt: Date.now() });
+  expect(begin()).toBeUndefined();
+  trace.setGlobalTracerProvider(tracing);
+  const answered = {
+    status: 200,
+    failure: undefined,
+    usage: undefined,
+    streamed: false,
+    receipt: undefined,
+    totalMs: 5,
+  };
+  begin()?.end(answered);
+  expect(spans.getFinishedSpans().map(({ name }) => name)).toEqual(['chat m']);
+  metrics.setGlobalMeterProvider(metering);
+  begin()?.end(answered);
+  await metering.forceFlush();
+  const names = measured.getMetrics().flatMap(({ scopeMetrics }) => scopeMetrics.flatMap(({ metrics: all }) => all));
+  expect(names.map(({ descriptor }) => descriptor.name)).toContain('gen_ai.client.operation.duration');
+});
+
+const ORIGIN = 'https://api.anthropic.com';

@@ -87,6 +87,11 @@ describe('readRuns', () => {
   });
 
   it('throws for a format that there is not, which is a mistake of the caller', async () => {
+    await expect(readRuns([join(folder, 'gone')]).next()).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringContaining('gone but there is no such file'),
+    });
+    await expect(readRuns([join(folder, '*.nothing')]).next()).rejects.toMatchObject({ code: 'NOT_FOUND' });
     await expect(readRuns([folder], { format: 'cobol' as 'codex' }).next()).rejects.toMatchObject({
       code: 'BAD_OPTION',
     });

@@ -70,13 +70,25 @@ export async function startOwnPostgres({ bin }: { readonly bin?: string } = {}):
     },
     stop: async () => {
       process.removeListener('exit', end);
-      const gone = isRunning() ? once(server, 'exit') : undefined;
-      server.kill('SIGINT');
-      await gone;
+      if (isRunning()) await shutDown(server);
       rmSync(folder, { recursive: true, force: true });
     },
   };
 }
+
+/**
+ * Lets connections end first: `end` of a pool resolves before its sockets are closed, and a client that the server ends then
+ * emits an error that nobody hears, which ends the process. Connections that are left open are ended after a while.
+ */
+async function shutDown(server: ChildProcess): Promise<void> {
+  const gone = once(server, 'exit');
+  server.kill('SIGTERM');
+  const impatient = globalThis.setTimeout(() => server.kill('SIGINT'), LAST_CONNECTIONS_MS);
+  await gone;
+  clearTimeout(impatient);
+}
+
+const LAST_CONNECTIONS_MS = 3000;
 
 function childrenOf(pid: number): number[] {
   const { stdout } = spawnSync('ps', ['-o', 'pid=', '--ppid', String(pid)], { encoding: 'utf8' });

@@ -76,7 +76,7 @@ export function SentPlot({ label, names, points, format = formatTokens }: SentPl
       <p class="key">
         <ColouredName name={names.sent} colour={SENT} />
         <ColouredName name={names.without} colour={WITHOUT} />
-        {epochs.length > 0 && <ColouredName name="epoch" colour={EPOCH} />}
+        {epochs.length > 0 && <ColouredName name="old results are masked" colour={EPOCH} />}
       </p>
       <Figure label={label} draw={draw} />
     </>

@@ -103,7 +103,7 @@ function Summary({ conversation, last }: SummaryProps) {
       </p>
       <p class="note">
         {formatPlural(requests, 'request')} sent {formatTokens(tokensSent)} of {formatTokens(tokensIn)} tokens ·{' '}
-        {formatPlural(epochs, 'epoch')} · {formatPlural(masked, 'result')} masked, {shaped} made smaller on arrival ·{' '}
+        {formatPlural(masked, 'result')} masked in {formatPlural(epochs, 'epoch')}, {shaped} made smaller on arrival ·{' '}
         {model ?? 'unknown model'} · {api} · since <Moment time={firstAt} />
       </p>
     </div>
@@ -171,7 +171,7 @@ function Masked({ api, opened }: Omit<ConversationProps, 'isWide'>) {
               request={requests.get(keyOfMask(mask))}
               placeholder={mask.placeholder}
               title="Original"
-              original={() => <Recalled api={api} handle={mask.handle} start={startOf(mask.chars)} />}
+              original={() => <Recalled api={api} handle={mask.handle} start={startOf(mask.chars)} isOriginal />}
             />
           ))}
       />

@@ -1,5 +1,4 @@
 import type { Receipt } from '../../src/gateway/receipts/receipt.ts';
-import { formatTokens } from '../format.ts';
 import { ActName } from './act-name.tsx';
 
 /** What the gateway did at the last request and why; where it waits, how far it is. */
@@ -18,16 +17,13 @@ export function Decision({ receipt }: { readonly receipt: Receipt | undefined })
   );
 }
 
-/** The words say it all; the bar is for the eye. */
+/** The reason above has the figures; the bar is for the eye. */
 function Progress({ rent, price }: { readonly rent: number; readonly price: number }) {
   return (
     <div class="progress">
       <div class="progress-bar" aria-hidden="true">
         <div style={{ width: `${Math.min(100, (100 * rent) / price)}%` }} />
       </div>
-      <p class="note">
-        Waiting has cost {formatTokens(rent)} so far; to mask now would cost {formatTokens(price)}.
-      </p>
     </div>
   );
 }

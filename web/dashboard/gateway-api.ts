@@ -25,6 +25,12 @@ export type Part =
   | { readonly kind: 'head' | 'tail'; readonly lines: number }
   | { readonly kind: 'lines'; readonly from: number; readonly to: number };
 
+export interface MaskedOptions {
+  /** The exact original, where the masked text was made smaller when it first went out. */
+  readonly isOriginal?: boolean;
+  readonly signal?: AbortSignal;
+}
+
 export interface RecalledText {
   readonly handle: string;
   readonly text: string;
@@ -71,7 +77,7 @@ export interface GatewayApi {
   status(signal?: AbortSignal): Promise<Status>;
   conversations(limit: number, signal?: AbortSignal): Promise<readonly ConversationSummary[]>;
   conversation(id: string, signal?: AbortSignal): Promise<ConversationDetail>;
-  masked(handle: string, part: Part, signal?: AbortSignal): Promise<RecalledText>;
+  masked(handle: string, part: Part, options?: MaskedOptions): Promise<RecalledText>;
   search(query: Query, signal?: AbortSignal): Promise<Found>;
   /** Of sessions that began after `since`, such as `7d`; of all for an empty text. */
   report(since: string, signal?: AbortSignal): Promise<Report>;
@@ -97,7 +103,8 @@ export function createGatewayApi(token: string, base = 'api/'): GatewayApi {
     conversations: async (limit, signal) =>
       (await json<{ conversations: ConversationSummary[] }>(`conversations?limit=${limit}`, signal)).conversations,
     conversation: (id, signal) => json(`conversations/${encodeURIComponent(id)}`, signal),
-    masked: (handle, part, signal) => json(`masked/${encodeURIComponent(handle)}${partQuery(part)}`, signal),
+    masked: (handle, part, { isOriginal = false, signal } = {}) =>
+      json(`masked/${encodeURIComponent(handle)}?${partQuery(part)}${isOriginal ? '&original=true' : ''}`, signal),
     search: (query, signal) => json(`search?${searchQuery(query)}`, signal),
     report: (since, signal) => json(since === '' ? 'report' : `report?since=${since}`, signal),
     events: async (signal) => updates(await ask('events', signal)),
@@ -113,8 +120,8 @@ async function* updates({ body }: Response): AsyncGenerator<Update | undefined> 
 
 function partQuery(part: Part): string {
   if (part.kind === 'all') return '';
-  if (part.kind === 'lines') return `?from=${part.from}&to=${part.to}`;
-  return `?${part.kind}=${part.lines}`;
+  if (part.kind === 'lines') return `from=${part.from}&to=${part.to}`;
+  return `${part.kind}=${part.lines}`;
 }
 
 function searchQuery({ text, conversation, regex }: Query): string {

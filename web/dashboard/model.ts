@@ -153,16 +153,12 @@ export function turningsOf(receipts: readonly Receipt[]): readonly Turning[] {
 }
 
 function epochOf(receipt: Receipt): Turning[] {
-  const { newMasks, epoch, sent, droppedThinking, rent, price } = receipt;
+  const { newMasks, epoch, sent, droppedThinking } = receipt;
   if (newMasks.length === 0) return [];
   const hidden = newMasks.reduce((sum, { tokens }) => sum + tokens, 0);
   const dropped = droppedThinking ? `, ${formatPlural(droppedThinking, 'thinking block')} dropped` : '';
-  const sums =
-    rent === undefined || price === undefined
-      ? ''
-      : `Waiting had cost ${formatTokens(rent)}, masking cost ${formatTokens(price)}. `;
   const detail =
-    `${sums}${formatPlural(newMasks.length, 'result')} of ${formatTokens(hidden)} tokens masked, ` +
+    `${formatPlural(newMasks.length, 'result')} of ${formatTokens(hidden)} tokens masked, ` +
     `${formatTokens(sent.written - (sent.uncached ?? 0))} tokens written to the cache${dropped}.`;
   return [{ receipt, kind: 'epoch', title: `Epoch ${epoch}`, detail }];
 }

@@ -12,6 +12,8 @@ interface RecalledProps {
   readonly start: Part;
   /** A line that is pointed out. */
   readonly line?: number;
+  /** Shows the exact original, where the text was made smaller when it first went out. */
+  readonly isOriginal?: boolean;
 }
 
 const KINDS = [
@@ -22,10 +24,10 @@ const KINDS = [
 ] as const;
 
 /** What was hidden behind a handle, or the lines of it that are asked for. Never anything but text. */
-export function Recalled({ api, handle, start, line }: RecalledProps) {
+export function Recalled({ api, handle, start, line, isOriginal = false }: RecalledProps) {
   const [part, setPart] = useState(start);
   const { value, failure, isWaiting } = useAnswer(`${handle} ${JSON.stringify(part)}`, (signal) =>
-    api.masked(handle, part, signal),
+    api.masked(handle, part, { isOriginal, signal }),
   );
   return (
     <div class="recalled" aria-busy={isWaiting}>

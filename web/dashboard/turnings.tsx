@@ -16,7 +16,7 @@ export function Turnings({ receipts }: { readonly receipts: readonly Receipt[] }
       title="Epochs"
       note={
         turnings.length > 0 &&
-        'When what earlier requests had sent was changed, and why. Between epochs the same bytes go out, so the cache holds.'
+        'An epoch is one round of masking. The provider has to cache everything behind the first mask again, so many results are masked at once. Between epochs nothing changes that was sent, and the cache holds.'
       }
       empty={turnings.length === 0 && 'None yet: every request extended the one before.'}
     >

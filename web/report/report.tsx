@@ -1,5 +1,7 @@
 import { useMemo, useState } from 'preact/hooks';
 import { aboutLogs, dollarSentence, nextSentence } from '../../src/lab/about-logs.ts';
+import { aboutPolicies } from '../../src/lab/about-policies.ts';
+import { aboutWords } from '../../src/lab/about-words.ts';
 import type { ReplayPage, ReplayResult } from '../../src/lab/replay-result.ts';
 import { Choice } from '../components/choice.tsx';
 import { policyColours } from '../components/policy-colours.ts';
@@ -49,6 +51,11 @@ export function Report({ page }: { readonly page: ReplayPage }) {
       )}
       <footer>
         <Skipped skipped={result.skipped} />
+        <Words result={result} />
+        <p class="note">
+          This file holds the paths of the logs and the beginnings of tool outputs from them. They may be private: read
+          it before you share it.
+        </p>
         <p class="note">
           Cost is that of input, in tokens at the base price: what a provider has cached counts at its price for
           reading, all behind the first change at its price for writing. The agents in the logs saw everything; what
@@ -60,9 +67,30 @@ export function Report({ page }: { readonly page: ReplayPage }) {
   );
 }
 
+/** The words of the page that are not everyday ones. */
+function Words({ result }: { readonly result: ReplayResult }) {
+  return (
+    <section aria-labelledby="words">
+      <h2 id="words">Words</h2>
+      <dl class="words">
+        {aboutWords(result).map(({ word, meaning }) => (
+          <div key={word}>
+            <dt>{word}</dt>
+            <dd>{meaning}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
 /** The notes on the logs, the dollars and the next step. */
 function About({ result }: { readonly result: ReplayResult }) {
-  const sentences = [...(result.dollars ? [dollarSentence(result.dollars)] : []), ...aboutLogs(result)];
+  const sentences = [
+    ...(result.dollars ? [dollarSentence(result.dollars)] : []),
+    ...aboutPolicies(result),
+    ...aboutLogs(result),
+  ];
   const next = nextSentence(result);
   return (
     <>

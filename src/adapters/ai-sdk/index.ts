@@ -103,7 +103,7 @@ interface CallContext {
 
 async function fitCall<Params extends object>(params: Params, { adapter, model, context }: CallContext) {
   const { prompt, tools, providerOptions, headers, abortSignal } = params as unknown as CallParams;
-  const { messages, report } = await adapter.fit({
+  const { messages, requires } = await adapter.fit({
     messages: prompt,
     format: aiSdk,
     tools,
@@ -113,7 +113,7 @@ async function fitCall<Params extends object>(params: Params, { adapter, model, 
     canRequire: canRequire(providerOptions),
     step: { ...(providerOptions && { providerOptions }), ...(headers && { headers }), context },
   });
-  const required = report.requires.length === 0 ? {} : { providerOptions: withRequired(providerOptions) };
+  const required = requires.length === 0 ? {} : { providerOptions: withRequired(providerOptions) };
   return { ...params, prompt: messages, ...required };
 }
 

@@ -72,7 +72,7 @@ async function fitRequest(
   const parts = { format: anthropic, list: 'messages', system, tools, canRequire: canRequire(body) };
   const fitted = await fitter.fit({ url, headers, body, options }, parts, context);
   if (!fitted) return undefined;
-  const { requires } = fitted.report;
+  const { requires } = fitted;
   const changed = withoutLength(headers);
   addRequiredHeaders(changed, requires);
   return { headers: changed, body: JSON.stringify(withRequiredFields(fitted.body, requires)) };

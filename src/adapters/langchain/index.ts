@@ -78,7 +78,7 @@ export function palimpsest(options: LangChainOptions = {}): LangChainMiddleware 
         ...stepOf(runtime),
         canRequire: canRequire(called),
       });
-      const required = fitted.report.requires.length === 0 ? {} : { model: withRequired(called) };
+      const required = fitted.requires.length === 0 ? {} : { model: withRequired(called) };
       return handler({ ...request, messages: toMessages(fitted.messages), ...required });
     },
   };

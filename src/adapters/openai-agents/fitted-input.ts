@@ -2,7 +2,7 @@ import type { Item } from '../../formats/items.ts';
 import { isListEdit, restructure } from '../../formats/lens.ts';
 import { openaiAgents } from '../../formats/openai-agents.ts';
 import type { Segment } from '../../message.ts';
-import type { FitResult } from '../../plan/fit.ts';
+import type { FittedStep } from '../adapter.ts';
 import type { SessionItems } from './session-items.ts';
 
 interface Input {
@@ -12,7 +12,11 @@ interface Input {
 }
 
 /** The fitted items. The runner knows its items by the objects that the filter got, so those that are as they were stay. */
-export function toInput({ items, segments }: Input, { messages, plan }: FitResult<Item>, known?: SessionItems): Item[] {
+export function toInput(
+  { items, segments }: Input,
+  { messages, plan }: FittedStep<Item>,
+  known?: SessionItems,
+): Item[] {
   const given = new Set(items);
   const replaced = plan.edits.flatMap((edit) => (edit.kind === 'replace' ? [segments[edit.segment]] : []));
   const edited = new Set(replaced.map((segment) => segment && items[segment.message]));

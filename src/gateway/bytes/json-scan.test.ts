@@ -54,6 +54,22 @@ describe('JsonScan', () => {
     expect(new JsonScan().scan(Buffer.from(text), 0)).toBe(NOT_JSON);
   });
 
+  it('finds a text in the values of a body that hold it, near and far', () => {
+    const sizes = [10, 30_000, 5, 40_000, 70_000, 1, 1, 200_000, 65_000, 520, 10];
+    const values = sizes.map((size, i) =>
+      JSON.stringify([i % 3 === 1 ? 'cache_' : 'cache', 'x'.repeat(size), 'cache']),
+    );
+    const bytes = Buffer.from(values.join(' '));
+    const scan = new JsonScan();
+    const found: boolean[] = [];
+    for (let at = 0; at < bytes.length; ) {
+      at = scan.scan(bytes, at);
+      found.push(scan.includes('cache_'));
+      expect(scan.includes('cache_')).toBe(found.at(-1));
+    }
+    expect(found).toEqual(values.map((value) => value.includes('cache_')));
+  });
+
   it('gives up where it is too deep', () => {
     expect(new JsonScan().scan(Buffer.from('['.repeat(257)), 0)).toBe(TOO_DEEP);
   });

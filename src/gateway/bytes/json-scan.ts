@@ -20,6 +20,17 @@ const VALUES_PER_CLOCK = 8192;
 /** No edit goes deeper into a message: deeper values are checked, and their places are not kept. */
 const KEPT_DEPTH = 10;
 
+/** A text is looked for in at least so many bytes at once: a search in each small message would take longer. */
+const SEARCHED_BYTES = 64 * 1024;
+
+interface Search {
+  /** The next place of the text; -1 where there is none before `to`. */
+  readonly at: number;
+  readonly to: number;
+}
+
+const NOT_SEARCHED: Search = { at: -1, to: 0 };
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
@@ -51,8 +62,8 @@ export class JsonScan {
   /** Of the lists and objects that were read: most are read more than once. */
   readonly #elements = new Map<number, readonly number[]>();
   readonly #members = new Map<number, readonly Member[]>();
-  /** The next place of each text that was looked for in this body. */
-  readonly #found = new Map<string, number>();
+  /** Of the texts that were looked for in this body. */
+  readonly #searches = new Map<string, Search>();
   /** From here to its end the body is valid UTF-8. */
   #validFrom = Number.POSITIVE_INFINITY;
   #isChecked = false;
@@ -61,7 +72,7 @@ export class JsonScan {
   begin({ jsonValues, scanMs }: ScanBudget): void {
     this.#left = jsonValues;
     this.#deadline = performance.now() + scanMs;
-    this.#found.clear();
+    this.#searches.clear();
     this.#validFrom = Number.POSITIVE_INFINITY;
     this.#isChecked = false;
   }
@@ -180,16 +191,16 @@ export class JsonScan {
     return text.includes('\\') ? JSON.parse(text) : text.slice(1, -1);
   }
 
-  /** Whether the bytes of the whole value hold a text. A body is read from front to back, so each text is found once. */
+  /** Whether the bytes of the whole value hold a text. A body is read from front to back, so each part is searched once. */
   includes(text: string): boolean {
     const [start, end] = [this.start(0), this.end(0)];
-    let next = this.#found.get(text) ?? -1;
-    if (next < start) {
-      const found = this.bytes.indexOf(text, start);
-      next = found < 0 ? Number.POSITIVE_INFINITY : found;
-      this.#found.set(text, next);
-    }
-    return next < end;
+    const known = this.#searches.get(text) ?? NOT_SEARCHED;
+    if (known.at >= start) return known.at < end;
+    if (known.at < 0 && known.to >= end) return false;
+    const to = Math.max(end, start + SEARCHED_BYTES);
+    const found = this.bytes.subarray(start, to).indexOf(text);
+    this.#searches.set(text, { at: found < 0 ? -1 : start + found, to: to - text.length + 1 });
+    return found >= 0 && start + found < end;
   }
 
   /** Whether a value is valid UTF-8. The rest of the body is checked once. */

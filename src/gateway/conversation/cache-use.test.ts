@@ -21,7 +21,7 @@ const listed = (...prefixes: readonly string[]): Listed[] =>
         blocks: undefined,
         isReply: false,
         hasRecall: false,
-        coverage: { held: 0, read: 0, unknown: 0, pairs: 0 },
+        share: { read: 0, unknown: 0, pairs: 0 },
       },
     };
   });

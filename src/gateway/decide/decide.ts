@@ -148,7 +148,7 @@ function toDecision(planned: PlannedRequest, trouble: StoreTrouble | undefined):
     headers: written.headers,
     ...common,
     ...{ hidden, events, laterEvents },
-    fresh: isCountTokens ? [] : hidden.filter((one) => !conversation.isStoredFor(own, storedKey(one))),
+    fresh: isCountTokens ? [] : distinct(hidden.filter((one) => !conversation.isStoredFor(own, storedKey(one)))),
     explanation: explain(basis),
   };
 }
@@ -182,10 +182,15 @@ function fullness({ conversation, events }: PlannedRequest): HoldReason | undefi
 function hiddenBy({ hidden }: PlannedRequest, { edits }: WrittenRequest): readonly Hidden[] {
   if (edits.length === 0) return [];
   const handles = new Set(edits.map(({ handle }) => handle));
-  const isShown = ({ handle, why }: Hidden): boolean => why === 'clip' || handles.has(handle);
-  for (const { text, why } of hidden.filter(isShown)) if (why === 'mask') handles.add(originalHandle(text));
-  return [...new Map(hidden.filter(isShown).map((one) => [storedKey(one), one])).values()];
+  for (const { handle, text, why } of hidden)
+    if (why === 'mask' && handles.has(handle)) handles.add(originalHandle(text));
+  return hidden.filter(({ handle, why }) => why === 'clip' || handles.has(handle));
 }
+
+/** A text is stored once for each turn. */
+const distinct = (texts: readonly Hidden[]): readonly Hidden[] => [
+  ...new Map(texts.map((one) => [storedKey(one), one])).values(),
+];
 
 function explain({ planned, written, estimate }: Basis): Explanation {
   const { request, report, isCountTokens } = planned;

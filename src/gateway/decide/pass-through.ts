@@ -1,3 +1,4 @@
+import { heldChars, readsTooLittle } from '../../formats/coverage.ts';
 import { isOfFormat } from '../../formats/detect-format.ts';
 import { type Fields, isRecord } from '../../formats/lens.ts';
 import { memoryLimits, requestLimits } from '../../limits.ts';
@@ -57,14 +58,18 @@ export function reasonToPassThrough(request: ReadRequest): Reason | undefined {
 
 /** Whether the format of the wire reads the text of the messages. */
 function isReadable({ wire, listed }: ReadRequest): boolean {
-  const total = { held: 0, read: 0, unknown: 0, pairs: 0 };
-  for (const { coverage } of listed.map((one) => one.read)) {
-    total.held += coverage.held;
-    total.read += coverage.read;
-    total.unknown += coverage.unknown;
-    total.pairs += coverage.pairs;
+  let [bytes, read, unknown, pairs] = [0, 0, 0, 0];
+  for (const one of listed) {
+    bytes += one.end - one.start;
+    read += one.read.share.read;
+    unknown += one.read.share.unknown;
+    pairs += one.read.share.pairs;
   }
-  return isOfFormat(wire.format.name, total, { messages: listed.map((one) => one.read.message), isNamed: true });
+  // A text has at least a byte for each character: where enough of the bytes is read, the messages need no second walk.
+  if (!readsTooLittle({ held: bytes, read, unknown, pairs })) return true;
+  const messages = listed.map((one) => one.read.message);
+  const held = messages.reduce<number>((sum, message) => sum + heldChars(message), 0);
+  return isOfFormat(wire.format.name, { held, read, unknown, pairs }, { messages, isNamed: true });
 }
 
 /**

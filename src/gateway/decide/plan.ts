@@ -1,6 +1,7 @@
 import type { ReplaceEdit, Segment } from '../../message.ts';
 import type { Hidden } from '../../plan/ledger/hidden.ts';
 import { isArrival } from '../../plan/ledger/rows.ts';
+import { allParts } from '../../plan/parts/all-parts.ts';
 import { Planner } from '../../plan/planner.ts';
 import type { EpochRecord } from '../../plan/policy.ts';
 import type { Report } from '../../plan/report.ts';
@@ -148,6 +149,7 @@ function createPlanner(
   return new Planner(createReadFormat(request.wire.format), {
     viewed: viewed && { ...viewed, viewer: new ReadViewer(viewed.viewer) },
     policy: settings.policy(),
+    parts: allParts,
     epochs,
     arrivalPeriods: arrivals,
     sentWhole: settings.sentWhole,

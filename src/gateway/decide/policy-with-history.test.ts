@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { anthropic } from '../../formats/anthropic.ts';
+import { allParts } from '../../plan/parts/all-parts.ts';
 import { Planner } from '../../plan/planner.ts';
 import { breakEven } from '../../plan/policies/break-even.ts';
 import type { Policy } from '../../plan/policy.ts';
@@ -25,7 +26,7 @@ function history(turns: number, words = 'Find the bug'): { role: string; content
 }
 
 function masksOf(policy: ReturnType<typeof breakEven>, turns = 40, words?: string): number[] {
-  const planner = new Planner(anthropic, { policy });
+  const planner = new Planner(anthropic, { policy, parts: allParts });
   planner.take(history(turns, words));
   return planner.ledger.edits().flatMap((edit) => (edit.kind === 'replace' ? [edit.segment] : []));
 }
@@ -58,7 +59,7 @@ describe('a settled policy', () => {
       { fromTurn: 0, prices: five },
       { fromTurn: 12, prices: { ...priceLists['gpt-4.1'], canMark: true } },
     ];
-    const planner = new Planner(anthropic, { policy: policyWithHistory(make, periods) });
+    const planner = new Planner(anthropic, { policy: policyWithHistory(make, periods), parts: allParts });
     for (const message of history(40)) planner.take([message]);
     const masks = planner.ledger.edits().flatMap((edit) => (edit.kind === 'replace' ? [edit.segment] : []));
     expect(masks).toEqual(masksOf(policyWithHistory(make, periods)));
@@ -119,7 +120,7 @@ describe('a settled policy', () => {
   /** What an epoch would cost on each request after the first one. */
   function pricesAfterEpoch(lookup: CacheLookup, overheadTokens = 0): number[] {
     const policy = policyWithHistory(make, [{ fromTurn: 0, prices: { ...five, lookup } }], overheadTokens);
-    const planner = new Planner(anthropic, { policy });
+    const planner = new Planner(anthropic, { policy, parts: allParts });
     const prices: number[] = [];
     for (const message of history(60)) {
       planner.take([message]);

@@ -28,7 +28,7 @@ const NOTHING_READ = {
   originals: new Map(),
   blocks: undefined,
   isReply: false,
-  coverage: { held: 0, read: 0, unknown: 0, pairs: 0 },
+  share: { read: 0, unknown: 0, pairs: 0 },
   hasRecall: false,
 };
 

@@ -1,4 +1,4 @@
-import { type Coverage, messageCoverage } from '../../formats/coverage.ts';
+import { type ReadShare, readShare } from '../../formats/coverage.ts';
 import { asString, type Fields, isRecord } from '../../formats/lens.ts';
 import type { Segment, Viewer } from '../../message.ts';
 import { isRecallTool } from '../../plan/handles.ts';
@@ -28,7 +28,7 @@ export interface ReadMessage {
   readonly blocks: readonly BlockPlace[] | undefined;
   readonly isReply: boolean;
   /** How much of its text the format of the wire reads. */
-  readonly coverage: Coverage;
+  readonly share: ReadShare;
   /** It names our tool `recall`, or brings it. */
   readonly hasRecall: boolean;
 }
@@ -88,7 +88,7 @@ export function readMessage(wire: Wire, scan: JsonScan, { viewer, into, needsTit
     originals: results.originals,
     blocks: hasMarkers ? wire.readBlocks?.(scan, parsed) : undefined,
     isReply: viewer.isReply,
-    coverage: messageCoverage(message, segments),
+    share: readShare(segments),
     hasRecall: !viewer.isReply && results === NO_RESULTS && scan.includes('recall') && bringsRecall(parsed, scan),
   };
   return { read, segments, hashed };

@@ -52,7 +52,7 @@ async function decideWithStore(
   const { conversation, session } = opened;
   if (!session)
     return passUnread(context, tenant, { request, decision: decide(opened, memory, { ...facts, now: context.now() }) });
-  const patience = mayHaveMasks(opened, memory) ? patientFromNow() : undefined;
+  const patience = mayHaveMasks(context, opened, memory) ? patientFromNow() : undefined;
   const gate = context.tenants.opened(tenant) ?? (await gateOf(context, tenant, patience));
   const asked = { gate, memory, conversation, session, patience };
   const [trouble, arms] = await Promise.all([
@@ -101,11 +101,16 @@ async function keepSent(gate: StoreGate, held: Decision): Promise<Decision> {
 }
 
 /**
- * Whether masks of the request may have been sent before this gateway started, or before it forgot the conversation. Without
- * them the provider would not find its cache, and the request may exceed the window.
+ * Whether masks of the request may have been sent that this process does not know of: before it started, before it forgot the
+ * conversation, or by another gateway on the same store. Without them the provider would not find its cache, and the request may
+ * exceed the window.
  */
-const mayHaveMasks = ({ read, conversation }: Opened, memory: ConversationMemory): boolean =>
-  typeof read !== 'string' && !memory.hasEvents(conversation) && read.listed.some(hasResult);
+const mayHaveMasks = (
+  { isStoreShared }: GatewayContext,
+  { read, conversation }: Opened,
+  memory: ConversationMemory,
+): boolean =>
+  typeof read !== 'string' && (isStoreShared || !memory.hasEvents(conversation)) && read.listed.some(hasResult);
 
 const wasMasked = ({ basis }: Decision): boolean => basis?.planned.settings.wasMasked === true;
 

@@ -55,7 +55,8 @@ export function recordOutcome(
   const key = `${conversation} ${decision.explanation.model ?? ''}`;
   const previous = counted.get(key);
   const { path } = route;
-  const settled = { ...client.ids, conversation, session, root, api, path, decision, previous, sent, times };
+  const { id, requestId } = client.ids;
+  const settled = { id, requestId, conversation, session, root, api, path, decision, previous, sent, times };
   const entry = writeReceipt(settled);
   if (isTaken) counted.set(key, countedOf(entry, { decision, previous }));
   const record = toRequestRecord(entry, settled, signsOf(decision, context));

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { PalimpsestError } from '../../errors.ts';
 import { recallLimits, recordLimits } from '../../limits.ts';
+import { originalHandle } from '../../plan/arrival/last-line.ts';
 import { sessionOf } from '../../store/access.ts';
 import { type RecallOptions, recall } from '../../store/recall.ts';
 import type { Match, Store } from '../../store/store.ts';
@@ -71,9 +72,10 @@ const answers: Readonly<Record<string, Answer>> = {
   },
   masked: async ({ tenant, storeOf, id = '', query }) => {
     const store = await storeOf(tenant);
-    const recalled = await recall(store, id, recallOptions(query));
-    const refs = (await store.get(id))?.refs ?? [];
-    return { handle: id, ...recalled, refs };
+    const handle = query.get('original') === 'true' ? await originalOf(store, id) : id;
+    const recalled = await recall(store, handle, recallOptions(query));
+    const refs = (await store.get(handle))?.refs ?? [];
+    return { handle, ...recalled, refs };
   },
   search: async ({ tenant, records, storeOf, query }) => {
     const id = query.get('conversation');
@@ -89,6 +91,12 @@ const answers: Readonly<Record<string, Answer>> = {
     return undefined;
   },
 };
+
+/** The text that was made smaller when it first went out, where this handle is of such a text and the whole one is stored. */
+async function originalOf(store: Store, handle: string): Promise<string> {
+  const whole = originalHandle((await store.get(handle))?.text ?? '');
+  return whole !== undefined && (await store.get(whole)) ? whole : handle;
+}
 
 function recallOptions(query: URLSearchParams): RecallOptions {
   const [head, tail, from, to] = ['head', 'tail', 'from', 'to'].map((name) => countOf(query, name));

@@ -14,7 +14,7 @@ export function entryOf({ title = 'Fix the test', ...changes }: Partial<Entry['r
     prices: 'anthropic-5m',
     status: 200,
     act: 'wait' as const,
-    because: 'the rent is below the price',
+    because: 'masking now would cost more than it saves (waiting has cost 4.1k tokens, masking costs 16k)',
     epoch: 0,
     masked: 0,
     newMasks: [],

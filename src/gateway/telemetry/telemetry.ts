@@ -13,8 +13,11 @@ type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 /** Spans and metrics of requests, with the names of the GenAI semantic conventions. */
 export interface Telemetry {
-  /** Begins the span of a request that was decided. Its parent is the trace that the client's headers name. */
-  begin(asked: Asked, options: { readonly headers: Headers; readonly startedAt: number }): RequestSpan;
+  /**
+   * Begins the span of a request that was decided. Its parent is the trace that the client's headers name. Undefined while no
+   * SDK is registered.
+   */
+  begin(asked: Asked, options: { readonly headers: Headers; readonly startedAt: number }): RequestSpan | undefined;
 }
 
 /** The span of one request. */
@@ -28,10 +31,12 @@ export interface RequestSpan {
 
 export function createTelemetry(api: typeof OpenTelemetry, version: string): Telemetry {
   const tracer = api.trace.getTracer(SCOPE, version);
-  // At the first request: an SDK may be registered after the gateway was made.
+  // Made when an SDK is registered, which may be after the gateway was made.
   let instruments: Instruments | undefined;
   return {
     begin: (asked, { headers, startedAt }) => {
+      instruments ??= isMetered(api) ? createInstruments(api, version) : undefined;
+      if (!instruments && !isTraced(api)) return undefined;
       const active = api.context.active();
       // A server that has instruments of its own has read the headers.
       const parent = api.trace.getSpan(active) ? active : api.propagation.extract(active, headers, fromHeaders);
@@ -42,13 +47,25 @@ export function createTelemetry(api: typeof OpenTelemetry, version: string): Tel
         parent,
       );
       const context = api.trace.setSpan(parent, span);
-      instruments ??= createInstruments(api, version);
       return createRequestSpan({ api, span, context, asked, startedAt, instruments });
     },
   };
 }
 
 const SCOPE = 'palimpsest';
+
+/**
+ * Whether an SDK takes spans. The API alone, which many packages bring along, does nothing, and to make spans for it takes as long
+ * as to forward a small request.
+ */
+function isTraced({ trace, ProxyTracerProvider }: typeof OpenTelemetry): boolean {
+  const provider = trace.getTracerProvider();
+  return !(provider instanceof ProxyTracerProvider) || provider.getDelegateTracer(SCOPE) !== undefined;
+}
+
+/** Whether an SDK takes metrics. */
+const isMetered = ({ metrics, createNoopMeter }: typeof OpenTelemetry): boolean =>
+  metrics.getMeter(SCOPE) !== createNoopMeter();
 
 /** By the conventions: operation and model. */
 const nameOf = (attributes: Attributes): string =>
@@ -60,7 +77,7 @@ interface Begun {
   readonly context: Context;
   readonly asked: Asked;
   readonly startedAt: number;
-  readonly instruments: Instruments;
+  readonly instruments: Instruments | undefined;
 }
 
 function createRequestSpan({ api, span, context, asked, startedAt, instruments }: Begun): RequestSpan {
@@ -70,9 +87,9 @@ function createRequestSpan({ api, span, context, asked, startedAt, instruments }
     headers,
     run: (work) => api.context.with(context, work),
     end: (answered) => {
-      span.setAttributes(answerAttributes(answered));
+      if (span.isRecording()) span.setAttributes(answerAttributes(answered));
       if (errorType(answered) !== undefined) span.setStatus({ code: api.SpanStatusCode.ERROR });
-      measure(instruments, context, { asked, answered });
+      if (instruments) measure(instruments, context, { asked, answered });
       span.end(startedAt + answered.totalMs);
     },
   };

@@ -13,7 +13,7 @@ export interface ReadOptions {
   readonly format?: RunFormat | undefined;
   /** What the file `-` is. */
   readonly stdin?: AsyncIterable<Uint8Array> | undefined;
-  /** Hears of every file that could not be read. */
+  /** Hears of every file that could not be read. Without it, a path that leads nowhere throws NOT_FOUND. */
   onSkip?(file: string, reason: string): void;
   /** Hears of records that could not be read, in a file whose others were. */
   onDamage?(file: string, reason: string): void;
@@ -25,13 +25,20 @@ export async function* readRuns(
   options: ReadOptions = {},
 ): AsyncGenerator<Context, void, undefined> {
   if (options.format !== undefined) readerOf(options.format);
-  for (const file of await findLogs(paths, options.onSkip)) {
+  for (const file of await findLogs(paths, options.onSkip ?? throwForMissing(paths))) {
     try {
       yield* readLog(file, options);
     } catch (error) {
       options.onSkip?.(file, error instanceof Error ? error.message : String(error));
     }
   }
+}
+
+/** A folder that is misspelt must not look like one without runs. */
+function throwForMissing(paths: readonly string[]): NonNullable<ReadOptions['onSkip']> {
+  return (path, reason) => {
+    if (paths.includes(path)) throw new PalimpsestError('NOT_FOUND', `Expected logs at ${path} but ${reason}`);
+  };
 }
 
 /** Reads one file, whatever it is called. Throws if there is no run in it. */

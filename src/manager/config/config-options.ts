@@ -79,6 +79,7 @@ export const LIMIT_FIELDS: Readonly<Record<EffectiveLimit['source'], string>> = 
   maxInputTokens: 'model.max_input_tokens',
   contextLimit: 'context.limit',
   model: 'the window of model.name',
+  unknownModel: 'the default, as model.name is not known',
   unknown: 'the default window, as no model is named',
 };
 

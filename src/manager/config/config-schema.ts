@@ -45,7 +45,7 @@ const about = <T extends z.ZodType>(type: T, description: string, byDefault?: un
   type.optional().meta({ description, ...(byDefault === undefined ? {} : { default: byDefault }) });
 
 /** The providers of the gateway; a test compares them with its own. */
-const PROVIDERS = [
+export const PROVIDERS: readonly string[] = [
   ...['anthropic', 'openai', 'gemini', 'ollama', 'vertex', 'azure', 'chatgpt', 'codeassist', 'openrouter', 'groq'],
   ...['together', 'deepseek', 'mistral', 'xai', 'moonshot', 'vllm', 'lmstudio'],
 ];

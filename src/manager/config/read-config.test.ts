@@ -132,8 +132,8 @@ describe('readConfig', () => {
 
   it('tells what two fields say together beside what one says alone', () => {
     expect(problemsOf('context: { soft_threshold_pct: 0.95 }\nmodel: { nam: x }\npolicy: { tuns: 3 }')).toEqual([
-      expect.stringContaining('line 2: model.nam: '),
       expect.stringContaining('line 1: context.soft_threshold_pct: Expected below'),
+      expect.stringContaining('line 2: model.nam: '),
       expect.stringContaining('line 3: policy: '),
     ]);
     expect(problemsOf('context: { soft_threshold_pct: 0.6, hard_threshold_pct: 0.5 }')).toHaveLength(1);
@@ -268,6 +268,15 @@ describe('loadConfig', () => {
       code: 'BAD_OPTION',
       message: expect.stringMatching(/model\.nam: .*\n.*context\.limit: /),
     });
+  });
+
+  it('refuses bytes that are no text', async () => {
+    const path = join(folder, 'picture.png');
+    writeFileSync(path, Buffer.from([0x89, 0x50, 0x4e, 0x47, 0xff, 0xfe]));
+    await expect(loadConfig(path)).rejects.toMatchObject({ message: expect.stringContaining('utf-8') });
+    expect(problemsOf('model:\n  name: "a\u0000b"')).toEqual([
+      'line 2: Expected YAML or JSON but found a byte that no text has; is this the right file?',
+    ]);
   });
 
   it('says where it looked', async () => {

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
-import { type Document, LineCounter, parseDocument } from 'yaml';
+import { type Document, isMap, isScalar, LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { PalimpsestError } from '../../errors.ts';
 import { isRecord } from '../../formats/lens.ts';
 import { nearest } from '../../options.ts';
 import { isTenant, TENANT_RULE } from '../../store/check-input.ts';
 import { LIMIT_FIELDS, limitOf, policyOf } from './config-options.ts';
-import { type Config, configSchema } from './config-schema.ts';
+import { type Config, configSchema, PROVIDERS } from './config-schema.ts';
 
 /** Something that is wrong with a configuration. */
 export interface ConfigProblem {
@@ -37,13 +37,18 @@ export async function loadConfig(path: string = CONFIG_FILE): Promise<Config> {
 
 async function readText(path: string): Promise<string> {
   try {
-    return await readFile(path, 'utf8');
+    return decodeText(await readFile(path));
   } catch (cause) {
     const why = (cause as Error).message;
     throw new PalimpsestError('NOT_FOUND', `Expected a configuration at ${path} but could not read it: ${why}`, {
       cause,
     });
   }
+}
+
+/** Throws for bytes that are not UTF-8: such a file would be read as a text full of question marks. */
+function decodeText(bytes: Uint8Array): string {
+  return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
 }
 
 /** One line for people. */
@@ -54,6 +59,8 @@ export function showProblem({ field, text, line }: ConfigProblem): string {
 /** Reads the text of a `palimpsest.yaml` (JSON is YAML too), and tells what is wrong with it, and in which line. */
 export function readConfig(yaml: string): CheckedConfig {
   const lines = new LineCounter();
+  const binary = yaml.search(BINARY);
+  if (binary >= 0) return { config: {}, problems: [{ field: '', text: NO_TEXT, line: lineAt(yaml, binary) }] };
   const document = parseDocument(yaml, { lineCounter: lines, prettyErrors: false });
   // An unresolved tag is only a warning, but `!env KEY` would be taken for the text KEY.
   const broken = [...document.errors, ...document.warnings].map(
@@ -63,13 +70,29 @@ export function readConfig(yaml: string): CheckedConfig {
   const value = toValue(document);
   if (value instanceof Error) return { config: {}, problems: [{ field: '', text: value.message }] };
   const { config, found } = check(value);
-  return { config, problems: found.map((one) => ({ ...toProblem(one), ...lineOf(one.path) })) };
+  const problems = found.map((one): ConfigProblem => {
+    const at = offsetOf(document, one.path);
+    return { ...toProblem(one), ...(at === undefined ? {} : { line: lines.linePos(at).line }) };
+  });
+  return { config, problems: problems.sort((a, b) => (a.line ?? 0) - (b.line ?? 0)) };
+}
 
-  function lineOf(path: Found['path']): { line?: number } {
-    const node = document.getIn(path, true);
-    const at = isRecord(node) && Array.isArray(node.range) ? Number(node.range[0]) : undefined;
-    return at === undefined ? {} : { line: lines.linePos(at).line };
-  }
+/** Bytes that YAML does not allow in a text. A file with one of them is of another kind. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are looked for
+const BINARY = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/;
+const NO_TEXT = 'Expected YAML or JSON but found a byte that no text has; is this the right file?';
+
+const lineAt = (text: string, index: number): number => text.slice(0, index).split('\n').length;
+
+/** Where a field begins: at its name, as its value may begin a line later. */
+function offsetOf(document: Document, path: Found['path']): number | undefined {
+  const parent = document.getIn(path.slice(0, -1), true);
+  const name = path.at(-1);
+  const pair = isMap(parent)
+    ? parent.items.find(({ key }) => (isScalar(key) ? key.value : key) === name || String(key) === name)
+    : undefined;
+  const node = pair?.key ?? document.getIn(path, true);
+  return isRecord(node) && Array.isArray(node.range) ? Number(node.range[0]) : undefined;
 }
 
 /** Checks a configuration that is an object already. */
@@ -130,7 +153,21 @@ function checkTogether(config: Config): Checked {
   const answer = withAnswer(config);
   const policy = withPolicy(answer.config);
   const tenants = withTenants(policy.config);
-  return { config: tenants.config, found: [...answer.found, ...policy.found, ...tenants.found] };
+  const provider = withProvider(tenants.config);
+  return {
+    config: provider.config,
+    found: [...answer.found, ...policy.found, ...tenants.found, ...provider.found],
+  };
+}
+
+/** A provider may be one that we do not know, but not one of ours misspelt. */
+function withProvider(config: Config): Checked {
+  const { provider, ...model } = config.model ?? {};
+  if (provider === undefined || PROVIDERS.includes(provider)) return { config, found: [] };
+  const near = nearest(provider, PROVIDERS);
+  if (near === undefined) return { config, found: [] };
+  const text = `Expected a provider but found "${provider}"; did you mean ${near}?`;
+  return { config: { ...config, model }, found: [{ path: ['model', 'provider'], text }] };
 }
 
 /** The answer and the margin must leave room for a request. A file that names no model may still have one in code. */
@@ -173,8 +210,17 @@ function withPolicy(config: Config): Checked {
 function toFound(issue: z.core.$ZodIssue, given: unknown): Found[] {
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(issue.path, key));
   const found = valueAt(given, issue.path);
-  const text = `Expected ${issue.message} but found ${show(found)}`;
+  const near = typeof found === 'string' ? nearest(found, valuesOf(issue)) : undefined;
+  const hint = near === undefined ? '' : `; did you mean ${near}?`;
+  const text = `Expected ${issue.message} but found ${show(found)}${hint}`;
   return [{ path: issue.path, text }];
+}
+
+/** The words that a field may be. */
+function valuesOf(issue: z.core.$ZodIssue): string[] {
+  if (issue.code === 'invalid_value') return issue.values.map(String);
+  if (issue.code !== 'invalid_union') return [];
+  return issue.errors.flat().flatMap((inner) => (inner.path.length === 0 ? valuesOf(inner) : []));
 }
 
 function unknownKey(path: readonly PropertyKey[], key: string): Found {

@@ -73,6 +73,6 @@ export function damageFound(
   return new PalimpsestError(
     'STORE_DAMAGED',
     `Expected the log of session ${id} without damage but found ${lines} damaged lines${events}; all other events were read. ` +
-      'Put the lines back from a backup and remove state.yaml, or call session.acknowledgeDamage() to end this report',
+      'Put the lines back from a backup and remove the snapshot (state.yaml), or call session.acknowledgeDamage() to end this report',
   );
 }

@@ -2,7 +2,6 @@ import { PalimpsestError } from '../../errors.ts';
 import type { Format } from '../../message.ts';
 import type { Cut } from '../../plan/held-cut.ts';
 import type { Hidden } from '../../plan/ledger/hidden.ts';
-import type { DiskFile } from '../../store/embedded/disk.ts';
 import type { MaskOptions } from '../context-action.ts';
 import type { MessageWriter } from '../message-writer.ts';
 import { sessionContinuity } from '../notices.ts';
@@ -16,17 +15,15 @@ import { Conversation } from './conversation.ts';
 import { type Damage, damageFound } from './damage.ts';
 import { EventLog } from './event-log.ts';
 import type { Place } from './lines.ts';
-import { openLog } from './open-log.ts';
-import { readEvents } from './read-events.ts';
-import { type Recovered, recover } from './recover.ts';
 import { renderSession } from './render-session.ts';
+import type { Recovered } from './replay.ts';
 import { resultEvents } from './result-events.ts';
 import type { EventOptions, MaskReport, Recovery, Session } from './session.ts';
 import type { ArrivalSettings, EventBody, LoggedEvent, SessionEvent, SessionStatus } from './session-event.ts';
 import { SessionManager } from './session-manager.ts';
+import type { SessionStorage } from './session-storage.ts';
 import { type HiddenStore, storeHidden } from './store-hidden.ts';
 import { storeShaped, unstoredShaped } from './store-shaped.ts';
-import { SyncMark } from './sync-mark.ts';
 import { TurnRecorder } from './turn-recorder.ts';
 import { Upkeep, type UpkeepOptions } from './upkeep.ts';
 import { withAuthor, writeSummaries } from './write-summaries.ts';
@@ -36,13 +33,14 @@ export interface DurableOptions<M> extends HiddenStore, UpkeepOptions, SessionPa
   readonly recordTurns: boolean;
   readonly openCalls: 'answer' | 'keep';
   readonly onWindDown: (session: Session<M>) => Promise<void> | void;
-  readonly onClose: () => void;
+  /** Opened for this session; it is closed with it. */
+  readonly storage: SessionStorage<M>;
 }
 
 /** Hidden text that waits for the store while a log is replayed is stored beyond this size. */
 const MOST_WAITING_CHARS = 4_000_000;
 
-/** A session whose truth is a log of events on disk: memory, snapshot and view are what they amount to. */
+/** A session whose truth is a log of events, on disk or in a database: memory, snapshot and view are what they amount to. */
 export class DurableSession<M> implements Session<M> {
   readonly id: string;
   readonly directory: string;
@@ -51,7 +49,7 @@ export class DurableSession<M> implements Session<M> {
   readonly #conversation: Conversation<M>;
   readonly #log: EventLog<M>;
   readonly #upkeep: Upkeep<M>;
-  readonly #mark: SyncMark;
+  readonly #storage: SessionStorage<M>;
   readonly #damage: Damage;
   readonly #stored: Set<string>;
   readonly #recorder: TurnRecorder<M>;
@@ -65,69 +63,55 @@ export class DurableSession<M> implements Session<M> {
   private constructor(options: DurableOptions<M>, parts: Parts<M>) {
     this.#options = options;
     this.id = options.id;
-    this.directory = options.folder;
+    this.directory = options.storage.folder;
+    this.#storage = options.storage;
     this.#writer = options.writer;
     this.#conversation = parts.conversation;
     this.#stored = parts.stored;
     this.#recorder = new TurnRecorder({ ...options, format: this.format }, parts.conversation);
     this.#recovery = { ...parts.recovered.recovery, answeredCalls: 0 };
     this.#damage = parts.recovered.damage;
-    this.#mark = parts.mark;
-    const { now, mayWrite, onProblem } = options;
+    const { now, onProblem, storage } = options;
     this.#coldEpochs = new ColdEpochs(parts.conversation, {
       policy: options.conversation.policy,
       now,
       record: (event) => this.#log.append([event]),
     });
     this.#log = new EventLog<M>({
-      file: parts.file,
+      storage,
       end: parts.recovered.end,
       now,
-      mayWrite,
       onProblem,
-      onSynced: (seq) => this.#mark.write(seq),
       onDurable: (event, place) => this.#apply(event, place),
       afterBatch: () => this.#upkeep.run(),
     });
     this.#upkeep = new Upkeep<M>(options, {
       conversation: parts.conversation,
+      storage,
       log: this.#log,
       format: this.format.name,
-      archiveBytes: parts.recovered.archiveBytes,
       damage: parts.recovered.damage,
       storeHidden: () => this.#storeHidden([]),
     });
     this.#manager = this.#newManager();
   }
 
+  /** If it fails, the storage is closed. */
   static async open<M>(options: DurableOptions<M>): Promise<DurableSession<M>> {
-    const { disk, folder } = options;
-    const file = await openLog(options);
+    const { storage } = options;
+    let session: DurableSession<M> | undefined;
     try {
       const conversation = new Conversation(options.conversation);
       const stored = new Set<string>();
       const between = () => storeHidden(options, conversation, { stored, atLeastChars: MOST_WAITING_CHARS });
-      const recovered = await recover({ disk, folder, file, conversation, between });
-      checkFormat(options, recovered);
-      const mark = await SyncMark.create(options, recovered.end.seq);
-      return await DurableSession.#start(options, { conversation, stored, recovered, file, mark });
-    } catch (error) {
-      file.close();
-      throw error;
-    }
-  }
-
-  /** If it fails, no file stays open. */
-  static async #start<M>(options: DurableOptions<M>, parts: Parts<M>): Promise<DurableSession<M>> {
-    let session: DurableSession<M> | undefined;
-    try {
-      session = new DurableSession(options, parts);
-      await session.#begin(parts.recovered);
+      const checkFormat = (format: string | undefined): void => checkSameFormat(options, format);
+      const recovered = await storage.recover({ conversation, between, checkFormat });
+      session = new DurableSession(options, { conversation, stored, recovered });
+      await session.#begin(recovered);
       return session;
     } catch (error) {
-      parts.mark.close();
-      // A compaction may have replaced the file that the log was opened with.
       if (session) session.#log.close();
+      await storage.close({ isSaved: false });
       throw error;
     }
   }
@@ -222,7 +206,7 @@ export class DurableSession<M> implements Session<M> {
 
   async *events(options: EventOptions = {}): AsyncGenerator<SessionEvent<M>> {
     await this.#log.flush();
-    yield* readEvents<M>(this.#options.disk, this.directory, {
+    yield* this.#storage.read({
       ...options,
       onDamage: (lines) => {
         this.#damage.lines = Math.max(this.#damage.lines, lines);
@@ -258,15 +242,15 @@ export class DurableSession<M> implements Session<M> {
 
   async #close(): Promise<void> {
     this.#log.seal();
+    let isSaved = false;
     try {
       await this.#log.flush();
       await this.#log.exclusively(async () => {
-        if (await this.#upkeep.trySnapshot()) this.#mark.remove();
+        isSaved = await this.#upkeep.trySnapshot();
       });
     } finally {
-      this.#mark.close();
       this.#log.close();
-      this.#options.onClose();
+      await this.#storage.close({ isSaved });
     }
   }
 
@@ -395,13 +379,11 @@ interface Parts<M> {
   readonly conversation: Conversation<M>;
   readonly stored: Set<string>;
   readonly recovered: Recovered;
-  readonly file: DiskFile;
-  readonly mark: SyncMark;
 }
 
 const INTERRUPTED = 'Error: tool execution interrupted by server restart';
 
-function checkFormat<M>({ writer, id }: DurableOptions<M>, { format }: Recovered): void {
+function checkSameFormat<M>({ writer, id }: DurableOptions<M>, format: string | undefined): void {
   const { name } = writer.format;
   if (format === undefined || format === name) return;
   throw new PalimpsestError(

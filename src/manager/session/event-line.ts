@@ -27,14 +27,14 @@ export interface ReadLine<M> extends ReadEvent<M> {
 }
 
 /** An event as JSON. It is encoded before it waits, so that an event that cannot be written is refused at once. */
-export function encodeBody<M>(body: EventBody<M>): string {
+export function encodeBody<M>(body: EventBody<M>, most: number = sessionLimits.eventChars): string {
   checkBody(body);
   const json = toJson(body);
-  if (json !== undefined && json.length <= sessionLimits.eventChars) return json;
+  if (json !== undefined && json.length <= most) return json;
   const found = json === undefined ? 'more than a string can hold' : String(json.length);
   throw new PalimpsestError(
     'BAD_INPUT',
-    `Expected an event of at most ${sessionLimits.eventChars} characters as JSON but found ${found}; add it in parts, or where it can be found`,
+    `Expected an event of at most ${most} characters as JSON but found ${found}; add it in parts, or where it can be found`,
   );
 }
 

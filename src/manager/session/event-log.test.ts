@@ -2,10 +2,13 @@ import { constants } from 'node:buffer';
 import { describe, expect, it } from 'vitest';
 import { RecordingDisk } from '../../../test/store/support/recording-disk.ts';
 import type { DiskFile } from '../../store/embedded/disk.ts';
+import { DiskStorage } from './disk-storage.ts';
 import { EventLog } from './event-log.ts';
+import { UNSHARED } from './open-log.ts';
 import type { SessionEvent } from './session-event.ts';
 
 const PATH = '/log';
+const session = { ...UNSHARED, folder: '/', onProblem: () => {}, onClose: () => {} };
 const error = (message: string) => ({ type: 'error', message }) as const;
 
 function openLog({ afterBatch = async () => {} }: { afterBatch?: () => Promise<void> } = {}) {
@@ -13,11 +16,9 @@ function openLog({ afterBatch = async () => {} }: { afterBatch?: () => Promise<v
   const durable: SessionEvent<string>[] = [];
   const problems: Error[] = [];
   const log = new EventLog<string>({
-    file: disk.open(PATH, 'create'),
+    storage: new DiskStorage({ ...session, disk }, disk.open(PATH, 'create')),
     end: { position: 0, seq: 0, time: '' },
     now: () => 0,
-    mayWrite: () => {},
-    onSynced: () => {},
     onDurable: (event) => durable.push(event),
     afterBatch,
     onProblem: (problem) => problems.push(problem),
@@ -126,11 +127,9 @@ describe('the log', () => {
     const file = new LongFile();
     const seen: number[] = [];
     const log = new EventLog<string>({
-      file,
+      storage: new DiskStorage({ ...session, disk: new RecordingDisk() }, file),
       end: { position: 0, seq: 0, time: '' },
       now: () => 0,
-      mayWrite: () => {},
-      onSynced: () => {},
       onDurable: ({ seq }) => seen.push(seq),
       afterBatch: async () => {},
       onProblem: () => {},

@@ -1,9 +1,8 @@
 import { PalimpsestError } from '../../errors.ts';
-import type { DiskFile } from '../../store/embedded/disk.ts';
-import { encodeBody, parseEvent, stampBody, toLine } from './event-line.ts';
+import { encodeBody, parseEvent, stampBody } from './event-line.ts';
 import type { Place } from './lines.ts';
 import type { EventBody, SessionEvent } from './session-event.ts';
-import { writePieces } from './write-pieces.ts';
+import type { SessionStorage } from './session-storage.ts';
 
 /** Where a log ends. */
 export interface LogEnd {
@@ -13,13 +12,9 @@ export interface LogEnd {
 }
 
 export interface EventLogOptions<M> {
-  readonly file: DiskFile;
+  readonly storage: Pick<SessionStorage<M>, 'append' | 'failure' | 'eventChars'>;
   readonly end: LogEnd;
   readonly now: () => number;
-  /** Throws where another process has taken over. Asked before a write, and again between its sync and its acknowledgement. */
-  readonly mayWrite: () => void;
-  /** Told of the last event that is durable, before it is acknowledged. */
-  readonly onSynced: (seq: number) => void;
   /** Told of each event once it is durable, in order. */
   readonly onDurable: (event: SessionEvent<M>, place: Place) => void;
   /** Called when a batch is durable, before the next is begun. */
@@ -50,21 +45,19 @@ interface Work {
  * timer. An event exists once it is durable, and not before.
  */
 export class EventLog<M> {
-  #file: DiskFile;
   #end: LogEnd;
   readonly #options: EventLogOptions<M>;
   #waiting: Waiting[] = [];
   #work: Work[] = [];
   #flushing: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
-  #failure: Error | undefined;
+  #ownFailure: Error | undefined;
   #sealed: Error | undefined;
   /** Unawaited events could not be written, and wait for the next attempt. */
   #isStuck = false;
 
   constructor(options: EventLogOptions<M>) {
     this.#options = options;
-    this.#file = options.file;
     this.#end = options.end;
   }
 
@@ -72,8 +65,8 @@ export class EventLog<M> {
     return this.#end;
   }
 
-  get file(): DiskFile {
-    return this.#file;
+  get #failure(): Error | undefined {
+    return this.#ownFailure ?? this.#options.storage.failure;
   }
 
   /** Durable when it resolves. */
@@ -81,7 +74,7 @@ export class EventLog<M> {
     const refusal = this.#failure ?? this.#sealed;
     if (refusal) return Promise.reject(refusal);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ bodies: bodies.map(encodeBody), resolve, reject });
+      this.#waiting.push({ bodies: bodies.map((body) => this.#encode(body)), resolve, reject });
       this.#start();
     });
   }
@@ -90,7 +83,7 @@ export class EventLog<M> {
   record(body: EventBody<M>): void {
     const refusal = this.#failure ?? this.#sealed;
     if (refusal) throw refusal;
-    this.#waiting.push({ bodies: [encodeBody(body)] });
+    this.#waiting.push({ bodies: [this.#encode(body)] });
     if (this.#waiting.length >= MOST_WAITING) this.#start();
     else this.#timer ??= setTimeout(() => this.#start(), LONGEST_WAIT_MS);
   }
@@ -117,18 +110,15 @@ export class EventLog<M> {
     return this.#waiting.length > 0 || this.#flushing !== undefined;
   }
 
-  /** Ends it: the content of the disk is unknown. */
+  /** Ends it: what was written is unknown, or differs from what is in memory. */
   fail(error: Error): Error {
-    this.#failure ??= error;
+    this.#ownFailure ??= error;
     return error;
   }
 
-  /** Goes on in another file, which says the same. Only between two batches. */
-  moveTo(file: DiskFile, end: LogEnd): void {
-    this.#file.close();
-    this.#file = file;
+  /** Goes on at another place, after a compaction. Only between two batches. */
+  moveTo(end: LogEnd): void {
     this.#end = end;
-    this.#options.onSynced(end.seq);
   }
 
   /** Refuses new events. Those that wait can still be written. */
@@ -139,8 +129,11 @@ export class EventLog<M> {
   close(): void {
     clearTimeout(this.#timer);
     this.seal();
-    this.#failure ??= this.#sealed;
-    this.#file.close();
+    this.#ownFailure ??= this.#sealed;
+  }
+
+  #encode(body: EventBody<M>): string {
+    return encodeBody(body, this.#options.storage.eventChars);
   }
 
   #start(): void {
@@ -178,20 +171,15 @@ export class EventLog<M> {
 
   async #write(bodies: readonly string[]): Promise<void> {
     if (bodies.length === 0) return;
-    this.#check();
     const { position, seq } = this.#end;
     const time = this.#nextTime();
     const events = bodies.map((body, i) => stampBody(body, { seq: seq + 1 + i, time, batch: seq + 1 }));
-    const lines = events.map(toLine);
-    const end = this.#put(lines, position);
-    await this.#sync();
-    this.#check();
-    this.#end = { position: end, seq: seq + lines.length, time };
-    this.#options.onSynced(this.#end.seq);
-    this.#tell(events, placesOf(lines, position));
+    const appended = await this.#options.storage.append(events, { position, seq: seq + 1, time });
+    this.#end = { position: appended.position, seq: seq + events.length, time };
+    this.#tell(events, appended.places);
   }
 
-  /** The conversation in memory must not differ from the log on disk. */
+  /** The conversation in memory must not differ from the log. */
   #tell(events: readonly string[], places: readonly Place[]): void {
     try {
       for (const [i, event] of events.entries()) {
@@ -203,44 +191,10 @@ export class EventLog<M> {
     }
   }
 
-  #check(): void {
-    try {
-      this.#options.mayWrite();
-    } catch (error) {
-      throw this.fail(error as Error);
-    }
-  }
-
   /** A clock may be set back; events stay in order. */
   #nextTime(): string {
     const now = new Date(this.#options.now()).toISOString();
     return [now, this.#end.time].sort()[1] as string;
-  }
-
-  /** Answers where they end. Of a write that fails nothing stays. */
-  #put(lines: readonly string[], position: number): number {
-    try {
-      return writePieces(this.#file, position, bytesOf(lines));
-    } catch (error) {
-      const refused = notWritten(error as Error);
-      try {
-        this.#file.truncate(position);
-      } catch {
-        throw this.fail(refused);
-      }
-      throw refused;
-    }
-  }
-
-  /** After a sync that failed, the content of the disk is unknown, and a second sync would report success. */
-  async #sync(): Promise<void> {
-    try {
-      await this.#file.sync();
-    } catch (error) {
-      const text =
-        'Expected the events to reach the disk but the sync failed; open the session again to see what it holds';
-      throw this.fail(new PalimpsestError('STORE_FAILED', text, { cause: error }));
-    }
   }
 
   #refuse(batch: readonly Waiting[], error: Error): void {
@@ -261,23 +215,4 @@ export class EventLog<M> {
     const text = `Expected all events to be written but ${this.#waiting.length} could not be; free some space and try again`;
     return new PalimpsestError('STORE_FAILED', text);
   }
-}
-
-/** Line by line: together they may be more than a string can hold. */
-function* bytesOf(lines: readonly string[]): Generator<Buffer> {
-  for (const line of lines) yield Buffer.from(line);
-}
-
-function placesOf(lines: readonly string[], position: number): Place[] {
-  let offset = position;
-  return lines.map((line) => {
-    const place = { offset, bytes: Buffer.byteLength(line) };
-    offset += place.bytes;
-    return place;
-  });
-}
-
-function notWritten(cause: Error): PalimpsestError {
-  const text = `Expected to write to the log of the session but found: ${cause.message}; nothing was added, add it again`;
-  return new PalimpsestError('STORE_FAILED', text, { cause });
 }

@@ -10,12 +10,10 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { never } from '../../plan/policies/never.ts';
-import { createMemoryStore } from '../../store/memory-store.ts';
 import { deleteSession } from './delete-session.ts';
 import { listSessions } from './list-sessions.ts';
 import { readSessionEvents } from './read-session-events.ts';
-import { call, eventsOf, openChat, temporaryFolders, turns, user } from './session.test-data.ts';
+import { openChat, temporaryFolders, user } from './session.test-data.ts';
 import { sweepSessions } from './sweep-sessions.ts';
 
 const freshFolder = temporaryFolders();
@@ -80,22 +78,6 @@ describe('listSessions', () => {
   });
 });
 
-describe('readSessionEvents', () => {
-  it('reads the log of a session that is open elsewhere, archive included', async () => {
-    const directory = freshFolder();
-    const session = await openChat({ directory, id: 'a' });
-    await session.add(user('one'), user('two'));
-    await session.reset();
-    await session.compact();
-    await session.add(user('three'));
-    const seen: unknown[] = [];
-    for await (const event of readSessionEvents({ directory, id: 'a' }, { types: ['message'], afterSeq: 2 }))
-      seen.push(event);
-    expect(seen).toMatchObject([{ message: user('two') }, { message: user('three') }]);
-    await session.close();
-  });
-});
-
 describe('deleteSession', () => {
   it('removes a session, and answers whether there was one', async () => {
     const directory = await directoryWith('a', 'b');
@@ -152,74 +134,6 @@ describe('sweepSessions', () => {
     ]);
     expect(readFileSync(join(directory, 'old/events.jsonl'), 'utf8')).toContain('"reason":"expired"');
     expect((await sweepSessions({ directory, now })).expired).toEqual([]);
-  });
-
-  it('that were ended go on when a message is added', async () => {
-    const directory = await directoryWith('old');
-    await sweepSessions({ directory, now });
-    const session = await openChat({ directory, id: 'old' });
-    expect(session.status).toBe('completed');
-    await session.add(user('again'));
-    expect(session.status).toBe('active');
-    expect(session.messages()).toEqual([user('in old'), user('again')]);
-    await session.close();
-  });
-
-  it('removes them where it is asked to', async () => {
-    const directory = await directoryWith('old', 'young');
-    expect(await sweepSessions({ directory, now, remove: true })).toEqual({
-      expired: [],
-      removed: ['old'],
-      open: [],
-      failed: [],
-    });
-    expect(listSessions(directory).map(({ id }) => id)).toEqual(['young']);
-  });
-
-  it('leaves a session alone that is open, and all of them for 0 hours', async () => {
-    const directory = await directoryWith('old');
-    expect(await sweepSessions({ directory, now, ttlHours: 0 })).toEqual({
-      expired: [],
-      removed: [],
-      open: [],
-      failed: [],
-    });
-    const session = await openChat({ directory, id: 'old' });
-    expect(await sweepSessions({ directory, now })).toEqual({ expired: [], removed: [], open: ['old'], failed: [] });
-    await session.close();
-  });
-
-  it('leaves open calls as they are: somebody may come back for them', async () => {
-    const directory = freshFolder();
-    const session = await openChat({ directory, id: 'a', now: () => 0 });
-    await session.add(user('the task'), call('c1'));
-    await session.close();
-    await sweepSessions({ directory, now });
-    const again = await openChat({ directory, id: 'a', openCalls: 'keep' });
-    expect(again.messages()).toHaveLength(2);
-    expect((await eventsOf(again)).at(-1)).toMatchObject({ type: 'session_end', reason: 'expired', total_turns: 1 });
-    await again.close();
-  });
-
-  it('leaves what is shown as it was, whatever the policy, the store and the limits it was opened with', async () => {
-    const options = {
-      directory: freshFolder(),
-      id: 'a',
-      policy: never(),
-      store: createMemoryStore(),
-      maxToolResultTokens: 100_000,
-      maxInputTokens: 1_000_000,
-      now: () => 0,
-    };
-    const session = await openChat(options);
-    await session.add(user('the task'), ...turns(60, { lines: 2000 }));
-    const view = session.view();
-    await session.close();
-    expect((await sweepSessions({ directory: options.directory, now })).expired).toEqual(['a']);
-    const again = await openChat(options);
-    expect(again.status).toBe('completed');
-    expect(JSON.stringify(again.view()) === JSON.stringify(view)).toBe(true);
-    await again.close();
   });
 
   it('goes on where one of them cannot be swept, and says which and why', async () => {

@@ -1,115 +1,16 @@
-import { type Dirent, readdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { type Disk, nodeDisk } from '../../store/embedded/disk.ts';
-import { checkSession } from '../../store/store.ts';
-import { lastPart, readLog } from './read-log.ts';
-import type { SessionEvent, SessionStatus } from './session-event.ts';
-import { EVENTS } from './session-files.ts';
-import { sessionsDirectory, unusable } from './session-folder.ts';
-import { readSnapshot } from './snapshot.ts';
+import { badOption } from '../../options.ts';
+import { type SessionPlaceOptions, withPlace } from './find-place.ts';
+import { listFolders } from './list-folders.ts';
+import { directoryRule } from './session-folder.ts';
+import type { SessionInfo } from './session-info.ts';
 
-/** What is known of a session without opening it. */
-export interface SessionInfo {
-  readonly id: string;
-  readonly format: string;
-  readonly status: SessionStatus;
-  /** 1, and one more with each restart. */
-  readonly number: number;
-  /** How many events it has had. */
-  readonly events: number;
-  /** When the last of them was written. */
-  readonly lastActive: string;
-}
+export type { SessionInfo } from './session-info.ts';
 
-/** The sessions in a directory, by their ids. What is no session is left out. */
-export function listSessions(directory: string): SessionInfo[] {
-  const folder = sessionsDirectory(directory);
-  return entriesOf(folder)
-    .filter((entry) => entry.isDirectory() && isSession(entry.name))
-    .map(({ name }) => name)
-    .sort()
-    .flatMap((id) => readIfThere(join(folder, id), id) ?? []);
-}
-
-function entriesOf(folder: string): Dirent[] {
-  try {
-    return readdirSync(folder, { withFileTypes: true });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
-    throw unusable(error);
-  }
-}
-
-function isSession(name: string): boolean {
-  try {
-    checkSession(name);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Undefined where the log is a link, which leads elsewhere, and where somebody deletes the session at this moment. */
-function readIfThere(folder: string, id: string): SessionInfo | undefined {
-  try {
-    return readInfo(nodeDisk, folder, id);
-  } catch (error) {
-    if (['STORE_DAMAGED', 'ENOENT'].includes((error as { code?: string }).code ?? '')) return undefined;
-    throw error;
-  }
-}
-
-/** Reads only what came after the snapshot. */
-function readInfo(disk: Disk, folder: string, id: string): SessionInfo | undefined {
-  const path = join(folder, EVENTS);
-  if (!disk.exists(path)) return undefined;
-  const file = disk.open(path, 'read');
-  try {
-    const start = knownInfo(disk, folder, id);
-    const last = start.offset <= file.size() ? lastPart(file, start.offset) : undefined;
-    const isSound = last?.kind === 'event' && last.event.seq === start.info.events;
-    const { offset, info } = isSound ? start : { offset: 0, info: nothingKnown(id) };
-    let found = info;
-    for (const part of readLog<unknown>(file, offset)) {
-      const event = part.kind === 'event' && part.isWhole ? part.event : undefined;
-      if (event && event.seq > found.events)
-        found = { ...found, ...changesBy(event), events: event.seq, lastActive: event.time };
-    }
-    return found.events > 0 ? found : undefined;
-  } finally {
-    file.close();
-  }
-}
-
-const nothingKnown = (id: string): SessionInfo => ({
-  id,
-  format: 'chat',
-  status: 'active',
-  number: 1,
-  events: 0,
-  lastActive: '',
-});
-
-function knownInfo(disk: Disk, folder: string, id: string): { offset: number; info: SessionInfo } {
-  try {
-    const snapshot = readSnapshot(disk, folder);
-    if (!snapshot) return { offset: 0, info: nothingKnown(id) };
-    const { format, seq, time, offset, state } = snapshot;
-    return { offset, info: { id, format, status: state.status, number: state.number, events: seq, lastActive: time } };
-  } catch {
-    return { offset: 0, info: nothingKnown(id) };
-  }
-}
-
-function changesBy(event: SessionEvent): Partial<SessionInfo> {
-  if (event.type === 'session_start') return { format: event.format };
-  if (event.type === 'session_end') return { status: 'completed' };
-  if (event.type === 'status_change') return { status: event.to };
-  if (event.type === 'session_restart') return { number: event.session_number };
-  if (event.type === 'reset') return { number: 1, status: 'active' };
-  if (event.type === 'checkpoint') {
-    const { format, status, number } = event.state as SessionInfo;
-    return { format, status, number };
-  }
-  return event.type === 'message' ? { status: 'active' } : {};
+/** The sessions in a directory or a database, by their ids. What is no session is left out. */
+export function listSessions(directory: string): SessionInfo[];
+export function listSessions(place: SessionPlaceOptions): Promise<SessionInfo[]>;
+export function listSessions(place: string | SessionPlaceOptions): SessionInfo[] | Promise<SessionInfo[]> {
+  if (typeof place === 'string') return listFolders(place);
+  if (typeof place !== 'object' || place === null) throw badOption('directory', directoryRule.expected, place);
+  return withPlace('listSessions', place, async (found) => [...(await found.list())]);
 }

@@ -1,23 +1,36 @@
-import { nodeDisk } from '../../store/embedded/disk.ts';
 import { damageFound } from './damage.ts';
-import { readEvents } from './read-events.ts';
+import { diskPlace } from './disk-place.ts';
+import { findPlace, type SessionPlaceOptions } from './find-place.ts';
+import type { ReadEventsOptions } from './read-events.ts';
 import type { EventOptions } from './session.ts';
 import type { SessionEvent } from './session-event.ts';
-import { sessionFolder } from './session-folder.ts';
 
 /** Which log to read. */
-export interface ReadSessionOptions {
-  readonly directory: string;
+export interface ReadSessionOptions extends SessionPlaceOptions {
   readonly id: string;
-  /** Told of damaged lines, which are left out. Warns if not given. */
+  /** Told of damaged events, which are left out. Warns if not given. */
   readonly onProblem?: (problem: Error) => void;
 }
 
 /** The log of a session, archive included, also while another process has it open. */
 export function readSessionEvents<M = unknown>(
-  { directory, id, onProblem = (problem) => process.emitWarning(problem) }: ReadSessionOptions,
+  { id, onProblem = (problem) => process.emitWarning(problem), ...place }: ReadSessionOptions,
   options: EventOptions = {},
 ): AsyncIterable<SessionEvent<M>> {
   const onDamage = (lines: number): void => onProblem(damageFound(id, { lines }));
-  return readEvents<M>(nodeDisk, sessionFolder(directory, id), { ...options, onDamage });
+  const all = { ...options, onDamage };
+  if (place.database === undefined) return diskPlace(place.directory as string).read<M>(id, all);
+  return readFrom<M>(place, { ...all, id });
+}
+
+async function* readFrom<M>(
+  options: SessionPlaceOptions,
+  { id, ...all }: ReadEventsOptions & { readonly id: string },
+): AsyncGenerator<SessionEvent<M>> {
+  const place = await findPlace('readSessionEvents', options);
+  try {
+    yield* place.read<M>(id, all);
+  } finally {
+    await place.close();
+  }
 }

@@ -6,14 +6,13 @@ import type { ContextManager } from '../context-manager.ts';
 import type { Rendered, RenderOptions } from '../render-with-budget.ts';
 import type { SessionSettings } from '../session-settings.ts';
 import type { ToolResult } from '../tool-call.ts';
+import type { SessionPlaceOptions } from './find-place.ts';
 import type { LoggedEvent, SessionEvent, SessionStatus } from './session-event.ts';
 
 export type * from './session-event.ts';
 
 /** Options of `openSession`. */
-export interface SessionOptions<M> extends SessionSettings<M> {
-  /** Where sessions live, each in a folder of its own. */
-  readonly directory: string;
+export interface SessionOptions<M> extends SessionSettings<M>, SessionPlaceOptions {
   /** 1 to 128 letters, digits, `_` and `-`. */
   readonly id: string;
   /** Where the texts go that are hidden from the model. Without it they are in the log only, and no handle is shown. */
@@ -70,7 +69,7 @@ export interface EventOptions {
 /** A conversation that survives the process. Do not change a message that was added: the session has its own copy. */
 export interface Session<M> {
   readonly id: string;
-  /** The folder of this session. */
+  /** The folder of this session; empty for one in a database. */
   readonly directory: string;
   readonly format: Format<M>;
   /** 1, and one more with each restart. */

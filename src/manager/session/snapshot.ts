@@ -30,7 +30,7 @@ const HEAD =
 
 /** Replaces the snapshot: whoever reads it finds the old one or the new one, also after a crash. */
 export async function writeSnapshot<M>(session: WrittenSession, snapshot: Snapshot<M>): Promise<void> {
-  const bytes = Buffer.from(seal(toYaml(snapshot)));
+  const bytes = Buffer.from(snapshotText(snapshot));
   const file = await replaceFile(session, SNAPSHOT, (draft) => draft.write(bytes, 0));
   file.close();
 }
@@ -41,11 +41,14 @@ export function readSnapshot<M>(disk: Disk, folder: string): Snapshot<M> | undef
   if (!disk.exists(path)) return undefined;
   const file = disk.open(path, 'read');
   try {
-    return fromYaml(readAt(file, { offset: 0, bytes: file.size() }).toString('utf8'));
+    return readSnapshotText(readAt(file, { offset: 0, bytes: file.size() }).toString('utf8'));
   } finally {
     file.close();
   }
 }
+
+/** A snapshot as text, with its checksum. */
+export const snapshotText = <M>(snapshot: Snapshot<M>): string => seal(toYaml(snapshot));
 
 /** By hand: JSON is YAML, and what is long stands in blocks of lines, which are quick to write and to read. */
 function toYaml<M>({ state, messages, ...about }: Snapshot<M>): string {
@@ -74,7 +77,8 @@ const BLOCKS = ['left_out', 'masks', 'notes', 'messages'] as const;
 const seal = (yaml: string): string => `${yaml}${CHECKSUM}"${crc32(yaml).toString(16).padStart(8, '0')}"\n`;
 const CHECKSUM = 'checksum: ';
 
-function fromYaml<M>(text: string): Snapshot<M> {
+/** Reads what `snapshotText` wrote. Throws for anything else. */
+export function readSnapshotText<M>(text: string): Snapshot<M> {
   if (text !== seal(text.slice(0, text.lastIndexOf(CHECKSUM)))) throw new Error('expected it as it was written');
   const found = parse(text) as Record<string, unknown> | null;
   if (found?.version !== VERSION) throw new Error(`expected version ${VERSION} but found ${String(found?.version)}`);

@@ -1,15 +1,13 @@
-import { statSync, utimesSync } from 'node:fs';
-import { join } from 'node:path';
-import { badOption, checkOptions, flag, func, rule } from '../../options.ts';
-import { deleteSession } from './delete-session.ts';
+import { formatByName } from '../../formats/detect-format.ts';
+import type { FormatName } from '../../message.ts';
+import { checkOptions, flag, func, rule } from '../../options.ts';
 import { endSession } from './end-session.ts';
-import { listSessions } from './list-sessions.ts';
-import { EVENTS } from './session-files.ts';
-import { directoryRule, sessionFolder } from './session-folder.ts';
+import { PLACE_RULES, type SessionPlaceOptions, withPlace } from './find-place.ts';
+import type { SessionInfo } from './session-info.ts';
+import type { SessionPlace } from './session-storage.ts';
 
 /** Options of `sweepSessions`. */
-export interface SweepOptions {
-  readonly directory: string;
+export interface SweepOptions extends SessionPlaceOptions {
   /** How long nothing may have happened in a session that is not over; 168 if not given, and 0 sweeps nothing. */
   readonly ttlHours?: number;
   /** Deletes them, and does not only end them. */
@@ -34,22 +32,22 @@ const HOUR_MS = 3_600_000;
 /** Ends the sessions in which nothing happened for too long. They go on if a message is added. */
 export async function sweepSessions(options: SweepOptions): Promise<Swept> {
   const hours = rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0 && Number.isFinite(v));
-  checkOptions('sweepSessions', options, {
-    directory: directoryRule,
-    ttlHours: hours,
-    remove: flag,
-    now: func,
-  });
-  const { directory, ttlHours = 168, remove = false, now = Date.now } = options;
-  if (directory === undefined) throw badOption('sweepSessions option directory', directoryRule.expected, directory);
+  checkOptions('sweepSessions', options, { ...PLACE_RULES, ttlHours: hours, remove: flag, now: func });
+  return withPlace('sweepSessions', options, (place) => sweep(place, options));
+}
+
+async function sweep(
+  place: SessionPlace,
+  { ttlHours = 168, remove = false, now = Date.now }: SweepOptions,
+): Promise<Swept> {
   const [done, open, failed]: [string[], string[], { id: string; error: Error }[]] = [[], [], []];
-  for (const { id, format, status, lastActive } of ttlHours === 0 ? [] : listSessions(directory)) {
+  for (const session of ttlHours === 0 ? [] : await place.list()) {
+    const { id, status } = session;
     if (status === 'completed' && !remove) continue;
     try {
-      const activeAt = lastActivity(join(sessionFolder(directory, id), EVENTS), { lastActive, now: now() });
-      if (now() - activeAt <= ttlHours * HOUR_MS) continue;
-      if (remove) await deleteSession({ directory, id });
-      else await endSession({ directory, id, format, reason: 'expired', now });
+      if (now() - (await lastActivity(place, session, now())) <= ttlHours * HOUR_MS) continue;
+      if (remove) await place.delete(id);
+      else await end(place, session, now);
       done.push(id);
     } catch (error) {
       if ((error as { code?: string }).code === 'STORE_LOCKED') open.push(id);
@@ -61,13 +59,16 @@ export async function sweepSessions(options: SweepOptions): Promise<Swept> {
 
 /**
  * When something last happened in a session. Times in a log never go back, so one clock reading in the future would keep it
- * for ever: then the time of the file counts. If that is in the future too, the time of this sweep is noted there and counts.
+ * for ever: then the time counts at which it was written. If that is in the future too, the time of this sweep is noted there
+ * and counts.
  */
-function lastActivity(log: string, { lastActive, now }: { readonly lastActive: string; readonly now: number }): number {
+async function lastActivity(place: SessionPlace, { id, lastActive }: SessionInfo, now: number): Promise<number> {
   const logged = Date.parse(lastActive);
-  if (logged <= now) return logged;
-  const written = statSync(log).mtimeMs;
-  if (written <= now) return written;
-  utimesSync(log, new Date(now), new Date(now));
-  return now;
+  return logged <= now ? logged : place.lastWritten(id, now);
+}
+
+async function end(place: SessionPlace, { id, format }: SessionInfo, now: () => number): Promise<void> {
+  const own = formatByName(format as FormatName);
+  const storage = await place.open<unknown>(id, { onProblem: () => {}, onClose: () => {} });
+  await endSession({ storage, format: own, reason: 'expired', now });
 }

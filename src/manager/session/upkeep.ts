@@ -1,15 +1,12 @@
-import { PalimpsestError } from '../../errors.ts';
-import { archiveEvents, replaceEvents, rewriteEvents } from './compact.ts';
 import type { Conversation } from './conversation.ts';
-import type { Damage, KnownDamage } from './damage.ts';
-import { encodeBody, stampBody, toLine } from './event-line.ts';
+import type { Damage } from './damage.ts';
+import { encodeBody, stampBody } from './event-line.ts';
 import type { EventLog } from './event-log.ts';
 import type { Place } from './lines.ts';
-import type { WrittenSession } from './open-log.ts';
 import type { SessionEvent } from './session-event.ts';
-import { writeSnapshot } from './snapshot.ts';
+import type { SessionStorage, WithDamage } from './session-storage.ts';
 
-export interface UpkeepOptions extends WrittenSession {
+export interface UpkeepOptions {
   readonly id: string;
   readonly compaction: 'archive' | 'discard' | 'off';
   readonly compactAfterBytes: number;
@@ -20,11 +17,10 @@ export interface UpkeepOptions extends WrittenSession {
 /** The parts of a session that upkeep works on. */
 export interface Kept<M> {
   readonly conversation: Conversation<M>;
+  readonly storage: SessionStorage<M>;
   readonly log: EventLog<M>;
   /** The name of the format. */
   readonly format: string;
-  /** How much of the archive is known to be sound. */
-  readonly archiveBytes: number;
   readonly damage: Damage;
   /** Stores what the conversation hides, before it is written down as hidden. */
   readonly storeHidden: () => Promise<void>;
@@ -34,7 +30,6 @@ export interface Kept<M> {
 export class Upkeep<M> {
   readonly #options: UpkeepOptions;
   readonly #kept: Kept<M>;
-  #archiveBytes: number;
   #checkpointBytes = 0;
   #sinceSnapshot = 0;
   /** Something may have come to be no longer needed. */
@@ -44,7 +39,6 @@ export class Upkeep<M> {
   constructor(options: UpkeepOptions, kept: Kept<M>) {
     this.#options = options;
     this.#kept = kept;
-    this.#archiveBytes = kept.archiveBytes;
   }
 
   /** To be told of every event that has become durable. */
@@ -69,46 +63,31 @@ export class Upkeep<M> {
     if (this.#options.compaction === 'off') return;
     // Stays so if this fails: it would fail again and again.
     this.#hasFailedCompaction = true;
-    this.#options.mayWrite();
+    const { conversation, storage, log } = this.#kept;
+    storage.checkWriter();
     await this.#kept.storeHidden();
-    const { conversation, log } = this.#kept;
-    const { file: events, end } = log;
-    const archiveBytes = await this.#archive();
-    const seq = end.seq + 1;
-    const last = this.#checkpoint(seq, archiveBytes);
-    const { file, size, places } = await rewriteEvents(this.#options, {
-      events,
+    const { seq: last, time } = log.end;
+    const seq = last + 1;
+    const { position, checkpointBytes, placeOf } = await storage.compact({
       kept: keptLines(conversation),
-      last,
+      keepsOthers: this.#options.compaction === 'archive',
+      seq,
+      time,
+      checkpoint: (archiveBytes) => this.#checkpoint(seq, archiveBytes),
     });
-    const { hasMoved, error } = await replaceEvents(this.#options);
-    if (!hasMoved) file.close();
-    else log.moveTo(file, { position: size, seq, time: end.time });
-    if (error) {
-      // Another process that has taken over is the reason, and not the disk.
-      this.#options.mayWrite();
-      throw hasMoved ? log.fail(unsureName(error)) : error;
-    }
-    conversation.moved((place) => places.get(place.offset) ?? place);
-    this.#archiveBytes = archiveBytes;
-    this.#checkpointBytes = Buffer.byteLength(last);
+    log.moveTo({ position, seq, time });
+    conversation.moved(placeOf);
+    this.#checkpointBytes = checkpointBytes;
     this.#hasFailedCompaction = false;
     await this.#snapshot();
   }
 
-  /** Answers how much of the archive is sound then. */
-  async #archive(): Promise<number> {
-    const soundBytes = this.#archiveBytes;
-    if (this.#options.compaction !== 'archive') return soundBytes;
-    return archiveEvents(this.#options, { events: this.#kept.log.file, soundBytes });
-  }
-
-  /** The line that ends a compacted log. */
+  /** The event that ends a compacted log, as JSON. */
   #checkpoint(seq: number, archive_bytes: number): string {
     const { conversation, format, log } = this.#kept;
     const state = { format, ...conversation.dump() };
     const body = encodeBody({ type: 'checkpoint', archive_bytes, state, ...this.#damage() });
-    return toLine(stampBody(body, { seq, time: log.end.time, batch: seq }));
+    return stampBody(body, { seq, time: log.end.time, batch: seq });
   }
 
   async #snapshot(): Promise<void> {
@@ -116,16 +95,16 @@ export class Upkeep<M> {
     this.#sinceSnapshot = 0;
     this.#mayCompact = true;
     const { id } = this.#options;
-    this.#options.mayWrite();
+    const { conversation, storage, format, log } = this.#kept;
+    storage.checkWriter();
     await this.#kept.storeHidden();
-    const { conversation, format, log } = this.#kept;
     const { seq, time, position: offset } = log.end;
     const { messages: _keys, ...state } = conversation.dump();
-    const about = { id, format, seq, time, offset, archive_bytes: this.#archiveBytes, ...this.#damage() };
-    await writeSnapshot(this.#options, { ...about, state, messages: conversation.places() });
+    const about = { id, format, seq, time, offset, ...this.#damage() };
+    await storage.saveSnapshot({ ...about, state, messages: conversation.places() });
   }
 
-  #damage(): { readonly damage?: KnownDamage } {
+  #damage(): WithDamage {
     const damage = this.#kept.damage.dump();
     return damage === undefined ? {} : { damage };
   }
@@ -156,9 +135,4 @@ export class Upkeep<M> {
 function keptLines<M>(conversation: Conversation<M>): Place[] {
   const lines = new Map(conversation.places().map(([, place]) => [place.offset, place]));
   return [...lines.values()].sort((a, b) => a.offset - b.offset);
-}
-
-function unsureName(cause: Error): PalimpsestError {
-  const text = 'Expected the name of the new log to reach the disk but the sync failed; open the session again';
-  return new PalimpsestError('STORE_FAILED', text, { cause });
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { range, results, toolTurn, user } from '../../../test/seeds/support.ts';
 import { chat } from '../../formats/index.ts';
 import { type ChatMessage, handleOf, never } from '../../index.ts';
+import { allParts } from '../parts/all-parts.ts';
 import { Planner, type PlannerOptions } from '../planner.ts';
 
 const file = range(1, 40)
@@ -14,7 +15,7 @@ const messages: ChatMessage[] = [user('Fix it.'), ...range(1, 5).flatMap(turnOf)
 const OFF = { clean: false, references: false, shellOutput: undefined, truncate: undefined };
 
 function sent(options: Partial<PlannerOptions<ChatMessage>>): string[] {
-  const planner = new Planner(chat, { policy: never(), handleOf, show: 'handle', ...options });
+  const planner = new Planner(chat, { policy: never(), parts: allParts, handleOf, show: 'handle', ...options });
   planner.take(messages);
   return results(planner.messages());
 }
@@ -37,7 +38,7 @@ describe('arrival periods', () => {
 
   it('may be added for messages that are yet to come', () => {
     const arrivalPeriods = [{ ...OFF, references: true, fromMessage: 99 }];
-    const planner = new Planner(chat, { policy: never(), handleOf, show: 'handle', arrivalPeriods });
+    const planner = new Planner(chat, { policy: never(), parts: allParts, handleOf, show: 'handle', arrivalPeriods });
     planner.take(messages.slice(0, 7));
     arrivalPeriods.splice(0, 1, { ...OFF, references: true, fromMessage: 8 });
     planner.take(messages.slice(7));
@@ -48,7 +49,7 @@ describe('arrival periods', () => {
 describe('a result that went out as it came', () => {
   it('stays so, and later references are to its own lines', () => {
     const arrivalPeriods = [{ ...OFF, references: true, fromMessage: 0 }];
-    const planner = new Planner(chat, { policy: never() });
+    const planner = new Planner(chat, { policy: never(), parts: allParts });
     planner.take(messages.slice(0, 5));
     const second = planner.ledger.segments.length - 1;
     const texts = sent({ arrivalPeriods, sentWhole: new Set([second]) });

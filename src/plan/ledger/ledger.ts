@@ -11,7 +11,7 @@ import { answeredQuestion, moveQuestion, type Removal, splitTurns, toRemoval } f
 import { type Counts, RequestChanges, type ResultChange, type Shape } from './request-changes.ts';
 import { type Call, type Draft, isArrival, type Result, type ResultState, type Turn, type Why } from './rows.ts';
 import { ShortCall } from './short-call.ts';
-import { shortenWords, type Whole } from './shorten-words.ts';
+import type { ShortenWords, Whole } from './shorten-words.ts';
 
 export interface LedgerOptions<M> extends HistoryOptions<M>, HandleOptions {}
 
@@ -70,6 +70,9 @@ export class Ledger<M> extends History<M> implements RequestView {
   get text(): number {
     return this.totals.textBeforeTurn(this.rows.length);
   }
+  get carried(): number {
+    return this.totals.carriedUpTo(this.turns);
+  }
   textOf(turn: number): number {
     return this.totals.textOf(turn);
   }
@@ -110,7 +113,7 @@ export class Ledger<M> extends History<M> implements RequestView {
 
   endRequest(): void {
     this.requestTokens = this.tokens;
-    if (this.#hasCutReads()) this.coverage?.restart(this.observations);
+    if (this.#hasChangedReads()) this.coverage?.restart(this.observations);
     for (; this.frontier < this.observations.length; this.frontier++) {
       if (this.maskable(this.observations[this.frontier] as Result)) break;
     }
@@ -119,7 +122,7 @@ export class Ledger<M> extends History<M> implements RequestView {
   /** Takes back all that was decided since `beginRequest`. */
   undoRequest(): void {
     const { shape, results, calls, counts } = this.#changes;
-    const wasCut = shape !== undefined || this.#hasCutReads();
+    const wasChanged = shape !== undefined || this.#hasChangedReads();
     if (shape) this.#undoShape(shape);
     for (const { result, ...earlier } of results.reverse()) {
       this.#change(result, earlier);
@@ -127,7 +130,7 @@ export class Ledger<M> extends History<M> implements RequestView {
     }
     for (const short of calls) this.#restoreCall(short);
     this.#changes.clear();
-    if (wasCut) this.coverage?.restart(this.observations);
+    if (wasChanged) this.coverage?.restart(this.observations);
     if (counts) this.#undoCounts(counts);
   }
 
@@ -144,8 +147,8 @@ export class Ledger<M> extends History<M> implements RequestView {
     this.hidden.length = hidden;
   }
 
-  #hasCutReads(): boolean {
-    return this.coverage?.isCutBy(this.#changes.results) ?? false;
+  #hasChangedReads(): boolean {
+    return this.coverage?.isChangedBy(this.#changes.results) ?? false;
   }
 
   // An arrow, since a policy may take it out of the request that it is given.
@@ -233,7 +236,7 @@ export class Ledger<M> extends History<M> implements RequestView {
   }
 
   /** Shortens a user's own words, from how they came. Not taken back by `undoRequest`. */
-  clipWords(index: number, maxTokens: number): void {
+  clipWords(index: number, maxTokens: number, shorten: ShortenWords): void {
     const { message, text, turn } = this.segments[index] as Segment;
     if (!this.clipSizes.has(index)) {
       this.totals.countReplaced('clip', 1);
@@ -245,7 +248,7 @@ export class Ledger<M> extends History<M> implements RequestView {
       segments: this.segmentsIn(message),
     };
     this.#whole.set(message, whole);
-    shortenWords(this, message, whole);
+    shorten(this, message, whole);
   }
 
   /** The name of a text; empty where no way to name texts was given. */

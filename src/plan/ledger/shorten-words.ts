@@ -14,6 +14,8 @@ export interface Whole<M> {
 }
 
 /** Shortens users' own words in one message, always from how they came. */
+export type ShortenWords = <M>(ledger: Ledger<M>, place: number, whole: Whole<M>) => void;
+
 export function shortenWords<M>(ledger: Ledger<M>, place: number, whole: Whole<M>): void {
   const { format, counter, messages, clipSizes } = ledger;
   const start = ledger.startOf(place);

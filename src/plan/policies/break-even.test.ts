@@ -76,7 +76,7 @@ describe('breakEven', () => {
     // On request 4 the first result could go. 7000 tokens are cached: the task and three turns.
     expect(decisionOn(4)).toEqual({
       act: 'wait',
-      because: 'the rent is below 0.7 of the price',
+      because: 'masking now would cost more than it saves (waiting has cost 248 tokens, masking costs 4.0k)',
       gain: 990,
       // One request has carried it: ¼ · 990.
       rent: 247.5,
@@ -101,7 +101,7 @@ describe('breakEven', () => {
     // ¼ · (8 + … + 1) · 990 = 8910 is above 0.7 · (21,000 − 2000 − 8 · 990) = 7756.
     expect(decisionOn(11)).toMatchObject({
       act: 'mask',
-      because: 'the rent has reached 0.7 of the price',
+      because: 'masking is worth its cost (waiting has cost 8.9k tokens, masking costs 11k)',
       masked: 8,
       rent: 8910,
       price: 11_080,
@@ -127,7 +127,7 @@ describe('breakEven', () => {
   it('starts the rent from zero after an epoch', () => {
     expect(decisionOn(12)).toEqual({
       act: 'wait',
-      because: 'the rent is below 0.7 of the price',
+      because: 'masking now would cost more than it saves (waiting has cost 248 tokens, masking costs 4.0k)',
       gain: 990,
       rent: 247.5,
       // Turns 9 to 11 are cached behind the first 8, as the first three were on request 4.
@@ -409,6 +409,9 @@ describe('the work of breakEven', () => {
       get text() {
         return look(request.text);
       },
+      get carried() {
+        return look(request.carried);
+      },
       observations: new Proxy(request.observations, {
         get: (list, key) =>
           typeof key === 'string' && /^\d+$/.test(key) ? look(list[Number(key)]) : Reflect.get(list, key),
@@ -449,6 +452,27 @@ describe('the work of breakEven', () => {
     expect(most(1900, 2000).looks).toBeLessThan(60);
     expect(most(1900, 2000).counts).toBeLessThan(20);
     expect(Number(planner.report().decision.gain)).toBeGreaterThan(1900 * 900);
+  });
+
+  it('grows with what is new where every read refers to older ones, which are masked in groups', () => {
+    const work = counted(policyOf({ windowByKind: true, clean: true, references: true }));
+    const planner = createPlanner<ChatMessage>({ format: 'chat', counter, policy: work.policy });
+    planner.add(task);
+    const spent = range(1, 2000).map((turn) => {
+      const before = work.looks;
+      const lines = range(1, 40 - (turn % 5)).map((n) => `${n}→const value${n} = compute(${n * (turn % 4)});`);
+      const [id, file] = [`call_${turn}`, `src/file-${turn % 4}.ts`];
+      const call = { id, name: 'read', arguments: JSON.stringify({ path: file }) };
+      planner.add(
+        { role: 'assistant', content: '', toolCalls: [call] },
+        { role: 'tool', toolCallId: id, content: lines.join('\n') },
+      );
+      return work.looks - before;
+    });
+    const mostIn = (from: number, to: number): number => Math.max(...spent.slice(from, to));
+    expect(planner.report().epoch).toBeGreaterThan(20);
+    expect(planner.report().edits.shape).toBeGreaterThan(0);
+    expect(mostIn(1500, 2000)).toBeLessThanOrEqual(mostIn(100, 600));
   });
 });
 

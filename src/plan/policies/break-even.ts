@@ -1,4 +1,5 @@
 import { amount, anything, count, given } from '../../options.ts';
+import { shortCount } from '../../text.ts';
 import {
   type CommonOptions,
   createPolicy,
@@ -10,7 +11,7 @@ import {
   type Step,
 } from '../policy.ts';
 import { type OwnPrices, type PriceName, type Prices, toPrices } from '../prices.ts';
-import { type Ages, agesOf, isRipe, noRipe, type Ripe, ripeAt, ripen } from '../ripening.ts';
+import { type Ages, agesOf, allRipe, isRipe, type Ripe, ripeAt, ripen } from '../ripening.ts';
 
 /** Options of `breakEven`. */
 export interface BreakEvenOptions extends CommonOptions {
@@ -18,7 +19,7 @@ export interface BreakEvenOptions extends CommonOptions {
   readonly prices?: PriceName | OwnPrices;
   /** How many of the last turns stay whole. */
   readonly window?: number;
-  /** Acts when the rent has reached this share of the price. */
+  /** Masks when waiting has cost this share of what masking costs. */
   readonly threshold?: number;
   /** No epoch may lose more than this share of what the conversation has cost, if it ends right after. */
   readonly maxLoss?: number;
@@ -38,8 +39,7 @@ export function breakEven(options: BreakEvenOptions = {}): Policy {
   } = given('break-even', options);
   const prices = toPrices('break-even', list);
   const maxLoss = options.maxLoss ?? maxLossAt(prices);
-  const share = threshold === 1 ? 'the price' : `${threshold} of the price`;
-  const rule: Rule = { prices, ages: agesOf(window, windowByKind), threshold, share, maxLoss };
+  const rule: Rule = { prices, ages: agesOf(window, windowByKind), threshold, maxLoss };
   return createPolicy<Account | undefined>({
     name: 'break-even',
     options,
@@ -74,8 +74,6 @@ interface Rule {
   readonly prices: Prices;
   readonly ages: Ages;
   readonly threshold: number;
-  /** The threshold in words. */
-  readonly share: string;
   readonly maxLoss: number;
 }
 
@@ -116,13 +114,10 @@ function nextAccount(account: Account, request: RequestView, { ages }: Rule, eli
   return { revision: request.revision, ripe, carried, ...due };
 }
 
-/** The same from the whole history, where turns were left out or results cut. */
+/** The same from the history alone, where turns were left out, results cut or masked with those that they refer to. */
 function openAccount(request: RequestView, { ages }: Rule, eligible: Eligible): Account {
-  const { turns, revision } = request;
-  let carried = 0;
-  for (let turn = 0; turn < turns; turn++) carried += request.textOf(turn) * (turns - turn);
-  const { ripe } = ripen(noRipe(), request, ages);
-  return { revision, ripe, carried, ...dueNow(request, ages, eligible) };
+  const { revision, carried } = request;
+  return { revision, ripe: allRipe(request, ages), carried, ...dueNow(request, ages, eligible) };
 }
 
 /** The results that could be masked now, from the whole history. */
@@ -152,17 +147,18 @@ function decide(account: Account, request: RequestView, rule: Rule, eligible: El
   const rewritten = cached - request.textBefore(first) - gain + gainOfLastTurn(request, rule.ages, eligible);
   const price = Math.max(0, write - read) * Math.max(0, rewritten);
   const spent = write * cached + read * carried;
+  const costs = `waiting has cost ${shortCount(rent)} tokens, masking costs ${shortCount(price)}`;
   const step = (act: Reason['act'], because: string): Step<Account> => {
     const reason = { act, because, rent, price, gain, spent };
     if (act === 'wait') return { state: account, mask: [], because: reason };
     return epoch(account, request, rule.ages, eligible, reason);
   };
-  if (request.isCold) return step('cold-cache', 'the cache has died, so an epoch is free');
+  if (request.isCold) return step('cold-cache', 'the cache has expired, so masking costs nothing extra');
   if (write === 0) return step('wait', 'tokens cost nothing');
-  if (rent < rule.threshold * price) return step('wait', `the rent is below ${rule.share}`);
+  if (rent < rule.threshold * price) return step('wait', `masking now would cost more than it saves (${costs})`);
   if (price - read * gain > rule.maxLoss * spent)
     return step('wait', 'too much would be lost if the conversation ended now');
-  return step('mask', `the rent has reached ${rule.share}`);
+  return step('mask', `masking is worth its cost (${costs})`);
 }
 
 const NOTHING: Reason = { act: 'wait', because: 'no result that could be masked has left the window' };

@@ -8,11 +8,17 @@ import type { SummaryWriter } from '../summary.ts';
 
 /** The options of `HistoryReducer`, as they are for the policy. */
 export interface GraduatedOptions extends CommonOptions {
+  /** The budget in characters. Give this or `maxInputTokens`. */
   readonly maxInputChars?: number;
+  /** The budget in tokens. It wins over `maxInputChars`. */
   readonly maxInputTokens?: number;
+  /** The newest turns, which stay whole as long as they fit. @default 4 */
   readonly preserveRecentRawTurns?: number;
+  /** The longest summary. @default 1400 */
   readonly summaryMaxChars?: number;
+  /** False: it begins with summaries. @default true */
   readonly observationMasking?: boolean;
+  /** Keeps the head of a masked result in this length. @default a placeholder */
   readonly maxObservationChars?: number;
   /** Writes the summary. A promise can be awaited by `fitAndStore`, `openSession` and `runAgent` only. */
   readonly summarize?: SummaryWriter<string | Promise<string>>;

@@ -4,6 +4,7 @@ import { clipText } from '../../text.ts';
 import { commonCap } from '../common-cap.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Result } from '../ledger/rows.ts';
+import { shortenWords } from '../ledger/shorten-words.ts';
 import type { Truncation } from '../policy.ts';
 import { truncateResult } from '../truncate-result.ts';
 import { leastSize } from './drop.ts';
@@ -70,7 +71,7 @@ function clipWords<M>(ledger: Ledger<M>, budget: Budget, goal: number): void {
     if (sizeOf(ledger, budget) <= budget.max) return;
     const size = ledger.counter(ledger.segments[segment]?.text ?? '');
     const maxTokens = Math.max(LEAST_WORDS, Math.floor(size - (sizeOf(ledger, budget) - goal)));
-    if (maxTokens < size) ledger.clipWords(segment, maxTokens);
+    if (maxTokens < size) ledger.clipWords(segment, maxTokens, shortenWords);
   }
 }
 

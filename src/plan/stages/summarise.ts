@@ -16,7 +16,7 @@ export function summarise<M>(ledger: Ledger<M>, stage: SummariseStage, budget: B
 
 export type SummaryBudget = Pick<Budget, 'summaryMaxChars' | 'summarize' | 'keepMessages'>;
 
-interface Range {
+export interface SummaryRange {
   /** The last turn that may go. */
   readonly upTo: number;
   /** Tells results as they came, not as the last request carried them. */
@@ -25,7 +25,7 @@ interface Range {
 }
 
 /** Returns whether a summary was written. */
-export function summariseTurns<M>(ledger: Ledger<M>, budget: SummaryBudget, range: Range): boolean {
+export function summariseTurns<M>(ledger: Ledger<M>, budget: SummaryBudget, range: SummaryRange): boolean {
   const groups = removable(ledger, range.upTo, budget);
   // Groups that do not pay together may pay without the last: they would be summarised when this is fitted again.
   for (let end = groups.length; end > 0 && end > groups.length - MOST_TRIED; end--)
@@ -42,7 +42,7 @@ function summariseRows<M>(
   ledger: Ledger<M>,
   { summaryMaxChars = 1400, summarize }: SummaryBudget,
   rows: readonly Turn[],
-  { fromOriginals = false, keepsQuestion }: Range,
+  { fromOriginals = false, keepsQuestion }: SummaryRange,
 ): boolean {
   const removed = keepsQuestion ? ledger.removalOf(rows) : rows.map((row) => toRemoval(ledger, row));
   const text = ledger.write(removed);

@@ -181,7 +181,8 @@ function create(path: string): OwnFile | undefined {
   }
 }
 
-function holder(pid: number): Holder {
+/** A process of this machine, as a holder of a lock. */
+export function holder(pid: number): Holder {
   const boot = `${readLine('/proc/sys/kernel/random/boot_id')} ${namespace()}`.trim();
   return { pid, host: hostname(), boot, started: startOf(pid), nonce: randomUUID() };
 }
@@ -218,7 +219,7 @@ function isGone(found: Holder | undefined, path: string): boolean {
 }
 
 /** Whether a process certainly writes nothing any more. No clock is asked. */
-function isKnownGone(found: Holder | undefined): boolean {
+export function isKnownGone(found: Holder | undefined): boolean {
   if (!found) return false;
   if (isBeforeBoot(found)) return true;
   if (!isOfHere(found)) return false;

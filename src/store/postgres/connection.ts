@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { PalimpsestError } from '../../errors.ts';
 
 /** The part of a `Pool` of the package `pg` that is used: no types of it are needed. */
@@ -8,6 +9,13 @@ export interface PostgresPool {
 /** A pool with a time limit for a connection and for each answer. Without one, a server that is silent is waited for. */
 export interface TimedPool extends PostgresPool {
   readonly timeoutMs?: number;
+  /** Where it is missing, every statement is sent with its text. */
+  readonly preparing?: Preparing;
+}
+
+/** Whether the server keeps prepared statements. A connection pooler between us and it may not. */
+export interface Preparing {
+  isOn: boolean;
 }
 
 /** The pool without its limit, for statements that look at every row. */
@@ -23,6 +31,8 @@ export interface PostgresClient {
 
 /** A statement and its values. */
 export interface PostgresQuery {
+  /** Of a prepared statement. */
+  readonly name?: string;
   readonly text: string;
   readonly values?: unknown[];
   readonly types?: { getTypeParser(): (value: string) => string };
@@ -40,12 +50,92 @@ export interface Answer {
 /** Sends a statement with its values, or several without any. */
 export type Query = (text: string, ...values: unknown[]) => Promise<Answer>;
 
+/** A statement that each connection parses once and plans a few times. */
+export interface Prepared {
+  readonly name: string;
+  readonly text: string;
+}
+
+export function prepared(text: string): Prepared {
+  return { name: `palimpsest_${hash('sha256', text, 'hex').slice(0, 32)}`, text };
+}
+
+/** Runs one prepared statement in one round trip. It is a transaction of its own. */
+export async function ask(pool: TimedPool, { name, text }: Prepared, ...values: unknown[]): Promise<readonly Row[]> {
+  const { preparing } = pool;
+  if (!preparing?.isOn) return run(pool, { text, values, types: RAW });
+  try {
+    return await run(pool, { name, text, values, types: RAW });
+  } catch (error) {
+    if (!NOT_PREPARED.has(stateOf(error))) throw error;
+    preparing.isOn = false;
+    return run(pool, { text, values, types: RAW });
+  }
+}
+
+/** A connection on which a statement was refused for one of the expected reasons is sound, and is lent again. */
+async function run(pool: TimedPool, config: PostgresQuery): Promise<readonly Row[]> {
+  const answer = await withClient(pool, (client) =>
+    send(client, config, pool.timeoutMs).catch((cause) => {
+      if (EXPECTED.has(cause?.code)) return failed(cause);
+      throw cause;
+    }),
+  );
+  if (answer instanceof Error) throw answer;
+  return answer.rows;
+}
+
+/**
+ * Runs one prepared statement that writes, in one round trip. It must begin with `begun`. Where the database is set to read
+ * only or to a stricter isolation by default, a transaction with settings of its own runs it again.
+ */
+export async function write(pool: TimedPool, statement: Prepared, ...values: unknown[]): Promise<readonly Row[]> {
+  try {
+    return await ask(pool, statement, ...values);
+  } catch (error) {
+    if (!OTHER_DEFAULTS.has(stateOf(error))) throw error;
+    return inTransaction(pool, 'SELECT 1', async (query) => (await query(statement.text, ...values)).rows);
+  }
+}
+
+/** Invalid or duplicate statement name: a pooler gave us another connection of the server. */
+const NOT_PREPARED: ReadonlySet<unknown> = new Set(['26000', '42P05']);
+/** Read-only transaction, serialization failure. */
+const OTHER_DEFAULTS: ReadonlySet<unknown> = new Set(['25006', '40001']);
+
+/** Invalid byte sequence, untranslatable character: the answer cannot be sent as text. */
+export const NOT_AS_TEXT: ReadonlySet<unknown> = new Set(['22021', '22P05']);
+/** Invalid text representation: see `CLASH`. */
+const CLASHES = '22P02';
+const EXPECTED: ReadonlySet<unknown> = new Set([...OTHER_DEFAULTS, ...NOT_AS_TEXT, CLASHES]);
+
+/** The SQLSTATE with which the server refused a statement. It has done nothing then. */
+export const stateOf = (error: unknown): unknown => (error as { cause?: { code?: unknown } }).cause?.code;
+
+/**
+ * The beginning of a statement that writes. The settings hold until its commit. A server that lost us must give our locks
+ * back: it waits for a lock no longer than we wait for the answer, and for the rest of our message no longer either (from
+ * PostgreSQL 17 on). Settings of its own stay.
+ */
+export function begun({ timeoutMs }: TimedPool, ...columns: readonly string[]): string {
+  const settings = [
+    `CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END`,
+    ...(timeoutMs === undefined ? [] : ['lock_timeout', 'transaction_timeout']).map(
+      (name) => `CASE current_setting('${name}', true) WHEN '0' THEN set_config('${name}', '${timeoutMs}', true) END`,
+    ),
+  ];
+  return `WITH begun AS (SELECT ${[...settings, ...columns].join(', ')})`;
+}
+
 /** Lends a connection for some statements. What goes wrong is STORE_FAILED, and a broken connection is not lent again. */
-export async function withConnection<T>(pool: TimedPool, work: (query: Query) => Promise<T>): Promise<T> {
+export const withConnection = <T>(pool: TimedPool, work: (query: Query) => Promise<T>): Promise<T> =>
+  withClient(pool, (client) => work(toQuery(client, pool.timeoutMs)));
+
+async function withClient<T>(pool: TimedPool, work: (client: PostgresClient) => Promise<T>): Promise<T> {
   let client: PostgresClient | undefined;
   try {
     client = await connect(pool);
-    const answer = await work(toQuery(client, pool.timeoutMs));
+    const answer = await work(client);
     giveBack(client, false);
     return answer;
   } catch (cause) {
@@ -108,12 +198,15 @@ function limits({ timeoutMs }: TimedPool): string {
 /** Values stay text: how the pool's owner wants numbers and bytes parsed is not our affair. */
 const RAW = { getTypeParser: () => (value: string) => value };
 
-function toQuery(client: PostgresClient, timeoutMs: number | undefined): Query {
-  return async (text, ...values) => {
-    const config = values.length > 0 ? { text, values, types: RAW } : { text, types: RAW };
-    const answers = [await inTime(client.query(config), timeoutMs)].flat() as Answer[];
-    return answers.at(-1) ?? { command: '', rows: [] };
-  };
+const toQuery =
+  (client: PostgresClient, timeoutMs: number | undefined): Query =>
+  (text, ...values) =>
+    send(client, values.length > 0 ? { text, values, types: RAW } : { text, types: RAW }, timeoutMs);
+
+/** Answers what the last statement answered. */
+async function send(client: PostgresClient, config: PostgresQuery, timeoutMs: number | undefined): Promise<Answer> {
+  const answer = await inTime(client.query(config), timeoutMs);
+  return (Array.isArray(answer) ? answer.at(-1) : answer) as Answer;
 }
 
 function giveBack(client: PostgresClient, isBroken: boolean): void {
@@ -132,8 +225,10 @@ async function inTime<T>(asked: Promise<T>, timeoutMs: number | undefined): Prom
   if (timeoutMs === undefined) return asked;
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_resolve, reject) => {
-    const error = new NoAnswer(`no answer within ${timeoutMs} ms (option timeoutMs of createPostgresStore)`);
-    timer = setTimeout(reject, timeoutMs, error);
+    // Not before it is needed: an error takes longer to make than all else that the client does for a call.
+    const giveUp = (): void =>
+      reject(new NoAnswer(`no answer within ${timeoutMs} ms (option timeoutMs of createPostgresStore)`));
+    timer = setTimeout(giveUp, timeoutMs);
   });
   try {
     return await Promise.race([asked, late]);

@@ -2,40 +2,48 @@ import { hash } from 'node:crypto';
 import { PalimpsestError } from '../../errors.ts';
 import { inTransaction, patient, type Query, type TimedPool, withConnection } from './connection.ts';
 
+/** Tables that have versions of their own, and the table that records them. */
+export interface Migrations {
+  readonly table: string;
+  /** Never changed once published; the next one is appended. */
+  readonly steps: readonly ((prefix: string) => string)[];
+}
+
 /**
  * Brings a schema to the version of this program. Processes that start at once wait for the first. Where nothing is to
  * be done no statement changes anything, so that a role without the right to create tables is enough. A migration takes the
  * time that it needs.
  */
-export async function migrate(pool: TimedPool, schema: string): Promise<void> {
-  if ((await withConnection(pool, (query) => versionOf(query, schema))) === MIGRATIONS.length) return;
+export async function migrate(pool: TimedPool, schema: string, { table, steps }: Migrations = STORE): Promise<void> {
+  const versionIn = (query: Query): Promise<number> => versionOf(query, schema, { table, steps });
+  if ((await withConnection(pool, versionIn)) === steps.length) return;
   const lock = `SELECT pg_advisory_xact_lock(${lockKey(schema, 'migrations')})`;
   await inTransaction(patient(pool), lock, (query) =>
     query(
       `CREATE SCHEMA IF NOT EXISTS "${schema}";
-       CREATE TABLE IF NOT EXISTS "${schema}".migrations
+       CREATE TABLE IF NOT EXISTS "${schema}".${table}
          (version integer PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())`,
     ),
   );
   // One transaction each: two tables that are locked at once could wait for an older process that has them the other way.
-  for (const [index, migration] of MIGRATIONS.entries())
+  for (const [index, migration] of steps.entries())
     await inTransaction(patient(pool), lock, async (query) => {
-      if (index < (await versionOf(query, schema))) return;
+      if (index < (await versionIn(query))) return;
       await query(migration(`"${schema}".`));
-      await query(`INSERT INTO "${schema}".migrations (version) VALUES ($1)`, index + 1);
+      await query(`INSERT INTO "${schema}".${table} (version) VALUES ($1)`, index + 1);
     });
 }
 
 /** The number of migrations that were run. */
-async function versionOf(query: Query, schema: string): Promise<number> {
-  const exists = await query('SELECT to_regclass($1) AS found', `"${schema}".migrations`);
+async function versionOf(query: Query, schema: string, { table, steps }: Migrations): Promise<number> {
+  const exists = await query('SELECT to_regclass($1) AS found', `"${schema}".${table}`);
   if (!exists.rows[0]?.found) return 0;
-  const { rows } = await query(`SELECT max(version) AS version FROM "${schema}".migrations`);
+  const { rows } = await query(`SELECT max(version) AS version FROM "${schema}".${table}`);
   const version = Number(rows[0]?.version ?? 0);
-  if (version <= MIGRATIONS.length) return version;
+  if (version <= steps.length) return version;
   throw new PalimpsestError(
     'STORE_FAILED',
-    `Expected the schema ${schema} at version ${MIGRATIONS.length} or below but found ${version}; update palimpsest`,
+    `Expected the ${table} of the schema ${schema} at version ${steps.length} or below but found ${version}; update palimpsest`,
   );
 }
 
@@ -118,3 +126,7 @@ const MIGRATIONS: readonly ((prefix: string) => string)[] = [
       PRIMARY KEY (tenant, at, id)
     );`,
 ];
+
+const STORE: Migrations = { table: 'migrations', steps: MIGRATIONS };
+/** The version that this program makes and needs. */
+export const SCHEMA_VERSION = MIGRATIONS.length;

@@ -1,24 +1,14 @@
 import { PalimpsestError } from '../../errors.ts';
 import type { Problem, SessionNote } from '../store.ts';
 import { fromBytes, hexDigestOf, toBytes } from '../text-bytes.ts';
-import { inTransaction, type Row } from './connection.ts';
-import type { Place } from './write-batch.ts';
+import { type Row, write } from './connection.ts';
+import type { Place } from './place.ts';
 
 /** Stores a note in place of the one before. */
-export async function writeNote({ pool, schema, tenant }: Place, note: SessionNote): Promise<void> {
-  const { session, name } = note;
+export async function writeNote({ pool, statements, tenant }: Place, note: SessionNote): Promise<void> {
   const body = toBytes(note.text);
-  await inTransaction(pool, 'SELECT 1', (query) =>
-    query(
-      `INSERT INTO "${schema}".notes (tenant, session, name, digest, body) VALUES ($1, $2, $3, decode($4, 'hex'), $5)
-       ON CONFLICT (tenant, session, name) DO UPDATE SET digest = EXCLUDED.digest, body = EXCLUDED.body, at = now()`,
-      tenant,
-      session,
-      name,
-      hexDigestOf(body),
-      body,
-    ),
-  );
+  const digest = Buffer.from(hexDigestOf(body), 'hex');
+  await write(pool, statements.putNote, tenant, note.session, note.name, digest, body);
 }
 
 export const NOTE_COLUMNS = `session, name, encode(digest, 'hex') AS digest, encode(body, 'hex') AS body`;

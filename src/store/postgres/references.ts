@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { toReference } from '../check-input.ts';
 import type { Reference } from '../store.ts';
 
 /** A reference as a row holds it: see the table `refs`. */
@@ -17,16 +16,22 @@ export function toRow({ session = '', turn = -1, tool }: Reference): ReferenceRo
   return { key, session, turn, tool: written };
 }
 
-/** Takes the list of lists that `json_agg` makes. */
-export function fromRows(json: string | null): Reference[] {
-  const rows: [session: string, turn: number, tool: string][] = JSON.parse(json ?? '[]');
-  return rows.map(([session, turn, tool]) =>
-    toReference({
-      ...(session === '' ? {} : { session }),
-      ...(turn === -1 ? {} : { turn }),
-      ...(tool === '' ? {} : { tool: JSON.parse(tool) }),
-    }),
-  );
+/** A reference and its place in the order in which they came. */
+export interface FoundReference {
+  readonly seq: number;
+  readonly reference: Reference;
+}
+
+/** Takes a line of the statements `get…`: seq, session, turn and tool. Only a tool may have a space in it. */
+export function fromLine(line: string): FoundReference {
+  const session = line.indexOf(' ') + 1;
+  const turn = line.indexOf(' ', session) + 1;
+  const tool = line.indexOf(' ', turn) + 1;
+  const reference: { -readonly [Name in keyof Reference]: Reference[Name] } = {};
+  if (turn - session > 1) reference.session = line.slice(session, turn - 1);
+  if (line[turn] !== '-') reference.turn = Number(line.slice(turn, tool - 1));
+  if (tool < line.length) reference.tool = JSON.parse(line.slice(tool));
+  return { seq: Number(line.slice(0, session - 1)), reference };
 }
 
 /** So that databases of any encoding take it. */

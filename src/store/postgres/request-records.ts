@@ -2,8 +2,9 @@ import type { RequestRecord } from '../../report/request-record.ts';
 import type { Removable } from '../prune.ts';
 import { type RemovedRecords, removableDays, startOf } from '../request-records.ts';
 import type { RecordRange } from '../store.ts';
-import { inTransaction, patient, type Row, withConnection } from './connection.ts';
-import type { Place } from './write-batch.ts';
+import { ask, inTransaction, patient, type Row, withConnection, write } from './connection.ts';
+import type { Place } from './place.ts';
+import { RECORDS_AT_ONCE } from './statements.ts';
 
 /** A record as its row holds it. */
 export interface RecordRow extends Pick<RequestRecord, 'id' | 'at' | 'session' | 'conversation'> {
@@ -16,44 +17,35 @@ export const recordRows = (records: readonly RequestRecord[]): RecordRow[] =>
     return { id, at, session, conversation, body: JSON.stringify(record) };
   });
 
-/** Writes records in one transaction. A batch whose commit was not acknowledged may be written again. */
-export async function writeRecords({ pool, schema, tenant }: Place, rows: readonly RecordRow[]): Promise<void> {
-  await inTransaction(pool, 'SELECT 1', async (query) => {
-    for (let first = 0; first < rows.length; first += BATCH_ROWS) {
-      const batch = rows.slice(first, first + BATCH_ROWS);
-      await query(
-        `INSERT INTO "${schema}".records (tenant, at, id, session, conversation, body)
-         SELECT $1, at, id, session, conversation, body
-         FROM unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[])
-           AS item (at, id, session, conversation, body)
-         ON CONFLICT DO NOTHING`,
-        tenant,
-        batch.map(({ at }) => at),
-        batch.map(({ id }) => id),
-        batch.map(({ session }) => session),
-        batch.map(({ conversation }) => conversation),
-        batch.map(({ body }) => body),
-      );
-    }
-  });
+/** Writes records, all or none. A batch whose commit was not acknowledged may be written again. */
+export async function writeRecords({ pool, statements, tenant }: Place, rows: readonly RecordRow[]): Promise<void> {
+  const batches: unknown[][] = [];
+  for (let first = 0; first < rows.length; first += BATCH_ROWS)
+    batches.push([tenant, ...columnsOf(rows.slice(first, first + BATCH_ROWS))]);
+  const [first = [], ...more] = batches;
+  if (more.length === 0) await write(pool, statements.putRecords, ...first);
+  else
+    await inTransaction(pool, 'SELECT 1', async (query) => {
+      for (const values of batches) await query(statements.putRecords.text, ...values);
+    });
 }
+
+const columnsOf = (rows: readonly RecordRow[]): unknown[][] => [
+  rows.map(({ at }) => at),
+  rows.map(({ id }) => id),
+  rows.map(({ session }) => session),
+  rows.map(({ conversation }) => conversation),
+  rows.map(({ body }) => body),
+];
 
 /** In the order of their start. No connection is held between two pages. */
 export async function* readRecords(place: Place, { since = 0, until }: RecordRange): AsyncGenerator<RequestRecord> {
-  const { pool, schema, tenant } = place;
+  const { pool, statements, tenant } = place;
+  const end = until === undefined ? null : Math.ceil(until);
   for (let [at, id] = [Math.ceil(since), '']; ; ) {
-    const { rows } = await withConnection(pool, (query) =>
-      query(
-        `SELECT at, id, body FROM "${schema}".records
-         WHERE tenant = $1 AND (at, id) > ($2, $3) AND ($4::bigint IS NULL OR at < $4) ORDER BY at, id LIMIT ${PAGE}`,
-        tenant,
-        at,
-        id,
-        until === undefined ? null : Math.ceil(until),
-      ),
-    );
+    const rows = await ask(pool, statements.records, tenant, at, id, end);
     for (const { body } of rows) yield JSON.parse(body ?? '') as RequestRecord;
-    if (rows.length < PAGE) return;
+    if (rows.length < RECORDS_AT_ONCE) return;
     [at, id] = [Number(rows.at(-1)?.at), rows.at(-1)?.id ?? ''];
   }
 }
@@ -104,4 +96,3 @@ const toRemoved = (row: Row | undefined): RemovedRecords => ({
 });
 
 const BATCH_ROWS = 1000;
-const PAGE = 1000;

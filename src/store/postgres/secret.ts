@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { inTransaction, withConnection } from './connection.ts';
-import type { Place } from './write-batch.ts';
+import type { Place } from './place.ts';
 
 /** The secret of a tenant. Of processes that make it at once, the first one's row stays and all read it. */
 export async function keepSecret(place: Place): Promise<string> {

@@ -1,109 +1,99 @@
 import { PalimpsestError } from '../../errors.ts';
-import { storeLimits } from '../../limits.ts';
 import { clashError } from '../check-input.ts';
-import { handleOf } from '../handle.ts';
+import { digestOf, handleOfDigest } from '../handle.ts';
 import type { Handle, Reference } from '../store.ts';
-import { hexDigestOf, toBytes } from '../text-bytes.ts';
-import { inTransaction, type Query, type TimedPool } from './connection.ts';
-import { lockKey } from './migrate.ts';
+import { toBytes } from '../text-bytes.ts';
+import { inTransaction, type Query, type Row, withConnection, write } from './connection.ts';
+import type { Place } from './place.ts';
 import { type ReferenceRow, toRow } from './references.ts';
-
-/** A schema, and a tenant whose rows are in it. */
-export interface Place {
-  readonly pool: TimedPool;
-  readonly schema: string;
-  readonly tenant: string;
-}
+import { BATCH_PLACES } from './statements.ts';
 
 export interface Item {
   readonly text: string;
   readonly about: Reference;
 }
 
-/** Puts share this lock; a deletion has it alone, so that no text is removed while a reference to it is added. */
-export const sharedLock = ({ schema, tenant }: Place): string =>
-  `SELECT pg_advisory_xact_lock_shared(${lockKey(schema, 'tenant', tenant)})`;
-export const ownLock = ({ schema, tenant }: Place): string =>
-  `SELECT pg_advisory_xact_lock(${lockKey(schema, 'tenant', tenant)})`;
-
-/** Stores texts and references in one transaction. Bodies that the server has are not sent. */
+/** Stores texts and references: in one statement, or where that would be too large, in several of one transaction. */
 export async function writeBatch(place: Place, items: readonly Item[]): Promise<Handle[]> {
-  if (items.length > MAX_ITEMS)
-    throw new PalimpsestError('BAD_INPUT', `Expected at most ${MAX_ITEMS} texts in a batch but found ${items.length}`);
-  const handles = items.map(({ text }) => handleOf(text));
-  const first = `${sharedLock(place)}; SELECT nextval('"${place.schema}".batches') AS batch`;
-  await inTransaction(place.pool, first, async (query, begun) => {
-    const seq = Number(begun[0]?.batch) * MAX_ITEMS;
-    await writeTexts(query, place, textsOf(items, handles, seq));
-    await writeReferences(query, place, referencesOf(items, handles, seq));
-  });
+  if (items.length > BATCH_PLACES)
+    throw new PalimpsestError(
+      'BAD_INPUT',
+      `Expected at most ${BATCH_PLACES} texts in a batch but found ${items.length}`,
+    );
+  const digests = items.map(({ text }) => digestOf(text));
+  const handles = digests.map(handleOfDigest);
+  const texts = textsOf(items, handles, digests);
+  const references = referencesOf(items, handles);
+  const chunks = [...chunksOf(texts)];
+  try {
+    if (chunks.length > 1) await writeChunks(place, chunks, references);
+    else await writeAtOnce(place, texts, references);
+  } catch (error) {
+    const clash = clashOf(error);
+    throw clash ? clashError(clash) : error;
+  }
   return handles;
 }
 
-/** A batch has this many places in `seq`, so 2 ** 33 batches fit below the largest safe integer. */
-const MAX_ITEMS = storeLimits.batchTexts;
+async function writeAtOnce(
+  place: Place,
+  texts: readonly TextRow[],
+  references: readonly PlacedReference[],
+): Promise<void> {
+  const { pool, statements } = place;
+  const [text, reference] = [texts[0] as TextRow, references[0] as PlacedReference];
+  const isOne = texts.length === 1 && references.length === 1;
+  const [row] = await (isOne
+    ? write(pool, statements.putOne, ...valuesOfOne(place, text, reference))
+    : write(pool, statements.putMany, ...valuesOf(place, null, texts, references)));
+  await checkSettled((...sent) => withConnection(pool, (query) => query(...sent)), place, texts, row);
+}
+
+/** The handle that names another text, if that is why the server refused. */
+function clashOf(error: unknown): Handle | undefined {
+  const [, handle] = /HANDLE_CLASH (p_[a-z2-7]{26})/.exec(error instanceof Error ? error.message : '') ?? [];
+  return handle;
+}
 
 interface TextRow {
   readonly handle: Handle;
-  readonly seq: number;
+  readonly place: number;
   readonly digest: string;
+  /** In UTF-8. */
   readonly bytes: number;
-  readonly body: Buffer;
+  readonly text: string;
+  /** Of what is stored: see `toBytes`. */
+  readonly length: number;
+}
+
+interface PlacedReference extends ReferenceRow {
+  readonly handle: Handle;
+  readonly place: number;
 }
 
 /** Each text once, in the order of handles: two batches that wait for each other's rows would wait for ever. */
-function textsOf(items: readonly Item[], handles: readonly Handle[], seq: number): TextRow[] {
+function textsOf(items: readonly Item[], handles: readonly Handle[], digests: readonly string[]): TextRow[] {
   const rows = new Map<Handle, TextRow>();
-  for (const [index, { text }] of items.entries()) {
-    const handle = handles[index] as Handle;
-    const body = toBytes(text);
+  items.forEach(({ text }, place) => {
+    const handle = handles[place] as Handle;
+    const digest = digests[place] as string;
     const known = rows.get(handle);
-    if (known && !known.body.equals(body)) throw clashError(handle);
-    if (!known)
-      rows.set(handle, { handle, seq: seq + index, digest: hexDigestOf(body), bytes: Buffer.byteLength(text), body });
-  }
+    if (known && known.digest !== digest) throw clashError(handle);
+    const bytes = Buffer.byteLength(text);
+    const length = text.isWellFormed() ? bytes : 1 + 2 * text.length;
+    if (!known) rows.set(handle, { handle, place, digest, bytes, text, length });
+  });
   return [...rows.values()].sort((a, b) => compare(a.handle, b.handle));
 }
 
-function referencesOf(items: readonly Item[], handles: readonly Handle[], seq: number) {
-  const rows = new Map<string, ReferenceRow & { readonly handle: Handle; readonly seq: number }>();
-  for (const [index, { about }] of items.entries()) {
-    const handle = handles[index] as Handle;
-    const row = toRow(about);
-    const name = handle + row.key;
-    if (!rows.has(name)) rows.set(name, { ...row, handle, seq: seq + index });
-  }
-  return [...rows.entries()].sort(([a], [b]) => compare(a, b)).map(([, row]) => row);
+/** Each reference once, in the order of handles and keys. */
+function referencesOf(items: readonly Item[], handles: readonly Handle[]): PlacedReference[] {
+  const rows = items.map(({ about }, place) => ({ ...toRow(about), handle: handles[place] as Handle, place }));
+  rows.sort((a, b) => compare(a.handle, b.handle) || compare(a.key, b.key) || a.place - b.place);
+  return rows.filter(({ handle, key }, i) => i === 0 || rows[i - 1]?.handle !== handle || rows[i - 1]?.key !== key);
 }
 
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
-
-async function writeTexts(query: Query, place: Place, texts: readonly TextRow[]): Promise<void> {
-  const known = await checkKnown(query, place, texts);
-  const missing = texts.filter(({ handle }) => !known.has(handle));
-  const written = new Set<string | null | undefined>();
-  for (const chunk of chunksOf(missing))
-    for (const handle of await insertTexts(query, place, chunk)) written.add(handle);
-  // Those that another batch has written meanwhile.
-  const others = missing.filter(({ handle }) => !written.has(handle));
-  if (others.length > 0) await checkKnown(query, place, others);
-}
-
-/** The handles that are there already, with the same text behind them. */
-async function checkKnown(query: Query, { schema, tenant }: Place, texts: readonly TextRow[]): Promise<Set<Handle>> {
-  const { rows } = await query(
-    `SELECT handle, encode(digest, 'hex') AS digest, bytes FROM "${schema}".texts
-     WHERE tenant = $1 AND handle = ANY ($2::text[])`,
-    tenant,
-    texts.map(({ handle }) => handle),
-  );
-  const known = new Map(rows.map((row) => [row.handle, row]));
-  for (const { handle, digest, bytes } of texts) {
-    const row = known.get(handle);
-    if (row && (row.digest !== digest || Number(row.bytes) !== bytes)) throw clashError(handle);
-  }
-  return new Set(known.keys()) as Set<Handle>;
-}
 
 const CHUNK_BYTES = 8_000_000;
 const CHUNK_ROWS = 5000;
@@ -112,60 +102,91 @@ function* chunksOf(texts: readonly TextRow[]): Generator<TextRow[]> {
   let chunk: TextRow[] = [];
   let bytes = 0;
   for (const row of texts) {
-    if (chunk.length > 0 && (chunk.length === CHUNK_ROWS || bytes + row.body.length > CHUNK_BYTES)) {
+    if (chunk.length > 0 && (chunk.length === CHUNK_ROWS || bytes + row.length > CHUNK_BYTES)) {
       yield chunk;
       chunk = [];
       bytes = 0;
     }
     chunk.push(row);
-    bytes += row.body.length;
+    bytes += row.length;
   }
   if (chunk.length > 0) yield chunk;
 }
 
-/** All bodies go as one value, which `pg` sends as it is: a list of bytes would go as hexadecimal, twice as long. */
-async function insertTexts(query: Query, { schema, tenant }: Place, texts: readonly TextRow[]) {
-  const starts: number[] = [];
-  let at = 1;
-  for (const { body } of texts) {
-    starts.push(at);
-    at += body.length;
-  }
-  const { rows } = await query(
-    `INSERT INTO "${schema}".texts (tenant, handle, seq, digest, bytes, body)
-     SELECT $1, handle, seq, decode(digest, 'hex'), bytes, substring($2::bytea FROM start FOR length)
-     FROM unnest($3::text[], $4::bigint[], $5::text[], $6::bigint[], $7::integer[], $8::integer[])
-       AS item (handle, seq, digest, bytes, start, length)
-     ON CONFLICT DO NOTHING RETURNING handle`,
-    tenant,
-    Buffer.concat(texts.map(({ body }) => body)),
-    texts.map(({ handle }) => handle),
-    texts.map(({ seq }) => seq),
-    texts.map(({ digest }) => digest),
-    texts.map(({ bytes }) => bytes),
-    starts,
-    texts.map(({ body }) => body.length),
-  );
-  return rows.map(({ handle }) => handle);
+/** All texts before all references, as in one statement: other batches may have other chunks. */
+async function writeChunks(
+  place: Place,
+  chunks: readonly (readonly TextRow[])[],
+  references: readonly PlacedReference[],
+): Promise<void> {
+  const { pool, schema, statements } = place;
+  const number = `SELECT nextval('"${schema}".batches') AS batch`;
+  await inTransaction(pool, number, async (query, begun) => {
+    const batch = begun[0]?.batch ?? null;
+    for (const chunk of chunks) {
+      const { rows } = await query(statements.putMany.text, ...valuesOf(place, batch, chunk, []));
+      await checkSettled(query, place, chunk, rows[0]);
+    }
+    await query(statements.putMany.text, ...valuesOf(place, batch, [], references));
+  });
 }
 
-async function writeReferences(
-  query: Query,
-  { schema, tenant }: Place,
-  references: readonly (ReferenceRow & { readonly handle: Handle; readonly seq: number })[],
-): Promise<void> {
-  await query(
-    `INSERT INTO "${schema}".refs (tenant, handle, key, seq, session, turn, tool)
-     SELECT $1, handle, decode(key, 'hex'), seq, session, turn, tool
-     FROM unnest($2::text[], $3::text[], $4::bigint[], $5::text[], $6::bigint[], $7::text[])
-       AS item (handle, key, seq, session, turn, tool)
-     ON CONFLICT DO NOTHING`,
+/** A text that is neither new nor was there before the statement is one that another batch has written meanwhile. */
+async function checkSettled(query: Query, { schema, tenant }: Place, texts: readonly TextRow[], row: Row | undefined) {
+  if (Number(row?.settled) === texts.length) return;
+  const { rows } = await query(
+    `SELECT handle, encode(digest, 'hex') AS digest FROM "${schema}".texts WHERE tenant = $1 AND handle = ANY ($2::text[])`,
     tenant,
-    references.map(({ handle }) => handle),
-    references.map(({ key }) => key),
-    references.map(({ seq }) => seq),
-    references.map(({ session }) => session),
-    references.map(({ turn }) => turn),
-    references.map(({ tool }) => tool),
+    texts.map(({ handle }) => handle),
   );
+  const digests = new Map(rows.map(({ handle, digest }) => [handle, digest]));
+  for (const { handle, digest } of texts)
+    if ((digests.get(handle) ?? hexOf(digest)) !== hexOf(digest)) throw clashError(handle);
 }
+
+const hexOf = (digest: string): string => Buffer.from(digest, 'latin1').toString('hex');
+
+/** The values of `putOne`. */
+function valuesOfOne(place: Place, row: TextRow, { key, session, turn, tool }: PlacedReference): unknown[] {
+  const digest = Buffer.from(row.digest, 'latin1');
+  const text = [row.handle, digest, row.bytes, toBytes(row.text)];
+  return [place.tenant, place.lock, null, ...text, Buffer.from(key, 'hex'), session, turn, tool];
+}
+
+/** The values of `putMany`. Handles, sessions and numbers need no escapes in a list. */
+function valuesOf(
+  place: Place,
+  batch: string | null,
+  texts: readonly TextRow[],
+  references: readonly PlacedReference[],
+): unknown[] {
+  const bodies = Buffer.allocUnsafe(texts.reduce((sum, { length }) => sum + length, 0));
+  const starts: number[] = [];
+  let end = 0;
+  for (const { text, length } of texts) {
+    starts.push(end + 1);
+    if (text.isWellFormed()) bodies.write(text, end);
+    else toBytes(text).copy(bodies, end);
+    end += length;
+  }
+  return [
+    place.tenant,
+    place.lock,
+    batch,
+    Buffer.from(texts.map(({ digest }) => digest).join(''), 'latin1'),
+    listOf(texts.map(({ handle }) => handle)),
+    listOf(texts.map((text) => text.place)),
+    listOf(texts.map(({ bytes }) => bytes)),
+    listOf(starts),
+    listOf(texts.map(({ length }) => length)),
+    bodies,
+    Buffer.from(references.map(({ key }) => key).join(''), 'hex'),
+    listOf(references.map(({ handle }) => handle)),
+    listOf(references.map((reference) => reference.place)),
+    listOf(references.map(({ session }) => `"${session}"`)),
+    listOf(references.map(({ turn }) => turn)),
+    references.map(({ tool }) => tool),
+  ];
+}
+
+const listOf = (values: readonly (string | number)[]): string => `{${values.join(',')}}`;

@@ -1,6 +1,6 @@
 import type { TurnRecord } from '../store.ts';
-import { inTransaction } from './connection.ts';
-import type { Place } from './write-batch.ts';
+import { inTransaction, write } from './connection.ts';
+import type { Place } from './place.ts';
 
 interface TurnRow {
   readonly session: string;
@@ -20,24 +20,35 @@ export function turnRows(records: readonly TurnRecord[]): TurnRow[] {
   );
 }
 
-/** Stores turns in one transaction. */
-export async function writeTurns({ pool, schema, tenant }: Place, rows: readonly TurnRow[]): Promise<void> {
-  await inTransaction(pool, 'SELECT 1', async (query) => {
-    for (const chunk of chunksOf(rows))
-      await query(
-        `INSERT INTO "${schema}".turns (tenant, session, turn, body)
-         SELECT $1, session, turn, body FROM unnest($2::text[], $3::bigint[], $4::bytea[]) AS item (session, turn, body)
-         ON CONFLICT (tenant, session, turn) DO UPDATE SET body = EXCLUDED.body, at = now()`,
-        tenant,
-        chunk.map(({ session }) => session),
-        chunk.map(({ turn }) => turn),
-        chunk.map(({ body }) => body),
-      );
-  });
+/** Stores turns: in one statement, or where that would be too large, in several of one transaction. */
+export async function writeTurns(place: Place, rows: readonly TurnRow[]): Promise<void> {
+  const { pool, statements } = place;
+  const [first = [], ...more] = [...chunksOf(rows)].map((chunk) => valuesOf(place, chunk));
+  if (more.length === 0) await write(pool, statements.putTurns, ...first);
+  else
+    await inTransaction(pool, 'SELECT 1', async (query) => {
+      for (const values of [first, ...more]) await query(statements.putTurns.text, ...values);
+    });
 }
 
-/** A statement holds every byte as two digits: few megabytes at a time. */
-const CHUNK_BYTES = 4_000_000;
+function valuesOf({ tenant }: Place, rows: readonly TurnRow[]): unknown[] {
+  const starts: number[] = [];
+  let start = 1;
+  for (const { body } of rows) {
+    starts.push(start);
+    start += body.length;
+  }
+  return [
+    tenant,
+    Buffer.concat(rows.map(({ body }) => body)),
+    rows.map(({ session }) => session),
+    rows.map(({ turn }) => turn),
+    starts,
+    rows.map(({ body }) => body.length),
+  ];
+}
+
+const CHUNK_BYTES = 8_000_000;
 
 function* chunksOf(rows: readonly TurnRow[]): Generator<TurnRow[]> {
   let chunk: TurnRow[] = [];

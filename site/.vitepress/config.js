@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { doorsOf } from '../doors.js';
+import { sidebarOf } from '../pages.js';
+
+const repository = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
+const { description, version } = JSON.parse(readFileSync(join(repository, 'package.json'), 'utf8'));
+
+export default {
+  title: 'Palimpsest',
+  description,
+  lang: 'en',
+  srcDir: '.pages',
+  outDir: 'dist',
+  cleanUrls: true,
+  // Placeholders such as <folder> in the text are not HTML.
+  markdown: { html: false },
+  themeConfig: {
+    search: { provider: 'local' },
+    outline: [2, 3],
+    nav: [
+      { text: 'Contents', link: '/contents' },
+      { text: 'API', link: '/api/' },
+      { text: version, link: '/project/changelog' },
+    ],
+    sidebar: [
+      ...sidebarOf(repository),
+      {
+        text: 'API reference',
+        collapsed: true,
+        items: doorsOf(repository).map(({ door }) => ({ text: door, link: `/api/${door}` })),
+      },
+    ],
+    docFooter: { prev: false, next: false },
+  },
+};

@@ -1,0 +1,193 @@
+import { PalimpsestError } from '../../errors.ts';
+import type { DiskFile } from '../../store/embedded/disk.ts';
+import { archiveEvents, replaceEvents, rewriteEvents } from './compact.ts';
+import { toLine } from './event-line.ts';
+import type { Place } from './lines.ts';
+import { openLog, type WrittenSession } from './open-log.ts';
+import { type ReadEventsOptions, readEvents } from './read-events.ts';
+import { recover } from './recover.ts';
+import type { Recovered } from './replay.ts';
+import type { SessionEvent } from './session-event.ts';
+import type {
+  Appended,
+  Batch,
+  Compacted,
+  Compaction,
+  RecoverOptions,
+  SessionStorage,
+  SnapshotOf,
+} from './session-storage.ts';
+import { writeSnapshot } from './snapshot.ts';
+import { SyncMark } from './sync-mark.ts';
+import { writePieces } from './write-pieces.ts';
+
+/** A session on disk, opened to write. */
+export interface DiskSession extends WrittenSession {
+  readonly onProblem: (problem: Error) => void;
+  /** Called when no file is written any more. */
+  readonly onClose: () => void;
+}
+
+/** The events of a session in the files of its folder. */
+export class DiskStorage<M> implements SessionStorage<M> {
+  readonly #session: DiskSession;
+  #file: DiskFile;
+  #mark: SyncMark | undefined;
+  #archiveBytes = 0;
+  #failure: Error | undefined;
+
+  /** A log that is open already. */
+  constructor(session: DiskSession, file: DiskFile) {
+    this.#session = session;
+    this.#file = file;
+  }
+
+  static async open<M>(session: DiskSession): Promise<DiskStorage<M>> {
+    return new DiskStorage<M>(session, await openLog(session));
+  }
+
+  get folder(): string {
+    return this.#session.folder;
+  }
+
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
+  checkWriter(): void {
+    this.#session.mayWrite();
+  }
+
+  async recover({ conversation, between, checkFormat }: RecoverOptions<M>): Promise<Recovered> {
+    const { disk, folder } = this.#session;
+    const recovered = await recover({ disk, folder, file: this.#file, conversation, between });
+    checkFormat(recovered.format);
+    this.#archiveBytes = recovered.archiveBytes;
+    this.#mark = await SyncMark.create(this.#session, recovered.end.seq);
+    return recovered;
+  }
+
+  async append(events: readonly string[], { position, seq }: Batch): Promise<Appended> {
+    this.#check();
+    const lines = events.map(toLine);
+    const end = this.#put(lines, position);
+    await this.#sync();
+    // Between the sync and the acknowledgement: a writer that lost its lock acknowledges nothing.
+    this.#check();
+    this.#mark?.write(seq + lines.length - 1);
+    return { position: end, places: placesOf(lines, position) };
+  }
+
+  read(options: ReadEventsOptions): AsyncIterable<SessionEvent<M>> {
+    return readEvents<M>(this.#session.disk, this.folder, options);
+  }
+
+  async saveSnapshot(snapshot: SnapshotOf<M>): Promise<void> {
+    await writeSnapshot(this.#session, { ...snapshot, archive_bytes: this.#archiveBytes });
+  }
+
+  async compact({ kept, keepsOthers, seq, checkpoint }: Compaction): Promise<Compacted> {
+    const archiveBytes = await this.#archive(keepsOthers);
+    const last = toLine(checkpoint(archiveBytes));
+    const { file, size, places } = await rewriteEvents(this.#session, { events: this.#file, kept, last });
+    const { hasMoved, error } = await replaceEvents(this.#session);
+    if (hasMoved) this.#moveTo(file, seq);
+    else file.close();
+    if (error) {
+      // Another process that has taken over is the reason, and not the disk.
+      this.#session.mayWrite();
+      throw hasMoved ? this.#fail(unsureName(error)) : error;
+    }
+    this.#archiveBytes = archiveBytes;
+    return {
+      position: size,
+      checkpointBytes: Buffer.byteLength(last),
+      placeOf: (place) => places.get(place.offset) ?? place,
+    };
+  }
+
+  async close({ isSaved }: { readonly isSaved: boolean }): Promise<void> {
+    try {
+      if (isSaved) this.#mark?.remove();
+      else this.#mark?.close();
+    } finally {
+      this.#file.close();
+      this.#session.onClose();
+    }
+  }
+
+  /** Answers how much of the archive is sound then. */
+  async #archive(keepsOthers: boolean): Promise<number> {
+    const soundBytes = this.#archiveBytes;
+    return keepsOthers ? archiveEvents(this.#session, { events: this.#file, soundBytes }) : soundBytes;
+  }
+
+  #moveTo(file: DiskFile, seq: number): void {
+    this.#file.close();
+    this.#file = file;
+    this.#mark?.write(seq);
+  }
+
+  #check(): void {
+    try {
+      this.#session.mayWrite();
+    } catch (error) {
+      throw this.#fail(error as Error);
+    }
+  }
+
+  /** Answers where they end. Of a write that fails nothing stays. */
+  #put(lines: readonly string[], position: number): number {
+    try {
+      return writePieces(this.#file, position, bytesOf(lines));
+    } catch (error) {
+      const refused = notWritten(error as Error);
+      try {
+        this.#file.truncate(position);
+      } catch {
+        throw this.#fail(refused);
+      }
+      throw refused;
+    }
+  }
+
+  /** After a sync that failed, the content of the disk is unknown, and a second sync would report success. */
+  async #sync(): Promise<void> {
+    try {
+      await this.#file.sync();
+    } catch (error) {
+      const text =
+        'Expected the events to reach the disk but the sync failed; open the session again to see what it holds';
+      throw this.#fail(new PalimpsestError('STORE_FAILED', text, { cause: error }));
+    }
+  }
+
+  #fail(error: Error): Error {
+    this.#failure ??= error;
+    return error;
+  }
+}
+
+/** Line by line: together they may be more than a string can hold. */
+function* bytesOf(lines: readonly string[]): Generator<Buffer> {
+  for (const line of lines) yield Buffer.from(line);
+}
+
+function placesOf(lines: readonly string[], position: number): Place[] {
+  let offset = position;
+  return lines.map((line) => {
+    const place = { offset, bytes: Buffer.byteLength(line) };
+    offset += place.bytes;
+    return place;
+  });
+}
+
+function notWritten(cause: Error): PalimpsestError {
+  const text = `Expected to write to the log of the session but found: ${cause.message}; nothing was added, add it again`;
+  return new PalimpsestError('STORE_FAILED', text, { cause });
+}
+
+function unsureName(cause: Error): PalimpsestError {
+  const text = 'Expected the name of the new log to reach the disk but the sync failed; open the session again';
+  return new PalimpsestError('STORE_FAILED', text, { cause });
+}

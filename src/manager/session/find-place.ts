@@ -1,0 +1,50 @@
+import { badOption, rule } from '../../options.ts';
+import { diskPlace } from './disk-place.ts';
+import type { SessionDatabase } from './postgres/session-database.ts';
+import { directoryRule } from './session-folder.ts';
+import type { SessionPlace } from './session-storage.ts';
+
+/** Where sessions live: either a directory or a database. */
+export interface SessionPlaceOptions {
+  /** A folder that has one folder for each session. */
+  readonly directory?: string;
+  /** A PostgreSQL database, which several machines share. Needs the package `pg`. */
+  readonly database?: SessionDatabase;
+}
+
+/** The rules of these options. */
+export const PLACE_RULES = {
+  directory: directoryRule,
+  database: rule(
+    'a postgres:// address, a Pool of the package pg, or an object with one of them',
+    (v) => (typeof v === 'string' && v !== '') || (typeof v === 'object' && v !== null),
+  ),
+};
+
+export async function findPlace(who: string, { directory, database }: SessionPlaceOptions): Promise<SessionPlace> {
+  const expected = `${directoryRule.expected}, or the option database`;
+  if (database === undefined && directory === undefined)
+    throw badOption(`${who} option directory`, expected, directory);
+  if (database === undefined) return diskPlace(directory as string);
+  if (directory !== undefined)
+    throw badOption(`${who} option directory`, 'left out, as there is a database', directory);
+  if (!PLACE_RULES.database.check(database))
+    throw badOption(`${who} option database`, PLACE_RULES.database.expected, database);
+  // Loaded only where it is asked for.
+  const { postgresPlace } = await import('./postgres/postgres-place.ts');
+  return postgresPlace(database);
+}
+
+/** Does something with a place, and closes it. */
+export async function withPlace<T>(
+  who: string,
+  options: SessionPlaceOptions,
+  work: (place: SessionPlace) => Promise<T>,
+): Promise<T> {
+  const place = await findPlace(who, options);
+  try {
+    return await work(place);
+  } finally {
+    await place.close();
+  }
+}

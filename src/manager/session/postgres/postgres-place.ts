@@ -1,0 +1,242 @@
+import { badOption, checkOptions, rule, text } from '../../../options.ts';
+import { checkTenant } from '../../../store/check-input.ts';
+import { holder, isKnownGone } from '../../../store/embedded/lock.ts';
+import {
+  inTransaction,
+  type PostgresPool,
+  type Query,
+  type Row,
+  withConnection,
+} from '../../../store/postgres/connection.ts';
+import { createPool, type OwnPool } from '../../../store/postgres/create-pool.ts';
+import { migrate } from '../../../store/postgres/migrate.ts';
+import { checkSession } from '../../../store/store.ts';
+import type { SessionStatus } from '../session-event.ts';
+import type { SessionInfo } from '../session-info.ts';
+import type { OpenOptions, SessionPlace, SessionStorage } from '../session-storage.ts';
+import { type OpenedRow, PostgresStorage } from './postgres-storage.ts';
+import { eventsOf } from './read-rows.ts';
+import type { SessionDatabase, SessionDatabaseOptions } from './session-database.ts';
+import { lockedError, readWriter, type SessionRows } from './session-rows.ts';
+import { SESSION_TABLES } from './session-tables.ts';
+import { answerOf } from './until-answered.ts';
+
+/** Sessions in a PostgreSQL database. */
+export function postgresPlace(database: SessionDatabase): SessionPlace {
+  const options = optionsOf(database);
+  checkOptions('option database', options, RULES);
+  const { url, pool: given, tenant = 'default', schema = 'palimpsest', timeoutMs = 30_000, leaseMs = 30_000 } = options;
+  checkTenant(tenant);
+  const own = given ? undefined : ownPool(url);
+  const pool = given ?? (own as PostgresPool);
+  const timed = { connect: pool.connect.bind(pool), timeoutMs };
+  return new PostgresPlace({ pool: timed, schema, tenant, timeoutMs, leaseMs }, own);
+}
+
+function optionsOf(database: SessionDatabase): SessionDatabaseOptions {
+  if (typeof database === 'string') return { url: database };
+  return isPool(database) ? { pool: database } : database;
+}
+
+const isPool = (value: unknown): value is PostgresPool =>
+  typeof (value as Partial<PostgresPool> | null)?.connect === 'function';
+
+function ownPool(url: string | undefined): OwnPool {
+  if (url === undefined || !/^postgres(?:ql)?:\/\//.test(url) || !URL.canParse(url))
+    // Not the address itself, which may have a password.
+    throw badOption(
+      'option database',
+      'an address such as postgres://me@host/database, or a Pool of the package pg',
+      '',
+    );
+  return createPool(url, 'sessions', { max: 3 });
+}
+
+const wholeMs = rule(
+  'a whole number from 1 to 2147483647',
+  (v) => Number.isInteger(v) && Number(v) > 0 && Number(v) < 2 ** 31,
+);
+const RULES = {
+  url: text,
+  pool: rule('a Pool of the package pg', isPool),
+  tenant: text,
+  schema: rule(
+    'a name of 1 to 63 small letters, digits and _',
+    (v) => typeof v === 'string' && /^[a-z_][a-z0-9_]{0,62}$/.test(v),
+  ),
+  timeoutMs: wholeMs,
+  leaseMs: wholeMs,
+};
+
+class PostgresPlace implements SessionPlace {
+  readonly #rows: SessionRows;
+  readonly #own: OwnPool | undefined;
+
+  constructor(rows: SessionRows, own: OwnPool | undefined) {
+    this.#rows = rows;
+    this.#own = own;
+  }
+
+  async open<M>(id: string, options: OpenOptions): Promise<SessionStorage<M>> {
+    checkSession(id);
+    await this.#migrated();
+    return new PostgresStorage<M>(this.#rows, await this.#take(id), options);
+  }
+
+  async list(): Promise<SessionInfo[]> {
+    await this.#migrated();
+    const { schema, tenant } = this.#rows;
+    const found = await this.#ask((query) =>
+      query(
+        `SELECT id, format, status, number, last_seq, last_time FROM "${schema}".sessions
+         WHERE tenant = $1 AND last_seq > 0 ORDER BY id`,
+        tenant,
+      ),
+    );
+    return found.rows.map(toInfo);
+  }
+
+  async *read<M>(id: string, options: Parameters<SessionPlace['read']>[1]) {
+    checkSession(id);
+    await this.#migrated();
+    yield* eventsOf<M>(this.#rows, id, options);
+  }
+
+  async lastWritten(id: string, now: number): Promise<number> {
+    const { schema, tenant } = this.#rows;
+    const { rows } = await this.#ask((query) =>
+      query(
+        `UPDATE "${schema}".sessions SET written_at = least(written_at, to_timestamp($3::double precision / 1000))
+         WHERE tenant = $1 AND id = $2 RETURNING (extract(epoch FROM written_at) * 1000)::bigint AS at`,
+        tenant,
+        id,
+        now,
+      ),
+    );
+    return Number(rows[0]?.at ?? now);
+  }
+
+  async delete(id: string): Promise<boolean> {
+    checkSession(id);
+    await this.#migrated();
+    const { pool, schema, tenant } = this.#rows;
+    // An attempt whose answer was lost may have deleted it.
+    let wasThere = false;
+    return this.#answerOf(async () => {
+      const row = await this.#find(id);
+      if (!row) return wasThere;
+      this.#checkFree(id, row);
+      wasThere = true;
+      return inTransaction(pool, 'SELECT 1', async (query) => {
+        const { rows } = await query(
+          `DELETE FROM "${schema}".sessions WHERE tenant = $1 AND id = $2 AND writer = $3 RETURNING 1 AS one`,
+          tenant,
+          id,
+          row.writer,
+        );
+        if (rows.length === 0) throw lockedError(id, undefined, this.#rows.leaseMs);
+        // A statement of its own: it sees what the writer before had appended until then.
+        await query(`DELETE FROM "${schema}".session_events WHERE tenant = $1 AND session = $2`, tenant, id);
+        return true;
+      });
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#own?.end();
+  }
+
+  /** Makes this process the only writer. The row keeps the name of the attempt, so that it may be repeated. */
+  async #take(id: string): Promise<OpenedRow> {
+    const { schema, tenant, leaseMs } = this.#rows;
+    const own = JSON.stringify(holder(process.pid));
+    return this.#answerOf(async () => {
+      const found = await this.#find(id);
+      if (found && found.holder !== own) this.#checkFree(id, found);
+      const { rows } = await this.#query((query) =>
+        query(
+          `INSERT INTO "${schema}".sessions AS known (tenant, id, writer, holder, leased_until)
+           VALUES ($1, $2, nextval('"${schema}".session_writers'), $3, clock_timestamp() + $4 * interval '1 millisecond')
+           ON CONFLICT (tenant, id) DO UPDATE SET writer = excluded.writer, holder = excluded.holder,
+             leased_until = excluded.leased_until
+           WHERE known.writer = $5 AND (known.holder IS NULL OR known.holder = $6 OR known.leased_until < clock_timestamp())
+           RETURNING writer, last_seq, last_time, checkpoint_seq, log_bytes, format, status, number,
+             encode(snapshot, 'hex') AS snapshot`,
+          tenant,
+          id,
+          own,
+          leaseMs,
+          found?.writer ?? -1,
+          found?.holder ?? '',
+        ),
+      );
+      const [row] = rows;
+      // Somebody was faster.
+      if (!row) throw lockedError(id, readWriter((await this.#find(id))?.holder), leaseMs);
+      return toOpened(id, row);
+    });
+  }
+
+  async #find(id: string): Promise<Row | undefined> {
+    const { schema, tenant } = this.#rows;
+    const { rows } = await this.#query((query) =>
+      query(
+        `SELECT writer, holder, leased_until < clock_timestamp() AS is_over,
+           (extract(epoch FROM greatest(leased_until, clock_timestamp()) - clock_timestamp()) * 1000)::bigint AS free_in
+         FROM "${schema}".sessions WHERE tenant = $1 AND id = $2`,
+        tenant,
+        id,
+      ),
+    );
+    return rows[0];
+  }
+
+  /** Throws where somebody has it open: a process that is not known to be gone, and whose lease is not over. */
+  #checkFree(id: string, { holder: found, is_over, free_in }: Row): void {
+    const writer = readWriter(found);
+    if (found === null || is_over === 't' || isKnownGone(writer as Parameters<typeof isKnownGone>[0])) return;
+    throw lockedError(id, writer, Number(free_in));
+  }
+
+  #migrated(): Promise<void> {
+    const { pool, schema } = this.#rows;
+    return this.#answerOf(() => migrate(pool, schema, SESSION_TABLES));
+  }
+
+  #query<T>(work: (query: Query) => Promise<T>): Promise<T> {
+    return withConnection(this.#rows.pool, work);
+  }
+
+  #ask<T>(work: (query: Query) => Promise<T>): Promise<T> {
+    return this.#answerOf(() => this.#query(work));
+  }
+
+  #answerOf<T>(attempt: () => Promise<T>): Promise<T> {
+    return answerOf(attempt, { timeoutMs: this.#rows.timeoutMs, waitsForServer: false });
+  }
+}
+
+function toInfo({ id, format, status, number, last_seq, last_time }: Row): SessionInfo {
+  return {
+    id: String(id),
+    format: String(format),
+    status: status as SessionStatus,
+    number: Number(number),
+    events: Number(last_seq),
+    lastActive: String(last_time),
+  };
+}
+
+function toOpened(id: string, row: Row): OpenedRow {
+  const { format, status, number, events, lastActive } = toInfo({ ...row, id });
+  return {
+    id,
+    writer: String(row.writer),
+    lastSeq: events,
+    lastTime: lastActive,
+    checkpointSeq: Number(row.checkpoint_seq),
+    logBytes: Number(row.log_bytes),
+    snapshot: row.snapshot ? Buffer.from(row.snapshot, 'hex').toString('utf8') : undefined,
+    info: { format, status, number },
+  };
+}

@@ -1,0 +1,353 @@
+import { PalimpsestError } from '../../../errors.ts';
+import { sessionLimits } from '../../../limits.ts';
+import { inTransaction, type Query, type Row, withConnection } from '../../../store/postgres/connection.ts';
+import { parseEvent, toLine } from '../event-line.ts';
+import type { ReadEventsOptions } from '../read-events.ts';
+import type { Recovered } from '../replay.ts';
+import type { SessionEvent } from '../session-event.ts';
+import { changesBy, type SessionInfo } from '../session-info.ts';
+import type {
+  Appended,
+  Batch,
+  Compacted,
+  Compaction,
+  OpenOptions,
+  RecoverOptions,
+  SessionStorage,
+  SnapshotOf,
+} from '../session-storage.ts';
+import { snapshotText } from '../snapshot.ts';
+import { eventsOf } from './read-rows.ts';
+import { type KnownRow, recoverRows } from './recover-rows.ts';
+import { lostError, readWriter, type SessionRows } from './session-rows.ts';
+import { answerOf, reasonOf, Unanswered, untilAnswered } from './until-answered.ts';
+
+/** A session that was opened to write. */
+export interface OpenedRow extends KnownRow {
+  readonly id: string;
+  /** The number of this writer. No other ever has it. */
+  readonly writer: string;
+  readonly info: About;
+}
+
+/** What a list of sessions shows. */
+export type About = Pick<SessionInfo, 'format' | 'status' | 'number'>;
+
+/**
+ * The events of a session in PostgreSQL. The statement that appends also checks that this process is still the writer, and
+ * that the log ends where it should. So a writer that was replaced writes nothing, and a statement whose answer was lost
+ * can be sent again: of the two, one finds the log as expected.
+ */
+export class PostgresStorage<M> implements SessionStorage<M> {
+  readonly folder = '';
+  readonly eventChars = sessionLimits.databaseEventChars;
+  readonly #rows: SessionRows;
+  readonly #row: OpenedRow;
+  readonly #options: OpenOptions;
+  readonly #heartbeat: NodeJS.Timeout;
+  #info: About;
+  #failure: Error | undefined;
+  #isRenewing = false;
+  #isClosed = false;
+
+  constructor(rows: SessionRows, row: OpenedRow, options: OpenOptions) {
+    this.#rows = rows;
+    this.#row = row;
+    this.#options = options;
+    this.#info = row.info;
+    this.#heartbeat = setInterval(() => void this.#renew(), rows.leaseMs / 3);
+    this.#heartbeat.unref();
+  }
+
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
+  checkWriter(): void {
+    if (this.#failure) throw this.#failure;
+  }
+
+  recover(options: RecoverOptions<M>): Promise<Recovered> {
+    return recoverRows<M>(this.#rows, this.#row.id, { ...options, known: this.#row });
+  }
+
+  async append(events: readonly string[], { position, seq, time }: Batch): Promise<Appended> {
+    const lines = events.map(toRow);
+    const places = lines.map(({ length }, i) => ({ offset: seq + i, bytes: length }));
+    const bytes = position + lines.reduce((sum, { length }) => sum + length, 0);
+    const info = events.reduce(afterEvent, this.#info);
+    await this.#change(lines, { after: seq - 1, time, bytes, info });
+    this.#info = info;
+    return { position: bytes, places };
+  }
+
+  read(options: ReadEventsOptions): AsyncIterable<SessionEvent<M>> {
+    return eventsOf<M>(this.#rows, this.#row.id, options);
+  }
+
+  async saveSnapshot(snapshot: SnapshotOf<M>): Promise<void> {
+    const { schema, tenant } = this.#rows;
+    const { id, writer } = this.#row;
+    const body = Buffer.from(snapshotText({ ...snapshot, archive_bytes: 0 }));
+    const [saved] = await this.#ask(
+      `UPDATE "${schema}".sessions SET snapshot = $4 WHERE tenant = $1 AND id = $2 AND writer = $3 RETURNING 1 AS one`,
+      tenant,
+      id,
+      writer,
+      body,
+    );
+    if (!saved) throw this.#fail(await this.#lost());
+  }
+
+  /** Events that are no longer needed stay where they are, or are deleted. Recovery begins at the checkpoint. */
+  async compact({ kept, keepsOthers, seq, time, checkpoint }: Compaction): Promise<Compacted> {
+    const line = toRow(checkpoint(0));
+    const bytes = kept.reduce((sum, place) => sum + place.bytes, line.length);
+    const keeping = keepsOthers ? undefined : kept.map(({ offset }) => offset);
+    await this.#change([line], { after: seq - 1, time, bytes, info: this.#info, checkpoint: { keeping } });
+    return { position: bytes, checkpointBytes: line.length, placeOf: (place) => place };
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    clearInterval(this.#heartbeat);
+    try {
+      if (!this.#failure) await this.#release();
+    } finally {
+      await this.#options.onClose();
+    }
+  }
+
+  /** A lease that cannot be given back ends by itself. */
+  async #release(): Promise<void> {
+    const { schema, tenant } = this.#rows;
+    const { id, writer } = this.#row;
+    try {
+      await this.#ask(
+        `UPDATE "${schema}".sessions SET holder = NULL, leased_until = '-infinity'
+         WHERE tenant = $1 AND id = $2 AND writer = $3`,
+        tenant,
+        id,
+        writer,
+      );
+    } catch (error) {
+      this.#options.onProblem(error as Error);
+    }
+  }
+
+  async #renew(): Promise<void> {
+    const { pool, schema, tenant, leaseMs } = this.#rows;
+    const { id, writer } = this.#row;
+    if (this.#isRenewing || this.#failure) return;
+    this.#isRenewing = true;
+    try {
+      const { rows } = await withConnection(pool, (query) =>
+        query(
+          `UPDATE "${schema}".sessions SET leased_until = clock_timestamp() + $4 * interval '1 millisecond'
+           WHERE tenant = $1 AND id = $2 AND writer = $3 RETURNING 1 AS one`,
+          tenant,
+          id,
+          writer,
+          leaseMs,
+        ),
+      );
+      if (rows.length === 0 && !this.#isClosed) this.#fail(await this.#lost());
+    } catch {
+      // The next one may reach the server. What is safe does not depend on it.
+    } finally {
+      this.#isRenewing = false;
+    }
+  }
+
+  /** Inserts events and moves the end of the log, in one statement. */
+  async #change(lines: readonly Buffer[], change: Change): Promise<void> {
+    const until = change.after + lines.length;
+    try {
+      const isDone = await untilAnswered(
+        async (onSent) => {
+          if (await this.#insert(lines, change, onSent)) return true;
+          // Another writer has taken over, or an attempt before this one was carried out and its answer was lost.
+          const end = await this.#findEnd();
+          return end !== undefined && end === until;
+        },
+        { timeoutMs: this.#rows.timeoutMs, waitsForServer: true },
+      );
+      if (!isDone) throw this.#fail(await this.#lost());
+    } catch (error) {
+      if (!(error instanceof Unanswered)) throw error;
+      throw error.isUnsure ? this.#fail(unsure(error.cause)) : refused(error.cause);
+    }
+  }
+
+  /** Answers whether this process is the writer, and the log ended where it should. */
+  async #insert(lines: readonly Buffer[], change: Change, onSent: () => void): Promise<boolean> {
+    const { pool } = this.#rows;
+    const [first = [], ...others] = chunksOf(lines);
+    const run = async (query: Query): Promise<boolean> => {
+      onSent();
+      const { rows } = await query(...this.#moveEnd(first, { ...change, count: lines.length }));
+      if (rows.length === 0) return false;
+      let after = change.after + first.length;
+      for (const chunk of others) {
+        await query(...this.#insertMore(chunk, after));
+        after += chunk.length;
+      }
+      return true;
+    };
+    try {
+      return await (others.length > 0 ? inTransaction(pool, 'SELECT 1', run) : withConnection(pool, run));
+    } catch (error) {
+      // A database that is read-only, or more isolated, by default: a transaction has settings of its own.
+      if (!OTHER_DEFAULTS.has(reasonOf(error))) throw error;
+      return inTransaction(pool, 'SELECT 1', run);
+    }
+  }
+
+  /** The statement that moves the end of the log if this process is the writer, and only then inserts. */
+  #moveEnd(
+    lines: readonly Buffer[],
+    change: Change & { readonly count: number },
+  ): [text: string, ...values: unknown[]] {
+    const { schema, tenant, leaseMs } = this.#rows;
+    const { id, writer } = this.#row;
+    const { after, count, time, bytes, info, checkpoint } = change;
+    const { format, status, number } = info;
+    const keeping = checkpoint?.keeping;
+    const remove = `, gone AS (DELETE FROM "${schema}".session_events USING mine
+      WHERE tenant = $1 AND session = $2 AND seq <= $3 AND seq <> ALL ($15::bigint[]))`;
+    return [
+      `WITH mine AS (
+         UPDATE "${schema}".sessions SET last_seq = $8, last_time = $9, log_bytes = $10, format = $11, status = $12,
+           number = $13, ${checkpoint ? 'checkpoint_seq = $8,' : ''} written_at = now(),
+           leased_until = clock_timestamp() + $14 * interval '1 millisecond'
+         WHERE tenant = $1 AND id = $2 AND writer = $7 AND last_seq = $3
+         RETURNING ${DURABLE}
+       ), events AS (
+         INSERT INTO "${schema}".session_events (tenant, session, seq, line) ${LINES}, mine
+       )${keeping ? remove : ''}
+       SELECT 1 AS one FROM mine`,
+      ...[tenant, id, after, ...piecesOf(lines), writer, after + count, time, bytes, format, status, number, leaseMs],
+      ...(keeping ? [keeping] : []),
+    ];
+  }
+
+  #insertMore(lines: readonly Buffer[], after: number): [text: string, ...values: unknown[]] {
+    const { schema, tenant } = this.#rows;
+    return [
+      `INSERT INTO "${schema}".session_events (tenant, session, seq, line) ${LINES}`,
+      ...[tenant, this.#row.id, after, ...piecesOf(lines)],
+    ];
+  }
+
+  /** Where the log of this writer ends; undefined where another process has taken over. */
+  async #findEnd(): Promise<number | undefined> {
+    const row = await this.#find();
+    return row?.writer === this.#row.writer ? Number(row.last_seq) : undefined;
+  }
+
+  async #find(): Promise<Row | undefined> {
+    const { pool, schema, tenant } = this.#rows;
+    const statement = `SELECT writer, holder, last_seq FROM "${schema}".sessions WHERE tenant = $1 AND id = $2`;
+    return withConnection(pool, async (query) => (await query(statement, tenant, this.#row.id)).rows[0]);
+  }
+
+  async #lost(): Promise<PalimpsestError> {
+    const row = await this.#find().catch(() => undefined);
+    return lostError(this.#row.id, readWriter(row?.holder));
+  }
+
+  /** A statement that may be sent again. */
+  async #ask(statement: string, ...values: unknown[]): Promise<readonly Row[]> {
+    const { pool, timeoutMs } = this.#rows;
+    const attempt = async (): Promise<readonly Row[]> =>
+      withConnection(pool, async (query) => (await query(statement, ...values)).rows);
+    return answerOf(attempt, { timeoutMs, waitsForServer: true });
+  }
+
+  #fail(error: Error): Error {
+    this.#failure ??= error;
+    return error;
+  }
+}
+
+interface Change {
+  /** The event that the log must end with. */
+  readonly after: number;
+  readonly time: string;
+  /** How large the log is then. */
+  readonly bytes: number;
+  readonly info: About;
+  /** The change is a compaction. `keeping`: all other events before it are deleted. */
+  readonly checkpoint?: { readonly keeping: readonly number[] | undefined };
+}
+
+/** Lines are sent as one value: bytes in an array would be sent as text, twice as long. */
+const LINES = `SELECT $1, $2, $3::bigint + n, substring($4::bytea FROM start FOR length)
+  FROM unnest($5::int[], $6::int[]) WITH ORDINALITY AS piece (start, length, n)`;
+
+function piecesOf(lines: readonly Buffer[]): [bytes: Buffer, starts: number[], lengths: number[]] {
+  const lengths = lines.map(({ length }) => length);
+  const starts: number[] = [];
+  let start = 1;
+  for (const length of lengths) {
+    starts.push(start);
+    start += length;
+  }
+  return [Buffer.concat(lines), starts, lengths];
+}
+
+/** A value may have 1 GB. */
+const CHUNK_BYTES = 1 << 26;
+
+function chunksOf(lines: readonly Buffer[]): Buffer[][] {
+  const chunks: Buffer[][] = [];
+  let room = 0;
+  for (const line of lines) {
+    if (line.length > room) {
+      chunks.push([]);
+      room = CHUNK_BYTES;
+    }
+    chunks.at(-1)?.push(line);
+    room -= line.length;
+  }
+  return chunks;
+}
+
+/** Read-only transaction, serialization failure. */
+const OTHER_DEFAULTS: ReadonlySet<string> = new Set(['25006', '40001']);
+
+/** A server may be set to answer before its disk has. Stronger settings stay as they are. It holds until the commit. */
+const DURABLE = `CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END AS durable`;
+
+const toRow = (event: string): Buffer => Buffer.from(toLine(event).slice(0, -1));
+
+/** Only few events change it, and messages need not be read for it. */
+function afterEvent(info: About, json: string): About {
+  if (MESSAGE.test(json)) return info.status === 'active' ? info : { ...info, status: 'active' };
+  const read = CHANGING.test(json) ? parseEvent(json) : undefined;
+  if (!read) return info;
+  const { format, status, number } = { ...info, ...changesBy(read.event) };
+  return { format, status, number };
+}
+
+const MESSAGE = /^\{"seq":\d+,"time":"[^"]*",(?:"batch":\d+,)?"type":"message"/;
+const CHANGING = /"type":"(?:session_start|session_end|status_change|session_restart|reset)"/;
+
+function refused(cause: unknown): PalimpsestError {
+  const text = `Expected to write to the log of the session but found: ${wordsOf(cause)}; nothing was added, add it again`;
+  return new PalimpsestError('STORE_FAILED', text, { cause });
+}
+
+function unsure(cause: unknown): PalimpsestError {
+  const text =
+    `Expected an answer from PostgreSQL about events that were sent but found: ${wordsOf(cause)}; ` +
+    'open the session again to see whether it holds them';
+  return new PalimpsestError('STORE_FAILED', text, { cause });
+}
+
+/** Without the words that `withConnection` puts around it. */
+function wordsOf(error: unknown): string {
+  const { cause, message } = error as Error;
+  return cause instanceof Error ? cause.message : message;
+}

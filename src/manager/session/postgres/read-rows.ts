@@ -1,0 +1,87 @@
+import type { Row } from '../../../store/postgres/connection.ts';
+import { withConnection } from '../../../store/postgres/connection.ts';
+import { readEvent } from '../event-line.ts';
+import type { Place } from '../lines.ts';
+import type { ReadEventsOptions } from '../read-events.ts';
+import type { SessionEvent } from '../session-event.ts';
+import type { SessionRows } from './session-rows.ts';
+import { answerOf } from './until-answered.ts';
+
+/** A row, and its event if it is sound. */
+export interface EventRow<M> {
+  readonly seq: number;
+  readonly event: SessionEvent<M> | undefined;
+  readonly place: Place;
+}
+
+/** The rows after an event, in order, a few at a time. No connection is held in between. */
+export async function* rowsAfter<M>(rows: SessionRows, id: string, afterSeq: number): AsyncGenerator<EventRow<M>> {
+  for (let last = afterSeq; ; ) {
+    const page = await select(
+      rows,
+      `SELECT seq, encode(line, 'hex') AS line
+       FROM (SELECT seq, line, sum(octet_length(line)) OVER (ORDER BY seq) - octet_length(line) AS before
+         FROM (SELECT seq, line FROM "${rows.schema}".session_events
+           WHERE tenant = $1 AND session = $2 AND seq > $3 ORDER BY seq LIMIT ${PAGE}) AS page) AS sized
+       WHERE before < ${PAGE_BYTES} ORDER BY seq`,
+      id,
+      last,
+    );
+    for (const row of page) yield toEventRow<M>(row);
+    if (page.length === 0) return;
+    last = Number(page.at(-1)?.seq);
+  }
+}
+
+/** The rows of these events, as far as they are there, in order. */
+export async function rowsOf<M>(rows: SessionRows, id: string, seqs: readonly number[]): Promise<EventRow<M>[]> {
+  const found: EventRow<M>[] = [];
+  const asked = [...new Set(seqs)].sort((a, b) => a - b);
+  for (let first = 0; first < asked.length; first += FEW) {
+    const page = await select(
+      rows,
+      `SELECT seq, encode(line, 'hex') AS line FROM "${rows.schema}".session_events
+       WHERE tenant = $1 AND session = $2 AND seq = ANY ($3::bigint[]) ORDER BY seq`,
+      id,
+      asked.slice(first, first + FEW),
+    );
+    for (const row of page) found.push(toEventRow<M>(row));
+  }
+  return found;
+}
+
+/** All events of a session that are sound. Damage is told at the end. */
+export async function* eventsOf<M>(
+  rows: SessionRows,
+  id: string,
+  { afterSeq = 0, types, onDamage }: ReadEventsOptions,
+): AsyncGenerator<SessionEvent<M>> {
+  let [damaged, acknowledged] = [0, 0];
+  for await (const { event } of rowsAfter<M>(rows, id, 0)) {
+    if (!event) damaged += 1;
+    else {
+      if (event.type === 'damage_acknowledged') acknowledged = Math.max(acknowledged, event.lines);
+      if (event.seq > afterSeq && (types ? types.includes(event.type) : event.type !== 'checkpoint')) yield event;
+    }
+  }
+  if (damaged > acknowledged) onDamage(damaged);
+}
+
+async function select(rows: SessionRows, statement: string, ...values: unknown[]): Promise<readonly Row[]> {
+  const { pool, tenant, timeoutMs } = rows;
+  const attempt = (): Promise<readonly Row[]> =>
+    withConnection(pool, async (query) => (await query(statement, tenant, ...values)).rows);
+  return answerOf(attempt, { timeoutMs, waitsForServer: true });
+}
+
+/** Rows and bytes that are fetched at once. An event may be large. */
+const PAGE = 500;
+const PAGE_BYTES = 4_000_000;
+const FEW = 100;
+
+function toEventRow<M>({ seq, line }: Row): EventRow<M> {
+  const bytes = Buffer.from(line ?? '', 'hex');
+  const read = readEvent<M>(bytes.toString('utf8'));
+  const event = read?.isSealed && read.event.seq === Number(seq) ? read.event : undefined;
+  return { seq: Number(seq), event, place: { offset: Number(seq), bytes: bytes.length } };
+}

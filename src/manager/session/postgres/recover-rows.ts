@@ -1,0 +1,132 @@
+import { PalimpsestError } from '../../../errors.ts';
+import type { Conversation, ConversationState } from '../conversation.ts';
+import { Damage } from '../damage.ts';
+import type { Place } from '../lines.ts';
+import { messagesOf, noteDamage, type Recovered, Replay } from '../replay.ts';
+import type { RecoverOptions } from '../session-storage.ts';
+import { readSnapshotText, type Snapshot } from '../snapshot.ts';
+import { type EventRow, rowsAfter, rowsOf } from './read-rows.ts';
+import type { SessionRows } from './session-rows.ts';
+
+/** What the row of a session says about its events. */
+export interface KnownRow {
+  readonly lastSeq: number;
+  readonly lastTime: string;
+  /** The checkpoint of the last compaction; 0 for none. */
+  readonly checkpointSeq: number;
+  readonly logBytes: number;
+  readonly snapshot: string | undefined;
+}
+
+/** Brings a conversation to where its events end: from the snapshot if that is sound, else from the events alone. */
+export async function recoverRows<M>(
+  rows: SessionRows,
+  id: string,
+  { known, ...options }: RecoverOptions<M> & { readonly known: KnownRow },
+): Promise<Recovered> {
+  const { conversation, between, checkFormat } = options;
+  const { lastSeq, lastTime, logBytes } = known;
+  const { snapshot, damage, problem } = await loadSnapshot(rows, id, { known, conversation });
+  const replay = new Replay<M>({ conversation, snapshot, damage });
+  const start = snapshot ? { seq: snapshot.seq, rows: [] } : await startOf<M>(rows, id, known.checkpointSeq);
+  for (const row of start.rows) take(replay, row);
+  let count = 0;
+  for await (const row of rowsAfter<M>(rows, id, start.seq)) {
+    take(replay, row);
+    if (++count % ROWS_BETWEEN === 0) await between();
+  }
+  replay.finish();
+  if (lastSeq > 0 && replay.events === 0 && !snapshot) throw noEvents(id);
+  replay.damage.miss(replay.end.seq + 1, lastSeq + 1);
+  replay.end = { position: logBytes, seq: lastSeq, time: lastTime };
+  checkFormat(replay.format);
+  return replay.result({ problem });
+}
+
+const ROWS_BETWEEN = 100;
+
+function take<M>(replay: Replay<M>, { event, place }: EventRow<M>): void {
+  if (event) replay.accept({ event, place });
+  else replay.takeDamage(place);
+}
+
+interface Start<M> {
+  /** Events behind this one are read after the rows. */
+  readonly seq: number;
+  readonly rows: readonly EventRow<M>[];
+}
+
+/** With a checkpoint: the messages that it names, and itself. If it is damaged, all events count, as far as they are there. */
+async function startOf<M>(rows: SessionRows, id: string, checkpointSeq: number): Promise<Start<M>> {
+  const [checkpoint] = checkpointSeq > 0 ? await rowsOf<M>(rows, id, [checkpointSeq]) : [];
+  if (checkpoint?.event?.type !== 'checkpoint') return { seq: 0, rows: [] };
+  const { messages } = checkpoint.event.state as ConversationState<M>;
+  const kept = await rowsOf<M>(rows, id, messages.map(seqOf));
+  return { seq: checkpointSeq, rows: [...kept, checkpoint] };
+}
+
+const seqOf = (key: string): number => Number.parseInt(key, 10);
+
+interface Loaded<M> {
+  readonly snapshot?: Snapshot<M>;
+  readonly damage: Damage;
+  readonly problem?: string;
+}
+
+async function loadSnapshot<M>(
+  rows: SessionRows,
+  id: string,
+  { known, conversation }: { readonly known: KnownRow; readonly conversation: Conversation<M> },
+): Promise<Loaded<M>> {
+  if (known.snapshot === undefined) return { damage: new Damage() };
+  let snapshot: Snapshot<M>;
+  try {
+    snapshot = readSnapshotText<M>(known.snapshot);
+  } catch (error) {
+    return unusable(error as Error);
+  }
+  // Outside: a connection that fails is no reason to read everything.
+  const found = await rowsOf<M>(rows, id, [snapshot.seq, ...snapshot.messages.map(([key]) => seqOf(key))]);
+  try {
+    const { messages, damage } = findMessages(new Map(found.map((row) => [row.seq, row])), snapshot);
+    const state = { ...snapshot.state, messages: snapshot.messages.map(([key]) => key) };
+    conversation.load(state, (key) => messages.get(key));
+    return { snapshot, damage };
+  } catch (error) {
+    conversation.clear();
+    return unusable(error as Error);
+  }
+}
+
+const unusable = (error: Error): { damage: Damage; problem: string } => ({
+  damage: new Damage(),
+  problem: `the snapshot cannot be used: ${error.message}`,
+});
+
+/** The messages that a snapshot names, without those that are damaged. Throws where the events are not those it was made of. */
+function findMessages<M>(
+  found: ReadonlyMap<number, EventRow<M>>,
+  { seq, messages, damage: known }: Snapshot<M>,
+): { readonly messages: ReadonlyMap<string, { message: M; place: Place }>; readonly damage: Damage } {
+  const damage = new Damage();
+  if (known) damage.add(known);
+  const sound = new Map<string, { message: M; place: Place }>();
+  for (const [key, place] of messages) {
+    const row = found.get(seqOf(key));
+    const message = messagesOf(row?.event).find((other) => other.key === key)?.message;
+    if (message !== undefined) sound.set(key, { message, place });
+    else if (row && !row.event) noteDamage(damage, row.seq);
+    else throw new Error(`expected message ${key} in event ${seqOf(key)}`);
+  }
+  const last = found.get(seq);
+  if (!last) throw new Error(`expected event ${seq}, which it covers, but it is not there`);
+  if (!last.event) noteDamage(damage, seq);
+  return { messages: sound, damage };
+}
+
+function noEvents(id: string): PalimpsestError {
+  return new PalimpsestError(
+    'STORE_DAMAGED',
+    `Expected the events of session ${id} but found none that can be read; restore its rows from a backup, or delete the session to begin anew`,
+  );
+}

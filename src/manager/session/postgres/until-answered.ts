@@ -1,0 +1,79 @@
+import { setTimeout } from 'node:timers/promises';
+import { PalimpsestError } from '../../../errors.ts';
+
+/** An attempt to run a statement: it calls `onSent` when the server may have got it. */
+export type Attempt<T> = (onSent: () => void) => Promise<T>;
+
+export interface Patience {
+  /** Attempts are repeated for so long. */
+  readonly timeoutMs: number;
+  /** Waits for a server that takes no connections, such as one that is being started again. */
+  readonly waitsForServer: boolean;
+}
+
+/** The last error, and whether an attempt may have been carried out although no answer came. */
+export class Unanswered extends Error {
+  readonly isUnsure: boolean;
+  constructor(cause: unknown, { isUnsure }: { readonly isUnsure: boolean }) {
+    super('no answer', { cause });
+    this.isUnsure = isUnsure;
+  }
+}
+
+/**
+ * Repeats a statement that may be repeated until the server has answered, on new connections. Throws `Unanswered` with the
+ * reason where it has not.
+ */
+export async function untilAnswered<T>(attempt: Attempt<T>, { timeoutMs, waitsForServer }: Patience): Promise<T> {
+  const until = performance.now() + timeoutMs;
+  let isUnsure = false;
+  for (let delayMs = FIRST_DELAY_MS; ; delayMs = Math.min(2 * delayMs, MOST_DELAY_MS)) {
+    let isSent = false;
+    try {
+      return await attempt(() => {
+        isSent = true;
+      });
+    } catch (error) {
+      // No failure of a connection: a session that is locked, or tables of a newer program.
+      if (error instanceof PalimpsestError && error.cause === undefined) throw error;
+      const reason = reasonOf(error);
+      isUnsure ||= isSent && !isRefusal(reason);
+      const isCut = isConnection(reason) && (waitsForServer || !ABSENT.has(reason));
+      const mayHelp = isCut || PASSING.has(reason);
+      if (!mayHelp || performance.now() + delayMs > until) throw new Unanswered(error, { isUnsure });
+    }
+    await setTimeout(delayMs);
+  }
+}
+
+/** The same, for a statement that changes nothing, or the same when it is carried out twice: only the reason is thrown. */
+export async function answerOf<T>(attempt: () => Promise<T>, patience: Patience): Promise<T> {
+  try {
+    return await untilAnswered(attempt, patience);
+  } catch (error) {
+    throw error instanceof Unanswered ? error.cause : error;
+  }
+}
+
+const FIRST_DELAY_MS = 10;
+const MOST_DELAY_MS = 500;
+
+/** The SQLSTATE with which the server refused, or the code of a system error. */
+export function reasonOf(error: unknown): string {
+  const { code, cause } = (error ?? {}) as { code?: unknown; cause?: unknown };
+  if (cause !== undefined) return reasonOf(cause);
+  return typeof code === 'string' ? code : '';
+}
+
+const STATE = /^[0-9A-Z]{5}$/;
+/** The server ends the connection, or cannot take one: what it did with a statement before that is not known. */
+const ENDING = /^(?:57P0[1-5]|08...|XX...)$/;
+
+const isState = (reason: string): boolean => STATE.test(reason) && /\d/.test(reason);
+const isRefusal = (reason: string): boolean => isState(reason) && !ENDING.test(reason);
+const isConnection = (reason: string): boolean => !isState(reason) || ENDING.test(reason);
+
+/** Nobody takes connections there, or it cannot be reached. */
+const ABSENT: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
+/** Serialization failure, deadlock, lock not available, too many connections. */
+const PASSING: ReadonlySet<string> = new Set(['40001', '40P01', '55P03', '53300']);

@@ -1,0 +1,169 @@
+import type { Conversation, ConversationState } from './conversation.ts';
+import type { Damage } from './damage.ts';
+import type { LogEnd } from './event-log.ts';
+import type { Place } from './lines.ts';
+import type { Recovery } from './session.ts';
+import type { Checkpoint, SessionEvent } from './session-event.ts';
+import type { Snapshot } from './snapshot.ts';
+
+/** What is known of a session after its events were read. */
+export interface Recovered {
+  readonly end: LogEnd;
+  readonly recovery: Omit<Recovery, 'answeredCalls'>;
+  /** Damage that is still there, or was. */
+  readonly damage: Damage;
+}
+
+/** An event that was read, and where it stands. */
+export interface LocatedEvent<M> {
+  readonly event: SessionEvent<M>;
+  readonly place: Place;
+}
+
+export interface ReplayOptions<M> {
+  /** As the snapshot left it; empty without one. */
+  readonly conversation: Conversation<M>;
+  readonly snapshot: Snapshot<M> | undefined;
+  readonly damage: Damage;
+}
+
+/** Folds events, in order, into a conversation, and notes which are missing. */
+export class Replay<M> {
+  readonly #options: ReplayOptions<M>;
+  readonly damage: Damage;
+  /** How many events were read. */
+  events = 0;
+  end: LogEnd;
+  format: string | undefined;
+  /** How much of the archive is known to be sound. */
+  archiveBytes: number;
+  /** The events before the checkpoint of a compacted log: messages to which it refers. */
+  #prologue: LocatedEvent<M>[] | undefined;
+
+  constructor(options: ReplayOptions<M>) {
+    const { snapshot, damage } = options;
+    this.#options = options;
+    this.damage = damage;
+    this.format = snapshot?.format;
+    this.archiveBytes = snapshot?.archive_bytes ?? 0;
+    this.end = { position: snapshot?.offset ?? 0, seq: snapshot?.seq ?? 0, time: snapshot?.time ?? '' };
+  }
+
+  /** The next event. */
+  accept(located: LocatedEvent<M>): void {
+    const { event, place } = located;
+    this.events += 1;
+    if (event.seq <= this.end.seq) {
+      // It is there already.
+      this.takeDamage(place);
+      return;
+    }
+    this.#beginPrologue(located);
+    // Before a checkpoint there are gaps in any case: it tells which messages are missing.
+    if (!this.#prologue) this.damage.miss(this.end.seq + 1, event.seq);
+    this.end = { position: place.offset + place.bytes, seq: event.seq, time: event.time };
+    if (event.type === 'checkpoint') this.#fromCheckpoint(event);
+    else if (this.#prologue) this.#prologue.push(located);
+    else this.#fold(located);
+  }
+
+  /** What stands here is no event, and harms nothing. */
+  pass({ offset, bytes }: Place): void {
+    this.end = { ...this.end, position: offset + bytes };
+  }
+
+  /** What stands here was an event. */
+  takeDamage(place: Place): void {
+    this.damage.lines += 1;
+    this.pass(place);
+  }
+
+  /**
+   * An event whose number is damaged. A checkpoint names the messages before it, so there the message is used if its
+   * number was right after all.
+   */
+  takeMisnumbered(located: LocatedEvent<M>): void {
+    this.takeDamage(located.place);
+    this.#beginPrologue(located);
+    this.#prologue?.push(located);
+  }
+
+  /**
+   * To be called after the last event. Answers whether the checkpoint is gone that told how the log began: then all there is
+   * counts.
+   */
+  finish(): { readonly hasLostCheckpoint: boolean } {
+    const prologue = this.#prologue;
+    if (!prologue) return { hasLostCheckpoint: false };
+    this.#prologue = undefined;
+    let next = 1;
+    for (const located of prologue) {
+      this.damage.miss(next, located.event.seq);
+      next = located.event.seq + 1;
+      this.#fold(located);
+    }
+    return { hasLostCheckpoint: true };
+  }
+
+  result({
+    problem,
+    tornBytes = 0,
+    cutLines = 0,
+  }: {
+    problem?: string | undefined;
+    tornBytes?: number;
+    cutLines?: number;
+  }): Recovered {
+    const from = this.#options.snapshot ? 'snapshot' : this.events > 0 ? 'events' : 'nothing';
+    return {
+      end: this.end,
+      damage: this.damage,
+      recovery: {
+        from,
+        events: this.events,
+        tornBytes,
+        damagedLines: this.damage.openLines + cutLines,
+        missing: this.damage.missing,
+        ...(problem === undefined ? {} : { snapshotProblem: problem }),
+      },
+    };
+  }
+
+  #beginPrologue({ event }: LocatedEvent<M>): void {
+    if (this.end.seq === 0 && event.type !== 'session_start') this.#prologue ??= [];
+  }
+
+  #fold({ event, place }: LocatedEvent<M>): void {
+    if (event.type === 'session_start') this.format = event.format;
+    if (event.type === 'damage_acknowledged') this.damage.take(event);
+    this.#options.conversation.apply(event, place);
+  }
+
+  #fromCheckpoint(event: Checkpoint): void {
+    const { format, ...state } = event.state as ConversationState<M> & { format: string };
+    this.archiveBytes = event.archive_bytes;
+    if (!this.#prologue) return;
+    if (event.damage) this.damage.add(event.damage);
+    const found = new Map<string, { message: M; place: Place }>();
+    for (const { event, place } of this.#prologue)
+      for (const { key, message } of messagesOf(event)) found.set(key, { message, place });
+    const lost = this.#options.conversation.load(state, (key) => found.get(key));
+    for (const seq of lost.map((key) => Number.parseInt(key, 10))) this.damage.miss(seq, seq + 1);
+    this.format = format;
+    this.#prologue = undefined;
+  }
+}
+
+/** The messages that came with an event, and their keys. */
+export function messagesOf<M>(event: SessionEvent<M> | undefined): { key: string; message: M }[] {
+  if (event?.type === 'message') return [{ key: String(event.seq), message: event.message }];
+  if (event?.type !== 'session_restart') return [];
+  return event.messages.map((message, i) => ({ key: `${event.seq}.${i}`, message }));
+}
+
+/** One event has one line. */
+export function noteDamage(damage: Damage, seq: number): void {
+  if (damage.isMissing(seq)) return;
+  damage.lines += 1;
+  damage.miss(seq, seq + 1);
+}

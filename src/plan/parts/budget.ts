@@ -1,0 +1,31 @@
+import { impossible } from '../impossible.ts';
+import { DEFAULT_WINDOW } from '../policy.ts';
+import { reduce } from '../reduce.ts';
+import { CLIP_NEWEST, LAST_RESORTS, ROOM, type Stage } from '../stages/stage.ts';
+import { summariseTurns } from '../stages/summarise.ts';
+import { summarizeNow } from '../summary.ts';
+import type { BudgetPart } from './parts.ts';
+
+/** A budget masks first, inside the window too; a decision of the agent goes only when no old result is left to mask. */
+const STAGES: readonly Stage[] = [
+  { kind: 'mask', which: 'outside' },
+  { kind: 'mask', which: 'inside' },
+  CLIP_NEWEST,
+  { kind: 'summarise', keepsQuestion: true },
+  ...LAST_RESORTS,
+];
+
+/** The part for `maxTokens`, `model` and policies with a limit or summaries. */
+export const budget: BudgetPart = {
+  impossible,
+  reduce,
+  summariseTurns,
+  summarizeNow,
+  budgetsOf(policy, maxTokens) {
+    const own = policy.limit ? [policy.limit] : [];
+    if (maxTokens === undefined) return own;
+    const { window = DEFAULT_WINDOW, prices } = policy;
+    const target = Math.floor(maxTokens * ROOM);
+    return [...own, { max: maxTokens, measure: 'tokens', target, stages: STAGES, window, prices }];
+  },
+};

@@ -1,0 +1,123 @@
+import { storeLimits } from '../../limits.ts';
+import { begun, type Prepared, prepared, type TimedPool } from './connection.ts';
+
+/** A batch has this many places in `seq`, so 2 ** 33 batches fit below the largest safe integer. */
+export const BATCH_PLACES = storeLimits.batchTexts;
+
+/** What the error of the server has before the handle that names another text. */
+export const CLASH = 'HANDLE_CLASH ';
+
+/** Turns and notes, of which each may be large, that one statement answers. */
+export const ROWS_AT_ONCE = 64;
+
+/** Records of requests that one statement answers. */
+export const RECORDS_AT_ONCE = 1000;
+
+/** Every statement that a request of a gateway waits for. The first value is always the tenant. */
+export type Statements = Readonly<Record<keyof ReturnType<typeof textsOf>, Prepared>>;
+
+export function statementsOf(pool: TimedPool, schema: string): Statements {
+  const entries = Object.entries(textsOf(pool, schema)).map(([name, text]) => [name, prepared(text)]);
+  return Object.fromEntries(entries);
+}
+
+/**
+ * One text has statements of its own: for a list of one, PostgreSQL would plan the others again at every call, since its plan
+ * for a list of any length looks dearer.
+ */
+function textsOf(pool: TimedPool, schema: string) {
+  const table = (name: string): string => `"${schema}".${name}`;
+  // The shared lock keeps deletions away. A put must not believe what it read before it had the lock: a text that it saw may
+  // have been removed while it waited. ON CONFLICT looks at the rows as they are, so texts and references are always inserted.
+  const put = begun(
+    pool,
+    'pg_advisory_xact_lock_shared($2::bigint)',
+    `coalesce($3::bigint, nextval('${table('batches')}')) * ${BATCH_PLACES} AS seq`,
+  );
+  // A text that was there already must be the same. If it is another, the cast fails, and with it the whole statement.
+  const checked = (digest: string, bytes: string): string =>
+    `CASE WHEN texts.digest = ${digest} AND texts.bytes = ${bytes} THEN 1
+       ELSE ('${CLASH}' || texts.handle)::integer END AS settled`;
+  const settled = `SELECT (SELECT count(*) FROM added) + (SELECT coalesce(sum(settled), 0) FROM known) AS settled`;
+  // A row for each text, and one for each reference: to aggregate the references of each text takes longer.
+  const read = (body: string, isAsked: string, holds = ''): string =>
+    `SELECT handle, ${body} AS body, NULL AS reference FROM ${table('texts')} WHERE tenant = $1 AND ${isAsked}${holds}
+     UNION ALL SELECT handle, NULL, concat_ws(' ', seq, session, turn, tool) FROM ${table('refs')}
+     WHERE tenant = $1 AND ${isAsked}`;
+  const isOne = 'handle = $2';
+  const isOneOf = 'handle = ANY ($2::text[])';
+  const plain = `convert_from(body, 'UTF8')`;
+  const hex = `encode(body, 'hex')`;
+  return {
+    putOne: `${put},
+      added AS (INSERT INTO ${table('texts')} (tenant, handle, seq, digest, bytes, body)
+        SELECT $1, $4, seq, $5::bytea, $6::bigint, $7::bytea FROM begun
+        ON CONFLICT (tenant, handle) DO NOTHING RETURNING handle),
+      referred AS (INSERT INTO ${table('refs')} (tenant, handle, key, seq, session, turn, tool)
+        SELECT $1, $4, $8::bytea, seq, $9, $10::bigint, $11 FROM begun, (SELECT count(*) FROM added) AS stored
+        WHERE stored.count >= 0
+        ON CONFLICT (tenant, handle, key) DO NOTHING),
+      known AS (SELECT ${checked('$5', '$6')} FROM ${table('texts')}
+        WHERE tenant = $1 AND handle = $4 AND NOT EXISTS (SELECT FROM added))
+      ${settled}`,
+    // All bodies are one value, which pg sends as it is: a list of bytes would go as hexadecimal, twice as long.
+    putMany: `${put},
+      item AS (SELECT handle, place, bytes, start, length, substring($4::bytea FROM 32 * n::integer - 31 FOR 32) AS digest
+        FROM unnest($5::text[], $6::integer[], $7::bigint[], $8::integer[], $9::integer[])
+          WITH ORDINALITY AS item (handle, place, bytes, start, length, n)),
+      added AS (INSERT INTO ${table('texts')} (tenant, handle, seq, digest, bytes, body)
+        SELECT $1, handle, seq + place, digest, bytes, substring($10::bytea FROM start FOR length) FROM begun, item
+        ON CONFLICT (tenant, handle) DO NOTHING RETURNING handle),
+      referred AS (INSERT INTO ${table('refs')} (tenant, handle, key, seq, session, turn, tool)
+        SELECT $1, handle, substring($11::bytea FROM 16 * n::integer - 15 FOR 16), seq + place, session, turn, tool
+        FROM begun, (SELECT count(*) FROM added) AS stored,
+          unnest($12::text[], $13::integer[], $14::text[], $15::bigint[], $16::text[])
+            WITH ORDINALITY AS item (handle, place, session, turn, tool, n)
+        WHERE stored.count >= 0
+        ON CONFLICT (tenant, handle, key) DO NOTHING),
+      known AS (SELECT ${checked('item.digest', 'item.bytes')}
+        FROM item JOIN ${table('texts')} ON texts.tenant = $1 AND texts.handle = item.handle
+        WHERE (SELECT count(*) FROM added) < cardinality($5::text[]) AND item.handle NOT IN (SELECT handle FROM added))
+      ${settled}`,
+    getOne: read(plain, isOne),
+    getOneAsHex: read(hex, isOne),
+    getMany: read(plain, isOneOf),
+    getManyAsHex: read(hex, isOneOf),
+    // UTF-16 is passed on unsearched.
+    getManyHolding: read(
+      hex,
+      isOneOf,
+      ` AND (position($3::bytea in body) > 0 OR substring(body FOR 1) = '\\xff'::bytea)`,
+    ),
+    putTurns: `${begun(pool)}
+      INSERT INTO ${table('turns')} (tenant, session, turn, body)
+      SELECT $1, session, turn, substring($2::bytea FROM start FOR length)
+      FROM begun, unnest($3::text[], $4::bigint[], $5::integer[], $6::integer[]) AS item (session, turn, start, length)
+      ON CONFLICT (tenant, session, turn) DO UPDATE SET body = EXCLUDED.body, at = now()`,
+    turn: `SELECT encode(body, 'hex') AS body FROM ${table('turns')} WHERE tenant = $1 AND session = $2 AND turn = $3`,
+    turns: `SELECT encode(body, 'hex') AS body FROM ${table('turns')}
+      WHERE tenant = $1 AND session = $2 AND turn > $3 ORDER BY turn LIMIT ${ROWS_AT_ONCE}`,
+    putNote: `${begun(pool)}
+      INSERT INTO ${table('notes')} (tenant, session, name, digest, body)
+      SELECT $1, $2, $3, $4::bytea, $5::bytea FROM begun
+      ON CONFLICT (tenant, session, name) DO UPDATE SET digest = EXCLUDED.digest, body = EXCLUDED.body, at = now()`,
+    note: `SELECT session, name, encode(digest, 'hex') AS digest, encode(body, 'hex') AS body FROM ${table('notes')}
+      WHERE tenant = $1 AND session = $2 AND name = $3`,
+    putRecords: `${begun(pool)}
+      INSERT INTO ${table('records')} (tenant, at, id, session, conversation, body)
+      SELECT $1, at, id, session, conversation, body
+      FROM begun, unnest($2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[])
+        AS item (at, id, session, conversation, body)
+      ON CONFLICT DO NOTHING`,
+    records: `SELECT at, id, body FROM ${table('records')}
+      WHERE tenant = $1 AND (at, id) > ($2, $3) AND ($4::bigint IS NULL OR at < $4) ORDER BY at, id LIMIT ${RECORDS_AT_ONCE}`,
+    touch: `${begun(pool)}
+      INSERT INTO ${table('uses')} (tenant, session, at)
+      SELECT $1, $2, now() FROM begun WHERE ${['refs', 'turns', 'notes']
+        .map((name) => `EXISTS (SELECT FROM ${table(name)} WHERE tenant = $1 AND session = $2)`)
+        .join(' OR ')}
+      ON CONFLICT (tenant, session) DO UPDATE SET at = now()
+      WHERE uses.at NOT BETWEEN now() - interval '1 hour' AND now() + interval '1 hour'`,
+    deletions: `SELECT count FROM ${table('deletions')} WHERE tenant = $1`,
+  };
+}
