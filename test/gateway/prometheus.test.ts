@@ -148,3 +148,12 @@ describe('the Grafana dashboard', () => {
     expect([...shown].sort()).toEqual(Object.keys(metricList).sort());
   });
 });
+
+describe('the page for operators', () => {
+  it('names only metrics that there are', () => {
+    const page = readFileSync(join(ROOT, 'docs/operating.md'), 'utf8');
+    const named = [...page.matchAll(/\bpalimpsest_[a-z_]+/g)].map(([name]) => name.replace(/_bucket$/, ''));
+    expect(named.length).toBeGreaterThan(6);
+    expect(named.filter((name) => !(name in metricList))).toEqual([]);
+  });
+});

@@ -29,11 +29,14 @@ export async function startPostgres(): Promise<PostgresServer> {
   return given ? { url: given, stop: async () => {} } : startOwnPostgres();
 }
 
-export async function startOwnPostgres(): Promise<OwnPostgresServer> {
+/** `bin`: the folder of its programs, in place of those that come with `npm ci`. */
+export async function startOwnPostgres({ bin }: { readonly bin?: string } = {}): Promise<OwnPostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'palimpsest-postgres-'));
   const owner = otherThanRoot();
   if (owner) chownSync(folder, owner.uid, owner.gid);
-  const { initdb, postgres } = await findPrograms(folder, owner);
+  const { initdb, postgres } = bin
+    ? { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') }
+    : await findPrograms(folder, owner);
   const data = join(folder, 'data');
   const flags = ['--username=palimpsest', '--auth=trust', '--encoding=UTF8', '--locale=C', '--no-sync'];
   execFileSync(initdb, ['-D', data, ...flags], { ...owner, cwd: folder, stdio: 'pipe' });
