@@ -31,7 +31,9 @@ export function packLinks(text, path, isPacked) {
 /** Whether a package with these files has a file or a folder of that name. */
 export function packedIn(files) {
   const all = new Set(files);
-  for (const file of files) for (let at = file; at.includes('/'); ) all.add((at = posix.dirname(at)));
+  for (const file of files) {
+    for (let folder = posix.dirname(file); folder !== '.'; folder = posix.dirname(folder)) all.add(folder);
+  }
   return (path) => all.has(path.replace(/\/$/, ''));
 }
 

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { OpenCalls } from '../src/formats/calls.ts';
 import {
   breakEven,
   createPlanner,
@@ -14,7 +13,6 @@ import { arrivalLimits } from '../src/limits.ts';
 import type { Segment } from '../src/message.ts';
 import { cleanResult } from '../src/plan/arrival/clean.ts';
 import { originalHandle } from '../src/plan/arrival/last-line.ts';
-import { readCall } from '../src/plan/arrival/read-call.ts';
 import { readReferences } from '../src/plan/arrival/reference-line.ts';
 import { resolveReferences, type Visible } from '../src/plan/arrival/resolve-references.ts';
 import { type Shown, shownBy } from '../src/plan/arrival/shown-by.ts';
@@ -22,6 +20,7 @@ import { handleOf } from '../src/store/handle.ts';
 import { anyCase } from './support/cases.ts';
 import { deepFreeze } from './support/deep-freeze.ts';
 import { flat, formatNames, type Story, write } from './support/histories.ts';
+import { textsOf } from './support/visible-texts.ts';
 
 const numRuns = Number(process.env.PALIMPSEST_RUNS ?? 250);
 
@@ -167,24 +166,6 @@ describe('a result that first goes out', () => {
     expect(() => fit([task], options as never)).toThrow(said);
   });
 });
-
-/** The texts that a model sees, each with how a reference names it. */
-function textsOf(segments: readonly Segment[]): Visible[] {
-  const calls = new OpenCalls<string>();
-  return segments.flatMap(({ kind, tool, callId = '', text }): Visible[] => {
-    if (kind === 'action') {
-      calls.made(callId, text);
-      const { subject, texts } = readCall(text);
-      return texts.map((part) => ({
-        text: part.text,
-        about: { kind: 'call', tool, subject, argument: part.argument },
-      }));
-    }
-    if (kind !== 'observation') return [];
-    const { subject } = readCall(calls.answered(callId) ?? '');
-    return [{ text, about: { kind: 'result', tool, subject } }];
-  });
-}
 
 /** Lines of one file, in one of three manners. */
 const repeated = fc.tuple(fc.nat(20), fc.integer({ min: 10, max: 40 }), fc.nat(2)).map(([from, count, manner]) => {

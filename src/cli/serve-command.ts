@@ -1,5 +1,6 @@
 import { type Io, UsageError } from './io.ts';
 import { parseOptions } from './parse-options.ts';
+import { withEnvironment } from './serve-environment.ts';
 
 export const serveHelp = `palimpsest serve: a gateway that keeps any agent's context small.
 
@@ -36,19 +37,23 @@ Options:
   --whole-store         each store has one user: agents may list and search all of
                         it at /_palimpsest/mcp (default: what their key sent)
   --grace-ms <n>        how long exchanges may take after SIGTERM (default: 30000)
+  --drain-ms <n>        how long it goes on after SIGTERM while /readyz says that it
+                        stops, so that balancers can turn away (default: 0)
   --config <file>       a palimpsest.yaml to read all this from, and no other
   --demo                plays a conversation to look at, without any key
   --quiet               no log lines
   -h, --help
 
-$PALIMPSEST_TOKEN, if set, is the token of the page and its API; else one is
-made and kept in ~/.palimpsest/token.
+Each option is also a variable: --allow-host is $PALIMPSEST_ALLOW_HOST, with
+commas for several values. The command line comes first, then variables, then
+files. $PALIMPSEST_TOKEN, if set, is the token of the page and its API;
+else one is made and kept in ~/.palimpsest/token.
 
 Exit codes: 0 stopped, 1 could not be done, 2 called wrongly.
 Example: palimpsest serve --upstream azure=https://NAME.openai.azure.com
 `;
 
-const OPTIONS = {
+export const serveOptions = {
   for: { type: 'string' },
   upstream: { type: 'string', multiple: true },
   port: { type: 'string' },
@@ -66,16 +71,17 @@ const OPTIONS = {
   workers: { type: 'string' },
   'whole-store': { type: 'boolean' },
   'grace-ms': { type: 'string' },
+  'drain-ms': { type: 'string' },
   config: { type: 'string' },
   demo: { type: 'boolean' },
   quiet: { type: 'boolean' },
 } as const;
 
 export async function serveCommand(args: readonly string[], io: Io): Promise<number> {
-  const { values, positionals } = parseOptions(args, OPTIONS);
+  const { values, positionals } = parseOptions(args, serveOptions);
   if (positionals.length > 0) throw new UsageError(`expected options only but found '${positionals[0]}'`);
   // Only here: what a gateway needs would slow down the start of every other command.
   const { serve } = await import('./serve.ts');
-  await serve(values, io);
+  await serve(withEnvironment(values, serveOptions, io), io);
   return 0;
 }

@@ -39,6 +39,7 @@ export interface ServeFlags {
   readonly workers?: string | undefined;
   readonly 'whole-store'?: boolean | undefined;
   readonly 'grace-ms'?: string | undefined;
+  readonly 'drain-ms'?: string | undefined;
   readonly config?: string | undefined;
   readonly demo?: boolean | undefined;
   readonly quiet?: boolean | undefined;
@@ -61,6 +62,8 @@ export interface ServeSettings {
   readonly wholeStore: boolean;
   /** How long exchanges may take once it was told to stop. */
   readonly graceMs: number;
+  /** How long it goes on before that, while it tells balancers that it stops. */
+  readonly drainMs: number;
   /** Token to tenant, beside the one that is made. */
   readonly tenants: Readonly<Record<string, string>>;
   readonly gateway: Pick<
@@ -102,7 +105,8 @@ export async function readServeSettings(flags: ServeFlags, io: Io): Promise<Serv
     retention: retentionOf(store),
     workers: readWorkers(flags.workers),
     wholeStore: flags['whole-store'] === true,
-    graceMs: readGrace(flags['grace-ms']) ?? gateway.shutdown_grace_ms ?? DEFAULT_GRACE_MS,
+    graceMs: readWait('--grace-ms', flags['grace-ms']) ?? gateway.shutdown_grace_ms ?? DEFAULT_GRACE_MS,
+    drainMs: readWait('--drain-ms', flags['drain-ms']) ?? gateway.shutdown_drain_ms ?? 0,
     tenants: Object.fromEntries(Object.entries(gateway.tokens ?? {}).map(([tenant, token]) => [token, tenant])),
     searchProcesses: gateway.limits?.search_processes,
     gateway: {
@@ -144,10 +148,10 @@ function readPort(value: string): number {
   throw new UsageError(`expected --port to be a port of 0 to 65535 but found '${value}'`);
 }
 
-function readGrace(value: string | undefined): number | undefined {
-  const graceMs = value === undefined ? undefined : readCount('--grace-ms', value, 0);
-  if (graceMs === undefined || graceMs <= MOST_GRACE_MS) return graceMs;
-  throw new UsageError(`expected --grace-ms to be 0 to ${MOST_GRACE_MS} milliseconds (a day) but found '${value}'`);
+function readWait(flag: string, value: string | undefined): number | undefined {
+  const waitMs = value === undefined ? undefined : readCount(flag, value, 0);
+  if (waitMs === undefined || waitMs <= MOST_GRACE_MS) return waitMs;
+  throw new UsageError(`expected ${flag} to be 0 to ${MOST_GRACE_MS} milliseconds (a day) but found '${value}'`);
 }
 
 function readHoldout(value: string): number {

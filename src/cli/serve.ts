@@ -72,14 +72,19 @@ async function serveAlone(serving: Serving): Promise<void> {
     await announce(serving, gateway.url);
     await interrupted(serving.io);
   } finally {
-    await gateway.close({ graceMs: serving.settings.graceMs });
+    await gateway.close(serving.settings);
   }
+}
+
+interface CloseOptions {
+  readonly graceMs: number;
+  readonly drainMs?: number;
 }
 
 /** A gateway in this process, and its stores. */
 export interface RunningGateway {
   readonly url: string;
-  close(options: { readonly graceMs: number }): Promise<void>;
+  close(options: CloseOptions): Promise<void>;
 }
 
 /** Resolves when it listens. */
@@ -90,9 +95,9 @@ export async function startGateway(serving: Serving, open = openStores): Promise
     const options = optionsOf(serving, { open: stores.open, isStoreShared: stores.isShared });
     const server = await listen(createGateway(options), settings);
     const stopPruning = startPruning({ stores, retention: settings.retention, log });
-    const close = async ({ graceMs }: { readonly graceMs: number }): Promise<void> => {
+    const close = async ({ graceMs, drainMs = 0 }: CloseOptions): Promise<void> => {
       stopPruning();
-      await server.close({ graceMs }).finally(stores.close);
+      await server.close({ graceMs, drainMs }).finally(stores.close);
     };
     return { url: server.url, close };
   } catch (error) {
@@ -124,7 +129,7 @@ async function serveWithWorkers(serving: Serving): Promise<void> {
     await announce(serving, urlOf(settings.host, workers.port));
     await interrupted(io);
     stopPruning();
-    await workers.close({ graceMs: settings.graceMs + MOST_EXIT_MS });
+    await workers.close({ graceMs: settings.drainMs + settings.graceMs + MOST_EXIT_MS });
     await records.close?.();
   } finally {
     await stores.close();
@@ -138,7 +143,8 @@ async function serveAsWorker(serving: Serving, { store, records, stopAsked }: Re
     serving.settings,
   );
   await Promise.race([interrupted(serving.io), stopAsked]);
-  await server.close({ graceMs: serving.settings.graceMs });
+  const { graceMs, drainMs } = serving.settings;
+  await server.close({ graceMs, drainMs });
   leaveCluster();
 }
 

@@ -75,7 +75,8 @@ function harmLines({ harm, savings, unit, alpha }: Report): string[] {
     wouldShow(measure),
   ]);
   return [
-    `Signs of harm. More is worse; all ${harm.compared} intervals hold together at ${percent(1 - alpha)}:`,
+    `Signs of harm. More is worse; all ${harm.compared} intervals hold together at ${percent(1 - alpha)}.`,
+    'Would show: the smallest increase that would be seen four times out of five.',
     ...table([['', 'masked', 'held out', 'change', 'would show'], ...rows]),
   ];
 }

@@ -11,6 +11,8 @@ import { createOwnRoutes } from './page/own-routes.ts';
 /** A request listener for `node:http`, in front of the providers. */
 export interface Gateway {
   (request: IncomingMessage, response: ServerResponse): void;
+  /** From now on, `/readyz` and `/healthz` tell balancers that the gateway stops. Everything else goes on, one request per connection. */
+  drain(): void;
   /**
    * Ends event streams and half-sent requests at once, and lets exchanges with upstreams come to their end, for `graceMs`
    * at most (30 seconds if not given). Then it writes the records that wait, which takes 5 seconds at most, and closes the
@@ -29,6 +31,7 @@ export function createGateway(options: GatewayOptions = {}): Gateway {
     if (!answerOwn(request, response)) answerOther(context, request, response);
   };
   return Object.assign(listen, {
+    drain: () => context.inFlight.drain(),
     close: async ({ graceMs = DEFAULT_GRACE_MS }: { readonly graceMs?: number } = {}) => {
       context.inFlight.close();
       await context.inFlight.idle(graceMs);

@@ -98,6 +98,7 @@ export function createGatewayContext(options: GatewayOptions): GatewayContext {
     facts,
     hasRecall: options.hasRecall ?? (() => false),
     callerOf: (request) => callerOf(request, guard, needsToken),
+    hasReachedStore: () => tenants.hasAnswered(DEFAULT_TENANT),
     storeOf,
     recordStoreOf,
     closeRecords: async () => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { PalimpsestError } from '../errors.ts';
 import { requestLimits } from '../limits.ts';
 import type { Gateway } from './create-gateway.ts';
@@ -19,10 +20,10 @@ export interface GatewayServer {
   readonly url: string;
   readonly port: number;
   /**
-   * Takes nothing new; ends event streams, idle connections and half-sent requests at once; lets exchanges with upstreams
+   * For `drainMs` (0 if not given) it goes on, and `/readyz` tells balancers that it stops. Then it takes nothing new; ends event streams, idle connections and half-sent requests at once; lets exchanges with upstreams
    * come to their end, for `graceMs` at most (30 seconds if not given); then closes every connection.
    */
-  close(options?: { readonly graceMs?: number }): Promise<void>;
+  close(options?: { readonly graceMs?: number; readonly drainMs?: number }): Promise<void>;
 }
 
 /** Serves a gateway over HTTP. Resolves when it listens. */
@@ -39,7 +40,9 @@ export async function listen(gateway: Gateway, { port, host = '127.0.0.1' }: Lis
   return {
     url: urlOf(address.address, address.port),
     port: address.port,
-    close: async (options = {}) => {
+    close: async ({ drainMs = 0, ...options } = {}) => {
+      gateway.drain();
+      if (drainMs > 0) await setTimeout(drainMs);
       const closed = once(server, 'close');
       server.close();
       const gatewayClosed = gateway.close(options);

@@ -9,7 +9,7 @@ describe('dollarSentence', () => {
   const dollars = { policy: 'break-even', before: 41.2, after: 29.8, runs: 212 };
 
   it('has the days and the sessions', () => {
-    expect(dollarSentence({ ...dollars, days: 13.2 })).toBe(
+    expect(dollarSentence({ ...dollars, days: 14 })).toBe(
       'Input with break-even: $41.20 → $29.80 (−28 %) over 14 days, 212 sessions.',
     );
     expect(dollarSentence({ ...dollars, runs: 1 })).toBe(

@@ -37,7 +37,7 @@ function inferredSentence({ runs, ...all }: InferredTotal, allRuns: number): str
 export function dollarSentence({ policy, before, after, runs, days }: DollarTotal): string {
   const change = before === 0 ? 0 : Math.round(100 * (after / before - 1));
   const sign = change < 0 ? '\u2212' : '+';
-  const period = days === undefined ? '' : `over ${plural(Math.ceil(days), 'day')}, `;
+  const period = days === undefined ? '' : `over ${plural(days, 'day')}, `;
   const percent = change === 0 ? '0 %' : `${sign}${Math.abs(change)} %`;
   return `Input with ${policy}: ${formatDollars(before)} → ${formatDollars(after)} (${percent}) ${period === '' ? 'in ' : period}${plural(runs, 'session')}.`;
 }

@@ -94,7 +94,7 @@ export interface DollarTotal {
   readonly after: number;
   /** How many runs are counted. */
   readonly runs: number;
-  /** From the first message to the last. Not there where the log has no times, or for less than a day. */
+  /** From the first message to the last, rounded up. Not there where the log has no times, or for less than a day. */
   readonly days?: number;
 }
 

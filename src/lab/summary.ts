@@ -104,10 +104,10 @@ function dollarsOf(result: ReplayResult): DollarTotal | undefined {
 
 const DAY_MS = 86_400_000;
 
-/** Undefined for less than a day: a month cannot be told from hours. */
+/** Whole days, as they are told: what is saved in a month follows from them. Undefined for less than a day of logs. */
 function daysOf(priced: readonly RunResult[]): number | undefined {
   if (priced.some(({ from, to }) => from === undefined || to === undefined)) return undefined;
   const from = Math.min(...priced.map((run) => run.from as number));
   const to = Math.max(...priced.map((run) => run.to as number));
-  return to - from < DAY_MS ? undefined : (to - from) / DAY_MS;
+  return to - from < DAY_MS ? undefined : Math.ceil((to - from) / DAY_MS);
 }

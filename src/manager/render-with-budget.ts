@@ -1,8 +1,9 @@
 import { PalimpsestError } from '../errors.ts';
 import type { AnyFormat, Format, FormatName } from '../message.ts';
 import { anything, checkOptions, count, flag, func, positive, rule, text } from '../options.ts';
-import { checkedCounter, formatRule, impossible, showFor, sizeOfValue, windowsRule } from '../plan/fit.ts';
+import { checkedCounter, formatRule, showFor, sizeOfValue, windowsRule } from '../plan/fit.ts';
 import { type Cut, isCut, reduceHeld } from '../plan/held-cut.ts';
+import { impossible } from '../plan/impossible.ts';
 import type { Hidden } from '../plan/ledger/hidden.ts';
 import { writeNotice } from '../plan/notes.ts';
 import { resolveFormat } from '../plan/resolve-format.ts';

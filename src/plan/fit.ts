@@ -11,7 +11,6 @@ import { defaultPolicy } from './default-policy.ts';
 import { hasRecallTool } from './handles.ts';
 import { keepCompiled } from './keep-compiled.ts';
 import type { Hidden } from './ledger/hidden.ts';
-import type { Ledger } from './ledger/ledger.ts';
 import { plannerFor } from './memory.ts';
 import { allParts } from './parts/all-parts.ts';
 import type { PlannerParts } from './parts/parts.ts';
@@ -170,12 +169,14 @@ export function fitWith<M>(messages: readonly M[], options: FitOptions, summariz
   const withPolicy = { ...options, policy: policyOf(options), parts: allParts };
   const planner = newPlanner(format, withPolicy, { of: 'fitAndStore', summarize });
   planner.take(messages, { isCold: isCold(withPolicy) });
-  return fittedBy(planner, messages, options);
+  return fittedBy(planner, messages, withPolicy);
 }
 
-function fittedBy<M>(planner: Planner<M>, messages: readonly M[], options: FitOptions): FitResult<M> {
+function fittedBy<M>(planner: Planner<M>, messages: readonly M[], options: PolicyOptions): FitResult<M> {
   const budget = budgetOf(options);
-  if (budget !== undefined && planner.tokens > budget) throw impossible(planner.ledger, budget, 'maxTokens');
+  const part = options.parts.budget;
+  if (part && budget !== undefined && planner.tokens > budget)
+    throw part.impossible(planner.ledger, budget, 'maxTokens');
   const { plan, messages: fitted, hidden } = planner.result();
   const broken = planner.check(messages, fitted, plan);
   if (broken.length === 0) return { messages: fitted, plan, report: planner.report(), hidden };
@@ -300,24 +301,6 @@ function writeValue(option: string, value: unknown): string {
 /** How handles are shown, if at all: behind the word `recall` only where the model has that tool, by any client's name. */
 export const showFor = (recall: boolean, tools: unknown): 'nothing' | 'handle' | 'recall' =>
   recall ? (hasRecallTool(tools) ? 'recall' : 'handle') : 'nothing';
-
-/** The error for a history that is too large when all that may go has gone. */
-export function impossible<M>(ledger: Ledger<M>, budget: number, settings: string): PalimpsestError {
-  const { system, user, reasoning, action, observation } = ledger.totals.after;
-  const kinds = system.tokens + user.tokens + reasoning.tokens + action.tokens + observation.tokens;
-  const parts = [
-    `system prompt, tools and notes ${system.tokens + ledger.overheadTokens}`,
-    `user messages ${user.tokens}`,
-    `replies and calls ${reasoning.tokens + action.tokens}`,
-    `results ${observation.tokens}`,
-    `framing ${ledger.tokens - ledger.overheadTokens - kinds}`,
-  ];
-  return new PalimpsestError(
-    'BUDGET_IMPOSSIBLE',
-    `Expected a history that can be cut to ${budget} tokens but ${ledger.tokens} cannot be cut (${parts.join(', ')}); ` +
-      `raise ${settings}, or shorten what only you can shorten`,
-  );
-}
 
 function refused(report: Report, said: string): Report {
   const { reductionStage: _stage, lastChange: _change, frontier: _frontier, ...rest } = report;

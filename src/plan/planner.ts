@@ -67,6 +67,12 @@ function toDecision({ because, masked, cut }: Decided): Decision {
   return masked > 0 ? { ...because, act, masked } : { ...because };
 }
 
+interface Parts<M> {
+  readonly ledger: Ledger<M>;
+  readonly arrivals: Arrivals<M> | undefined;
+  readonly copies: Copies<M>;
+}
+
 interface Progress {
   readonly state: unknown;
   readonly epoch: number;
@@ -76,22 +82,34 @@ interface Progress {
   readonly lastChange: Decided | undefined;
 }
 
+const noProgress = (policy: Policy): Progress => ({
+  state: policy.init(),
+  epoch: 0,
+  previousTokens: 0,
+  stage: undefined,
+  lastChange: undefined,
+});
+
 /**
  * Plans turn by turn: the fold of a policy over the requests that a conversation implies.
  * A decision is final once its reply came. A decision about the request that is about to be sent is taken back
  * if more messages come before the reply, so that the plan is the one `fit` would make of the whole.
  */
 export class Planner<M> {
-  readonly #ledger: Ledger<M>;
+  #ledger: Ledger<M>;
   readonly #parts: PlannerParts;
   /** Undefined where nothing is made smaller when it arrives. */
-  readonly #arrivals: Arrivals<M> | undefined;
-  readonly #copies: Copies<M>;
+  #arrivals: Arrivals<M> | undefined;
+  #copies: Copies<M>;
   readonly #policy: Policy;
   readonly #budgets: readonly Budget[];
   readonly #summary: SummaryBudget;
   readonly #model: string | undefined;
   readonly #epochs: readonly EpochRecord[];
+  readonly #create: () => Parts<M>;
+  #mayStartAgain: boolean;
+  /** Results that cannot have been masked before the result in that segment came, which refers to them. */
+  #keptTargets: ReadonlyMap<number, number> = new Map();
   #progress: Progress;
   /** The progress before the request about to be sent, if that one was decided already. */
   #undecided: Progress | undefined;
@@ -110,13 +128,18 @@ export class Planner<M> {
     checkParts(options);
     this.#parts = parts;
     const { style, toolUse, truncation, maxResultTokens: truncate } = policy;
-    this.#ledger = new Ledger(format, { ...options, style, toolUse, coversLater: parts.arrival !== undefined });
     const arrival = toArrival(options.arrival, policy.arrival, truncate === undefined ? {} : { truncate });
     const periods = options.arrivalPeriods ?? [{ fromMessage: 0, ...arrival }];
     const { oldTexts } = policy;
-    const arrivals: ArrivalsOptions<M> = { periods, truncation, sent, sentWhole, oldTexts };
-    this.#arrivals = parts.arrival?.createArrivals(this.#ledger, arrivals);
-    this.#copies = new Copies(this.#ledger);
+    const arrivalsOptions: ArrivalsOptions<M> = { periods, truncation, sent, sentWhole, oldTexts };
+    this.#create = () => {
+      const ledger = new Ledger(format, { ...options, style, toolUse, coversLater: parts.arrival !== undefined });
+      const arrivals = parts.arrival?.createArrivals(ledger, arrivalsOptions);
+      return { ledger, arrivals, copies: new Copies(ledger) };
+    };
+    ({ ledger: this.#ledger, arrivals: this.#arrivals, copies: this.#copies } = this.#create());
+    // Messages that were viewed before cannot be viewed again.
+    this.#mayStartAgain = options.viewed === undefined;
     this.#epochs = epochs ?? [];
     this.#policy = policy;
     const own = policy.summarize && parts.budget?.summarizeNow(policy.name ?? 'policy', policy.summarize);
@@ -124,7 +147,7 @@ export class Planner<M> {
     const budgets = parts.budget?.budgetsOf(policy, options.maxTokens) ?? [];
     this.#budgets = budgets.map((budget) => ({ ...budget, ...this.#summary }));
     this.#model = model;
-    this.#progress = { state: policy.init(), epoch: 0, previousTokens: 0, stage: undefined, lastChange: undefined };
+    this.#progress = noProgress(policy);
   }
 
   /** Takes in what is new, and answers what that changes. */
@@ -141,6 +164,26 @@ export class Planner<M> {
       seen?.add(message);
     }
     if (!this.#undecided) this.#decide(isCold);
+    if (this.#arrivals?.isContradicted) this.#startAgain(this.#arrivals, isCold);
+    // A decision on a cold cache cannot be repeated from the messages.
+    if (isCold) this.#mayStartAgain = false;
+  }
+
+  /**
+   * Decides again from the first message on where a history that was fitted before shows that a result was not masked so early:
+   * a later result refers to it. In that history newer results are small from the start, so masking seems to pay sooner.
+   */
+  #startAgain(arrivals: Arrivals<M>, isCold: boolean): void {
+    arrivals.isContradicted = false;
+    const { messages, observations } = this.#ledger;
+    const wasFitted = observations.some(({ masked, why }) => masked && why === undefined);
+    const kept = wasFitted && this.#mayStartAgain ? arrivals.keptTargets() : this.#keptTargets;
+    if (kept.size === 0 || kept.size === this.#keptTargets.size) return;
+    this.#keptTargets = kept;
+    ({ ledger: this.#ledger, arrivals: this.#arrivals, copies: this.#copies } = this.#create());
+    this.#progress = noProgress(this.#policy);
+    this.#undecided = undefined;
+    this.take(messages, { isCold });
   }
 
   plan(): Plan {
@@ -312,6 +355,8 @@ export class Planner<M> {
     const ledger = this.#ledger;
     for (let state = start; ; state = this.#policy.init()) {
       const step = this.#policy.step(state, ledger);
+      if (step.mask.some((segment) => this.#isKept(segment)))
+        return { state: this.#policy.init(), mask: [], because: KEPT };
       maskAll(ledger, step.mask);
       ledger.commit();
       // A policy that asks for a summary knows the results: they are told as they came, though they were masked since.
@@ -324,6 +369,12 @@ export class Planner<M> {
         });
       if (!removed) return step;
     }
+  }
+
+  /** Whether a result that is yet to come refers to this one. */
+  #isKept(segment: number): boolean {
+    const referrer = this.#keptTargets.get(segment);
+    return referrer !== undefined && referrer >= this.#ledger.startOf(this.#ledger.messages.length);
   }
 
   /** Masks what an epoch that was forced on this request masked. */
@@ -362,6 +413,7 @@ export class Planner<M> {
   }
 }
 
+const KEPT = { act: 'wait', because: 'a later result refers to one that would go' } as const;
 const FORCED = { act: 'mask', because: 'an epoch was forced' } as const;
 
 /** Not what a policy's reason holds: that may be the caller's own. */

@@ -67,6 +67,8 @@ export interface RequestView {
   readonly text: number;
   /** The same of one turn; turn 0 is what comes before the first reply. */
   textOf(turn: number): number;
+  /** The same of all requests before this one together, with each text as it is sent now. */
+  readonly carried: number;
   /** The same of everything before a result. */
   textBefore(observation: Observation): number;
   /** Whether the provider's cache is known to have died before this request. */

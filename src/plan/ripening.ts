@@ -48,6 +48,16 @@ export interface Ripe {
 
 export const noRipe = (): Ripe => ({ turns: -1, seen: 0, next: KINDS.map(() => 0) });
 
+/** How far the results are looked at once all that have left their window were told. Costs the window, not the history. */
+export function allRipe({ observations, turns }: RequestView, ages: Ages): Ripe {
+  const next = KINDS.map((kind) => {
+    let i = observations.length;
+    while (i > 0 && turns - (observations[i - 1] as Observation).turn < ages[kind]) i -= 1;
+    return i;
+  });
+  return { turns, seen: observations.length, next };
+}
+
 /**
  * The results that left their window since the last request, each told once. Costs what is new.
  * A policy that does not act on every turn gives the turn that counts.

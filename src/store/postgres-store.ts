@@ -479,7 +479,9 @@ class PostgresStore implements Store {
       if (content === undefined) continue;
       if (handleOf(content) !== handle) damaged.push(handle);
       else {
-        const refs = (references.get(handle) ?? []).sort((a, b) => a.seq - b.seq).map(({ reference }) => reference);
+        const found = references.get(handle) ?? [];
+        if (found.length > 1) found.sort((a, b) => a.seq - b.seq);
+        const refs = found.map(({ reference }) => reference);
         sound.push({ handle, text: content, bytes: Buffer.byteLength(content), refs });
       }
     }

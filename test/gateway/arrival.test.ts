@@ -3,10 +3,11 @@ import { PalimpsestError } from '../../src/errors.ts';
 import type { GatewayOptions, Receipt } from '../../src/gateway/index.ts';
 import type { ConversationDetail } from '../../src/gateway/receipts/receipt-log.ts';
 import { createRecords } from '../../src/gateway/receipts/records.ts';
-import { breakEven, slidingWindow } from '../../src/index.ts';
+import { breakEven, formatByName, slidingWindow } from '../../src/index.ts';
 import { originalHandle } from '../../src/plan/arrival/last-line.ts';
 import { createMemoryStore } from '../../src/store/memory-store.ts';
 import type { Store } from '../../src/store/store.ts';
+import { resolved } from '../support/visible-texts.ts';
 import { bodyOf, isShaped, messagesOf, someTurns, type Turn, textOf } from './arrival.test-data.ts';
 import { changedStore, startGateway } from './gateway.ts';
 import { type Fields, fieldsOf } from './provider/json.ts';
@@ -147,6 +148,45 @@ describe('a result that is made smaller and masked later', () => {
       expect(puts).toEqual(expect.arrayContaining([asSent, original]));
     }
     expect(shaped).toBeGreaterThan(1);
+  });
+});
+
+describe('a client that takes old results away itself', () => {
+  const upTo = (turns: number, change: (messages: Json[]) => void): Json => {
+    const messages = messagesOf(someTurns(turns));
+    change(messages);
+    return { ...bodyOf(someTurns(turns)), messages };
+  };
+  const clear = (turn: number) => (messages: Json[]) => {
+    const [block] = (messages[2 * turn] as Json).content as Json[];
+    (block as Json).content = '[Old tool result content cleared]';
+  };
+
+  it.each([
+    ['clears the result', clear(2)],
+    ['clears a result that refers and is referred to', clear(4)],
+    ['leaves the first turns out', (messages: Json[]) => void messages.splice(1, 4)],
+  ])('%s: no reference is sent without its lines, also after a restart', async (_, change) => {
+    const upstream = await provider();
+    const store = createMemoryStore();
+    const whole = wholeIn(9);
+    for (const isRestarted of [false, true]) {
+      const first = await serve(upstream, { store });
+      for (let turns = 1; turns <= 6; turns++) await first.send(bodyOf(someTurns(turns)));
+      if (isRestarted) await first.close();
+      const gateway = isRestarted ? await serve(upstream, { store }) : first;
+      const requests: string[][] = [];
+      for (let turns = 6; turns <= 9; turns++) {
+        requests.push(await gateway.send(upTo(turns, change)));
+        const { messages } = parsed(upstream.received.at(-1)?.body ?? Buffer.of());
+        for (const { whole: rebuilt } of resolved(formatByName('anthropic').view(messages as object[])))
+          expect(whole).toContain(rebuilt);
+      }
+      for (const [i, results] of requests.entries())
+        expect(results.slice(0, requests[i - 1]?.length ?? 0)).toEqual(requests[i - 1] ?? []);
+      expect(requests.at(-1)?.some(isShaped)).toBe(true);
+      await gateway.close();
+    }
   });
 });
 

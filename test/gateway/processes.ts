@@ -23,8 +23,9 @@ export async function startProcess(
   args: readonly string[],
   folder: string,
   runtime: string = process.execPath,
+  variables: Readonly<Record<string, string>> = {},
 ): Promise<GatewayProcess> {
-  const env = { PATH: process.env.PATH, HOME: folder, PALIMPSEST_TOKEN: TOKEN };
+  const env = { PATH: process.env.PATH, HOME: folder, PALIMPSEST_TOKEN: TOKEN, ...variables };
   const main = join(ROOT, 'dist/cli/main.js');
   const child = spawn(runtime, [main, 'serve', ...args], { cwd: folder, env, detached: true });
   let output = '';

@@ -171,6 +171,7 @@ function withTextBefore(request: RequestView, textBefore: RequestView['textBefor
     revision: request.revision,
     maskable: request.maskable,
     text: request.text,
+    carried: request.carried,
     isCold: request.isCold,
     hasNewReferences: request.hasNewReferences,
     gain: (observation) => request.gain(observation),

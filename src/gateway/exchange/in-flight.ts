@@ -20,6 +20,7 @@ export class InFlight {
    * one that is added to and deleted from on every request outgrows a table every few of them.
    */
   readonly #open: Open[] = [];
+  #isDraining = false;
   #isClosing = false;
   #onIdle: (() => void) | undefined;
   #unrecorded = 0;
@@ -27,6 +28,17 @@ export class InFlight {
 
   get isClosing(): boolean {
     return this.#isClosing;
+  }
+
+  /** The gateway was told to stop. It may go on for some time. */
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  /** Clients are told to send their next request on a new connection, which a balancer leads elsewhere. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const { response } of this.#open) response.shouldKeepAlive = false;
   }
 
   begin(response: ServerResponse): void {
@@ -40,7 +52,7 @@ export class InFlight {
     });
     // An answer that waits behind another one on its connection has no socket, and Node never tells it that it is gone.
     if (response.socket === null) closeWithSocket(response);
-    if (this.#isClosing) response.shouldKeepAlive = false;
+    if (this.#isDraining) response.shouldKeepAlive = false;
   }
 
   /** An exchange counts until its outcome is recorded, a moment after its answer has ended. */
@@ -81,6 +93,7 @@ export class InFlight {
 
   /** Ends our own streams and refuses requests that are not complete. Exchanges with an upstream go on. */
   close(): void {
+    this.#isDraining = true;
     this.#isClosing = true;
     for (const { response, kind } of [...this.#open]) {
       response.shouldKeepAlive = false;

@@ -76,6 +76,12 @@ export class Tenants {
     return counted;
   }
 
+  /** Whether a tenant's store has answered since the start. It is asked as long as it has not. */
+  async hasAnswered(tenant: string): Promise<boolean> {
+    const gate = await inTime(this.gate(tenant).catch(() => undefined));
+    return typeof gate === 'object' && (await gate.learnSecret()) === undefined;
+  }
+
   /** The health of a tenant's store, which is opened if it is not open yet. */
   async health(tenant: string): Promise<Status['store']> {
     const gate = await inTime(this.gate(tenant).catch(wordsOf));

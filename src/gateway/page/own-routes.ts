@@ -13,6 +13,8 @@ export interface OwnRoutesOptions extends Omit<ApiOptions, 'tenant'> {
   readonly guard: Guard;
   /** Requests of others are counted too, or other machines can ask: metrics need the token of the gateway itself. */
   readonly areMetricsGuarded: boolean;
+  /** Whether the store has answered since the start. Never rejects. */
+  hasReachedStore(): Promise<boolean>;
   /** By path. */
   readonly mounts: Readonly<Record<string, Mount>>;
 }
@@ -23,7 +25,9 @@ export function createOwnRoutes(
 ): (request: IncomingMessage, response: ServerResponse) => boolean {
   return (request, response) => {
     const path = pathOf(request.url ?? '');
-    if (path === '/healthz') answerHealth(response, options.inFlight.isClosing);
+    if (path === '/healthz') answerHealth(response, options.inFlight.isDraining);
+    else if (path === '/livez') answerJson(response, 200, { status: 'ok' });
+    else if (path === '/readyz') void answerReadiness(options, response);
     else if (path === '/metrics')
       whereOurs(options, request, response, () => answerMetrics(options, request, response));
     else if (path === '/_palimpsest') response.writeHead(308, { location: '/_palimpsest/' }).end();
@@ -36,6 +40,19 @@ export function createOwnRoutes(
 
 function answerHealth(response: ServerResponse, isClosing: boolean): void {
   answerJson(response, isClosing ? 503 : 200, { status: isClosing ? 'closing' : 'ok' });
+}
+
+/**
+ * Not ready before the store has answered once: a new gateway with a wrong address takes no traffic from those that work. Trouble
+ * with the store after that is no reason: without it a gateway still forwards, and all gateways would stop at once.
+ */
+async function answerReadiness(
+  { inFlight, hasReachedStore }: OwnRoutesOptions,
+  response: ServerResponse,
+): Promise<void> {
+  const isReached = inFlight.isDraining || (await hasReachedStore());
+  if (inFlight.isDraining) answerJson(response, 503, { status: 'closing' });
+  else answerJson(response, isReached ? 200 : 503, { status: isReached ? 'ready' : 'waiting for the store' });
 }
 
 async function answerMetrics(

@@ -214,6 +214,11 @@ export const configSchema = z
           'How long exchanges with upstreams may take once it was told to stop. Event streams and half-sent requests end at once.',
           30_000,
         ),
+        shutdown_drain_ms: about(
+          z.int(GRACE).min(0, GRACE).max(86_400_000, GRACE),
+          'How long it goes on once it was told to stop, while /readyz tells balancers so. The grace time begins after it.',
+          0,
+        ),
         upstreams: section(upstreams),
         tokens: about(
           z.record(z.string(), text, 'an object of tokens by tenant'),

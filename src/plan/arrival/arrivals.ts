@@ -2,17 +2,19 @@ import { isOldTextName } from '../../laws/old-texts.ts';
 import { arrivalLimits } from '../../limits.ts';
 import type { Segment } from '../../message.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Result, Turn } from '../ledger/rows.ts';
+import { isArrival, type Result, type Turn } from '../ledger/rows.ts';
 import type { Truncation } from '../policy.ts';
 import { truncateArrival } from '../stages/clip.ts';
 import { isTruncated } from '../truncate-result.ts';
 import { cleanResult } from './clean.ts';
+import { keptTargets } from './kept-targets.ts';
 import { originalHandle, withLastLine } from './last-line.ts';
 import type { Arrival } from './options.ts';
 import { type ReadCall, readCall } from './read-call.ts';
 import { ReferenceGroups } from './reference-groups.ts';
 import { type About, type Reference, readReferences } from './reference-line.ts';
 import { type Shaped, VisibleLines } from './references.ts';
+import { hasLines } from './resolve-references.ts';
 import { shortenShellOutput } from './shell-output.ts';
 import { shownBy } from './shown-by.ts';
 
@@ -71,6 +73,8 @@ export class Arrivals<M> {
   readonly #groups = new ReferenceGroups();
   /** Results that came with a reference to a masked one. */
   readonly #cameWrong = new Set<Result>();
+  /** A result came with a reference to one that was masked here: perhaps that one was not masked yet when the result was sent. */
+  isContradicted = false;
   /** Results that this request has changed. It may be taken back. */
   readonly #unsettled = new Set<Result>();
   /** The call that was read last: mostly its result comes next. */
@@ -110,7 +114,7 @@ export class Arrivals<M> {
       const { result } = referrer;
       if (!this.#ledger.isSent(result) || this.#isRight(referrer)) continue;
       const isNew = result.row === this.#ledger.lastRow && result.why !== undefined && !this.#wasSent(result);
-      if (isNew) this.#shapeAgain(result);
+      if (isNew) this.#shapeAgainFrom(result);
       if (isNew || this.#ledger.mask(result.segment)) isChanged = true;
       this.#sync();
     }
@@ -119,9 +123,15 @@ export class Arrivals<M> {
     return isChanged;
   }
 
+  /** Results that cannot have been masked before the result in that segment came: see `keptTargets`. */
+  keptTargets(): ReadonlyMap<number, number> {
+    return keptTargets(this.#ledger);
+  }
+
   /** Those that this request may have made wrong, from the oldest on. */
   #referrersToCheck(): Iterable<Referrer> {
     if (this.#ledger.leftOutTurns) return this.#referrers.values();
+    if (this.#unsettled.size === 0 && this.#cameWrong.size === 0) return [];
     const results = new Set([...this.#unsettled].flatMap((result) => [...this.#groups.referrersOf(result)]));
     // A new result that quotes such a line is left alone.
     for (const result of this.#cameWrong) if (result.row !== this.#ledger.lastRow) results.add(result);
@@ -156,8 +166,9 @@ export class Arrivals<M> {
     const { text: received } = result;
     let references = this.#referencesIn(result);
     if (references.length === 0 && !wasSent) this.#shape(result);
-    if (result.text !== received) references = this.#referencesIn(result);
     if (!wasSent) this.#truncate(result);
+    // Of the text as it is sent: a cut may have taken some of them.
+    if (result.text !== received) references = this.#referencesIn(result);
     ledger.coverage?.add(result);
     const about: About = { kind: 'result', tool: result.tool, subject: this.#readCall(result.args).subject };
     const id = this.#add(about, { row: result.row, result, text: result.text });
@@ -226,11 +237,18 @@ export class Arrivals<M> {
     return this.#ledger.clip(result, (handle) => withLastLine(text, result.original.text, handle), why);
   }
 
-  #shapeAgain(result: Result): void {
-    this.#ledger.restore(result);
-    this.#sync();
-    this.#shape(result);
-    this.#truncate(result);
+  /** A result that goes out for the first time, and those behind it: they may refer to lines that it shows from now on. */
+  #shapeAgainFrom(first: Result): void {
+    for (const result of this.#ledger.observations.slice(this.#ledger.observations.indexOf(first))) {
+      const isAsArrived = !result.masked && (result.why === undefined || isArrival(result.why));
+      if (result !== first && (!isAsArrived || this.#wasSent(result))) continue;
+      this.#ledger.restore(result);
+      this.#sync();
+      if (this.#referencesIn(result).length === 0) this.#shape(result);
+      this.#truncate(result);
+    }
+    // A read covers by what it shows.
+    this.#ledger.coverage?.restart(this.#ledger.observations);
   }
 
   #truncate(result: Result): void {
@@ -240,19 +258,30 @@ export class Arrivals<M> {
 
   #refer(id: number, result: Result, references: readonly Reference[]): void {
     if (references.length === 0) return;
+    // Without a last line, an output that quotes a reference cannot be told from a result that was fed back.
+    const isFedBack = result.why === undefined && originalHandle(result.text) !== undefined;
     const found = references.map((reference): ReferenceTo => {
       const target = this.#visible.find(reference, id);
       const sent = target === undefined ? undefined : this.#sent[target];
-      // A masked target does not have the lines: the reference is wrong already.
-      const text = sent?.result?.masked ? '' : sent?.text;
-      return { reference, target: target === undefined || text === undefined ? undefined : { id: target, text } };
+      // A masked target does not have the lines: the reference is wrong already. So is one whose target the caller took away.
+      const text = sent?.result?.masked || (isFedBack && !this.#shows(target, reference)) ? '' : sent?.text;
+      return { reference, target: text === undefined ? undefined : { id: target ?? -1, text } };
     });
     this.#referrers.set(result, { id, result, references: found });
-    if (found.some(({ target }) => target?.text === '')) this.#cameWrong.add(result);
+    const wrong = found.flatMap(({ target }) => (target?.text === '' ? target : []));
+    if (wrong.length > 0) this.#cameWrong.add(result);
+    if (wrong.some((target) => this.#sent[target.id]?.result?.why === 'mask')) this.isContradicted = true;
     const results = found.flatMap(({ target }) => (target && this.#sent[target.id]?.result) ?? []);
     if (results.length === 0) return;
     this.#groups.link(result, results);
     this.#ledger.referred = result.row;
+  }
+
+  /** Whether there is a text that has the lines which a reference names. */
+  #shows(id: number | undefined, reference: Reference): boolean {
+    const sent = id === undefined ? undefined : this.#sent[id];
+    const about = id === undefined ? undefined : this.#visible.about(id);
+    return sent !== undefined && about !== undefined && hasLines(reference, { text: sent.text, about });
   }
 
   /** Whether all references still lead to the texts that they were written for, and those are as they were. */

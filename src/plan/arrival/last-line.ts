@@ -17,3 +17,10 @@ export function originalHandle(text: string): string | undefined {
   const match = LAST_LINE.exec(tailOf(text, 200));
   return match?.[1] ?? match?.[2];
 }
+
+/** The texts that a shaped result may have been before `withLastLine`: the newline before that line may be its own. */
+export function withoutLastLine(text: string): readonly string[] {
+  if (originalHandle(text) === undefined) return [text];
+  const end = text.lastIndexOf('\n') + 1;
+  return [text.slice(0, Math.max(0, end - 1)), text.slice(0, end)];
+}

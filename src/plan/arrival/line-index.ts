@@ -12,10 +12,10 @@ export interface Place {
 
 interface IndexedText {
   readonly id: number;
-  readonly lines: NumberedLines;
+  /** Undefined once it was removed: its text need not be kept. */
+  lines: NumberedLines | undefined;
   /** The number of its first line in the index. */
   readonly first: number;
-  isRemoved: boolean;
 }
 
 /**
@@ -23,7 +23,7 @@ interface IndexedText {
  * they were added and removed: a history that is read again has the same index as one that grew.
  *
  * All lines of all texts are numbered from 1. Those that begin the same three lines are a list, the newest first. Lines of a
- * removed text leave it when a search meets them, or when they are half of all.
+ * removed text leave it when a search meets them, or when they are three quarters of all.
  */
 export class LineIndex {
   #newest = new HashTable();
@@ -38,13 +38,14 @@ export class LineIndex {
     const count = lines.count - 2;
     if (count <= 0) return;
     const first = this.#next;
-    const text: IndexedText = { id, lines, first, isRemoved: false };
+    const text: IndexedText = { id, lines, first };
     this.#byId.set(id, text);
     this.#texts.push(text);
     this.#reserve(count);
+    const hashes = lines.hashesOfThree;
     let before = 0;
     for (let line = 0; line < count; line++) {
-      const hash = lines.hashOfThree(line);
+      const hash = hashes[line] as number;
       // Of the same line many times over, the first place is the beginning of the longest run.
       if (hash !== 0 && hash !== before) this.#list(hash, first + line, id);
       before = hash;
@@ -53,17 +54,18 @@ export class LineIndex {
 
   remove(id: number): void {
     const text = this.#byId.get(id);
-    if (!text) return;
+    if (!text?.lines) return;
     this.#byId.delete(id);
-    text.isRemoved = true;
     this.#removedLines += text.lines.count - 2;
-    if (this.#removedLines > Math.max(FEWEST_LINES, this.#next / 2)) this.#forgetRemoved();
+    text.lines = undefined;
+    if (this.#removedLines > Math.max(FEWEST_LINES, MOST_REMOVED * this.#next)) this.#forgetRemoved();
   }
 
   /** The next line from here on whose three lines may be in the index; the number of lines if there is none. */
   nextLikely(lines: NumberedLines, from: number): number {
-    for (let line = from; line < lines.count - 2; line++) {
-      const hash = lines.hashOfThree(line);
+    const hashes = lines.hashesOfThree;
+    for (let line = from; line < hashes.length; line++) {
+      const hash = hashes[line] as number;
       if (hash !== 0 && this.#newest.get(hash) !== 0) return line;
     }
     return lines.count;
@@ -71,14 +73,14 @@ export class LineIndex {
 
   /** The newest places where the three lines may be: their hashes are equal. */
   find(lines: NumberedLines, line: number): Place[] {
-    const newest = this.#newest.get(lines.hashOfThree(line));
+    const newest = this.#newest.get(lines.hashesOfThree[line] as number);
     const found: Place[] = [];
     let newer = newest;
     for (let place = newest; place !== 0 && found.length < MOST_PLACES; place = this.#olderThan(place)) {
-      const { id, first, isRemoved } = this.#textAt(place);
-      if (!isRemoved) found.push({ id, line: place - first });
+      const { id, first, lines: there } = this.#textAt(place);
+      if (there) found.push({ id, line: place - first });
       // The newest stays in the list, since the table has its number.
-      if (isRemoved && place !== newest) this.#older[newer] = this.#olderThan(place);
+      if (!there && place !== newest) this.#older[newer] = this.#olderThan(place);
       else newer = place;
     }
     return found;
@@ -108,12 +110,14 @@ export class LineIndex {
 
   #forgetRemoved(): void {
     const texts = this.#texts;
+    const left = this.#next - this.#removedLines;
     this.#newest = new HashTable();
+    this.#newest.reserve(left);
     this.#older = new Int32Array(FEWEST_LINES);
     this.#next = 1;
     this.#removedLines = 0;
     this.#texts = [];
-    for (const { id, lines, isRemoved } of texts) if (!isRemoved) this.add(id, lines);
+    for (const { id, lines } of texts) if (lines) this.add(id, lines);
   }
 
   #olderThan(place: number): number {
@@ -133,3 +137,5 @@ export class LineIndex {
 }
 
 const FEWEST_LINES = 256;
+/** All lines are listed again once for each three that were removed. */
+const MOST_REMOVED = 0.75;

@@ -13,6 +13,7 @@ export class NumberedLines {
   readonly #lines: Int32Array;
   /** For each line its number, and the length of that with its padding and separator. */
   readonly #numbers: Int32Array | undefined;
+  #threes: Int32Array | undefined;
 
   constructor(text: string, isLeftOut: (line: string) => boolean = () => false) {
     const { count, lines, numbers, inBrackets } = readLines(text);
@@ -37,6 +38,10 @@ export class NumberedLines {
   /** A line without its number. */
   body(line: number): string {
     return this.text.slice(this.#start(line) + this.#prefix(line), this.#start(line + 1) - 1);
+  }
+
+  get hasNumbers(): boolean {
+    return this.#numbers !== undefined;
   }
 
   isNumbered(line: number): boolean {
@@ -100,11 +105,26 @@ export class NumberedLines {
     return hash !== 0 && hash === other.#hash(place);
   }
 
-  /** A hash of a line and the next two, without their numbers; 0 where they are too short for a search, or one is left out. */
-  hashOfThree(line: number): number {
-    const [a, b, c] = [this.#hash(line), this.#hash(line + 1), this.#hash(line + 2)];
-    if (a === 0 || b === 0 || c === 0 || this.#charsOfThree(line) < LEAST_CHARS) return 0;
-    return Math.imul(Math.imul(a, 0x9e3779b1) ^ b, 0x85ebca6b) ^ c || 1;
+  /**
+   * For each line a hash of it and the next two, without their numbers; 0 where they are too short for a search, one is left
+   * out, or there are fewer. Worked out once: a result is searched for, and then indexed.
+   */
+  get hashesOfThree(): Int32Array {
+    this.#threes ??= this.#hashThrees();
+    return this.#threes;
+  }
+
+  #hashThrees(): Int32Array {
+    const threes = new Int32Array(this.count);
+    let [a, b] = [this.#hash(0), this.#hash(1)];
+    for (let line = 0; line < this.count - 2; line++) {
+      const c = this.#hash(line + 2);
+      const isWhole = a !== 0 && b !== 0 && c !== 0;
+      if (isWhole && this.#charsOfThree(line) >= LEAST_CHARS)
+        threes[line] = Math.imul(Math.imul(a, 0x9e3779b1) ^ b, 0x85ebca6b) ^ c || 1;
+      [a, b] = [b, c];
+    }
+    return threes;
   }
 
   #charsOfThree(line: number): number {

@@ -37,6 +37,7 @@ export class ReferenceGroups {
 
   /** Divides the groups that members have left. Returns whether any result is in another group than before. */
   mend(): boolean {
+    if (this.#broken.size === 0 && this.#loose.size === 0) return false;
     const left = [...this.#broken].flatMap((group) => [...group.members]);
     for (const result of left) result.group = undefined;
     const referrers = [...left, ...this.#loose].filter(({ masked }) => !masked);

@@ -112,8 +112,15 @@ export function readReference(line: string): Reference | undefined {
 const SAME = ': same as ';
 const NONE: readonly Reference[] = [];
 
-/** The references in a text that was sent. */
+/** The references in a text that was sent. Several parts of the planner ask about the same text, one after the other. */
 export function readReferences(text: string): readonly Reference[] {
+  if (lastRead.text !== text) lastRead = { text, references: findReferences(text) };
+  return lastRead.references;
+}
+
+let lastRead = { text: '', references: NONE };
+
+function findReferences(text: string): readonly Reference[] {
   // The dash first: a text of one byte for each character has none, which is known without a search.
   let at = text.includes('–') ? text.indexOf(SAME) : -1;
   if (at < 0) return NONE;

@@ -60,8 +60,8 @@ export class VisibleLines {
   readonly #names = new TextNames();
   readonly #index = new LineIndex();
   #chars = 0;
-  /** The result that was shaped last is mostly the next to be added. */
-  #lastShaped: NumberedLines | undefined;
+  /** The lines of the last result, as it came and cleaned: mostly one of them is added next. */
+  #lastShaped: NumberedLines[] = [];
   readonly #isThere: (id: number) => boolean;
 
   /** `isThere` may leave out texts that a request leaves out, as long as it can be taken back. */
@@ -97,6 +97,11 @@ export class VisibleLines {
     this.#names.remove(id);
   }
 
+  /** The name of a text. */
+  about(id: number): About | undefined {
+    return this.#names.about(id);
+  }
+
   /** The text that a reference is about, in the text with the number `below` or in the next one. */
   find(reference: Reference, below: number = Number.POSITIVE_INFINITY): number | undefined {
     const named = this.#names.likeTarget(reference);
@@ -115,7 +120,7 @@ export class VisibleLines {
   shape(text: string, tokens: number = text.length / 4, below: number = Number.POSITIVE_INFINITY): Shaped | undefined {
     if (tokens <= LEAST_TOKENS || text.length > arrivalLimits.visibleChars) return undefined;
     const lines = this.#linesOf(text);
-    this.#lastShaped = lines;
+    this.#lastShaped = [...this.#lastShaped.slice(-1), lines];
     if (lines.leftOut.some((line) => readReference(lines.slice(line, line + 1)))) return undefined;
     if (!this.#hasBlocks(lines, below, LEAST_SHARE * text.length)) return undefined;
     const blocks = this.#findBlocks(lines, below);
@@ -126,6 +131,7 @@ export class VisibleLines {
   #show(id: number, text: string, about: About): void {
     if (text.length < LEAST_BLOCK || text.length > arrivalLimits.visibleChars) return;
     const lines = this.#linesOf(text);
+    this.#lastShaped = [];
     this.#texts.set(id, { lines, about });
     this.#index.add(id, lines);
     this.#chars += text.length;
@@ -136,9 +142,7 @@ export class VisibleLines {
   }
 
   #linesOf(text: string): NumberedLines {
-    const last = this.#lastShaped;
-    this.#lastShaped = undefined;
-    return last?.text === text ? last : new NumberedLines(text, isMarker);
+    return this.#lastShaped.find((last) => last.text === text) ?? new NumberedLines(text, isMarker);
   }
 
   /** Whether the lines that are part of a block of some visible text have at least this size. */
@@ -239,8 +243,9 @@ export class VisibleLines {
 
 /** For each line, the end of the block that may begin with it: lines without numbers, or with numbers that rise by one. */
 function endsOfStretches(lines: NumberedLines): Int32Array {
-  const kept = keptForMarkers(lines);
   const ends = new Int32Array(lines.count);
+  if (!lines.hasNumbers && lines.leftOut.length === 0) return ends.fill(lines.count);
+  const kept = keptForMarkers(lines);
   for (let line = lines.count - 1; line >= 0; line--) {
     const isContinued = line + 1 < lines.count && lines.isContinued(line);
     const end = isContinued ? (ends[line + 1] as number) : line + 1;

@@ -35,6 +35,14 @@ export function resolveReferences(shaped: string, above: readonly Visible[]): st
   return whole.join('\n');
 }
 
+/** Whether a text has the lines that a reference names. */
+export function hasLines(reference: Reference, visible: Visible): boolean {
+  const target = readTarget(visible);
+  const first = firstLine(reference, target) ?? -1;
+  const { from, to } = reference.lines;
+  return first >= 0 && first + to - from < target.lines.count;
+}
+
 /**
  * The lines that a reference leaves out. If they have numbers, these continue from the line above or, where that has none,
  * are written as in the target.

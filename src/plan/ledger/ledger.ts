@@ -70,6 +70,9 @@ export class Ledger<M> extends History<M> implements RequestView {
   get text(): number {
     return this.totals.textBeforeTurn(this.rows.length);
   }
+  get carried(): number {
+    return this.totals.carriedUpTo(this.turns);
+  }
   textOf(turn: number): number {
     return this.totals.textOf(turn);
   }
@@ -110,7 +113,7 @@ export class Ledger<M> extends History<M> implements RequestView {
 
   endRequest(): void {
     this.requestTokens = this.tokens;
-    if (this.#hasCutReads()) this.coverage?.restart(this.observations);
+    if (this.#hasChangedReads()) this.coverage?.restart(this.observations);
     for (; this.frontier < this.observations.length; this.frontier++) {
       if (this.maskable(this.observations[this.frontier] as Result)) break;
     }
@@ -119,7 +122,7 @@ export class Ledger<M> extends History<M> implements RequestView {
   /** Takes back all that was decided since `beginRequest`. */
   undoRequest(): void {
     const { shape, results, calls, counts } = this.#changes;
-    const wasCut = shape !== undefined || this.#hasCutReads();
+    const wasChanged = shape !== undefined || this.#hasChangedReads();
     if (shape) this.#undoShape(shape);
     for (const { result, ...earlier } of results.reverse()) {
       this.#change(result, earlier);
@@ -127,7 +130,7 @@ export class Ledger<M> extends History<M> implements RequestView {
     }
     for (const short of calls) this.#restoreCall(short);
     this.#changes.clear();
-    if (wasCut) this.coverage?.restart(this.observations);
+    if (wasChanged) this.coverage?.restart(this.observations);
     if (counts) this.#undoCounts(counts);
   }
 
@@ -144,8 +147,8 @@ export class Ledger<M> extends History<M> implements RequestView {
     this.hidden.length = hidden;
   }
 
-  #hasCutReads(): boolean {
-    return this.coverage?.isCutBy(this.#changes.results) ?? false;
+  #hasChangedReads(): boolean {
+    return this.coverage?.isChangedBy(this.#changes.results) ?? false;
   }
 
   // An arrow, since a policy may take it out of the request that it is given.

@@ -55,9 +55,9 @@ export class ReadCoverage {
     this.#reads.set(path, [...earlier.filter((older) => !covered.includes(older)), result]);
   }
 
-  /** Whether these changes cut a read that was whole before. A read that is cut when it arrives never was. */
-  isCutBy(changes: readonly ResultChange[]): boolean {
-    return changes.some(({ result }) => result.why === 'clip' && result.use?.read);
+  /** Whether after these changes a read shows more or less than before. A read that is cut when it arrives is no change. */
+  isChangedBy(changes: readonly ResultChange[]): boolean {
+    return changes.some(({ result }) => result.why !== 'mask' && result.use?.read);
   }
 }
 

@@ -43,6 +43,8 @@ export class Totals {
   readonly #tools = new Map<string, number>();
   /** The text before each turn, as far as it is known: policies ask for it on every request. */
   readonly #textBefore: number[] = [0];
+  /** The sums of those: the text that all requests up to each turn carried. */
+  readonly #carried: number[] = [0];
 
   constructor(history: History<unknown>) {
     this.#history = history;
@@ -196,6 +198,13 @@ export class Totals {
     return known[turn] as number;
   }
 
+  /** The text of the requests that the turns from 1 to this one answered, together. */
+  carriedUpTo(turn: number): number {
+    const known = this.#carried;
+    for (let i = known.length; i <= turn; i++) known.push((known[i - 1] as number) + this.textBeforeTurn(i));
+    return known[turn] as number;
+  }
+
   /** The text before a segment of a turn. */
   textBeforeSegment(row: Turn, end: number): number {
     let text = row.number === 0 ? this.#history.overheadTokens : this.textBeforeTurn(row.number);
@@ -236,6 +245,7 @@ export class Totals {
   /** The sums behind this turn are no longer known. */
   forgetTextAfter(turn: number): void {
     if (this.#textBefore.length > turn + 1) this.#textBefore.length = turn + 1;
+    if (this.#carried.length > turn + 1) this.#carried.length = turn + 1;
   }
 }
 

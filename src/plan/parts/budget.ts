@@ -1,3 +1,4 @@
+import { impossible } from '../impossible.ts';
 import { DEFAULT_WINDOW } from '../policy.ts';
 import { reduce } from '../reduce.ts';
 import { CLIP_NEWEST, LAST_RESORTS, ROOM, type Stage } from '../stages/stage.ts';
@@ -16,6 +17,7 @@ const STAGES: readonly Stage[] = [
 
 /** The part for `maxTokens`, `model` and policies with a limit or summaries. */
 export const budget: BudgetPart = {
+  impossible,
   reduce,
   summariseTurns,
   summarizeNow,

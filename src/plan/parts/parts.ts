@@ -1,3 +1,4 @@
+import type { PalimpsestError } from '../../errors.ts';
 import type { Arrivals, ArrivalsOptions } from '../arrival/arrivals.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Policy } from '../policy.ts';
@@ -19,6 +20,8 @@ export interface BudgetPart {
   budgetsOf(policy: Policy, maxTokens: number | undefined): Budget[];
   reduce<M>(ledger: Ledger<M>, budget: Budget, candidates: MaskCandidates): ReductionStage | undefined;
   summariseTurns<M>(ledger: Ledger<M>, budget: SummaryBudget, range: SummaryRange): boolean;
+  /** The error for a history that is too large when all that may go has gone. */
+  impossible<M>(ledger: Ledger<M>, budget: number, settings: string): PalimpsestError;
   summarizeNow(of: string, writer: SummaryWriter<unknown>): Summarize;
 }
 

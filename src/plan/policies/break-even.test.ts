@@ -409,6 +409,9 @@ describe('the work of breakEven', () => {
       get text() {
         return look(request.text);
       },
+      get carried() {
+        return look(request.carried);
+      },
       observations: new Proxy(request.observations, {
         get: (list, key) =>
           typeof key === 'string' && /^\d+$/.test(key) ? look(list[Number(key)]) : Reflect.get(list, key),
@@ -449,6 +452,27 @@ describe('the work of breakEven', () => {
     expect(most(1900, 2000).looks).toBeLessThan(60);
     expect(most(1900, 2000).counts).toBeLessThan(20);
     expect(Number(planner.report().decision.gain)).toBeGreaterThan(1900 * 900);
+  });
+
+  it('grows with what is new where every read refers to older ones, which are masked in groups', () => {
+    const work = counted(policyOf({ windowByKind: true, clean: true, references: true }));
+    const planner = createPlanner<ChatMessage>({ format: 'chat', counter, policy: work.policy });
+    planner.add(task);
+    const spent = range(1, 2000).map((turn) => {
+      const before = work.looks;
+      const lines = range(1, 40 - (turn % 5)).map((n) => `${n}→const value${n} = compute(${n * (turn % 4)});`);
+      const [id, file] = [`call_${turn}`, `src/file-${turn % 4}.ts`];
+      const call = { id, name: 'read', arguments: JSON.stringify({ path: file }) };
+      planner.add(
+        { role: 'assistant', content: '', toolCalls: [call] },
+        { role: 'tool', toolCallId: id, content: lines.join('\n') },
+      );
+      return work.looks - before;
+    });
+    const mostIn = (from: number, to: number): number => Math.max(...spent.slice(from, to));
+    expect(planner.report().epoch).toBeGreaterThan(20);
+    expect(planner.report().edits.shape).toBeGreaterThan(0);
+    expect(mostIn(1500, 2000)).toBeLessThanOrEqual(mostIn(100, 600));
   });
 });
 

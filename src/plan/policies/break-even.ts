@@ -11,7 +11,7 @@ import {
   type Step,
 } from '../policy.ts';
 import { type OwnPrices, type PriceName, type Prices, toPrices } from '../prices.ts';
-import { type Ages, agesOf, isRipe, noRipe, type Ripe, ripeAt, ripen } from '../ripening.ts';
+import { type Ages, agesOf, allRipe, isRipe, type Ripe, ripeAt, ripen } from '../ripening.ts';
 
 /** Options of `breakEven`. */
 export interface BreakEvenOptions extends CommonOptions {
@@ -114,13 +114,10 @@ function nextAccount(account: Account, request: RequestView, { ages }: Rule, eli
   return { revision: request.revision, ripe, carried, ...due };
 }
 
-/** The same from the whole history, where turns were left out or results cut. */
+/** The same from the history alone, where turns were left out, results cut or masked with those that they refer to. */
 function openAccount(request: RequestView, { ages }: Rule, eligible: Eligible): Account {
-  const { turns, revision } = request;
-  let carried = 0;
-  for (let turn = 0; turn < turns; turn++) carried += request.textOf(turn) * (turns - turn);
-  const { ripe } = ripen(noRipe(), request, ages);
-  return { revision, ripe, carried, ...dueNow(request, ages, eligible) };
+  const { revision, carried } = request;
+  return { revision, ripe: allRipe(request, ages), carried, ...dueNow(request, ages, eligible) };
 }
 
 /** The results that could be masked now, from the whole history. */

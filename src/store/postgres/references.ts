@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { toReference } from '../check-input.ts';
 import type { Reference } from '../store.ts';
 
 /** A reference as a row holds it: see the table `refs`. */
@@ -28,11 +27,10 @@ export function fromLine(line: string): FoundReference {
   const session = line.indexOf(' ') + 1;
   const turn = line.indexOf(' ', session) + 1;
   const tool = line.indexOf(' ', turn) + 1;
-  const reference = toReference({
-    ...(turn - session > 1 ? { session: line.slice(session, turn - 1) } : {}),
-    ...(line[turn] === '-' ? {} : { turn: Number(line.slice(turn, tool - 1)) }),
-    ...(tool < line.length ? { tool: JSON.parse(line.slice(tool)) } : {}),
-  });
+  const reference: { -readonly [Name in keyof Reference]: Reference[Name] } = {};
+  if (turn - session > 1) reference.session = line.slice(session, turn - 1);
+  if (line[turn] !== '-') reference.turn = Number(line.slice(turn, tool - 1));
+  if (tool < line.length) reference.tool = JSON.parse(line.slice(tool));
   return { seq: Number(line.slice(0, session - 1)), reference };
 }
 

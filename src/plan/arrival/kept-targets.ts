@@ -1,0 +1,46 @@
+import { arrivalLimits } from '../../limits.ts';
+import type { Segment } from '../../message.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { withoutLastLine } from './last-line.ts';
+import { readCall } from './read-call.ts';
+import { type About, readReferences } from './reference-line.ts';
+import { VisibleLines } from './references.ts';
+import { resolveReferences, type Visible } from './resolve-references.ts';
+
+/**
+ * Results that a later result refers to, in messages that are as they were sent: the segment of each, and that of the last result
+ * that refers to it. None of them can have been masked before that result came.
+ */
+export function keptTargets<M>(ledger: Ledger<M>): ReadonlyMap<number, number> {
+  const lines = new VisibleLines();
+  const above: Visible[] = [];
+  /** The segment of each text above. */
+  const segments: number[] = [];
+  const kept = new Map<number, number>();
+  const add = (segment: number, text: string, about: About): void => {
+    lines.add(above.length, text.length > arrivalLimits.resultChars ? '' : text, about);
+    above.push({ text, about });
+    segments.push(segment);
+  };
+  for (const [segment, { kind, tool, text }] of (ledger.segments as readonly Segment[]).entries()) {
+    const result = ledger.results[segment];
+    if (result) {
+      const references = readReferences(text);
+      if (references.length > 0 && isWritten(text, lines, above))
+        for (const reference of references) kept.set(segments[lines.find(reference) ?? -1] ?? -1, segment);
+      add(segment, text, { kind: 'result', tool, subject: readCall(result.args).subject });
+    } else if (kind === 'action') {
+      const { subject, texts } = readCall(text);
+      for (const { argument, text: part } of texts) add(segment, part, { kind: 'call', tool, subject, argument });
+    }
+  }
+  return kept;
+}
+
+/** Whether a result was given its references here: any output can quote such a line. */
+function isWritten(text: string, lines: VisibleLines, above: readonly Visible[]): boolean {
+  return withoutLastLine(text).some((shaped) => {
+    const whole = resolveReferences(shaped, above);
+    return whole !== undefined && lines.shape(whole, Number.POSITIVE_INFINITY)?.text === shaped;
+  });
+}
