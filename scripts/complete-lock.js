@@ -29,7 +29,18 @@ function platformOf(name) {
   const words = name.split(/[/-]/);
   const find = (known) => known.filter((word) => words.includes(word));
   const cpu = find(['arm', 'arm64', 'x64', 'ia32', 'ppc64', 's390x', 'riscv64', 'loong64', 'wasm32']);
-  const os = find(['aix', 'android', 'darwin', 'freebsd', 'linux', 'netbsd', 'openbsd', 'openharmony', 'sunos', 'win32']);
+  const os = find([
+    'aix',
+    'android',
+    'darwin',
+    'freebsd',
+    'linux',
+    'netbsd',
+    'openbsd',
+    'openharmony',
+    'sunos',
+    'win32',
+  ]);
   const libc = words.includes('musl') ? ['musl'] : words.includes('gnu') ? ['glibc'] : [];
   if (cpu.length === 0) return undefined;
   return { cpu, ...(os.length > 0 ? { os } : {}), ...(libc.length > 0 ? { libc } : {}) };

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { CORPUS, hasCorpus } from './support/corpus.ts';
 import { ensureBuilt, ROOT } from './support/modules.ts';
 
 const readme = readFileSync(join(ROOT, 'README.md'), 'utf8');
@@ -41,6 +42,24 @@ describe('README.md', () => {
     expect(readme).toContain(`In ${misses} of 100 calls`);
     expect(readme).toContain(`cost up to ${percent(row('worst', 'sliding-window')[0])} % more there`);
   });
+
+  it.skipIf(!hasCorpus)(
+    'has the saving that is left if each miss is recalled (skipped without ../shared/corpus)',
+    async () => {
+      await ensureBuilt();
+      const [, options = ''] = /^npx palimpsest replay ~\/\.claude\/projects (.*)$/m.exec(readme) ?? [];
+      const policies = ['--policy', 'none', '--policy', 'break-even'];
+      const args = [join(ROOT, 'dist/cli/main.js'), 'replay', CORPUS, ...options.split(' '), ...policies, '--json'];
+      const { stdout } = spawnSync(process.execPath, args, { encoding: 'utf8', maxBuffer: 2 ** 28 });
+      const { runs, total } = JSON.parse(stdout);
+      const left = Math.round(-100 * total['break-even'].savingWithRecalls['anthropic-5m']);
+      expect(runs).toHaveLength(45);
+      expect(readme.replaceAll('\n', ' ')).toContain(
+        `if each of these costs a recall of the whole text, ${left} % remain`,
+      );
+    },
+    240_000,
+  );
 
   it('has the picture of these figures', () => {
     const { status, stderr } = spawnSync(process.execPath, ['scripts/picture.js', '--check'], {
