@@ -2,8 +2,9 @@ import { join } from 'node:path';
 import type { DiskFile } from '../../store/embedded/disk.ts';
 import { readEvent, toLine, unseal } from './event-line.ts';
 import { inOrder, type LineNumber } from './line-order.ts';
-import { type Line, lastLine, type Place, readAt, readLines } from './lines.ts';
+import { type Line, lastLine, readAt, readLines } from './lines.ts';
 import type { WrittenSession } from './open-log.ts';
+import type { Place } from './place.ts';
 import { ARCHIVE, EVENTS } from './session-files.ts';
 import { writePieces } from './write-pieces.ts';
 

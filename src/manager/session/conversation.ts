@@ -5,7 +5,7 @@ import { openCallsOf } from '../open-calls.ts';
 import { sizeOfMessages } from '../sizes.ts';
 import type { ToolCall } from '../tool-call.ts';
 import { trimMessages } from '../trim-messages.ts';
-import type { Place } from './lines.ts';
+import type { Place } from './place.ts';
 import type { ArrivalSettings, EventBody, Mask, SessionEvent, SessionStatus } from './session-event.ts';
 import { type SentState, SessionView, type ViewOptions } from './session-view.ts';
 

@@ -14,7 +14,7 @@ import { ColdEpochs } from './cold-epochs.ts';
 import { Conversation } from './conversation.ts';
 import { type Damage, damageFound } from './damage.ts';
 import { EventLog } from './event-log.ts';
-import type { Place } from './lines.ts';
+import type { Place } from './place.ts';
 import { renderSession } from './render-session.ts';
 import type { Recovered } from './replay.ts';
 import { resultEvents } from './result-events.ts';

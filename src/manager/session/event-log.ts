@@ -1,6 +1,6 @@
 import { PalimpsestError } from '../../errors.ts';
 import { encodeBody, parseEvent, stampBody } from './event-line.ts';
-import type { Place } from './lines.ts';
+import type { Place } from './place.ts';
 import type { EventBody, SessionEvent } from './session-event.ts';
 import type { SessionStorage } from './session-storage.ts';
 

@@ -1,11 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { DiskFile } from '../../store/embedded/disk.ts';
-
-/** Where a line stands in a file, its newline included. */
-export interface Place {
-  readonly offset: number;
-  readonly bytes: number;
-}
+import type { Place } from './place.ts';
 
 /** A line of a file. */
 export interface Line extends Place {

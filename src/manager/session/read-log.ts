@@ -3,7 +3,8 @@ import { sessionLimits } from '../../limits.ts';
 import type { DiskFile } from '../../store/embedded/disk.ts';
 import { CHECKSUM, type ReadLine, readEvent } from './event-line.ts';
 import { inOrder } from './line-order.ts';
-import { isTooLong, type Line, lastLine, type Place, readAt, readLines } from './lines.ts';
+import { isTooLong, type Line, lastLine, readAt, readLines } from './lines.ts';
+import type { Place } from './place.ts';
 
 /** An event, and where its line is. Misnumbered: its line has no checksum, and its number is damaged. */
 export interface Located<M> extends ReadLine<M> {

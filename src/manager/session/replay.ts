@@ -1,7 +1,7 @@
 import type { Conversation, ConversationState } from './conversation.ts';
 import type { Damage } from './damage.ts';
 import type { LogEnd } from './event-log.ts';
-import type { Place } from './lines.ts';
+import type { Place } from './place.ts';
 import type { Recovery } from './session.ts';
 import type { Checkpoint, SessionEvent } from './session-event.ts';
 import type { Snapshot } from './snapshot.ts';

@@ -1,6 +1,6 @@
 import type { Conversation } from './conversation.ts';
 import type { KnownDamage } from './damage.ts';
-import type { Place } from './lines.ts';
+import type { Place } from './place.ts';
 import type { ReadEventsOptions } from './read-events.ts';
 import type { Recovered } from './replay.ts';
 import type { SessionEvent } from './session-event.ts';

@@ -5,8 +5,9 @@ import type { Disk } from '../../store/embedded/disk.ts';
 import type { ConversationState } from './conversation.ts';
 import { isKnownDamage, type KnownDamage } from './damage.ts';
 import { decodeValue, encodeValue } from './encode-value.ts';
-import { type Place, readAt } from './lines.ts';
+import { readAt } from './lines.ts';
 import { replaceFile, type WrittenSession } from './open-log.ts';
+import type { Place } from './place.ts';
 import { SNAPSHOT } from './session-files.ts';
 
 /** What the events up to one of them amount to, and where the messages stand. */

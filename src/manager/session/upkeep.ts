@@ -2,7 +2,7 @@ import type { Conversation } from './conversation.ts';
 import type { Damage } from './damage.ts';
 import { encodeBody, stampBody } from './event-line.ts';
 import type { EventLog } from './event-log.ts';
-import type { Place } from './lines.ts';
+import type { Place } from './place.ts';
 import type { SessionEvent } from './session-event.ts';
 import type { SessionStorage, WithDamage } from './session-storage.ts';
 

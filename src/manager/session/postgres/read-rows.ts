@@ -1,7 +1,7 @@
 import type { Row } from '../../../store/postgres/connection.ts';
 import { withConnection } from '../../../store/postgres/connection.ts';
 import { readEvent } from '../event-line.ts';
-import type { Place } from '../lines.ts';
+import type { Place } from '../place.ts';
 import type { ReadEventsOptions } from '../read-events.ts';
 import type { SessionEvent } from '../session-event.ts';
 import type { SessionRows } from './session-rows.ts';

@@ -1,7 +1,7 @@
 import { PalimpsestError } from '../../../errors.ts';
 import type { Conversation, ConversationState } from '../conversation.ts';
 import { Damage } from '../damage.ts';
-import type { Place } from '../lines.ts';
+import type { Place } from '../place.ts';
 import { messagesOf, noteDamage, type Recovered, Replay } from '../replay.ts';
 import type { RecoverOptions } from '../session-storage.ts';
 import { readSnapshotText, type Snapshot } from '../snapshot.ts';
