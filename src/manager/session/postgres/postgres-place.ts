@@ -156,6 +156,8 @@ class PostgresPlace implements SessionPlace {
     return this.#answerOf(async () => {
       const found = await this.#find(id);
       if (found && found.holder !== own) this.#checkFree(id, found);
+      // A lease that was over may have been renewed since. Only a process that is gone renews none.
+      const takes = found?.holder === own || isGone(found?.holder) ? found?.holder : undefined;
       const { rows } = await writeRows(this.#rows.pool, (query) =>
         query(
           `INSERT INTO "${schema}".sessions AS known (tenant, id, writer, holder, leased_until)
@@ -170,7 +172,7 @@ class PostgresPlace implements SessionPlace {
           own,
           leaseMs,
           found?.writer ?? -1,
-          found?.holder ?? '',
+          takes ?? '',
         ),
       );
       const [row] = rows;
@@ -198,9 +200,8 @@ class PostgresPlace implements SessionPlace {
 
   /** Throws where somebody has it open: a process that is not known to be gone, and whose lease is not over. */
   #checkFree(id: string, { holder: found, is_over, free_in }: Row): void {
-    const writer = readWriter(found);
-    if (found === null || is_over === 't' || isKnownGone(writer as Parameters<typeof isKnownGone>[0])) return;
-    throw lockedError(id, writer, Number(free_in));
+    if (found === null || is_over === 't' || isGone(found)) return;
+    throw lockedError(id, readWriter(found), Number(free_in));
   }
 
   #migrated(): Promise<void> {
@@ -220,6 +221,10 @@ class PostgresPlace implements SessionPlace {
     return answerOf(attempt, { timeoutMs: this.#rows.timeoutMs, waitsForServer: false });
   }
 }
+
+/** Whether a process of this machine had it open, and has ended. */
+const isGone = (holder: string | null | undefined): boolean =>
+  isKnownGone(readWriter(holder) as Parameters<typeof isKnownGone>[0]);
 
 /** Looks like a statement that may be sent again: as a serialization failure does. */
 const repeated = (): Error => Object.assign(new Error('an attempt before was carried out'), { code: '40001' });
