@@ -52,4 +52,23 @@ describe('StoreGate', () => {
     clock.now += requestLimits.storeLoadMs - requestLimits.storeWaitMs;
     expect(await gate.events('c', long)).toBe('store-slow');
   });
+
+  it('lets one request wait long for a store that cannot be reached, and no other until the store has answered', async () => {
+    const answers = [{ fails: true }, { fails: false }, { fails: false }];
+    let late: Promise<unknown> = Promise.resolve();
+    async function* list(): AsyncGenerator<never> {
+      const { fails } = answers.shift() as { fails: boolean };
+      const answer = setTimeout(2 * requestLimits.storeWaitMs);
+      late = answer;
+      await answer;
+      if (fails) throw new Error('timeout expired');
+    }
+    const gate = new StoreGate(Object.assign(createMemoryStore(), { list }));
+    const long = () => requestLimits.storeLoadMs;
+    expect(await gate.events('c', long)).toBe('store-failed');
+    expect(await gate.events('c', long)).toBe('store-slow');
+    await late;
+    await setImmediate();
+    expect(await gate.events('c', long)).toEqual([]);
+  });
 });

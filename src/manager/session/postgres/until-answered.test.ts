@@ -22,7 +22,7 @@ async function attemptsOn(pool: Pool): Promise<number> {
 async function poolAt(answer: string | undefined, query = ''): Promise<Pool> {
   const server = createServer((socket) => {
     socket.on('error', () => {});
-    socket.once('data', () => socket.end(answer));
+    socket.once('data', () => socket.end(answer ?? ''));
   });
   server.listen(0, '127.0.0.1').unref();
   await once(server, 'listening');
