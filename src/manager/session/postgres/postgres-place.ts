@@ -119,7 +119,7 @@ class PostgresPlace implements SessionPlace {
     return Number(rows[0]?.at ?? now);
   }
 
-  async delete(id: string): Promise<boolean> {
+  async delete(id: string, { events }: { readonly events?: number } = {}): Promise<boolean> {
     checkSession(id);
     await this.#migrated();
     const { pool, schema, tenant } = this.#rows;
@@ -128,6 +128,7 @@ class PostgresPlace implements SessionPlace {
     return this.#answerOf(async () => {
       const row = await this.#find(id);
       if (!row) return wasThere;
+      if (events !== undefined && Number(row.last_seq) > events) return false;
       this.#checkFree(id, row);
       wasThere = true;
       return inTransaction(pool, 'SELECT 1', async (query) => {
@@ -188,7 +189,7 @@ class PostgresPlace implements SessionPlace {
     const { schema, tenant } = this.#rows;
     const { rows } = await this.#query((query) =>
       query(
-        `SELECT writer, holder, leased_until < clock_timestamp() AS is_over,
+        `SELECT writer, holder, last_seq, leased_until < clock_timestamp() AS is_over,
            (extract(epoch FROM greatest(leased_until, clock_timestamp()) - clock_timestamp()) * 1000)::bigint AS free_in
          FROM "${schema}".sessions WHERE tenant = $1 AND id = $2`,
         tenant,
