@@ -2,6 +2,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { requestLimits } from '../../limits.ts';
 import { createMemoryStore } from '../../store/memory-store.ts';
+import type { Stored } from '../../store/store.ts';
 import { StoreGate } from './store-gate.ts';
 
 const COLD = { kind: 'cold-cache', prefix: 'p', order: 1, model: 'm' } as const;
@@ -54,20 +55,20 @@ describe('StoreGate', () => {
   });
 
   it('lets one request wait long for a store that cannot be reached, and no other until the store has answered', async () => {
-    const answers = [{ fails: true }, { fails: false }, { fails: false }];
-    let late: Promise<unknown> = Promise.resolve();
-    async function* list(): AsyncGenerator<never> {
-      const { fails } = answers.shift() as { fails: boolean };
-      const answer = setTimeout(2 * requestLimits.storeWaitMs);
-      late = answer;
+    const store = createMemoryStore();
+    const fails = [true, false, false];
+    let answer: Promise<unknown> = Promise.resolve();
+    async function* list(session: string): AsyncGenerator<Stored> {
+      answer = setTimeout(2 * requestLimits.storeWaitMs);
       await answer;
-      if (fails) throw new Error('timeout expired');
+      if (fails.shift()) throw new Error('timeout expired');
+      yield* store.list(session);
     }
     const gate = new StoreGate(Object.assign(createMemoryStore(), { list }));
     const long = () => requestLimits.storeLoadMs;
     expect(await gate.events('c', long)).toBe('store-failed');
     expect(await gate.events('c', long)).toBe('store-slow');
-    await late;
+    await answer;
     await setImmediate();
     expect(await gate.events('c', long)).toEqual([]);
   });
