@@ -63,7 +63,7 @@ function show(value: unknown): string {
   return typeof value === 'object' && value !== null ? 'an object' : String(value);
 }
 
-/** What a value is, in a word: `typeof`, where null is no object. */
+/** The kind of a value in a word: `typeof`, but null and lists have their own. */
 export const kindOfValue = (value: unknown): string =>
   value === null ? 'null' : Array.isArray(value) ? 'a list' : typeof value;
 

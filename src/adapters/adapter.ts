@@ -60,7 +60,7 @@ export interface StepRequest<M, Step> {
 export interface FittedStep<M> {
   readonly messages: M[];
   readonly plan: Plan;
-  /** What the request must carry besides. */
+  /** Fields and headers that the request must carry too. */
   readonly requires: readonly Requirement[];
 }
 

@@ -26,7 +26,7 @@ export interface BodyParts {
 /** A body that is sent in the place of the one that came. */
 export interface FittedBody {
   readonly body: Fields;
-  /** What the request must carry besides. */
+  /** Fields and headers that the request must carry too. */
   readonly requires: readonly Requirement[];
 }
 

@@ -93,7 +93,7 @@ async function unusedIn(config: Config): Promise<ConfigProblem[]> {
   return warnings;
 }
 
-/** What is right for a session may be of no use to a gateway. */
+/** Fields that are right for a session may be of no use to a gateway. */
 async function warningsOf(config: Config): Promise<ConfigProblem[]> {
   const { checkGatewayOptions } = await import('../gateway/gateway-options.ts');
   const { policyOf } = await import('../manager/config/config-options.ts');

@@ -16,7 +16,7 @@ export function parseOptions<const T extends Options>(args: readonly string[], o
   }
 }
 
-/** What was meant by a word that is misspelt, if one is near. */
+/** The known word nearest to one that is misspelt, as a question. Empty if none is near. */
 export function hintFor(word: string, known: readonly string[]): string {
   const near = word === '' ? undefined : nearest(word, known);
   return near && near !== word ? `; did you mean ${near}?` : '';

@@ -45,7 +45,7 @@ export interface ServeFlags {
   readonly quiet?: boolean | undefined;
 }
 
-/** What a gateway is started with. */
+/** The settings of a gateway. */
 export interface ServeSettings {
   readonly port: number;
   readonly host: string;

@@ -146,7 +146,7 @@ async function pruneStore(request: Request, io: Io): Promise<number> {
   return 0;
 }
 
-/** To see what would go, nobody need write. */
+/** A dry run needs no right to write. */
 const pruned = (request: Request, options: PruneOptions): Promise<PruneReport> =>
   options.dryRun ? withStore(request, (store) => store.prune(options)) : upkeep(request, 'prune', options);
 

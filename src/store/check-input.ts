@@ -3,7 +3,7 @@ import { storeLimits } from '../limits.ts';
 import { badOption, kindOfValue } from '../options.ts';
 import { checkSession, type Reference, type SessionNote, type TurnRecord } from './store.ts';
 
-/** What every store refuses before it writes: a text that is none, a session that is none, a turn that is none. */
+/** Checks that every store makes before it writes: the text, the session and the turn. */
 export function checkItem({ text, about }: { readonly text: string; readonly about: Reference }): void {
   checkText('the text to store', text);
   if (typeof about !== 'object' || about === null) throw badOption('what a text is about', 'an object', about);

@@ -89,7 +89,7 @@ export function storeOptionsOf({ store = {} }: Config) {
   return path === undefined ? undefined : { path, ...defined({ tenant }) };
 }
 
-/** What it says about sessions that nobody uses: options of `sweepSessions`. */
+/** The settings for unused sessions: options of `sweepSessions`. */
 export function sweepOptionsOf({ session = {} }: Config) {
   return defined({ ...placeOf(session), ttlHours: session.ttl_hours });
 }

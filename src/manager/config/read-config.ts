@@ -14,7 +14,7 @@ export interface ConfigProblem {
   readonly field: string;
   /** What was expected and what was found. */
   readonly text: string;
-  /** Where it stands in the file, counted from 1. */
+  /** The line in the file, counted from 1. */
   readonly line?: number;
 }
 

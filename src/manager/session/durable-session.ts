@@ -365,7 +365,7 @@ export class DurableSession<M> implements Session<M> {
     );
   }
 
-  /** In the log a mask would stand behind what was added before it, and that would not know of it. */
+  /** In the log, the mask would come after messages that were added before it and that do not know of it. */
   #checkIdle(): void {
     if (this.#changes === 0) return;
     throw new PalimpsestError(

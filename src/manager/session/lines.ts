@@ -65,7 +65,7 @@ function textOf(bytes: Buffer): string {
 export const isTooLong = (error: unknown): boolean =>
   error instanceof RangeError || (error as { code?: string }).code === 'ERR_STRING_TOO_LONG';
 
-/** What stands between two positions, in order. */
+/** The parts of the file between two positions, in order. */
 export function* readPieces(file: DiskFile, from: number, to: number): Generator<Buffer> {
   for (let position = from; position < to; ) {
     const piece = readAt(file, { offset: position, bytes: Math.min(CHUNK, to - position) });

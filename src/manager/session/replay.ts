@@ -6,7 +6,7 @@ import type { Recovery } from './session.ts';
 import type { Checkpoint, SessionEvent } from './session-event.ts';
 import type { Snapshot } from './snapshot.ts';
 
-/** What is known of a session after its events were read. */
+/** The state of a session after its events were read. */
 export interface Recovered {
   readonly end: LogEnd;
   readonly recovery: Omit<Recovery, 'answeredCalls'>;
@@ -14,7 +14,7 @@ export interface Recovered {
   readonly damage: Damage;
 }
 
-/** An event that was read, and where it stands. */
+/** An event that was read, and its place. */
 export interface LocatedEvent<M> {
   readonly event: SessionEvent<M>;
   readonly place: Place;
@@ -67,12 +67,12 @@ export class Replay<M> {
     else this.#fold(located);
   }
 
-  /** What stands here is no event, and harms nothing. */
+  /** Skips a place without an event, such as an empty line. */
   pass({ offset, bytes }: Place): void {
     this.end = { ...this.end, position: offset + bytes };
   }
 
-  /** What stands here was an event. */
+  /** Counts a damaged event. */
   takeDamage(place: Place): void {
     this.damage.lines += 1;
     this.pass(place);

@@ -1,6 +1,6 @@
 import type { SessionEvent, SessionStatus } from './session-event.ts';
 
-/** What is known of a session without opening it. */
+/** A session as a list shows it, without opening it. */
 export interface SessionInfo {
   readonly id: string;
   readonly format: string;
@@ -13,7 +13,7 @@ export interface SessionInfo {
   readonly lastActive: string;
 }
 
-/** What is known of a session without events. */
+/** A session without events. */
 export const nothingKnown = (id: string): SessionInfo => ({
   id,
   format: 'chat',
@@ -23,7 +23,7 @@ export const nothingKnown = (id: string): SessionInfo => ({
   lastActive: '',
 });
 
-/** What an event changes of it. */
+/** The fields that an event changes. */
 export function changesBy(event: SessionEvent): Partial<SessionInfo> {
   if (event.type === 'session_start') return { format: event.format };
   if (event.type === 'session_end') return { status: 'completed' };

@@ -45,7 +45,7 @@ export interface SessionStorage<M> {
   readonly folder: string;
   /** A longer event is refused; `sessionLimits.eventChars` if not given. */
   readonly eventChars?: number;
-  /** Set when nothing more may be written: another process has taken over, or nobody knows what was written. */
+  /** Set when nothing more may be written: another process has taken over, or it is not known what was written. */
   readonly failure: Error | undefined;
   /** Throws if it is known that another process has taken over. */
   checkWriter(): void;
@@ -75,7 +75,7 @@ export interface RecoverOptions<M> {
   readonly checkFormat: (format: string | undefined) => void;
 }
 
-/** Where a batch stands in the log. Its events are JSON and have their numbers already. */
+/** The place of a batch in the log. Its events are JSON and have their numbers already. */
 export interface Batch {
   /** Where the log ends before it. */
   readonly position: number;
@@ -87,7 +87,7 @@ export interface Batch {
 export interface Appended {
   /** Where the log ends now. */
   readonly position: number;
-  /** Where each event stands. */
+  /** The place of each event. */
   readonly places: readonly Place[];
 }
 
@@ -111,7 +111,7 @@ export interface Compacted {
   readonly position: number;
   /** The size of the checkpoint. */
   readonly checkpointBytes: number;
-  /** Where an event stands that was kept. */
+  /** The new place of an event that was kept. */
   readonly placeOf: (before: Place) => Place;
 }
 

@@ -6,7 +6,7 @@ export interface PostgresPool {
   connect(lent: (error: Error | undefined, client: PostgresClient | undefined) => void): void;
 }
 
-/** A pool with a time limit for a connection and for each answer. Without one, a server that is silent is waited for. */
+/** A pool with a time limit for a connection and for each answer. Without a limit, calls wait for a silent server. */
 export interface TimedPool extends PostgresPool {
   readonly timeoutMs?: number;
   /** Where it is missing, every statement is sent with its text. */
@@ -41,7 +41,7 @@ export interface PostgresQuery {
 /** A row, every value as PostgreSQL writes it. */
 export type Row = Readonly<Record<string, string | null>>;
 
-/** What the last statement of a query answered. */
+/** The answer of the last statement of a query. */
 export interface Answer {
   readonly command: string;
   readonly rows: readonly Row[];
@@ -127,7 +127,7 @@ export function begun({ timeoutMs }: TimedPool, ...columns: readonly string[]): 
   return `WITH begun AS (SELECT ${[...settings, ...columns].join(', ')})`;
 }
 
-/** Lends a connection for some statements. What goes wrong is STORE_FAILED, and a broken connection is not lent again. */
+/** Lends a connection for some statements. Every failure is STORE_FAILED, and a broken connection is not lent again. */
 export const withConnection = <T>(pool: TimedPool, work: (query: Query) => Promise<T>): Promise<T> =>
   withClient(pool, (client) => work(toQuery(client, pool.timeoutMs)));
 
@@ -139,14 +139,14 @@ async function withClient<T>(pool: TimedPool, work: (client: PostgresClient) => 
     giveBack(client, false);
     return answer;
   } catch (cause) {
-    // What state the connection is in is anybody's guess.
+    // The state of the connection is not known.
     if (client) giveBack(client, true);
     throw cause instanceof PalimpsestError ? cause : failed(cause);
   }
 }
 
 /**
- * While a client is lent nobody else listens, and an 'error' that nobody hears ends the process. Not with the promise
+ * While a client is lent, the pool does not listen, and an 'error' without a listener ends the process. Not with the promise
  * that `connect` gives: a server that ends a connection it has just made is heard before the promise's reader runs.
  */
 function connect(pool: TimedPool): Promise<PostgresClient> {

@@ -4,7 +4,7 @@ import { ask, inTransaction, patient, type Query, type Row, withConnection, writ
 import { ownLock, type Place } from './place.ts';
 import { removableRecords, removeDay } from './request-records.ts';
 
-/** Rows that one transaction deletes: whoever puts waits no longer than for one of them. */
+/** Rows that one transaction deletes. A put waits for one transaction at most. */
 const BATCH_ROWS = 1000;
 
 /** In ms since the epoch. */
@@ -132,7 +132,7 @@ async function usedBytesOf({ pool, schema, tenant }: Place): Promise<number> {
   });
 }
 
-/** What the removal would free if all of `gone` were gone. */
+/** The bytes and texts that the removal would free if all of `gone` were gone. */
 export async function freedBy(place: Place, { session = '', before = 0 }: Removable, gone: Gone): Promise<Removed> {
   const { pool, schema, tenant } = place;
   const isMeant = `(session = $2 AND (session <> '' OR seq < $3))`;

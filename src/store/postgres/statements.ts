@@ -4,7 +4,7 @@ import { begun, type Prepared, prepared, type TimedPool } from './connection.ts'
 /** A batch has this many places in `seq`, so 2 ** 33 batches fit below the largest safe integer. */
 export const BATCH_PLACES = storeLimits.batchTexts;
 
-/** What the error of the server has before the handle that names another text. */
+/** The words before the handle in the server's error, where that handle names another text. */
 export const CLASH = 'HANDLE_CLASH ';
 
 /** Turns and notes, of which each may be large, that one statement answers. */

@@ -31,7 +31,7 @@ export interface OpenedRow extends KnownRow {
   readonly info: About;
 }
 
-/** What a list of sessions shows. */
+/** The fields that a list of sessions shows. */
 export type About = Pick<SessionInfo, 'format' | 'status' | 'number'>;
 
 /**

@@ -8,7 +8,7 @@ import { readSnapshotText, type Snapshot } from '../snapshot.ts';
 import { type EventRow, rowsAfter, rowsOf } from './read-rows.ts';
 import type { SessionRows } from './session-rows.ts';
 
-/** What the row of a session says about its events. */
+/** The row of a session: where its events end, and its snapshot. */
 export interface KnownRow {
   readonly lastSeq: number;
   readonly lastTime: string;
