@@ -13,7 +13,7 @@ export async function deleteFolder({
   readonly id: string;
 }): Promise<boolean> {
   const folder = sessionFolder(directory, id);
-  // No session has a dot in its name: of one that was killed halfway nothing can be opened, and the next call ends its work.
+  // A session id has no dot, so a half-deleted folder cannot be opened. The next call removes the rest.
   const doomed = `${folder}.deleted`;
   const [isThere, isHalfway] = [nodeDisk.exists(folder), nodeDisk.exists(doomed)];
   if (isHalfway) rmSync(doomed, { recursive: true, force: true });
