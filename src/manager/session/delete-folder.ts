@@ -15,7 +15,7 @@ interface DeleteOptions {
 /** Removes the folder of a session. Answers whether it did. Throws where a process has it open. */
 export async function deleteFolder({ directory, id, events }: DeleteOptions): Promise<boolean> {
   const folder = sessionFolder(directory, id);
-  // No session has a dot in its name: of one that was killed halfway nothing can be opened, and the next call ends its work.
+  // A session id has no dot, so a half-deleted folder cannot be opened. The next call removes the rest.
   const doomed = `${folder}.deleted`;
   const [isThere, isHalfway] = [nodeDisk.exists(folder), nodeDisk.exists(doomed)];
   if (isHalfway) rmSync(doomed, { recursive: true, force: true });

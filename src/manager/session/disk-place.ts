@@ -32,7 +32,7 @@ async function openFolder<M>(
   folder: string,
   { id, disk, onProblem, onClose }: FolderOptions,
 ): Promise<SessionStorage<M>> {
-  // A disk that replaces the real one is in this process only.
+  // A replacement disk exists in this process only, so no lock is needed.
   if (disk !== nodeDisk) return DiskStorage.open<M>({ disk, folder, ...UNSHARED, onProblem, onClose });
   await disk.makeFolder(folder);
   chmodSync(folder, 0o700);

@@ -1,4 +1,4 @@
-/** The place of a line in a file, its newline included. In a database, `offset` is the number of the event. */
+/** The position of a line in a file, newline included. */
 export interface Place {
   readonly offset: number;
   readonly bytes: number;

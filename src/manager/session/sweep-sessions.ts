@@ -8,28 +8,28 @@ import type { SessionPlace } from './session-storage.ts';
 
 /** Options of `sweepSessions`. */
 export interface SweepOptions extends SessionPlaceOptions {
-  /** How long nothing may have happened in a session that is not over; 168 if not given, and 0 sweeps nothing. */
+  /** Sessions without an event for this many hours are swept; 168 if not given. 0 sweeps nothing. */
   readonly ttlHours?: number;
-  /** Deletes them, and does not only end them. */
+  /** Deletes the sessions instead of ending them. */
   readonly remove?: boolean;
   readonly now?: () => number;
 }
 
-/** What a sweep did. */
+/** The result of a sweep. */
 export interface Swept {
   /** Sessions that were ended. */
   readonly expired: readonly string[];
   /** Sessions that were deleted. */
   readonly removed: readonly string[];
-  /** Sessions that are old, but open. */
+  /** Old sessions that a process has open. */
   readonly open: readonly string[];
-  /** Sessions that could be neither, and why: such as one in a format of your own, which can only be deleted. */
+  /** Sessions that could not be ended or deleted, and why. A session in a custom format can only be deleted. */
   readonly failed: readonly { readonly id: string; readonly error: Error }[];
 }
 
 const HOUR_MS = 3_600_000;
 
-/** Ends the sessions in which nothing happened for too long. They go on if a message is added. */
+/** Ends the sessions that had no event for too long. A session continues if a message is added. */
 export async function sweepSessions(options: SweepOptions): Promise<Swept> {
   const hours = rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0 && Number.isFinite(v));
   checkOptions('sweepSessions', options, { ...PLACE_RULES, ttlHours: hours, remove: flag, now: func });
@@ -58,9 +58,8 @@ async function sweep(
 }
 
 /**
- * When something last happened in a session. Times in a log never go back, so one clock reading in the future would keep it
- * for ever: then the time counts at which it was written. If that is in the future too, the time of this sweep is noted there
- * and counts.
+ * The time of the last event. Times in a log never go back, so one wrong clock reading would keep a session for ever. If the time
+ * is in the future, the time of the last write counts. If that is in the future too, `now` is recorded and counts.
  */
 async function lastActivity(place: SessionPlace, { id, lastActive }: SessionInfo, now: number): Promise<number> {
   const logged = Date.parse(lastActive);
