@@ -1,19 +1,19 @@
 import type { SessionEvent, SessionStatus } from './session-event.ts';
 
-/** What is known of a session without opening it. */
+/** Facts about a session that are known without opening it. */
 export interface SessionInfo {
   readonly id: string;
   readonly format: string;
   readonly status: SessionStatus;
   /** 1, and one more with each restart. */
   readonly number: number;
-  /** How many events it has had. */
+  /** The number of events so far. */
   readonly events: number;
-  /** When the last of them was written. */
+  /** The time of the last event. */
   readonly lastActive: string;
 }
 
-/** What is known of a session without events. */
+/** The facts about a session without events. */
 export const nothingKnown = (id: string): SessionInfo => ({
   id,
   format: 'chat',
@@ -23,7 +23,7 @@ export const nothingKnown = (id: string): SessionInfo => ({
   lastActive: '',
 });
 
-/** What an event changes of it. */
+/** The fields that an event changes. */
 export function changesBy(event: SessionEvent): Partial<SessionInfo> {
   if (event.type === 'session_start') return { format: event.format };
   if (event.type === 'session_end') return { status: 'completed' };
