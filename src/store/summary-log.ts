@@ -39,6 +39,11 @@ export class SummaryLog {
     return known;
   };
 
+  /** A planner did not find a summary: until it is written, the rules' summary is only provisional. */
+  get isMissing(): boolean {
+    return this.#missing !== undefined;
+  }
+
   /** The first summary that a planner did not find since this was asked last. */
   takeMissing(): SummaryRequest | undefined {
     const missing = this.#missing;

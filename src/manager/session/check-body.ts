@@ -5,7 +5,7 @@ import { isCut } from '../../plan/held-cut.ts';
 import { isKnownDamage } from './damage.ts';
 import type { ArrivalSettings, Mask } from './session-event.ts';
 
-/** Throws for an event that could be written, but not be understood when it is read again. */
+/** Throws for an event that could be written but not read back. */
 export function checkBody(body: object): void {
   const own = STAMP.find((name) => Object.hasOwn(body, name));
   if (own !== undefined)
@@ -22,7 +22,7 @@ export function checkBody(body: object): void {
   );
 }
 
-/** Whether all that a session would read of an event is there. Of a type that is not known nothing is read. */
+/** Whether an event has all fields that a session reads. Events of unknown types always pass. */
 export const isBody = (body: object): boolean => wrongField(body) === undefined;
 
 function wrongField(body: object): { readonly name: string; readonly expected: string } | undefined {

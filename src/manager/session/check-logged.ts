@@ -12,7 +12,7 @@ const LOGGED = [
   'error',
 ];
 
-/** Events that only the session writes would make it something else. */
+/** Refuses events that only the session itself writes: they would change its state. */
 export function checkLogged(event: LoggedEvent): LoggedEvent {
   if (LOGGED.includes(event?.type) || String(event?.type).startsWith('x_')) return event;
   throw new PalimpsestError(

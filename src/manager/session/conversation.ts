@@ -212,6 +212,11 @@ export class Conversation<M> {
     return view_tokens === undefined ? prompt_tokens : Math.max(1, prompt_tokens + this.viewTokens() - view_tokens);
   }
 
+  /** The view has a provisional summary, in place of one that is not written yet and that the next render asks for. */
+  get isProvisional(): boolean {
+    return this.#options.summaries?.isMissing === true;
+  }
+
   /** A summary that the view needs and that was not written yet. */
   missingSummary(): SummaryRequest | undefined {
     const { summaries } = this.#options;

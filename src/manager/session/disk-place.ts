@@ -18,7 +18,7 @@ export function diskPlace(directory: string, disk: Disk = nodeDisk): SessionPlac
     list: async () => listFolders(directory),
     read: (id, options) => readEvents(disk, sessionFolder(directory, id), options),
     lastWritten: async (id, now) => lastWritten(join(sessionFolder(directory, id), EVENTS), now),
-    delete: (id) => deleteFolder({ directory, id }),
+    delete: (id, known) => deleteFolder({ directory, id, events: known?.events }),
     close: async () => {},
   };
 }
@@ -32,7 +32,7 @@ async function openFolder<M>(
   folder: string,
   { id, disk, onProblem, onClose }: FolderOptions,
 ): Promise<SessionStorage<M>> {
-  // A disk that stands in for the real one is in this process only.
+  // A replacement disk exists in this process only, so no lock is needed.
   if (disk !== nodeDisk) return DiskStorage.open<M>({ disk, folder, ...UNSHARED, onProblem, onClose });
   await disk.makeFolder(folder);
   chmodSync(folder, 0o700);

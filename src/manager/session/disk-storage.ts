@@ -21,10 +21,10 @@ import { writeSnapshot } from './snapshot.ts';
 import { SyncMark } from './sync-mark.ts';
 import { writePieces } from './write-pieces.ts';
 
-/** A session on disk, opened to write. */
+/** A session on disk, opened for writing. */
 export interface DiskSession extends WrittenSession {
   readonly onProblem: (problem: Error) => void;
-  /** Called when no file is written any more. */
+  /** Called after the last write. */
   readonly onClose: () => void;
 }
 
@@ -36,7 +36,7 @@ export class DiskStorage<M> implements SessionStorage<M> {
   #archiveBytes = 0;
   #failure: Error | undefined;
 
-  /** A log that is open already. */
+  /** Takes a log that is already open. */
   constructor(session: DiskSession, file: DiskFile) {
     this.#session = session;
     this.#file = file;
@@ -72,7 +72,7 @@ export class DiskStorage<M> implements SessionStorage<M> {
     const lines = events.map(toLine);
     const end = this.#put(lines, position);
     await this.#sync();
-    // Between the sync and the acknowledgement: a writer that lost its lock acknowledges nothing.
+    // Checked after the sync: a writer that lost its lock acknowledges nothing.
     this.#check();
     this.#mark?.write(seq + lines.length - 1);
     return { position: end, places: placesOf(lines, position) };
@@ -94,7 +94,7 @@ export class DiskStorage<M> implements SessionStorage<M> {
     if (hasMoved) this.#moveTo(file, seq);
     else file.close();
     if (error) {
-      // Another process that has taken over is the reason, and not the disk.
+      // Throws if the reason is another process that has taken over, not the disk.
       this.#session.mayWrite();
       throw hasMoved ? this.#fail(unsureName(error)) : error;
     }
@@ -116,7 +116,7 @@ export class DiskStorage<M> implements SessionStorage<M> {
     }
   }
 
-  /** Answers how much of the archive is sound then. */
+  /** Answers how many bytes of the archive are sound afterwards. */
   async #archive(keepsOthers: boolean): Promise<number> {
     const soundBytes = this.#archiveBytes;
     return keepsOthers ? archiveEvents(this.#session, { events: this.#file, soundBytes }) : soundBytes;
@@ -136,7 +136,7 @@ export class DiskStorage<M> implements SessionStorage<M> {
     }
   }
 
-  /** Answers where they end. Of a write that fails nothing stays. */
+  /** Writes lines and answers where they end. A failed write leaves nothing behind. */
   #put(lines: readonly string[], position: number): number {
     try {
       return writePieces(this.#file, position, bytesOf(lines));
@@ -151,7 +151,7 @@ export class DiskStorage<M> implements SessionStorage<M> {
     }
   }
 
-  /** After a sync that failed, the content of the disk is unknown, and a second sync would report success. */
+  /** Syncs the log. After a failed sync the disk's content is unknown, and a second sync would wrongly report success. */
   async #sync(): Promise<void> {
     try {
       await this.#file.sync();
@@ -168,7 +168,7 @@ export class DiskStorage<M> implements SessionStorage<M> {
   }
 }
 
-/** Line by line: together they may be more than a string can hold. */
+/** Line by line, because all lines together may exceed the longest possible string. */
 function* bytesOf(lines: readonly string[]): Generator<Buffer> {
   for (const line of lines) yield Buffer.from(line);
 }

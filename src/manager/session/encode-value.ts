@@ -1,12 +1,12 @@
 import { PalimpsestError } from '../../errors.ts';
 import { sessionLimits } from '../../limits.ts';
 
-/** Marks what JSON has no word for. */
+/** Marks values that JSON cannot express. */
 const MARK = '$palimpsest';
 
 /**
- * Writes a value as JSON from which the same value can be read again: bytes, dates and addresses are marked, and what would
- * come back as something else is refused.
+ * Writes a value as JSON that reads back as the same value. Bytes, dates and URLs are marked. Values that would read back
+ * differently are refused.
  */
 export function encodeValue(value: unknown): string {
   return JSON.stringify(toPlain(value, [], 0));
@@ -36,7 +36,7 @@ function isPlain(value: object): boolean {
 function plainObject(value: object, path: Path, depth: number): unknown {
   if (Object.hasOwn(value, MARK)) throw refused([...path, MARK], 'a name that is used to mark bytes and dates');
   const entries = Object.entries(value).filter(([, item]) => item !== undefined);
-  // Not by assignment: a key may be called __proto__.
+  // Not by assignment: a key may be `__proto__`.
   return Object.fromEntries(entries.map(([key, item]) => [key, toPlain(item, [...path, key], depth + 1)]));
 }
 

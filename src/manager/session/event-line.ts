@@ -10,7 +10,7 @@ import type { EventBody, SessionEvent } from './session-event.ts';
 export interface LineStamp {
   readonly seq: number;
   readonly time: string;
-  /** The first event that was written, and synced, together with this one. */
+  /** The sequence number of the first event in the same batch. A batch is written and synced together. */
   readonly batch: number;
 }
 
@@ -26,7 +26,7 @@ export interface ReadLine<M> extends ReadEvent<M> {
   readonly isSealed: boolean;
 }
 
-/** An event as JSON. It is encoded before it waits, so that an event that cannot be written is refused at once. */
+/** Encodes an event as JSON. This happens before the event is queued, so that an invalid event is refused at once. */
 export function encodeBody<M>(body: EventBody<M>, most: number = sessionLimits.eventChars): string {
   checkBody(body);
   const json = toJson(body);
@@ -47,16 +47,16 @@ function toJson(body: object): string | undefined {
   }
 }
 
-/** An event as JSON: sequence number and time come first. */
+/** Adds sequence number, time and batch at the start of an encoded event. */
 export function stampBody(body: string, { seq, time, batch }: LineStamp): string {
   const together = batch === seq ? '' : `"batch":${batch},`;
   return `{"seq":${seq},"time":"${time}",${together}${body.slice(1)}`;
 }
 
-/** Puts the checksum of all that follows it in front: one flipped bit anywhere in the line is noticed. */
+/** Puts a checksum of the fields in front of them. It reveals any flipped bit in the line. */
 export const seal = (fields: string): string => `${CHECKSUM}${hex(crc32(fields))}",${fields}`;
 
-/** How a line begins that has a checksum. */
+/** The start of a line that has a checksum. */
 export const CHECKSUM = '{"crc32":"';
 
 const SEALED = /^\{"crc32":"([0-9a-f]{8})",(?="seq")/;
@@ -66,7 +66,7 @@ const UNSEALED = /^\s*\{\s*"seq"/;
 
 const hex = (checksum: number): string => checksum.toString(16).padStart(8, '0');
 
-/** The JSON of a line without its checksum; undefined where the two do not fit. */
+/** The JSON of a line without its checksum. Undefined if the checksum is wrong. */
 export function unseal(line: string): string | undefined {
   const found = SEALED.exec(line)?.[1];
   if (found === undefined) return UNSEALED.test(line) ? line : undefined;
@@ -74,12 +74,12 @@ export function unseal(line: string): string | undefined {
   return hex(crc32(fields)) === found ? `{${fields}` : undefined;
 }
 
-/** An event as a line, with its checksum and its end. */
+/** An event as a line, with checksum and newline. */
 export function toLine(event: string): string {
   return `${SEALED.test(event) ? event : seal(event.trim().slice(1).trimStart())}\n`;
 }
 
-/** Undefined for a line that is damaged, or no event. */
+/** Undefined for a damaged line, or a line that is no event. */
 export function readEvent<M>(line: string): ReadLine<M> | undefined {
   const json = unseal(line);
   const read = json === undefined ? undefined : parseEvent<M>(json);
@@ -103,5 +103,5 @@ export function parseEvent<M>(json: string): ReadEvent<M> | undefined {
 const isSeq = (value: unknown): value is number =>
   Number.isSafeInteger(value) && (value as number) > 0 && (value as number) < sessionLimits.events;
 
-/** It is written again unchanged where the clock goes backwards. */
+/** The pattern is strict because a read time is written again, unescaped, if the clock goes backwards. */
 const isTime = (value: unknown): value is string => typeof value === 'string' && /^[-+\d][-+:.\dTZ]*$/.test(value);

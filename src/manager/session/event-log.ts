@@ -4,7 +4,7 @@ import type { Place } from './place.ts';
 import type { EventBody, SessionEvent } from './session-event.ts';
 import type { SessionStorage } from './session-storage.ts';
 
-/** Where a log ends. */
+/** The end of a log. */
 export interface LogEnd {
   readonly position: number;
   readonly seq: number;
@@ -15,9 +15,9 @@ export interface EventLogOptions<M> {
   readonly storage: Pick<SessionStorage<M>, 'append' | 'failure' | 'eventChars'>;
   readonly end: LogEnd;
   readonly now: () => number;
-  /** Told of each event once it is durable, in order. */
+  /** Called for each event once it is durable, in order. */
   readonly onDurable: (event: SessionEvent<M>, place: Place) => void;
-  /** Called when a batch is durable, before the next is begun. */
+  /** Called when a batch is durable, before the next one begins. */
   readonly afterBatch: () => Promise<void>;
   /** Called with the error of an unawaited event that could not be written. The next batch tries it again. */
   readonly onProblem: (problem: Error) => void;
@@ -33,7 +33,7 @@ interface Waiting {
   readonly reject?: (error: Error) => void;
 }
 
-/** Something to be done while nothing is written. */
+/** A task that runs between two batches. */
 interface Work {
   readonly run: () => Promise<void>;
   readonly resolve: () => void;
@@ -53,7 +53,7 @@ export class EventLog<M> {
   #timer: NodeJS.Timeout | undefined;
   #ownFailure: Error | undefined;
   #sealed: Error | undefined;
-  /** Unawaited events could not be written, and wait for the next attempt. */
+  /** Unawaited events could not be written and wait for the next attempt. */
   #isStuck = false;
 
   constructor(options: EventLogOptions<M>) {
@@ -69,7 +69,7 @@ export class EventLog<M> {
     return this.#ownFailure ?? this.#options.storage.failure;
   }
 
-  /** Durable when it resolves. */
+  /** Appends events. They are durable when the promise resolves. */
   append(bodies: readonly EventBody<M>[]): Promise<void> {
     const refusal = this.#failure ?? this.#sealed;
     if (refusal) return Promise.reject(refusal);
@@ -79,7 +79,7 @@ export class EventLog<M> {
     });
   }
 
-  /** Durable a little later. */
+  /** Appends an event that becomes durable a little later. */
   record(body: EventBody<M>): void {
     const refusal = this.#failure ?? this.#sealed;
     if (refusal) throw refusal;
@@ -88,7 +88,7 @@ export class EventLog<M> {
     else this.#timer ??= setTimeout(() => this.#start(), LONGEST_WAIT_MS);
   }
 
-  /** Writes what is waiting. */
+  /** Writes all pending events. */
   async flush(): Promise<void> {
     if (this.#waiting.length > 0) this.#start();
     await this.#flushing;
@@ -96,7 +96,7 @@ export class EventLog<M> {
     if (this.#isStuck) throw this.#unwritten();
   }
 
-  /** Does something between two batches. */
+  /** Runs a task between two batches. */
   exclusively(run: () => Promise<void>): Promise<void> {
     if (this.#failure) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => {
@@ -105,23 +105,23 @@ export class EventLog<M> {
     });
   }
 
-  /** Whether something waits to be written. */
+  /** Whether events wait to be written. */
   get isBusy(): boolean {
     return this.#waiting.length > 0 || this.#flushing !== undefined;
   }
 
-  /** Ends it: what was written is unknown, or differs from what is in memory. */
+  /** Stops the log: its content is unknown, or differs from memory. */
   fail(error: Error): Error {
     this.#ownFailure ??= error;
     return error;
   }
 
-  /** Goes on at another place, after a compaction. Only between two batches. */
+  /** Continues at another position after a compaction. Call it only between two batches. */
   moveTo(end: LogEnd): void {
     this.#end = end;
   }
 
-  /** Refuses new events. Those that wait can still be written. */
+  /** Refuses new events. Pending events can still be written. */
   seal(): void {
     this.#sealed ??= new PalimpsestError('STORE_CLOSED', 'Expected an open session but it was closed; open it again');
   }
@@ -143,7 +143,7 @@ export class EventLog<M> {
   }
 
   async #writeAll(): Promise<void> {
-    // Not at once: what is added in the same moment shares the batch.
+    // Waits a moment, so that events added at the same time share the batch.
     await undefined;
     while (this.#waiting.length + this.#work.length > 0 && !this.#failure) {
       const work = this.#work.shift();
@@ -156,7 +156,7 @@ export class EventLog<M> {
       } catch (error) {
         this.#refuse(batch, error as Error);
         this.#isStuck = this.#waiting.length > 0;
-        // Unawaited events would be tried again and again.
+        // Only unawaited events are left. Stop, or they would be retried in a tight loop.
         if (!this.#waiting.some(({ reject }) => reject)) break;
         continue;
       }
@@ -164,7 +164,7 @@ export class EventLog<M> {
       for (const { resolve } of batch) resolve?.();
       if (batch.length > 0) await this.#options.afterBatch();
     }
-    // Before the promises resolve: an event that is added in between would wait for ever.
+    // Cleared before the promises resolve: an event added in between would otherwise wait for ever.
     this.#flushing = undefined;
     this.#refuseRest();
   }
@@ -179,7 +179,7 @@ export class EventLog<M> {
     this.#tell(events, appended.places);
   }
 
-  /** The conversation in memory must not differ from the log. */
+  /** Applies durable events to memory. If that fails, the log fails: memory must not differ from it. */
   #tell(events: readonly string[], places: readonly Place[]): void {
     try {
       for (const [i, event] of events.entries()) {
@@ -191,7 +191,7 @@ export class EventLog<M> {
     }
   }
 
-  /** A clock may be set back; events stay in order. */
+  /** The current time, but never before the last event: a clock may be set back. */
   #nextTime(): string {
     const now = new Date(this.#options.now()).toISOString();
     return [now, this.#end.time].sort()[1] as string;
@@ -204,7 +204,7 @@ export class EventLog<M> {
     this.#waiting = [...unawaited, ...this.#waiting];
   }
 
-  /** No caller may wait for work that will not be done. */
+  /** Rejects work that will not be done, so that no caller waits for it. */
   #refuseRest(): void {
     for (const { reject } of this.#work.splice(0)) reject(this.#failure ?? this.#unwritten());
     if (!this.#failure) return;

@@ -4,7 +4,7 @@ export interface LineNumber {
   readonly isSealed: boolean;
 }
 
-/** A line, and whether its number fits to those around it. */
+/** A line, and whether its number fits the numbers around it. */
 export interface Placed<T> {
   readonly line: T;
   readonly fits: boolean;
@@ -23,7 +23,7 @@ export function* inOrder<T>(
   let before = 0;
   /** The number of the next line if no line is missing. */
   let next = 1;
-  /** An event with an unexpected number and the lines behind it, kept until the next event shows whether it fits. */
+  /** An event with an unexpected number and the lines after it, kept until the next event shows whether it fits. */
   let held: { readonly seq: number; readonly lines: T[] } | undefined;
   function* place(line: T, number: LineNumber | undefined, fits: boolean): Generator<Placed<T>> {
     if (number && fits) before = Math.max(before, number.seq);

@@ -8,7 +8,7 @@ import { sessionsDirectory, unusable } from './session-folder.ts';
 import { changesBy, nothingKnown, type SessionInfo } from './session-info.ts';
 import { readSnapshot } from './snapshot.ts';
 
-/** The sessions in a directory, by their ids. What is no session is left out. */
+/** The sessions in a directory, sorted by id. Other files and folders are left out. */
 export function listFolders(directory: string): SessionInfo[] {
   const folder = sessionsDirectory(directory);
   return entriesOf(folder)
@@ -36,7 +36,7 @@ function isSession(name: string): boolean {
   }
 }
 
-/** Undefined where the log is a link, which leads elsewhere, and where somebody deletes the session at this moment. */
+/** Undefined if the log is a link, which leads elsewhere, or if the session is being deleted. */
 function readIfThere(folder: string, id: string): SessionInfo | undefined {
   try {
     return readInfo(nodeDisk, folder, id);
@@ -46,8 +46,8 @@ function readIfThere(folder: string, id: string): SessionInfo | undefined {
   }
 }
 
-/** Reads only what came after the snapshot. */
-function readInfo(disk: Disk, folder: string, id: string): SessionInfo | undefined {
+/** Reads only the events after the snapshot. */
+export function readInfo(disk: Disk, folder: string, id: string): SessionInfo | undefined {
   const path = join(folder, EVENTS);
   if (!disk.exists(path)) return undefined;
   const file = disk.open(path, 'read');

@@ -6,7 +6,7 @@ import type { SessionInfo } from './session-info.ts';
 
 export type { SessionInfo } from './session-info.ts';
 
-/** The sessions in a directory or a database, by their ids. What is no session is left out. */
+/** The sessions in a directory or a database, sorted by id. Other files and folders are left out. */
 export function listSessions(directory: string): SessionInfo[];
 export function listSessions(place: SessionPlaceOptions): Promise<SessionInfo[]>;
 export function listSessions(place: string | SessionPlaceOptions): SessionInfo[] | Promise<SessionInfo[]> {

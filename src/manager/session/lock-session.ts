@@ -5,12 +5,12 @@ import type { WrittenSession } from './open-log.ts';
 
 /** The lock of a session, held until it is released. */
 export interface SessionLock {
-  /** What a writer needs of it. */
+  /** The part of the lock that a writer needs. */
   readonly writing: Pick<WrittenSession, 'mayWrite' | 'isContested' | 'draftSuffix' | 'onOwnFiles'>;
   release(): void;
 }
 
-/** Takes the lock of a session, whose folder must be there. Throws STORE_LOCKED where a process has it open. */
+/** Takes the lock of a session, whose folder must exist. Throws STORE_LOCKED if a process has it open. */
 export function lockSession(folder: string, id: string): SessionLock {
   const lock = Lock.take(join(folder, 'lock'), {
     what: `the session ${id}`,

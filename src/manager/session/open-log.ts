@@ -5,18 +5,19 @@ import { ARCHIVE, EVENTS } from './session-files.ts';
 import { writePieces } from './write-pieces.ts';
 
 /**
- * A session as its writer has it. The writer before may still be running and not know that it lost the lock, so:
- * - A file is opened, then `mayWrite` is called, then the file is written. It is never one that a later writer made.
- * - A file that replaces another is written under a name of this writer, then `mayWrite` is called, then it is renamed.
+ * A session, opened for writing. The previous writer may still run without knowing that it lost the lock. Two rules keep the
+ * files safe:
+ * - Open a file, call `mayWrite`, then write. So the file is never one that a later writer made.
+ * - To replace a file, write a draft under this writer's suffix, call `mayWrite`, then rename the draft.
  */
 export interface WrittenSession {
   readonly disk: Disk;
   readonly folder: string;
-  /** Throws where another process has taken over. */
+  /** Throws if another process has taken over. */
   readonly mayWrite: () => void;
-  /** The writer before may still be running, and write to the files that it has open. */
+  /** The previous writer may still run and write to the files that it has open. */
   readonly isContested: boolean;
-  /** Ends the names of files that are to replace others. No other writer has the same. */
+  /** Ends the names of drafts. Each writer has its own suffix. */
   readonly draftSuffix: string;
   /** Called when everything that this writer uses is in files of its own. */
   readonly onOwnFiles: () => void;
@@ -30,7 +31,9 @@ export const UNSHARED: Omit<WrittenSession, 'disk' | 'folder'> = {
   onOwnFiles: () => {},
 };
 
-/** Opens the log to write. Where the writer before may still be running, log and archive are copied: it has the old files. */
+/**
+ * Opens the log for writing. If the previous writer may still run, log and archive are copied, because it has the old files open.
+ */
 export async function openLog(session: WrittenSession): Promise<DiskFile> {
   const { disk, folder, isContested, mayWrite, onOwnFiles } = session;
   removeDrafts(session);
@@ -40,7 +43,7 @@ export async function openLog(session: WrittenSession): Promise<DiskFile> {
   const file =
     isContested && isThere ? await replaceByCopy(session, EVENTS) : disk.open(path, isThere ? 'write' : 'create');
   try {
-    // Its name may be new, or that of a compacted log, and a process was killed before it could sync it.
+    // The log's name may not be synced yet: the file is new, or a process was killed right after a compaction.
     if (file.size() === 0) await disk.syncFolder(dirname(folder));
     await disk.syncFolder(folder);
     mayWrite();
@@ -52,7 +55,7 @@ export async function openLog(session: WrittenSession): Promise<DiskFile> {
   }
 }
 
-/** Keeps a writer that lost its lock from a rename. Drafts of a later writer are not there yet when this one has the lock. */
+/** Stops a writer that lost its lock from renaming a draft. Later writers have no drafts yet while this one holds the lock. */
 function removeDrafts({ disk, folder, mayWrite }: WrittenSession): void {
   const drafts = disk.list(folder).filter((name) => name.endsWith(UNSHARED.draftSuffix));
   mayWrite();
@@ -70,7 +73,7 @@ async function replaceByCopy(session: WrittenSession, name: string): Promise<Dis
   }
 }
 
-/** Writes a file and gives it its name: whoever reads finds the old one or the new one, also after a crash. */
+/** Replaces a file by a rename. Readers find the old file or the new one, also after a crash. */
 export async function replaceFile(
   { disk, folder, draftSuffix, mayWrite }: Pick<WrittenSession, 'disk' | 'folder' | 'draftSuffix' | 'mayWrite'>,
   name: string,

@@ -1,4 +1,4 @@
-/** Where a line stands in a file, its newline included. */
+/** The position of a line in a file, newline included. */
 export interface Place {
   readonly offset: number;
   readonly bytes: number;

@@ -28,7 +28,7 @@ export async function* readEvents<M>(
   };
   const seen = { damagedLines: 0, acknowledged: 0 };
   try {
-    // The log first: what a compaction moves between the two is then read twice rather than never.
+    // The log is opened first: an event that a compaction moves meanwhile is then read twice rather than never.
     const log = open(EVENTS);
     const archiveBytes = log ? soundArchive(log) : 0;
     const archive = archiveBytes > 0 ? open(ARCHIVE) : undefined;
@@ -45,7 +45,7 @@ export async function* readEvents<M>(
   if (seen.damagedLines > seen.acknowledged) onDamage(seen.damagedLines);
 }
 
-/** Two lists in order of their numbers as one. A line that a compaction kept is in both: one may be damaged. */
+/** Merges two lists by sequence number. A line that a compaction kept is in both, and one copy may be damaged. */
 function* merged<M>(archive: Iterator<SessionEvent<M>>, log: Iterator<SessionEvent<M>>): Generator<SessionEvent<M>> {
   let [archived, logged] = [archive.next(), log.next()];
   while (!archived.done || !logged.done) {
@@ -67,12 +67,12 @@ function* eventsIn<M>(
   if (!file) return;
   for (const part of readLog<M>(file, 0, to)) {
     if (part.kind === 'event' && part.isWhole) yield part.event;
-    // The last line may be one that is being written.
+    // A last line without its newline may still be being written, so it is not damage.
     else if (part.kind !== 'blank' && part.kind !== 'event' && part.isWhole) seen.damagedLines += 1;
   }
 }
 
-/** How much of the archive was synced when the log was last rewritten: all, where what tells so is damaged. */
+/** The number of archive bytes that were synced when the log was last rewritten. All bytes count if that record is damaged. */
 function soundArchive(log: DiskFile): number {
   for (const { text } of readLines(log, 0)) {
     const event = FIRST.test(text) || CHECKPOINT.test(text) ? readEvent(text)?.event : undefined;

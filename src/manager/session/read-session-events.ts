@@ -8,11 +8,11 @@ import type { SessionEvent } from './session-event.ts';
 /** Which log to read. */
 export interface ReadSessionOptions extends SessionPlaceOptions {
   readonly id: string;
-  /** Told of damaged events, which are left out. Warns if not given. */
+  /** Called for damaged events, which are left out. Warns if not given. */
   readonly onProblem?: (problem: Error) => void;
 }
 
-/** The log of a session, archive included, also while another process has it open. */
+/** The events of a session, archive included. Works while another process has the session open. */
 export function readSessionEvents<M = unknown>(
   { id, onProblem = (problem) => process.emitWarning(problem), ...place }: ReadSessionOptions,
   options: EventOptions = {},

@@ -4,8 +4,8 @@ import type { Conversation } from './conversation.ts';
 import type { ArrivalSkipped } from './session-event.ts';
 
 /**
- * Renders a conversation. Where the budget leaves out messages that a result refers to, that result goes out whole from then
- * on: this is recorded before it is rendered again.
+ * Renders a conversation. If the budget leaves out a message that a result refers to, that result is sent whole from then on. The
+ * session records this before it renders again.
  */
 export async function renderSession<M>(
   conversation: Conversation<M>,

@@ -20,8 +20,11 @@ export interface SessionPlace {
    * answered.
    */
   lastWritten(id: string, now: number): Promise<number>;
-  /** Removes a session. Answers whether there was one. Throws STORE_LOCKED where a process has it open. */
-  delete(id: string): Promise<boolean>;
+  /**
+   * Removes a session. Answers whether it did. Throws STORE_LOCKED where a process has it open. With `events`, a session that has
+   * more events by now stays.
+   */
+  delete(id: string, known?: Pick<SessionInfo, 'events'>): Promise<boolean>;
   /** To be called when nothing is open any more. */
   close(): Promise<void>;
 }

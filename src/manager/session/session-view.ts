@@ -20,39 +20,39 @@ export interface ViewOptions<M> {
   readonly format: Format<M>;
   readonly policy: Policy;
   readonly counter: Counter;
-  /** Handles are shown where there is a store, and named `recall` where the model has that tool. */
+  /** Whether placeholders show handles. `handle` needs a store; `recall` also names that tool, so the model must have it. */
   readonly show: 'nothing' | 'handle' | 'recall';
-  /** How results are made smaller. Until `beginArrival` says so, they are only cut. */
+  /** How results are made smaller. Results are only cut until `beginArrival` is called. */
   readonly arrival: ArrivalSettings;
-  /** Finds the summaries that were written, in place of the policy's own function. */
+  /** Looks up summaries that are already written. Replaces the policy's own function. */
   readonly summarize?: Summarize | undefined;
 }
 
-/** A message as it goes out; a note of ours has no key. */
+/** A message as it is sent. A note that Palimpsest adds has no key. */
 export interface Item<M> {
   readonly key?: string;
-  /** As it was added. */
+  /** The message as it was added. */
   readonly original: M;
   readonly message: M;
   /** The segments of the message that are masked. */
   readonly masked: ReadonlySet<number>;
-  /** Those that were made smaller when they first went out, and are not masked. */
+  /** The segments that were made smaller when they were first sent, and are not masked. */
   readonly shaped: ReadonlySet<number>;
 }
 
 const NOTHING: ReadonlySet<number> = new Set();
 
-/** How what goes out differs from what was added, as data. */
+/** The difference between the messages that are sent and the messages that were added, as data. */
 export interface SentState<M> {
-  /** The messages that go out. */
+  /** The keys of the messages that are sent. */
   readonly keys: readonly string[];
   readonly masks: readonly Mask[];
-  /** Results that were made smaller when they first went out. */
+  /** Results that were made smaller when they were first sent. */
   readonly shaped?: readonly Mask[];
-  /** How that was done, and how handles were shown; absent where an older version wrote it, which made results smaller again. */
+  /** The settings behind `shaped` and `show`. Absent in the data of older versions: results are then made smaller again. */
   readonly arrival?: ArrivalSettings;
   readonly show?: ViewOptions<M>['show'] | undefined;
-  /** Notes of ours: each stands before that message, or at the end. */
+  /** Notes that Palimpsest adds. Each goes before the named message, or at the end. */
   readonly notes: readonly { readonly before?: string; readonly note: M }[];
 }
 
@@ -60,12 +60,12 @@ export interface SentState<M> {
 export class SessionView<M> {
   readonly #options: ViewOptions<M>;
   #items: Item<M>[] = [];
-  /** How results are made smaller that come now. */
+  /** How new results are made smaller. */
   #arrival: ArrivalSettings;
-  /** The messages among the items that are as they went out. */
+  /** The messages that were already sent in this form. */
   #asSent: ReadonlySet<M> = new Set();
   #planner: Planner<M>;
-  /** What was hidden before the planner that is there now. */
+  /** Texts that earlier planners hid and that are not stored yet. */
   #hidden: Hidden[] = [];
   #sent: readonly Item<M>[] | undefined;
   #messages: readonly M[] | undefined;
@@ -80,7 +80,7 @@ export class SessionView<M> {
     return this.#arrival;
   }
 
-  /** Results that come from now on are made smaller like this, or only cut. Those that are there stay as they are. */
+  /** Makes later results smaller by these settings, or only cuts them. Earlier results do not change. */
   beginArrival(arrival: ArrivalSettings = onlyCut(this.#options)): void {
     this.#arrival = arrival;
     this.#rebase(this.items());
@@ -95,7 +95,7 @@ export class SessionView<M> {
     return this.#planner.ledger.replies > replies;
   }
 
-  /** Puts a message before the first of these that goes out, as if it had come before it. Answers its index. */
+  /** Inserts a message before the first of the `next` messages that is sent. Answers its index. */
   insert(message: M, key: string, next: readonly string[]): number {
     const items = this.items();
     const found = items.findIndex((item) => item.key !== undefined && next.includes(item.key));
@@ -105,7 +105,7 @@ export class SessionView<M> {
     return index;
   }
 
-  /** As they go out. */
+  /** The messages in the form in which they are sent. */
   items(): readonly Item<M>[] {
     this.#sent ??= this.#align();
     return this.#sent;
@@ -145,7 +145,7 @@ export class SessionView<M> {
     return after.length === this.items().length ? this.masksTo(after) : [];
   }
 
-  /** The results that were made smaller and could go out whole: those with these originals, or with these indexes in the view. */
+  /** The results that were made smaller and can be sent whole: those with these handles, or with these indexes in the view. */
   shapedResults(
     which: { readonly handles: ReadonlySet<string> } | { readonly segments: readonly number[] },
   ): ResultPlace[] {
@@ -167,7 +167,7 @@ export class SessionView<M> {
     });
   }
 
-  /** From now on these results go out whole. */
+  /** Sends these results whole from now on. */
   keepWhole(results: readonly ResultPlace[]): void {
     const whole = new Set<string>();
     const items = this.items().map((item) => {
@@ -206,7 +206,7 @@ export class SessionView<M> {
     return [{ handle: handleOf(text), text, why, turn: segment.turn, tool: segment.tool }];
   }
 
-  /** Leaves messages out and says so in their place. */
+  /** Leaves messages out and puts a note in their place. */
   drop(keys: ReadonlySet<string>, dropped: readonly M[]): void {
     const earlier = this.items().filter((item) => this.#omitted(item) !== undefined);
     const notices = earlier.flatMap((item) => this.#segments(item.message).map(({ text }) => text));
@@ -222,7 +222,10 @@ export class SessionView<M> {
     this.#hidden.push({ handle, text, why: 'drop', turn: 1 });
   }
 
-  /** The items, with results as they came that refer to messages which are about to go: they are made smaller once more. */
+  /**
+   * The items before `keys` are dropped. Results that refer to a dropped message get their original text, and are made smaller
+   * again.
+   */
   #withoutTargets(keys: ReadonlySet<string>): {
     readonly items: readonly Item<M>[];
     readonly fresh: ReadonlySet<Item<M>>;
@@ -248,7 +251,7 @@ export class SessionView<M> {
     return { items, fresh };
   }
 
-  /** As data, from which `load` makes it again. */
+  /** The view as data. `load` restores it. */
   dump(): SentState<M> {
     const items = this.items();
     const textsOf = (of: 'masked' | 'shaped'): Mask[] =>
@@ -275,7 +278,7 @@ export class SessionView<M> {
     const { keys, masks, notes, arrival, show } = state;
     const fresh = new Set<Item<M>>();
     this.#arrival = arrival ?? onlyCut(this.#options);
-    // Under other handles, results are made smaller once more: a store that is given later has their originals then.
+    // If handles are shown differently now, results are made smaller again: a store that was added later needs their originals.
     const shaped = show === this.#options.show ? (state.shaped ?? []) : [];
     const reshaped = new Set(state.shaped?.filter((mask) => !shaped.includes(mask)).map(({ message }) => message));
     const notesBefore = (key: string | undefined): Item<M>[] =>
@@ -291,28 +294,28 @@ export class SessionView<M> {
       if (!arrival || reshaped.has(key)) fresh.add(item);
       return [...notesBefore(key), item];
     });
-    // All that was written down was stored before.
+    // Everything in the saved state was stored before it was saved.
     this.#rebase([...items, ...notesBefore(undefined)], { fresh });
   }
 
-  /** The author of the summary that goes out, where this planner had it written. */
+  /** The author of the summary in the view, if this planner requested it. */
   get summaryAuthor(): SummaryAuthor | undefined {
     return this.#planner.report().summary;
   }
 
-  /** Plans what is there once more, since a summary that was missing was written. */
+  /** Plans again, because a missing summary is now available. */
   planAgain(): void {
     this.#planner = this.#newPlanner();
     this.#take(this.#items);
   }
 
-  /** The messages as they were added, of some that the planner was given. */
+  /** The messages as they were added, for messages of the planner. */
   originalsOf(messages: readonly M[]): M[] {
     const originals = new Map(this.#items.map(({ message, original }) => [message, original]));
     return messages.map((message) => originals.get(message) ?? message);
   }
 
-  /** What was hidden: by this planner, and before it as far as it is not stored. */
+  /** The hidden texts: all of this planner, and those of earlier planners that are not stored yet. */
   get hidden(): readonly Hidden[] {
     return [...this.#hidden, ...this.#planner.hidden];
   }
@@ -321,7 +324,7 @@ export class SessionView<M> {
     this.#hidden = this.#hidden.filter((hidden) => !isStored(hidden));
   }
 
-  /** An empty one. What this one hid is still to be stored. */
+  /** An empty view. It takes over the hidden texts that are not stored yet. */
   next(): SessionView<M> {
     const next = new SessionView(this.#options);
     next.#hidden = this.hidden.slice();
@@ -329,7 +332,7 @@ export class SessionView<M> {
     return next;
   }
 
-  /** The masks that make of what goes out the other list. */
+  /** The masks that turn the current view into the other list. */
   masksTo(after: readonly M[]): Mask[] {
     return this.items().flatMap(({ key, message }, i) => {
       const other = after[i];
@@ -363,7 +366,10 @@ export class SessionView<M> {
     this.#messages = undefined;
   }
 
-  /** Begins again with what went out: all that a decision depends on can be read there. Those that are fresh did not go out yet. */
+  /**
+   * Starts a new planner from the messages as they were sent; they hold everything that a decision depends on. `fresh` items were
+   * not sent yet.
+   */
   #rebase(items: readonly Item<M>[], { fresh = new Set() }: { readonly fresh?: ReadonlySet<Item<M>> } = {}): void {
     this.#hidden = this.hidden.slice();
     this.#items = [...items];
@@ -391,7 +397,7 @@ export class SessionView<M> {
     });
   }
 
-  /** The items, with the results that the planner has masked or made smaller since. */
+  /** The items, with the results that the planner has since masked or made smaller. */
   #withEdits(edits: readonly Edit[]): Item<M>[] {
     const items = [...this.#items];
     const { segments } = this.#planner.ledger;
@@ -447,7 +453,7 @@ function groupMasks(masks: readonly Mask[]): Map<string, Mask[]> {
   return groups;
 }
 
-/** The items that a plan leaves, with a hole where it puts a note. */
+/** The items that a plan keeps, with `undefined` where the plan puts a note. */
 function align<M>(items: readonly Item<M>[], edits: readonly Edit[]): (Item<M> | undefined)[] {
   const inserted = edits.filter((edit) => edit.kind === 'insert').map(({ before }) => before);
   const dropped = edits.filter((edit) => edit.kind === 'drop');

@@ -15,58 +15,61 @@ export type * from './session-event.ts';
 export interface SessionOptions<M> extends SessionSettings<M>, SessionPlaceOptions {
   /** 1 to 128 letters, digits, `_` and `-`. */
   readonly id: string;
-  /** Where the texts go that are hidden from the model. Without it they are in the log only, and no handle is shown. */
+  /** The store for texts that are hidden from the model. Without a store they are in the log only, and no handle is shown. */
   readonly store?: Store;
-  /** Stores the turns there too: recent ones whole, masked ones with a placeholder. True if not given. */
+  /** Also puts the turns into the store: recent turns whole, masked turns with a placeholder. True if not given. */
   readonly recordTurns?: boolean;
-  /** What happens to events that are no longer needed: `archive` (default) moves them to `events.archive.jsonl`. */
+  /** How events that are no longer needed are removed: `archive` (default) moves them to `events.archive.jsonl`. */
   readonly compaction?: 'archive' | 'discard' | 'off';
-  /** That waits until so many bytes are no longer needed, and half of the log; 1 MiB if not given. */
+  /** Compaction starts when this many bytes, and half of the log, are no longer needed; 1 MiB if not given. */
   readonly compactAfterBytes?: number;
-  /** `state.yaml` is written after so many events; 50 if not given. */
+  /** `state.yaml` is written every this many events; 50 if not given. */
   readonly snapshotEvery?: number;
-  /** Calls that nobody executes any more: answered with an error when the session is opened (default), or kept open. */
+  /** Calls that a crash left without a result: answered with an error when the session is opened (default), or kept open. */
   readonly openCalls?: 'answer' | 'keep';
-  /** Called when the context is nearly full, before the restart: the place to save what must not be forgotten. */
+  /** Called before a restart, when the context is nearly full. Save everything that must not be lost here. */
   readonly onWindDown?: (session: Session<M>) => Promise<void> | void;
-  /** Told what went wrong without harm to the log, such as a snapshot that could not be written. Warns if not given. */
+  /** Called with problems that do not harm the log, such as a failed snapshot. Warns if not given. */
   readonly onProblem?: (problem: Error) => void;
-  /** @internal A disk to stand in for the real one. */
+  /** @internal Replaces the real disk. */
   readonly disk?: Disk;
 }
 
-/** What a forced epoch of masks did. */
+/** The result of `mask`. */
 export interface MaskReport<M> extends Omit<MaskResult<M>, 'messages' | 'hidden'> {
-  /** What would be sent now. */
+  /** The messages that would be sent now. */
   readonly messages: readonly M[];
 }
 
 /** How a session was found when it was opened. */
 export interface Recovery {
-  /** From the snapshot and what came after it, from the events alone, or there was nothing yet. */
+  /** The source: the snapshot and later events, the events alone, or nothing because the session is new. */
   readonly from: 'snapshot' | 'events' | 'nothing';
   /** How many events were read. */
   readonly events: number;
-  /** Bytes at the end that were never synced, such as half a line, and were cut off. */
+  /** Bytes that were cut off at the end because they were never synced, such as half a line. */
   readonly tornBytes: number;
-  /** Damaged lines that nobody acknowledged yet. They stay where they are, unless their batch was never synced. */
+  /** Damaged lines that were not acknowledged yet. They stay in the log, unless their batch was never synced. */
   readonly damagedLines: number;
   /** Acknowledged events that are missing, by sequence number. */
   readonly missing: readonly number[];
   /** Calls that a crash left open and that were answered. */
   readonly answeredCalls: number;
-  /** Why the snapshot was not used, where there was one. */
+  /** Why an existing snapshot was not used. */
   readonly snapshotProblem?: string;
 }
 
 /** Which events to read. */
 export interface EventOptions {
-  /** Only those after this one. */
+  /** Only events after this sequence number. */
   readonly afterSeq?: number;
   readonly types?: readonly SessionEvent['type'][];
 }
 
-/** A conversation that survives the process. Do not change a message that was added: the session has its own copy. */
+/**
+ * A conversation that survives the process. The session keeps its own copy of each message: do not change a message after adding
+ * it.
+ */
 export interface Session<M> {
   readonly id: string;
   /** The folder of this session; empty for one in a database. */
@@ -74,44 +77,49 @@ export interface Session<M> {
   readonly format: Format<M>;
   /** 1, and one more with each restart. */
   readonly number: number;
-  /** How many replies since the last restart. */
+  /** The number of replies since the last restart. */
   readonly turns: number;
   readonly status: SessionStatus;
   readonly recovery: Recovery;
-  /** Its `recordUsage` is logged as `token_usage`, and recovered. */
+  /** The manager of this session. Its `recordUsage` is logged as `token_usage` and survives a crash. */
   readonly manager: ContextManager<M>;
-  /** Durable when it resolves. All of one call, in order. */
+  /** Adds messages in order. They are durable when the promise resolves. */
   add(...messages: readonly M[]): Promise<void>;
-  /** Adds results right behind the reply that made the calls, though more was added meanwhile. Durable when it resolves. */
+  /** Adds results right after the reply that made the calls, even if more messages were added since. Durable when it resolves. */
   answer(...results: readonly ToolResult[]): Promise<void>;
-  /** The conversation since the last restart, results whole. Whole turns leave memory, never the task, never the log. */
+  /**
+   * The conversation since the last restart, with whole results. Old turns may leave memory, but never the task and never the
+   * log.
+   */
   messages(): readonly M[];
   /** The messages as they would be sent now: results made smaller when they arrived, masked by the policy or by `mask`. */
   view(): readonly M[];
-  /** The view within a budget. What it hides is stored, and its cut is in the log, when it resolves. */
+  /** The view within a budget. When it resolves, the hidden texts are stored and the cut is in the log. */
   render(budget?: RenderOptions<M>): Promise<Rendered<M>>;
-  /** Masks the oldest results now, whatever the policy would wait for; with `insideWindow`, also inside its window. */
+  /** Masks the oldest results now, without waiting for the policy. `insideWindow` also masks results inside its window. */
   mask(count?: number, options?: MaskOptions): Promise<MaskReport<M>>;
-  /** Begins the next session with what must not be forgotten. Throws where `maxRestarts` is reached. */
+  /** Begins the next session with everything that must not be lost. Throws if `maxRestarts` is reached. */
   restart(reason?: string): Promise<void>;
-  /** What to add to the system prompt: empty in the first session, else that and why the model was restarted. */
+  /** Text to add to the system prompt. Empty in the first session; later it says that the model was restarted, and why. */
   continuity(): string;
   /** Calls `onWindDown`. */
   windDown(): Promise<void>;
-  /** Durable when it resolves. */
+  /** Adds an event to the log. It is durable when the promise resolves. */
   log(event: LoggedEvent): Promise<void>;
-  /** For what nobody awaits: durable after 10 of them, 100 ms, or the next `add`. */
+  /** Adds an event without waiting. It is durable after 10 such events, 100 ms, or the next `add`. */
   record(event: LoggedEvent): void;
   /** The whole log, archive included, oldest first. */
   events(options?: EventOptions): AsyncIterable<SessionEvent<M>>;
-  /** Calls that got no result yet and wait for a person, as `approval_required` said. */
+  /** Calls without a result that wait for a person, as `approval_required` said. */
   pendingApprovals(): readonly { readonly callId: string; readonly tool: string; readonly arguments?: unknown }[];
-  /** Begins an empty conversation. The log goes on. */
+  /** Begins an empty conversation. The log is kept. */
   reset(): Promise<void>;
-  /** Ends the report of the damage that was found so far. The damaged lines stay where they are. Durable when it resolves. */
+  /** Stops reporting the damage that was found so far. The damaged lines stay in the log. Durable when it resolves. */
   acknowledgeDamage(): Promise<void>;
-  /** Takes what is no longer needed out of `events.jsonl` now. It does so by itself when half of it is. */
+  /**
+   * Removes events that are no longer needed from `events.jsonl` now. This also happens on its own when they are half of the log.
+   */
   compact(): Promise<void>;
-  /** Writes all that is waiting, and a snapshot, and lets others open the session. */
+  /** Writes all pending events and a snapshot. Then other processes can open the session. */
   close(): Promise<void>;
 }

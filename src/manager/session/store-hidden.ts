@@ -3,21 +3,21 @@ import type { Store } from '../../store/store.ts';
 import type { TurnStore } from '../../store/turn-writer.ts';
 import type { Conversation } from './conversation.ts';
 
-/** Where the texts of a session go that are hidden. */
+/** The store for the hidden texts of a session. */
 export interface HiddenStore {
   readonly id: string;
   readonly store: (Pick<Store, 'putMany'> & Partial<TurnStore & Pick<Store, 'touch'>>) | undefined;
 }
 
 export interface Storing {
-  /** What is known to be stored: kept up to date. */
+  /** The handles of stored texts. Updated by this function. */
   readonly stored: Set<string>;
   readonly rendered?: readonly Hidden[];
-  /** Less than so much waits. */
+  /** Stores nothing while fewer characters are pending. */
   readonly atLeastChars?: number;
 }
 
-/** Puts what is hidden and not yet stored into the store: before anybody is shown its handle. */
+/** Stores hidden texts that are not stored yet, before their handles are shown. */
 export async function storeHidden<M>(
   { store, id }: HiddenStore,
   conversation: Conversation<M>,
@@ -27,9 +27,9 @@ export async function storeHidden<M>(
   const all = (): Hidden[] => [...conversation.view.hidden, ...rendered];
   const fresh = (): Hidden[] => all().filter(({ handle }) => !stored.has(handle));
   if (atLeastChars > 0 && fresh().reduce((sum, { text }) => sum + text.length, 0) < atLeastChars) return;
-  // A store that fails here keeps nobody from a request that needs nothing stored. The next one tries again.
+  // A request that needs nothing stored goes out even if `touch` fails. The next request tries again.
   if (atLeastChars === 0 && fresh().length === 0) await store.touch?.(id).catch(() => {});
-  // More may be hidden meanwhile.
+  // More texts may be hidden while the store writes.
   for (let items = fresh(); items.length > 0; items = fresh()) {
     await store.putMany(items.map((hidden) => toStoredText(hidden, id)));
     for (const { handle } of items) stored.add(handle);

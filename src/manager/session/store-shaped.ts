@@ -5,8 +5,8 @@ import type { Conversation } from './conversation.ts';
 import { type HiddenStore, toStoredText } from './store-hidden.ts';
 
 /**
- * Stores the originals of results that were made smaller, before they go out. Answers why it could not, or not in time: then
- * they must go out whole.
+ * Stores the originals of results that were made smaller, before they are sent. Answers the error if storing fails or takes too
+ * long: then these results must be sent whole.
  */
 export async function storeShaped<M>(
   { store, id }: HiddenStore,
@@ -24,7 +24,10 @@ export async function storeShaped<M>(
   return undefined;
 }
 
-/** A result that is cut must be: it is stored with the masks, and no request goes out before that. */
+/**
+ * The hidden originals that are not stored yet. Cut results are not among them: they are stored with the masks, before any
+ * request.
+ */
 export const unstoredShaped = <M>({ view }: Conversation<M>, stored: ReadonlySet<string>): Hidden[] =>
   view.hidden.filter(({ handle, why }) => isShaped(why) && !stored.has(handle));
 

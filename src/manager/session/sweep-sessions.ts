@@ -8,28 +8,28 @@ import type { SessionPlace } from './session-storage.ts';
 
 /** Options of `sweepSessions`. */
 export interface SweepOptions extends SessionPlaceOptions {
-  /** How long nothing may have happened in a session that is not over; 168 if not given, and 0 sweeps nothing. */
+  /** Sessions without an event for this many hours are swept; 168 if not given. 0 sweeps nothing. */
   readonly ttlHours?: number;
-  /** Deletes them, and does not only end them. */
+  /** Deletes the sessions instead of ending them. */
   readonly remove?: boolean;
   readonly now?: () => number;
 }
 
-/** What a sweep did. */
+/** The result of a sweep. */
 export interface Swept {
   /** Sessions that were ended. */
   readonly expired: readonly string[];
   /** Sessions that were deleted. */
   readonly removed: readonly string[];
-  /** Sessions that are old, but open. */
+  /** Old sessions that a process has open. */
   readonly open: readonly string[];
-  /** Sessions that could be neither, and why: such as one in a format of your own, which can only be deleted. */
+  /** Sessions that could not be ended or deleted, and why. A session in a custom format can only be deleted. */
   readonly failed: readonly { readonly id: string; readonly error: Error }[];
 }
 
 const HOUR_MS = 3_600_000;
 
-/** Ends the sessions in which nothing happened for too long. They go on if a message is added. */
+/** Ends the sessions that had no event for too long. A session continues if a message is added. */
 export async function sweepSessions(options: SweepOptions): Promise<Swept> {
   const hours = rule('a number of 0 or more', (v) => typeof v === 'number' && v >= 0 && Number.isFinite(v));
   checkOptions('sweepSessions', options, { ...PLACE_RULES, ttlHours: hours, remove: flag, now: func });
@@ -46,9 +46,9 @@ async function sweep(
     if (status === 'completed' && !remove) continue;
     try {
       if (now() - (await lastActivity(place, session, now())) <= ttlHours * HOUR_MS) continue;
-      if (remove) await place.delete(id);
-      else await end(place, session, now);
-      done.push(id);
+      // A session that somebody went on with while others were swept stays.
+      const isDone = remove ? await place.delete(id, session) : await end(place, session, now);
+      if (isDone) done.push(id);
     } catch (error) {
       if ((error as { code?: string }).code === 'STORE_LOCKED') open.push(id);
       else failed.push({ id, error: error as Error });
@@ -58,17 +58,17 @@ async function sweep(
 }
 
 /**
- * When something last happened in a session. Times in a log never go back, so one clock reading in the future would keep it
- * for ever: then the time counts at which it was written. If that is in the future too, the time of this sweep is noted there
- * and counts.
+ * The time of the last event. Times in a log never go back, so one wrong clock reading would keep a session for ever. If the time
+ * is in the future, the time of the last write counts. If that is in the future too, `now` is recorded and counts.
  */
 async function lastActivity(place: SessionPlace, { id, lastActive }: SessionInfo, now: number): Promise<number> {
   const logged = Date.parse(lastActive);
   return logged <= now ? logged : place.lastWritten(id, now);
 }
 
-async function end(place: SessionPlace, { id, format }: SessionInfo, now: () => number): Promise<void> {
+async function end(place: SessionPlace, { id, format }: SessionInfo, now: () => number): Promise<true> {
   const own = formatByName(format as FormatName);
   const storage = await place.open<unknown>(id, { onProblem: () => {}, onClose: () => {} });
   await endSession({ storage, format: own, reason: 'expired', now });
+  return true;
 }

@@ -13,7 +13,9 @@ export interface RecorderOptions<M> extends HiddenStore {
   readonly onProblem: (problem: Error) => void;
 }
 
-/** Stores the turns of a session: recent ones whole, masked ones as the model is shown them. The log has all of it too. */
+/**
+ * Stores the turns of a session: recent turns whole, masked turns as the model sees them. The log also holds every turn whole.
+ */
 export class TurnRecorder<M> {
   readonly #options: RecorderOptions<M>;
   readonly #conversation: Conversation<M>;
@@ -28,13 +30,13 @@ export class TurnRecorder<M> {
     this.#writer = recordTurns && isTurnStore(store) ? new TurnWriter(store, id) : undefined;
   }
 
-  /** To be called before turns leave memory. */
+  /** Call this before turns leave memory. */
   keep(): void {
     if (!this.#writer) return;
     for (const record of this.#turns().records) this.#waiting.set(record.turn, record);
   }
 
-  /** Stores what is new. A store that fails is told of, and costs the session nothing. */
+  /** Stores new turns. If the store fails, `onProblem` is called and the session goes on. */
   async record(): Promise<void> {
     if (!this.#writer) return;
     const { records, leftOut } = this.#turns();
@@ -54,7 +56,7 @@ export class TurnRecorder<M> {
     const viewer = format.viewer();
     const segments: Segment[] = [];
     for (const message of this.#conversation.messages()) viewer.add(message, segments);
-    // Whole turns may have left memory, but for what came before the first reply.
+    // Whole turns may have left memory. Turn 0, before the first reply, never does.
     const gone = turns - viewer.turn;
     const numberOf = (turn: number): number => turnsBefore + (turn === 0 ? 0 : gone + turn);
     const { shown, leftOut } = this.#sent(segments);
@@ -87,7 +89,7 @@ export class TurnRecorder<M> {
   }
 }
 
-/** The handle of the whole text of a result. The answer of a recall has the one that its placeholder shows. */
+/** The handle of the whole text of a result. For the answer of a recall, it is the handle in its placeholder. */
 function wholeHandle({ tool = '' }: Segment, { text, original }: { text: string; original: string }): string {
   const recalled = recalledText(original, { handleOf });
   if (recalled !== undefined) return handleOf(recalled);

@@ -47,14 +47,16 @@ export class Upkeep<M> {
     this.#mayCompact ||= type === 'session_restart' || type === 'reset';
   }
 
-  /** Does the work that is due. A failure here harms no event. */
+  /** Does the work that is due. A failure here harms no event. A provisional view was never sent, and is not written down. */
   async run(): Promise<void> {
+    if (this.#kept.conversation.isProvisional) return;
     if (this.#sinceSnapshot >= this.#options.snapshotEvery) await this.trySnapshot();
     if (this.#mayCompact && this.#isWorthCompacting()) await this.#attempt(() => this.compact());
   }
 
   /** Answers whether it was written. */
   async trySnapshot(): Promise<boolean> {
+    if (this.#kept.conversation.isProvisional) return false;
     return this.#attempt(() => this.#snapshot());
   }
 

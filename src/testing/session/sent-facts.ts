@@ -144,6 +144,26 @@ export function sentFacts({ describe, test, expect, begin, options }: SessionSui
       const recorded = (await eventsOf(session)).filter(({ type }) => type === 'context_summary');
       expect(recorded).toHaveLength(before);
     });
+
+    test('that were written after a snapshot stay, where the process was killed before the next', async () => {
+      let asked = 0;
+      const summarize = async (): Promise<string> => `summary ${++asked} by a model`;
+      const policy = hybrid({ window: 3, summarizeEvery: 6 });
+      for (const count of [10, 11, 12, 13, 16]) {
+        const { session, crash } = await begin({ policy, summarize, snapshotEvery: 10 });
+        await session.add(user('the task'));
+        for (let i = 0; i < count; i++) {
+          await session.add(...turns(1, { from: i }));
+          await session.render();
+        }
+        const { messages } = await session.render();
+        const before = asked;
+        const again = await crash();
+        expect((await again.render()).messages).toEqual(messages);
+        expect(asked).toBe(before);
+      }
+      expect(asked).toBeGreaterThan(3);
+    });
   });
 
   describe('the trajectory', () => {

@@ -44,7 +44,7 @@ const isPool = (value: unknown): value is PostgresPool =>
 
 function ownPool(url: string | undefined): OwnPool {
   if (url === undefined || !/^postgres(?:ql)?:\/\//.test(url) || !URL.canParse(url))
-    // Not the address itself, which may have a password.
+    // The message leaves out the address, which may contain a password.
     throw badOption(
       'option database',
       'an address such as postgres://me@host/database, or a Pool of the package pg',
@@ -119,15 +119,16 @@ class PostgresPlace implements SessionPlace {
     return Number(rows[0]?.at ?? now);
   }
 
-  async delete(id: string): Promise<boolean> {
+  async delete(id: string, { events }: { readonly events?: number } = {}): Promise<boolean> {
     checkSession(id);
     await this.#migrated();
     const { pool, schema, tenant } = this.#rows;
-    // An attempt whose answer was lost may have deleted it.
+    // An earlier attempt may have deleted the session although its answer was lost.
     let wasThere = false;
     return this.#answerOf(async () => {
       const row = await this.#find(id);
       if (!row) return wasThere;
+      if (events !== undefined && Number(row.last_seq) > events) return false;
       this.#checkFree(id, row);
       wasThere = true;
       return inTransaction(pool, 'SELECT 1', async (query) => {
@@ -138,7 +139,7 @@ class PostgresPlace implements SessionPlace {
           row.writer,
         );
         if (rows.length === 0) throw lockedError(id, undefined, this.#rows.leaseMs);
-        // A statement of its own: it sees what the writer before had appended until then.
+        // A separate statement, so that it sees every event that the previous writer appended.
         await query(`DELETE FROM "${schema}".session_events WHERE tenant = $1 AND session = $2`, tenant, id);
         return true;
       });
@@ -149,13 +150,15 @@ class PostgresPlace implements SessionPlace {
     await this.#own?.end();
   }
 
-  /** Makes this process the only writer. The row keeps the name of the attempt, so that it may be repeated. */
+  /** Makes this process the only writer. The row records this attempt's name, so that it can be repeated safely. */
   async #take(id: string): Promise<OpenedRow> {
     const { schema, tenant, leaseMs } = this.#rows;
     const own = JSON.stringify(holder(process.pid));
     return this.#answerOf(async () => {
       const found = await this.#find(id);
       if (found && found.holder !== own) this.#checkFree(id, found);
+      // A lease that was over may have been renewed since. Only a process that is gone renews none.
+      const takes = found?.holder === own || isGone(found?.holder) ? found?.holder : undefined;
       const { rows } = await writeRows(this.#rows.pool, (query) =>
         query(
           `INSERT INTO "${schema}".sessions AS known (tenant, id, writer, holder, leased_until)
@@ -170,12 +173,12 @@ class PostgresPlace implements SessionPlace {
           own,
           leaseMs,
           found?.writer ?? -1,
-          found?.holder ?? '',
+          takes ?? '',
         ),
       );
       const [row] = rows;
       if (row) return toOpened(id, row);
-      // Somebody was faster. It may have been an attempt of ours whose connection was cut: then the next one finds its name.
+      // Another writer came first. If it was our own attempt on a cut connection, the next attempt finds its own name.
       const now = await this.#find(id);
       if (now?.holder !== own) throw lockedError(id, readWriter(now?.holder), leaseMs);
       throw repeated();
@@ -186,7 +189,7 @@ class PostgresPlace implements SessionPlace {
     const { schema, tenant } = this.#rows;
     const { rows } = await this.#query((query) =>
       query(
-        `SELECT writer, holder, leased_until < clock_timestamp() AS is_over,
+        `SELECT writer, holder, last_seq, leased_until < clock_timestamp() AS is_over,
            (extract(epoch FROM greatest(leased_until, clock_timestamp()) - clock_timestamp()) * 1000)::bigint AS free_in
          FROM "${schema}".sessions WHERE tenant = $1 AND id = $2`,
         tenant,
@@ -196,11 +199,10 @@ class PostgresPlace implements SessionPlace {
     return rows[0];
   }
 
-  /** Throws where somebody has it open: a process that is not known to be gone, and whose lease is not over. */
+  /** Throws if a process has the session open: its lease is valid, and it is not known to be gone. */
   #checkFree(id: string, { holder: found, is_over, free_in }: Row): void {
-    const writer = readWriter(found);
-    if (found === null || is_over === 't' || isKnownGone(writer as Parameters<typeof isKnownGone>[0])) return;
-    throw lockedError(id, writer, Number(free_in));
+    if (found === null || is_over === 't' || isGone(found)) return;
+    throw lockedError(id, readWriter(found), Number(free_in));
   }
 
   #migrated(): Promise<void> {
@@ -221,7 +223,11 @@ class PostgresPlace implements SessionPlace {
   }
 }
 
-/** Looks like a statement that may be sent again: as a serialization failure does. */
+/** Whether a process of this machine had it open, and has ended. */
+const isGone = (holder: string | null | undefined): boolean =>
+  isKnownGone(readWriter(holder) as Parameters<typeof isKnownGone>[0]);
+
+/** Looks like a serialization failure, so the statement is sent again. */
 const repeated = (): Error => Object.assign(new Error('an attempt before was carried out'), { code: '40001' });
 
 function toInfo({ id, format, status, number, last_seq, last_time }: Row): SessionInfo {

@@ -23,21 +23,21 @@ import { lostError, readWriter, type SessionRows } from './session-rows.ts';
 import { answerOf, Unanswered, untilAnswered } from './until-answered.ts';
 import { writeRows } from './write-rows.ts';
 
-/** A session that was opened to write. */
+/** A session, opened for writing. */
 export interface OpenedRow extends KnownRow {
   readonly id: string;
-  /** The number of this writer. No other ever has it. */
+  /** The number of this writer. Every writer gets a new one. */
   readonly writer: string;
   readonly info: About;
 }
 
-/** What a list of sessions shows. */
+/** The fields that a list of sessions shows. */
 export type About = Pick<SessionInfo, 'format' | 'status' | 'number'>;
 
 /**
- * The events of a session in PostgreSQL. The statement that appends also checks that this process is still the writer, and
- * that the log ends where it should. So a writer that was replaced writes nothing, and a statement whose answer was lost
- * can be sent again: of the two, one finds the log as expected.
+ * The events of a session in PostgreSQL. The appending statement also checks that this process is still the writer and that the
+ * log ends as expected. So a replaced writer writes nothing. A statement whose answer was lost can be sent again: only one of the
+ * two finds the expected end.
  */
 export class PostgresStorage<M> implements SessionStorage<M> {
   readonly folder = '';
@@ -100,7 +100,7 @@ export class PostgresStorage<M> implements SessionStorage<M> {
     if (!saved) throw this.#fail(await this.#lost());
   }
 
-  /** Events that are no longer needed stay where they are, or are deleted. Recovery begins at the checkpoint. */
+  /** Moves the start of recovery to a checkpoint. Events that are no longer needed stay as rows, or are deleted. */
   async compact({ kept, keepsOthers, seq, time, checkpoint }: Compaction): Promise<Compacted> {
     const line = toRow(checkpoint(0));
     const bytes = kept.reduce((sum, place) => sum + place.bytes, line.length);
@@ -120,7 +120,7 @@ export class PostgresStorage<M> implements SessionStorage<M> {
     }
   }
 
-  /** A lease that cannot be given back ends by itself. */
+  /** Gives the lease back. If that fails, the lease expires on its own. */
   async #release(): Promise<void> {
     const { schema, tenant } = this.#rows;
     const { id, writer } = this.#row;
@@ -155,7 +155,7 @@ export class PostgresStorage<M> implements SessionStorage<M> {
       );
       if (rows.length === 0 && !this.#isClosed) this.#fail(await this.#lost());
     } catch {
-      // The next one may reach the server. What is safe does not depend on it.
+      // The next renewal may reach the server. Safety does not depend on the lease: every write checks the writer.
     } finally {
       this.#isRenewing = false;
     }
@@ -168,7 +168,7 @@ export class PostgresStorage<M> implements SessionStorage<M> {
       const isDone = await untilAnswered(
         async (onSent) => {
           if (await this.#insert(lines, change, onSent)) return true;
-          // Another writer has taken over, or an attempt before this one was carried out and its answer was lost.
+          // Another writer has taken over, or an earlier attempt succeeded and its answer was lost.
           const end = await this.#findEnd();
           return end !== undefined && end === until;
         },
@@ -181,7 +181,7 @@ export class PostgresStorage<M> implements SessionStorage<M> {
     }
   }
 
-  /** Answers whether this process is the writer, and the log ended where it should. */
+  /** Answers false if another process is the writer, or if the log ends elsewhere. */
   async #insert(lines: readonly Buffer[], change: Change, onSent: () => void): Promise<boolean> {
     const { pool } = this.#rows;
     const [first = [], ...others] = chunksOf(lines);
@@ -199,7 +199,7 @@ export class PostgresStorage<M> implements SessionStorage<M> {
     return others.length > 0 ? inTransaction(pool, 'SELECT 1', run) : writeRows(pool, run);
   }
 
-  /** The statement that moves the end of the log if this process is the writer, and only then inserts. */
+  /** The statement that inserts only if this process is the writer and the log ends as expected. */
   #moveEnd(
     lines: readonly Buffer[],
     change: Change & { readonly count: number },
@@ -235,7 +235,7 @@ export class PostgresStorage<M> implements SessionStorage<M> {
     ];
   }
 
-  /** Where the log of this writer ends; undefined where another process has taken over. */
+  /** The end of this writer's log. Undefined if another process has taken over. */
   async #findEnd(): Promise<number | undefined> {
     const row = await this.#find();
     return row?.writer === this.#row.writer ? Number(row.last_seq) : undefined;
@@ -252,7 +252,7 @@ export class PostgresStorage<M> implements SessionStorage<M> {
     return lostError(this.#row.id, readWriter(row?.holder));
   }
 
-  /** A statement that writes, and may be sent again. */
+  /** Runs a writing statement that can be repeated. */
   async #ask(statement: string, ...values: unknown[]): Promise<readonly Row[]> {
     const { pool, timeoutMs } = this.#rows;
     const attempt = async (): Promise<readonly Row[]> =>
@@ -270,14 +270,14 @@ interface Change {
   /** The event that the log must end with. */
   readonly after: number;
   readonly time: string;
-  /** How large the log is then. */
+  /** The size of the log after the change. */
   readonly bytes: number;
   readonly info: About;
-  /** The change is a compaction. `keeping`: all other events before it are deleted. */
+  /** Set if the change is a compaction. `keeping` lists the earlier events that are not deleted. */
   readonly checkpoint?: { readonly keeping: readonly number[] | undefined };
 }
 
-/** Lines are sent as one value: bytes in an array would be sent as text, twice as long. */
+/** All lines are sent as one value: an array of bytes would be sent as text, which is twice as long. */
 const LINES = `SELECT $1, $2, $3::bigint + n, substring($4::bytea FROM start FOR length)
   FROM unnest($5::int[], $6::int[]) WITH ORDINALITY AS piece (start, length, n)`;
 
@@ -292,7 +292,7 @@ function piecesOf(lines: readonly Buffer[]): [bytes: Buffer, starts: number[], l
   return [Buffer.concat(lines), starts, lengths];
 }
 
-/** A value may have 1 GB. */
+/** Below PostgreSQL's limit of 1 GB for one value. */
 const CHUNK_BYTES = 1 << 26;
 
 function chunksOf(lines: readonly Buffer[]): Buffer[][] {
@@ -309,12 +309,14 @@ function chunksOf(lines: readonly Buffer[]): Buffer[][] {
   return chunks;
 }
 
-/** A server may be set to answer before its disk has. Stronger settings stay as they are. It holds until the commit. */
+/**
+ * A server may be configured to answer before data is on disk. This overrides that until the commit. Stronger settings are kept.
+ */
 const DURABLE = `CASE current_setting('synchronous_commit') WHEN 'off' THEN set_config('synchronous_commit', 'on', true) END AS durable`;
 
 const toRow = (event: string): Buffer => Buffer.from(toLine(event).slice(0, -1));
 
-/** Only few events change it, and messages need not be read for it. */
+/** Updates the listed fields. Few events change them, and messages need not be parsed. */
 function afterEvent(info: About, json: string): About {
   if (MESSAGE.test(json)) return info.status === 'active' ? info : { ...info, status: 'active' };
   const read = CHANGING.test(json) ? parseEvent(json) : undefined;
@@ -338,7 +340,7 @@ function unsure(cause: unknown): PalimpsestError {
   return new PalimpsestError('STORE_FAILED', text, { cause });
 }
 
-/** Without the words that `withConnection` puts around it. */
+/** The error message without the prefix of `withConnection`. */
 function wordsOf(error: unknown): string {
   const { cause, message } = error as Error;
   return cause instanceof Error ? cause.message : message;

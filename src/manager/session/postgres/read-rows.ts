@@ -7,14 +7,14 @@ import type { SessionEvent } from '../session-event.ts';
 import type { SessionRows } from './session-rows.ts';
 import { answerOf } from './until-answered.ts';
 
-/** A row, and its event if it is sound. */
+/** A row, and its event unless the row is damaged. */
 export interface EventRow<M> {
   readonly seq: number;
   readonly event: SessionEvent<M> | undefined;
   readonly place: Place;
 }
 
-/** The rows after an event, in order, a few at a time. No connection is held in between. */
+/** The rows after an event, in order, page by page. No connection is held between pages. */
 export async function* rowsAfter<M>(rows: SessionRows, id: string, afterSeq: number): AsyncGenerator<EventRow<M>> {
   for (let last = afterSeq; ; ) {
     const page = await select(
@@ -33,7 +33,7 @@ export async function* rowsAfter<M>(rows: SessionRows, id: string, afterSeq: num
   }
 }
 
-/** The rows of these events, as far as they are there, in order. */
+/** The rows of these events that exist, in order. */
 export async function rowsOf<M>(rows: SessionRows, id: string, seqs: readonly number[]): Promise<EventRow<M>[]> {
   const found: EventRow<M>[] = [];
   const asked = [...new Set(seqs)].sort((a, b) => a - b);
@@ -50,7 +50,7 @@ export async function rowsOf<M>(rows: SessionRows, id: string, seqs: readonly nu
   return found;
 }
 
-/** All events of a session that are sound. Damage is told at the end. */
+/** All sound events of a session. Damage is reported at the end. */
 export async function* eventsOf<M>(
   rows: SessionRows,
   id: string,
@@ -74,7 +74,7 @@ async function select(rows: SessionRows, statement: string, ...values: unknown[]
   return answerOf(attempt, { timeoutMs, waitsForServer: true });
 }
 
-/** Rows and bytes that are fetched at once. An event may be large. */
+/** The most rows and bytes in one fetch. A single event may be larger. */
 const PAGE = 500;
 const PAGE_BYTES = 4_000_000;
 const FEW = 100;

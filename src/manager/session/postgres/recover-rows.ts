@@ -8,17 +8,17 @@ import { readSnapshotText, type Snapshot } from '../snapshot.ts';
 import { type EventRow, rowsAfter, rowsOf } from './read-rows.ts';
 import type { SessionRows } from './session-rows.ts';
 
-/** What the row of a session says about its events. */
+/** The event fields in the row of a session. */
 export interface KnownRow {
   readonly lastSeq: number;
   readonly lastTime: string;
-  /** The checkpoint of the last compaction; 0 for none. */
+  /** The sequence number of the last compaction's checkpoint; 0 for none. */
   readonly checkpointSeq: number;
   readonly logBytes: number;
   readonly snapshot: string | undefined;
 }
 
-/** Brings a conversation to where its events end: from the snapshot if that is sound, else from the events alone. */
+/** Brings a conversation to the end of its events: from a sound snapshot, else from the events alone. */
 export async function recoverRows<M>(
   rows: SessionRows,
   id: string,
@@ -51,12 +51,14 @@ function take<M>(replay: Replay<M>, { event, place }: EventRow<M>): void {
 }
 
 interface Start<M> {
-  /** Events behind this one are read after the rows. */
+  /** Events after this one are read after `rows`. */
   readonly seq: number;
   readonly rows: readonly EventRow<M>[];
 }
 
-/** With a checkpoint: the messages that it names, and itself. If it is damaged, all events count, as far as they are there. */
+/**
+ * Starts at the checkpoint, with the messages that it names. If the checkpoint is damaged, starts at the first event that exists.
+ */
 async function startOf<M>(rows: SessionRows, id: string, checkpointSeq: number): Promise<Start<M>> {
   const [checkpoint] = checkpointSeq > 0 ? await rowsOf<M>(rows, id, [checkpointSeq]) : [];
   if (checkpoint?.event?.type !== 'checkpoint') return { seq: 0, rows: [] };
@@ -85,7 +87,7 @@ async function loadSnapshot<M>(
   } catch (error) {
     return unusable(error as Error);
   }
-  // Outside: a connection that fails is no reason to read everything.
+  // Outside the try block: after a failed connection, reading all events makes no sense.
   const found = await rowsOf<M>(rows, id, [snapshot.seq, ...snapshot.messages.map(([key]) => seqOf(key))]);
   try {
     const { messages, damage } = findMessages(new Map(found.map((row) => [row.seq, row])), snapshot);
@@ -103,7 +105,7 @@ const unusable = (error: Error): { damage: Damage; problem: string } => ({
   problem: `the snapshot cannot be used: ${error.message}`,
 });
 
-/** The messages that a snapshot names, without those that are damaged. Throws where the events are not those it was made of. */
+/** The sound messages of a snapshot. Throws if the snapshot was made from other events. */
 function findMessages<M>(
   found: ReadonlyMap<number, EventRow<M>>,
   { seq, messages, damage: known }: Snapshot<M>,

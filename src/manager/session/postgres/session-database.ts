@@ -5,19 +5,19 @@ export type SessionDatabase = string | PostgresPool | SessionDatabaseOptions;
 
 /** Either `url` or `pool`. */
 export interface SessionDatabaseOptions {
-  /** Each session opens connections of its own and ends them when it is closed. */
+  /** The address. Each session opens its own connections and ends them when it is closed. */
   readonly url?: string;
-  /** It is yours: it stays open. Better than an address for many sessions. */
+  /** Your own pool, which stays open. Better than an address for many sessions. */
   readonly pool?: PostgresPool;
-  /** The owner of the sessions. Tenants share the tables, and nothing else; `default` if not given. */
+  /** The owner of the sessions; `default` if not given. Tenants share the tables but never see each other's sessions. */
   readonly tenant?: string;
-  /** Where the tables are; `palimpsest` if not given. It is made if it is not there. */
+  /** The schema of the tables; `palimpsest` if not given. It is created if missing. */
   readonly schema?: string;
-  /** How long an answer may take, and for how long a server that is away is waited for while a session is open; 30,000 if not given. */
+  /** The timeout of a statement. An open session also waits this long for a server that is away. 30,000 if not given. */
   readonly timeoutMs?: number;
   /**
-   * If nothing is heard of a process for so long, another may take the session over; 30,000 if not given. One that is known to be
-   * gone, on the same machine, is not waited for.
+   * A session can be taken over if its process was silent for this long; 30,000 if not given. If the process ran on the same
+   * machine and is known to be gone, there is no wait.
    */
   readonly leaseMs?: number;
 }

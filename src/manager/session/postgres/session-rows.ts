@@ -1,7 +1,7 @@
 import { PalimpsestError } from '../../../errors.ts';
 import type { TimedPool } from '../../../store/postgres/connection.ts';
 
-/** A schema, the tenant whose sessions are meant, and how long a writer may be silent. */
+/** A schema, the tenant that owns the sessions, and how long a writer may be silent. */
 export interface SessionRows {
   readonly pool: TimedPool;
   readonly schema: string;
@@ -10,7 +10,7 @@ export interface SessionRows {
   readonly leaseMs: number;
 }
 
-/** Who has a session open: a process, and the one session that it opened. */
+/** The process that has a session open, and which of its sessions it is. */
 export interface Writer {
   readonly pid: number;
   readonly host: string;

@@ -1,11 +1,10 @@
 import type { Migrations } from '../../../store/postgres/migrate.ts';
 
 /**
- * The tables of sessions. They have versions of their own, so that processes that only use the store of an older program go
- * on beside them. Events and snapshots are bytes: a database need not be in UTF-8.
- *
- * `writer` is the fence. Every writer gets a number that no other writer ever had, and each statement that writes names it.
- * `last_seq` is the last event that was acknowledged, or is about to be: it changes in the statement that inserts the event.
+ * The tables of sessions. They have their own version numbers, so an older program that only uses the store keeps working. Events
+ * and snapshots are bytes, so the database need not use UTF-8.
+ * `writer` is the fence: every writer gets a new number, and each writing statement checks it. `last_seq` is the last event that
+ * is acknowledged or about to be. It changes in the statement that inserts the event.
  */
 export const SESSION_TABLES: Migrations = {
   table: 'session_migrations',

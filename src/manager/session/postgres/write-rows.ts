@@ -2,8 +2,8 @@ import { inTransaction, type Query, type TimedPool, withConnection } from '../..
 import { reasonOf } from './until-answered.ts';
 
 /**
- * Runs a statement that writes, in one round trip. Where the database is read-only or more isolated by default, a transaction
- * with settings of its own runs it again.
+ * Runs a writing statement in one round trip. If the database is read-only or more isolated by default, the statement runs again
+ * in a transaction with its own settings.
  */
 export async function writeRows<T>(pool: TimedPool, work: (query: Query) => Promise<T>): Promise<T> {
   try {
