@@ -124,6 +124,46 @@ describe('what is left reads right', () => {
   });
 });
 
+describe('a chat that begins with a reply', () => {
+  const prompt = { role: 'system', content: 'prompt' };
+  const hello = { role: 'assistant', content: 'Hello!' };
+  const task = { role: 'user', content: 'task' };
+  const lookup = [
+    { role: 'assistant', content: '', tool_calls: [{ id: 'a', type: 'function', function: { name: 'find' } }] },
+    { role: 'tool', tool_call_id: 'a', content: 'Ann' },
+  ];
+  const turns = range(1, 9).flatMap((n) => [
+    { role: 'assistant', content: `answer ${n} `.repeat(60) },
+    { role: 'user', content: `question ${n}` },
+  ]);
+  const options = { format: 'openai-chat', maxTokens: 700, policy: never() } as const;
+
+  it.each([
+    ['a greeting', [hello, task]],
+    ['a greeting behind the system prompt', [prompt, hello, task]],
+    ['two greetings', [hello, hello, task]],
+    ['a call', [prompt, ...lookup, task]],
+    ['a call and a greeting', [prompt, ...lookup, hello, task]],
+  ])('%s: its own output with new turns is fitted like the whole', (_, head) => {
+    const all = [...head, ...turns];
+    const whole = fit(all, options);
+    expect(whole.report.edits.drop).toBeGreaterThan(0);
+    for (let end = head.length; end < all.length; end += 2) {
+      const first = fit(all.slice(0, end), options);
+      expect(fit([...first.messages, ...all.slice(end)], options).messages).toEqual(whole.messages);
+    }
+  });
+
+  it('a greeting, the task, the notice, then a question with its own answer', () => {
+    const [first, second, notice, question, answer] = contents(
+      fit([hello, task, ...turns], options).messages as ChatMessage[],
+    );
+    expect([first, second]).toEqual(['Hello!', 'task']);
+    expect(notice).toMatch(/^\[conversation truncated/);
+    expect(answer).toContain(`answer ${Number(question?.replace('question ', '')) + 1} `);
+  });
+});
+
 describe('runAgent in a window that a few results fill', () => {
   it('masks results inside the window of the policy before it restarts, and keeps the conversation', async () => {
     const context = createMemorySession<ChatMessage>({ maxInputTokens: 32_000 });

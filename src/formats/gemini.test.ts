@@ -92,6 +92,15 @@ describe('gemini', () => {
     );
   });
 
+  it('makes no failure of a response with an empty error', () => {
+    const image = { inlineData: { mimeType: 'image/png', data: 'AAAA' } };
+    const list = [ask, model(call('a')), user(response('a', { error: '' }, { parts: [image] }))];
+    const sent = masked(gemini, list);
+    expect(sent[2]).toEqual(user(response('a', { output: '[masked]' })));
+    expect(gemini.view(list)[2]?.isError).toBeUndefined();
+    expect(gemini.view(sent)[2]?.isError).toBeUndefined();
+  });
+
   it('stores the text of a plain response and the JSON of a richer one', () => {
     const stored = (value: unknown) => {
       const list = [ask, model(call('a')), user(response('a', value))];

@@ -108,6 +108,8 @@ function textField(answer: Fields): string {
   const { response } = answer;
   if (!isRecord(response) || Array.isArray(response)) return 'output';
   const [field = 'output', ...others] = Object.keys(response);
+  // An empty error is none. With a text in it, the result would read as failed.
+  if (field === 'error') return 'output';
   return others.length === 0 && typeof response[field] === 'string' ? field : 'output';
 }
 

@@ -34,11 +34,11 @@ export async function openScope(store: Store, caller: Caller, handle?: string): 
   throw new PalimpsestError('BAD_INPUT', `${handle} opens no session here. ${CHECK_HANDLE}`);
 }
 
-/** Whether the caller has shown a way to tell its conversations from those of others. */
+/** Whether the caller can show which conversations are its own. */
 export const mayList = ({ session, credential, wholeStore }: Caller): boolean =>
   session !== undefined || credential !== undefined || wholeStore === true;
 
-/** Throws BAD_OPTION where the caller has shown none of the three ways. */
+/** Throws BAD_OPTION if the caller has shown none of the three ways. */
 export function checkMayList(caller: Caller): void {
   if (!mayList(caller)) throw new PalimpsestError('BAD_OPTION', NO_WAY);
 }
@@ -46,7 +46,7 @@ export function checkMayList(caller: Caller): void {
 const NO_WAY =
   'Expected to know which conversations are yours but this server was not told; recall still answers every handle. One of three ways: start it with --session and an id; send the key of the provider (over HTTP in x-api-key or x-palimpsest-credential, over stdio with --credential-env); or, where the store has one user, start it with --whole-store.';
 
-/** In the order in which they recorded the text. */
+/** The sessions in the order in which they recorded the text. */
 function sessionsOf(stored: Stored | undefined): string[] {
   return [...new Set((stored?.refs ?? []).flatMap(({ session }) => session ?? []))];
 }
@@ -60,7 +60,7 @@ async function visibleOf(store: Store, caller: Caller, held: readonly string[]):
   return held.filter((session) => isOwnedBy(session, owner)).slice(-1);
 }
 
-/** The name of a credential in one store. From the name nobody gets the credential, or finds it in another store. */
+/** The name of a credential in one store. The name does not reveal the credential, and differs in another store. */
 export function ownerOf(secret: string, credential: string): string {
   return createHmac('sha256', secret).update(`palimpsest credential\n${credential}`).digest('hex').slice(0, 32);
 }
@@ -79,15 +79,15 @@ const isOwnedBy = (session: string, owner: string): boolean =>
 export type RequestHeaders = Readonly<Record<string, string | readonly string[] | undefined>>;
 
 export interface CredentialOptions {
-  /** False where `authorization` carries a token of our own. */
+  /** False if `authorization` carries a Palimpsest token. */
   readonly hasAuthorization: boolean;
   /** Path and query of a request to a provider: Gemini takes a key there. */
   readonly target?: string;
 }
 
 /**
- * The credential of a request; undefined where it has none. `x-palimpsest-credential` comes first: a user whose login changes
- * every hour can choose one that stays. Signatures (AWS4-HMAC-SHA256) differ in every request and name no user.
+ * The credential of a request; undefined if it has none. `x-palimpsest-credential` comes first: a user whose login changes every
+ * hour can choose a lasting one. Signatures (AWS4-HMAC-SHA256) differ in every request and name no user.
  */
 export function credentialOf(headers: RequestHeaders, options: CredentialOptions): string | undefined {
   for (const name of KEY_HEADERS) {
@@ -108,7 +108,7 @@ function keyIn(target: string): string | undefined {
   return query < 0 ? undefined : new URLSearchParams(target.slice(query)).get('key') || undefined;
 }
 
-/** Returns the handle. Throws BAD_INPUT, in words for a model, where it is none. */
+/** Returns the handle. Throws BAD_INPUT, worded for a model, if it is not a handle. */
 export function checkHandle(handle: string): string {
   if (isHandle(handle)) return handle;
   const found = JSON.stringify(handle.slice(0, 60));

@@ -11,11 +11,11 @@ import { type AsyncSummaryWriter, SUMMARY_TIMEOUT_MS, SummaryLog } from './summa
 import { type Shown, turnRecords } from './turn-records.ts';
 import { isTurnStore, type TurnStore, TurnWriter } from './turn-writer.ts';
 
-/** Options of `fitAndStore`: those of `fit`, and where to keep what is hidden. */
+/** Options of `fitAndStore`: those of `fit`, and the store for hidden texts. */
 export interface FitAndStoreOptions extends Omit<FitOptions, 'handleOf'> {
   /** Shows handles in placeholders. True if not given. Fixed for the life of a conversation. */
   readonly recall?: boolean;
-  /** Turns are recorded where it has `putTurns` and `turns`, as every store of ours does. */
+  /** The store. Turns are recorded if it has `putTurns` and `turns`, as every store of Palimpsest does. */
   readonly store: Pick<Store, 'putMany'> & Partial<TurnStore & NoteStore & Pick<Store, 'touch' | 'deletions'>>;
   /** The conversation, so that its texts can be listed, searched and deleted together. */
   readonly session?: string;
@@ -26,13 +26,13 @@ export interface FitAndStoreOptions extends Omit<FitOptions, 'handleOf'> {
   readonly summarize?: AsyncSummaryWriter<never>;
   /** How long one summary may take; 60,000 if not given. */
   readonly summarizeTimeoutMs?: number;
-  /** Stores the turns of the session too: recent ones whole, masked ones with a placeholder. True if not given. */
+  /** Also stores the turns of the session: recent turns whole, masked turns with a placeholder. True if not given. */
   readonly recordTurns?: boolean;
 }
 
 /**
- * Fits a history, and keeps what it hides: when it resolves, everything that its placeholders name can be recalled, also
- * after a crash, and the turns of the session are stored. If the store fails, so does this, and nothing was sent.
+ * Fits a history and stores the texts that it hides. When it resolves, every handle in a placeholder can be recalled, also after
+ * a crash, and the turns of the session are stored. If the store fails, this fails too, before anything is sent.
  */
 export async function fitAndStore<M>(messages: readonly M[], options: FitAndStoreOptions): Promise<FitResult<M>> {
   const { store, session, recordTurns: _, summarize, summarizeTimeoutMs, ...rest } = options ?? {};
@@ -57,9 +57,9 @@ export async function fitAndStore<M>(messages: readonly M[], options: FitAndStor
   if (fresh.length > 0)
     await store.putMany(fresh.map((hidden) => ({ text: hidden.text, about: aboutOf(hidden, session) })));
   for (const { handle } of fresh) known.handles.add(handle);
-  // A text that is shown as a placeholder is in use, also where nothing is new.
+  // Texts behind placeholders are in use even if nothing new is stored.
   if (fresh.length === 0 && fitted.hidden.length > 0 && session !== undefined) await store.touch?.(session);
-  // Only now: a record that names a handle replaces one that holds the text.
+  // Runs last: a turn record that names a handle replaces one that holds the text.
   if (recorded) {
     known.turns ??= new TurnWriter(recorded.store, recorded.session);
     const { plan } = fitted;
@@ -80,7 +80,7 @@ function checkSummaryOptions({ summarize, summarizeTimeoutMs }: FitAndStoreOptio
     throw badOption('fitAndStore option summarizeTimeoutMs', positive.expected, summarizeTimeoutMs);
 }
 
-/** Where turns are recorded; undefined where they are not. */
+/** The store and session for turns. Undefined if turns are not recorded. */
 function recordedOf({ store, session, recordTurns }: FitAndStoreOptions) {
   if (recordTurns !== undefined && typeof recordTurns !== 'boolean')
     throw badOption('fitAndStore option recordTurns', 'true or false', recordTurns);
@@ -106,16 +106,16 @@ function aboutOf({ turn, tool }: Hidden, session: string | undefined) {
   return { turn, ...(session === undefined ? {} : { session }), ...(tool === undefined ? {} : { tool }) };
 }
 
-/** A conversation hides the same texts on every call: what a store has acknowledged is not put again. */
+/** Texts that the store has acknowledged. A conversation hides the same texts on every call, and they are not put again. */
 interface Known {
   readonly handles: Set<string>;
   readonly summaries: SummaryLog;
   turns?: TurnWriter | undefined;
-  /** Those of the store when it acknowledged. */
+  /** The store's count of deletions at that time. */
   deletions?: number | undefined;
 }
 
-/** Something was deleted, by this or another process: it is put again, since this call carries the originals. */
+/** After a deletion by any process, texts are put again: this call carries the originals. */
 function forgetDeleted(known: Known, deletions: number | undefined): void {
   if (known.deletions !== deletions) {
     known.handles.clear();

@@ -8,7 +8,7 @@ import { isTruncated } from '../plan/truncate-result.ts';
 import type { Store } from './store.ts';
 import { type AsyncSummaryWriter, askForSummary, type SummaryLog } from './summary-log.ts';
 
-/** The part of a store that lets other processes find a summary again. */
+/** The part of a store that lets other processes find a summary. */
 export type NoteStore = Pick<Store, 'getMany' | 'note' | 'putNote'>;
 
 export const isNoteStore = (store: object): store is NoteStore =>
@@ -18,13 +18,13 @@ export interface SummaryOptions<M> {
   readonly writer: AsyncSummaryWriter<M>;
   readonly timeoutMs: number;
   readonly log: SummaryLog;
-  /** Where summaries are recorded; undefined for a store that keeps no notes. */
+  /** The store of summaries. Undefined if the store keeps no notes. */
   readonly store: NoteStore | undefined;
-  /** The conversation under which they are recorded. */
+  /** The conversation under which summaries are recorded. */
   readonly session: string;
 }
 
-/** Fits a history whose summaries a model writes: each range once, for all later calls and processes. */
+/** Fits a history with summaries by a model. Each range is summarised once, for all later calls and processes. */
 export async function fitWithSummaries<M>(
   messages: readonly M[],
   options: FitOptions,
@@ -53,7 +53,7 @@ async function writeMissing<M>(request: SummaryRequest, format: Format<M>, optio
   if (log.isOff) return;
   const originals = await restoreOriginals(request.messages as readonly M[], format, store);
   const written = await askForSummary(writer, { messages: originals, earlier: request.earlier, timeoutMs });
-  // Another process may have been quicker: all must send the same.
+  // Another process may have been faster. All processes must send the same summary.
   const other = await readNote(store, session, nameOf(request));
   if (other !== undefined) return log.remember(request.replaced, other);
   log.record(request.replaced, written);
@@ -82,7 +82,7 @@ async function readNote(
 
 const HANDLE = /\bp_[a-z2-7]{26}\b/;
 
-/** Puts the whole texts back in the place of placeholders and cut results, as far as the store has them. */
+/** Puts whole texts back in place of placeholders and cut results, if the store has them. */
 async function restoreOriginals<M>(
   messages: readonly M[],
   format: Format<M>,

@@ -10,7 +10,7 @@ export interface Pattern {
   readonly ignoreCase: boolean;
 }
 
-/** For each text the lines that match, counted from 0: all, or those found in time. */
+/** The matching lines of each text, counted from 0: all, or those found in time. */
 export interface MatchedLines {
   readonly lines: readonly (readonly number[])[];
   readonly timedOut: boolean;
@@ -25,18 +25,20 @@ export interface MatchOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Says which lines match. */
+/** Finds the lines that match. */
 export interface LineMatcher {
   match(texts: readonly string[], options: MatchOptions): Promise<MatchedLines>;
 }
 
-/** A short plain text is searched for in this process. A pattern may take forever, so it runs in a process that can be killed. */
+/** Searches short plain texts in this process. A pattern may run forever, so it runs in a process that can be killed. */
 export function createLineMatcher({ query, regex, ignoreCase }: Pattern): LineMatcher {
   if (!regex && !ignoreCase && query.length <= SHORT_CHARS) return new TextMatcher(query);
   return new PatternMatcher(compile(regex ? query : escapePattern(query), ignoreCase ? 'i' : ''));
 }
 
-/** V8 finds a text of up to 250 characters in linear time. A longer one can take its length times that of the text. */
+/**
+ * V8 finds a text of up to 250 characters in linear time. A longer one can take its length times the length of the searched text.
+ */
 const SHORT_CHARS = 250;
 
 /** Compiled as Unicode where that is valid. A model's `\-` or `\_` is not valid there, and keeps its old meaning. */
@@ -159,7 +161,7 @@ class Searcher {
     return ended;
   }
 
-  /** A process without a job does not keep this one from ending. */
+  /** Lets this process exit while a searcher has no job. */
   #rest(): void {
     this.#child.unref();
     this.#child.channel?.unref();
@@ -177,7 +179,7 @@ class Searcher {
       const hear = (message: unknown): void => {
         const said = message as Said;
         if (said === 'done') end(said);
-        // The time that a new process takes to start is not the pattern's.
+        // The start of a new process does not count as the pattern's time.
         else if (said === 'started') {
           clearTimeout(timer);
           timer = setTimeout(end, mostMs, 'late');

@@ -1,12 +1,12 @@
 /**
- * The lines of a text. A newline at the very end ends the last line and begins none, so `''` has no line. Only the
- * beginning of one line in 64 is kept: a text may be nothing but newlines.
+ * The lines of a text. A final newline ends the last line and begins none, so `''` has no line. Only every 64th line start is
+ * kept in memory: a text may consist of newlines only.
  */
 export class Lines {
   readonly text: string;
   readonly count: number;
   readonly #starts: number[] = [];
-  /** The line that was asked for last: most callers go on with the next. */
+  /** The last line that was requested. Most callers continue with the next one. */
   #last = { index: 0, start: 0 };
 
   constructor(text: string) {
@@ -19,7 +19,7 @@ export class Lines {
     this.count = count;
   }
 
-  /** Where a line begins, counted from 0; the end of the text for those behind the last. */
+  /** The start of a line, counted from 0. After the last line: the end of the text. */
   start(index: number): number {
     if (index >= this.count) return this.text.length;
     const kept = Math.floor(index / STEP);

@@ -3,7 +3,7 @@ import type { RequestRecord } from '../report/request-record.ts';
 import { checkRange, checkRecords, dayOf, isInRange, type RemovedRecords } from './request-records.ts';
 import type { RecordRange } from './store.ts';
 
-/** The newest records, in memory. Each is kept as JSON: that is quicker to make than a copy, and takes less room. */
+/** The newest records, in memory. Each is kept as JSON, which is faster and smaller than a copy. */
 export class MemoryRecords {
   #lines: string[] = [];
 

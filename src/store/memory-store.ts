@@ -40,13 +40,13 @@ import {
 
 /** Options of `createMemoryStore`. */
 export interface MemoryStoreOptions {
-  /** Every store in memory is alone: the name is only checked. */
+  /** Checked but not used: every memory store is separate. */
   readonly tenant?: string;
   /** The clock, in ms since the epoch: `Date.now` if not given. */
   readonly now?: () => number;
 }
 
-/** A store that is gone with the process: for tests, and for agents that need recall only while they run. */
+/** A store that ends with the process, for tests and for agents that need recall only while they run. */
 export function createMemoryStore(options: MemoryStoreOptions = {}): Store {
   const { tenant = 'default', now = Date.now } = given('createMemoryStore', options);
   checkTenant(tenant);
@@ -69,7 +69,7 @@ interface TimedReference {
 interface Session {
   readonly firstAt: number;
   lastAt: number;
-  /** Oldest first. */
+  /** Handles, oldest first. */
   readonly texts: Set<Handle>;
   readonly turns: Map<number, TurnRecord>;
   readonly notes: Map<string, string>;
@@ -78,7 +78,7 @@ interface Session {
 interface NewText {
   readonly text: string;
   readonly about: Reference;
-  /** Where the gateway has made the handle of this text already. */
+  /** The handle, if the gateway has already computed it. */
   readonly handle?: Handle;
 }
 
@@ -257,7 +257,7 @@ class MemoryStore implements Store {
         this.#records.remove(({ at }) => dayOf(at) === day, { dryRun }),
       );
     const known = session === undefined ? undefined : this.#sessions.get(session);
-    // Not there, or used since it was chosen.
+    // The session does not exist, or was used after it was chosen.
     if (session !== undefined && !(known && known.lastAt <= usedAt)) return NOTHING_REMOVED;
     const isMeant = ({ about, time }: TimedReference): boolean =>
       about.session === session && (session !== undefined || time < before);
@@ -345,7 +345,7 @@ class MemoryStore implements Store {
     this.#records.clear();
   }
 
-  /** Those of a session, or all, as they are now: who reads slowly may put and delete meanwhile. */
+  /** A snapshot of the texts of a session, or of all: a slow reader may put and delete meanwhile. */
   *#storedOf(session?: string): Generator<Stored> {
     const handles = session === undefined ? this.#texts.keys() : (this.#sessions.get(session)?.texts ?? []);
     for (const handle of [...handles]) {
@@ -377,10 +377,10 @@ const toStored = ({ refs, handle, text, bytes }: Text): Stored => ({
 
 const byUse = ([, a]: [string, Session], [, b]: [string, Session]): number => a.lastAt - b.lastAt;
 
-/** Not with `Math.min(...times)`: there may be more than a call takes. */
+/** Not `Math.min(...times)`: the list may exceed the number of arguments that a call allows. */
 const least = (times: readonly number[]): number => times.reduce((min, time) => Math.min(min, time));
 
-/** Of turns and notes. */
+/** The size of turns and notes. */
 function sizeOfTurns(session: Session | undefined): number {
   let bytes = 0;
   for (const turn of session?.turns.values() ?? []) bytes += Buffer.byteLength(JSON.stringify(turn));

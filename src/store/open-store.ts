@@ -2,17 +2,17 @@ import type { Store } from './store.ts';
 
 /** Options of `openStore`. */
 export interface OpenStoreOptions {
-  /** A folder of the store's own. */
+  /** The folder of the store. Use it for nothing else. */
   readonly path: string;
-  /** One process writes, any number read. */
+  /** One process can write, any number can read. */
   readonly mode?: 'write' | 'read';
-  /** What one tenant stores, no other can have. */
+  /** The owner of the data. Tenants cannot read each other's data. */
   readonly tenant?: string;
 }
 
-/** Opens the store in a folder, and makes it if it is opened for writing. */
+/** Opens the store in a folder. Creates it if it is opened for writing. */
 export async function openStore(options: OpenStoreOptions): Promise<Store> {
-  // Only now: it needs WebAssembly, which a process may forbid, and a store in memory or PostgreSQL does not.
+  // Loaded only here: it needs WebAssembly, which a process may forbid. Other stores do not need it.
   const { openWithLimits } = await import('./embedded/open-with-limits.ts');
   return openWithLimits(options);
 }

@@ -1,9 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 
-/**
- * The same items. After each 10 ms of work other events are handled, however many items that is. Throws the signal's reason once
- * it is aborted.
- */
+/** Passes items on, and lets other events run after each 10 ms of work. Throws the signal's reason once it is aborted. */
 export async function* paced<T>(items: AsyncIterable<T>, signal?: AbortSignal): AsyncGenerator<T> {
   let startMs = performance.now();
   for await (const item of items) {

@@ -1,11 +1,11 @@
 import { badOption, checkOptions, flag, rule } from '../options.ts';
 import type { PruneOptions, PruneReport, Removed } from './store.ts';
 
-/** A session, some texts without one, or the records of a day, and when it was used. */
+/** A session, texts without a session, or the records of a day, with the time of the last use. */
 export interface Removable {
   readonly usedAt: number;
   readonly session?: string;
-  /** Texts without a session: all before this point, as the store counts them. */
+  /** Texts without a session: all before this point, in the store's own order. */
   readonly before?: number;
   /** Records of requests that started on this day, counted from 1970. */
   readonly day?: number;
@@ -13,10 +13,10 @@ export interface Removable {
 
 /** The part of a store that `prune` needs. */
 export interface Prunable {
-  /** In any order. Those that were used at the same time: the one that was stored first comes first. */
+  /** Items in any order. Items with the same time of use are ordered by age, oldest first. */
   removables(now: number): Promise<Removable[]>;
   usedBytes(): Promise<number>;
-  /** Removes it. In a dry run all of `gone` counts as removed already. */
+  /** Removes an item. In a dry run, everything in `gone` counts as removed already. */
   remove(what: Removable, options: { readonly dryRun: boolean; readonly gone: Gone }): Promise<Removed>;
 }
 
@@ -27,7 +27,7 @@ export interface Gone {
   readonly before: number;
 }
 
-/** Removes the least recently used first. Sessions in use were used last, so they go last. */
+/** Removes the least recently used items first. Sessions in use are the most recent, so they go last. */
 export async function prune(store: Prunable, options: PruneOptions, clock: () => number): Promise<PruneReport> {
   checkPrune(options);
   const { maxAgeMs = Number.POSITIVE_INFINITY, maxBytes = Number.POSITIVE_INFINITY, dryRun = false } = options;
@@ -55,17 +55,17 @@ export async function prune(store: Prunable, options: PruneOptions, clock: () =>
 
 export const NOTHING_REMOVED: Removed = { sessions: 0, texts: 0, turns: 0, bytes: 0 };
 
-/** Adds removed records to what was removed. */
+/** Adds the counts of removed records. */
 export function withRecords<R extends Removed>(removed: R, { records, bytes }: { records: number; bytes: number }): R {
   return { ...removed, bytes: removed.bytes + bytes, ...(records > 0 ? { records } : {}) };
 }
 
-/** A use is recorded once in so long. */
+/** A use of a session is recorded at most once in this time. */
 export const USE_EVERY_MS = 3_600_000;
 export const WEEK_MS = 7 * 86_400_000;
 const IN_USE_MS = 6 * 3_600_000;
 
-/** Groups of texts without a session: each with the point before which it ends. */
+/** Groups texts without a session. Each group ends before its point. */
 export function* slicesOf<T extends { readonly usedAt: number; readonly point: number }>(
   oldestFirst: readonly T[],
 ): Generator<Removable> {

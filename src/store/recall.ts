@@ -15,7 +15,7 @@ export interface RecallOptions {
   readonly lines?: readonly [from: number, to: number];
   /** Only lines that match this regular expression, with their numbers: `12:text`, and `13-text` for context. */
   readonly grep?: string;
-  /** So many lines around each match. */
+  /** The number of lines shown around each match. */
   readonly context?: number;
   readonly ignoreCase?: boolean;
   /** Once aborted, `grep` stops and throws the signal's reason. */
@@ -25,17 +25,17 @@ export interface RecallOptions {
 /** A text, or the part of it that was asked for. */
 export interface Recalled {
   readonly text: string;
-  /** Of the whole text. */
+  /** The number of lines of the whole text. */
   readonly lines: number;
-  /** Of the whole text, in UTF-8. */
+  /** The size of the whole text in UTF-8. */
   readonly bytes: number;
-  /** There is more than `text` shows. */
+  /** Whether `text` leaves something out. */
   readonly truncated: boolean;
   /** The pattern took too long: there may be more matches. */
   readonly timedOut?: true;
 }
 
-/** What was hidden behind a handle: byte for byte, or the lines that are asked for. */
+/** The text behind a handle: byte for byte, or the requested lines. */
 export async function recall(store: Store, handle: string, options: RecallOptions = {}): Promise<Recalled> {
   checkRecall(options);
   const stored = await store.get(handle);

@@ -12,7 +12,7 @@ export const dayOf = (at: number): number => Math.floor(at / DAY_MS);
 /** The start of a day, in ms since the epoch. */
 export const startOf = (day: number): number => day * DAY_MS;
 
-/** How much a removal of records takes away. */
+/** The number and size of removed records. */
 export interface RemovedRecords {
   readonly records: number;
   readonly bytes: number;
@@ -24,7 +24,7 @@ export const NO_RECORDS: RemovedRecords = { records: 0, bytes: 0 };
 export const removableDays = (days: Iterable<number>, now: number): Removable[] =>
   [...days].map((day) => ({ day, usedAt: Math.min(startOf(day + 1), now) }));
 
-/** Whether a record is deleted with a session: the agent's own, or one that holds texts of it or of its conversation. */
+/** Whether a record is deleted with a session: its own records, and those with texts of the session or its conversation. */
 export const isOfSession = ({ session, conversation }: RequestRecord, deleted: string): boolean =>
   session === deleted || sessionOf(session) === deleted || sessionOf(conversation) === deleted;
 
@@ -33,7 +33,7 @@ export const isInRange = (
   { since = 0, until = Number.POSITIVE_INFINITY }: RecordRange,
 ): boolean => at >= since && at < until;
 
-/** Throws BAD_OPTION for a record that could not be found again. */
+/** Throws BAD_OPTION for a record that could not be found later. */
 export function checkRecords(records: readonly RequestRecord[]): void {
   for (const { id, at, session, root = session, conversation } of records) {
     if (typeof id !== 'string' || !/^[\w-]{1,128}$/.test(id))

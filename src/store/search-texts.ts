@@ -8,9 +8,9 @@ import { Lines } from './lines.ts';
 import type { Match, SearchOptions, Stored } from './store.ts';
 
 /**
- * The lines of texts that match, in their order; `session` is for the store, which chooses the texts. A search that takes too
- * long is stopped: the matches so far come first, then TIMED_OUT is thrown. Time in which it waits for a process, or for its
- * caller to take the next match, does not count.
+ * The matching lines of texts, in order; the store uses `session` to choose the texts. A search that takes too long is stopped:
+ * the matches so far come first, then TIMED_OUT is thrown. Waiting for a process, or for the caller to take the next match, does
+ * not count.
  */
 export async function* searchTexts(
   texts: Iterable<Stored> | AsyncIterable<Stored>,
@@ -37,13 +37,13 @@ export async function* searchTexts(
       if (found % MATCHES_PER_TURN === 0) await setImmediate();
     }
     if (timedOut) throw timedOutError(query);
-    // A store that never waits for anything would let nothing else have its turn.
+    // A store that never waits would otherwise block all other events.
     await setImmediate();
     startMs = performance.now();
   }
 }
 
-/** Some milliseconds. */
+/** About this many take a few milliseconds. */
 const MATCHES_PER_TURN = 5000;
 
 /** Throws BAD_OPTION before any text is read. */
@@ -74,7 +74,7 @@ interface Part {
   readonly linesBefore: number;
 }
 
-/** Between two batches everything else has its turn, so a batch takes some milliseconds. */
+/** A batch takes a few milliseconds. Other events run between batches. */
 const BATCH_TEXTS = 256;
 const BATCH_CHARS = 250_000;
 

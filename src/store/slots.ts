@@ -2,22 +2,22 @@ import { PalimpsestError } from '../errors.ts';
 import { recallLimits, searchLimits } from '../limits.ts';
 
 interface SlotsOptions {
-  /** How many run at the same time. */
+  /** The most tasks that run at once. */
   readonly most: number;
-  /** How many may wait. */
+  /** The most tasks that may wait. */
   readonly waiting: number;
-  /** The setting that lets more run, for the error. */
+  /** The setting that raises `most`, for the error text. */
   readonly setting?: string;
 }
 
 export interface SlotOptions {
-  /** The work comes back for its next part: it is never refused. */
+  /** The task continues with its next part, so it is never refused. */
   readonly hasBegun?: boolean;
-  /** Work that waits leaves the queue. Work that runs must stop by itself. */
+  /** A waiting task leaves the queue when the signal aborts. A running task must stop itself. */
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Lets a few pieces of work run at the same time. Others wait in the order in which they came. */
+/** Limits how many tasks run at once. Others wait in order of arrival. */
 export class Slots {
   readonly #waiting: (() => void)[] = [];
   readonly #options: SlotsOptions;
@@ -33,7 +33,7 @@ export class Slots {
     this.#most = most;
   }
 
-  /** Throws BUSY if too many wait already, and the signal's reason if it is aborted before the work begins. */
+  /** Throws BUSY if too many tasks wait already, and the signal's reason if it is aborted before the task begins. */
   async run<T>(work: () => Promise<T>, { hasBegun = false, signal }: SlotOptions = {}): Promise<T> {
     signal?.throwIfAborted();
     if (this.#busy < this.#most) this.#busy += 1;
@@ -61,7 +61,7 @@ export class Slots {
     });
   }
 
-  /** A slot goes to the first that waits. */
+  /** Gives the slot to the first waiting task. */
   #giveBack(): void {
     const next = this.#waiting.shift();
     if (next) next();

@@ -37,10 +37,10 @@ export function imagesIn(stored: string): TextAndImages | undefined {
   return images.length === 0 ? undefined : { text: toText(shown), images };
 }
 
-/** Content this deep is no list of blocks. */
+/** Deeper content is not a list of blocks. */
 const MOST_DEPTH = 8;
 
-/** A copy with notes in the place of images, which are added to `images`. */
+/** A copy with a note in place of each image. The images are added to `images`. */
 function withoutImages(value: unknown, images: StoredImage[], depth = 0): unknown {
   if (!isRecord(value) || depth > MOST_DEPTH) return value;
   const image = imageOf(value);
@@ -51,7 +51,7 @@ function withoutImages(value: unknown, images: StoredImage[], depth = 0): unknow
 
 const noteOf = ({ mimeType }: StoredImage, number: number): string => `[image ${number}: ${mimeType}]`;
 
-/** The block of an image, as the formats write it: an address with data in it, or data beside its type. */
+/** The image in a block, as the formats write it: a data URL, or data with a media type. */
 function imageOf(block: Fields): StoredImage | undefined {
   const { source, inlineData = block.inline_data, image_url: address, image = address } = block;
   if (isRecord(image) && isRecord(image.source)) return fromConverse(image.format, image.source);

@@ -10,15 +10,15 @@ export type AsyncSummaryWriter<M> = (
   signal: Signal,
 ) => string | Promise<string>;
 
-/** How long a summary may take if the caller does not say. */
+/** The default time limit of a summary. */
 export const SUMMARY_TIMEOUT_MS = storeLimits.summaryMs;
 
 /** After this many failures in a row, `summarize` is switched off. */
 export const MOST_FAILURES = storeLimits.summaryFailures;
 
 /**
- * The summaries of one conversation, by what they replaced. A planner cannot wait: it looks here, uses the rules for a
- * summary that is not here yet, and the caller of the planner has it written and plans again.
+ * The summaries of one conversation, by the texts that they replaced. A planner cannot wait: if a summary is missing here, it
+ * uses the rules. The caller of the planner then requests the summary and plans again.
  */
 export class SummaryLog {
   readonly #written = new Map<string, string | Failed>();
@@ -31,7 +31,7 @@ export class SummaryLog {
     return this.failures >= MOST_FAILURES;
   }
 
-  /** Given to a planner. */
+  /** Passed to a planner. */
   readonly find: Summarize = (request) => {
     const known = this.#written.get(request.replaced);
     if (known === undefined && this.isOff) return SWITCHED_OFF;
@@ -39,31 +39,31 @@ export class SummaryLog {
     return known;
   };
 
-  /** A planner did not find a summary: until it is written, the rules' summary is only provisional. */
+  /** Whether a planner missed a summary. Until it is written, the rules' summary is provisional. */
   get isMissing(): boolean {
     return this.#missing !== undefined;
   }
 
-  /** The first summary that a planner did not find since this was asked last. */
+  /** The first summary that a planner missed since the last call. */
   takeMissing(): SummaryRequest | undefined {
     const missing = this.#missing;
     this.#missing = undefined;
     return missing;
   }
 
-  /** Calls that run at the same time wait for one request. */
+  /** Shares one request among calls that run at the same time. */
   writeOnce(replaced: string, write: () => Promise<void>): Promise<void> {
     const pending = this.#pending.get(replaced) ?? write().finally(() => this.#pending.delete(replaced));
     this.#pending.set(replaced, pending);
     return pending;
   }
 
-  /** A summary that was recorded before: it says nothing about failures in a row. */
+  /** Adds a summary that was recorded earlier. It does not count for failures in a row. */
   remember(replaced: string, written: string | Failed): void {
     this.#written.set(replaced, written);
   }
 
-  /** A summary, or the failure to write one. */
+  /** Adds a new summary, or the failure to write one. */
   record(replaced: string, written: string | Failed): void {
     this.remember(replaced, written);
     this.failures = typeof written === 'string' ? 0 : this.failures + 1;
@@ -81,7 +81,7 @@ interface Asking<M> {
   readonly timeoutMs: number;
 }
 
-/** Asks the caller's function for a summary. Everything that can go wrong is an answer. */
+/** Requests a summary from the caller's function. Failures are returned, not thrown. */
 export async function askForSummary<M>(
   writer: AsyncSummaryWriter<M>,
   { messages, earlier, timeoutMs }: Asking<M>,

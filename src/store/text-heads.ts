@@ -2,11 +2,11 @@ import { countLines, ownCopy, quote } from '../text.ts';
 import { paced } from './paced.ts';
 import type { Store, Stored } from './store.ts';
 
-/** What a list shows of a text. */
+/** The part of a text that a list shows. */
 export interface TextHead extends Omit<Stored, 'text'> {
   readonly chars: number;
   readonly lines: number;
-  /** The first line, made safe to be shown, at most 60 characters. */
+  /** The first line, safe to display, at most 60 characters. */
   readonly first: string;
 }
 
@@ -16,8 +16,8 @@ export interface RemoteHeads {
 }
 
 /**
- * The heads of a session's texts, oldest first. One text at a time is in memory: a session may have hundreds of megabytes.
- * Other events are handled in between, and an aborted signal ends it.
+ * The heads of a session's texts, oldest first. Only one text is in memory at a time: a session may have hundreds of megabytes.
+ * Other events run in between, and an aborted signal ends it.
  */
 export async function* headsOf(
   store: Store | (Store & RemoteHeads),

@@ -12,11 +12,11 @@ export interface TurnsOptions {
   readonly session: string;
   /** The results that are not sent whole, by the index of their segment. */
   readonly shown: ReadonlyMap<number, Shown>;
-  /** The number under which a turn is stored, where the list does not begin with the first turn. */
+  /** The number under which a turn is stored, for lists that do not begin with the first turn. */
   readonly numberOf?: (turn: number) => number;
 }
 
-/** The turns of a conversation as records: all that are complete. A turn that waits for a result is not. */
+/** The complete turns of a conversation as records. A turn that waits for a result is left out. */
 export function turnRecords(segments: readonly Segment[], options: TurnsOptions): TurnRecord[] {
   const { session, numberOf = (turn) => turn } = options;
   const records: TurnRecord[] = [];
@@ -61,7 +61,7 @@ function partsOf(segments: readonly Segment[], shown: TurnsOptions['shown']): Ma
     if (segment.tool !== undefined && segment.kind !== 'user') parts.tools.add(segment.tool);
     if (segment.kind === 'action' && segment.callId !== undefined) parts.openCalls.add(segment.callId);
   }
-  // An agent that goes on has given up on the results that never came.
+  // If the agent continued, results that are still missing will never come.
   const last = Math.max(...turns.keys());
   for (const [turn, { openCalls }] of turns) if (turn < last) openCalls.clear();
   return turns;
@@ -77,7 +77,7 @@ const emptyParts = (): Parts => ({
   results: [],
 });
 
-/** A call as it is sent: a history that is fed back is known again by it. */
+/** A call as it is sent. It identifies a turn when the history is read back. */
 const callOf = ({ tool, text }: Segment, { text: sent } = { text }): string =>
   tool === undefined ? sent : `${tool} ${sent}`;
 

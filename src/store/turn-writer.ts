@@ -9,16 +9,16 @@ export function isTurnStore(store: unknown): store is TurnStore {
 }
 
 export interface WriteTurnsOptions {
-  /** Turns that are not in the request. A record that is stored stays as it is. */
+  /** Turns that are not in the request. Their stored records do not change. */
   readonly leftOut?: ReadonlySet<number>;
-  /** The list counts from its own beginning, and its oldest turns may be gone from it. */
+  /** The list is numbered from its own start, and its oldest turns may be missing. */
   readonly mayBeCut?: boolean;
 }
 
 interface Known {
-  /** Changes with any part of the record. */
+  /** Changes if any part of the record changes. */
   readonly version: string;
-  /** Reasoning and action: stays the same when results are masked. */
+  /** Reasoning and action. Does not change when results are masked. */
   readonly identity: string;
 }
 
@@ -33,7 +33,7 @@ export class TurnWriter {
     this.#session = session;
   }
 
-  /** Durable when it resolves. One batch, and none where there is nothing to write. */
+  /** Writes new turns in one batch. Durable when it resolves. Writes nothing if no turn changed. */
   async write(records: readonly TurnRecord[], options: WriteTurnsOptions = {}): Promise<void> {
     if (records.length === 0) return;
     const stored = await this.#load();
@@ -42,7 +42,7 @@ export class TurnWriter {
     const gone = mayBeCut ? goneTurns(records, known, stored) : 0;
     const fresh = new Map<TurnRecord, Known>();
     for (const [i, record] of records.entries()) {
-      // The head of a list that was cut is not the head of the conversation.
+      // The start of a cut list is not the start of the conversation.
       if (gone > 0 && record.turn === 0) continue;
       const turn = record.turn + gone;
       const before = stored.get(turn);
@@ -55,7 +55,7 @@ export class TurnWriter {
     for (const [{ turn }, now] of fresh) stored.set(turn, now);
   }
 
-  /** Read once: an earlier process may have stored turns of this session. */
+  /** Reads the stored turns once: an earlier process may have written some. */
   #load(): Promise<Map<number, Known>> {
     this.#stored ??= this.#read().catch((error) => {
       this.#stored = undefined;
@@ -77,7 +77,7 @@ function knownOf({ reasoning, action, observation, user = '', masked, results = 
   return { identity, version: `${identity} ${shown}` };
 }
 
-/** The length of a text and a hash of a sample of it: a hash of all would cost the whole history on each call. */
+/** The length of a text and a hash of a sample. A full hash would read the whole history on each call. */
 function printOf(text: string): string {
   const step = Math.max(1, text.length / SAMPLES);
   let hash = 2_166_136_261;
@@ -87,7 +87,7 @@ function printOf(text: string): string {
 
 const SAMPLES = 256;
 
-/** How many turns are gone from the head of a list: its first turns are looked for among those that are stored. */
+/** How many turns are missing at the start of a list. Its first turns are looked up among the stored ones. */
 function goneTurns(
   records: readonly TurnRecord[],
   known: readonly Known[],

@@ -80,7 +80,7 @@ describe.skipIf(!hasCorpus)('usage in the logs of the corpus (skipped where ../s
 describe.skipIf(!hasCorpus)('the settings of the study (skipped where ../shared/corpus is absent)', () => {
   it('are those of the command in docs/lab.md, which prints the figures of docs/what-masking-costs.md', async () => {
     const docs = (page: string): string => readFileSync(join(ROOT, 'docs', page), 'utf8');
-    const command = /^palimpsest (replay <folder> .*)$/m.exec(docs('lab.md'))?.[1] ?? '';
+    const command = /^npx palimpsest (replay <folder> .*)$/m.exec(docs('lab.md'))?.[1] ?? '';
     const args = command.split(' ').map((word) => (word === '<folder>' ? CORPUS : word));
     const policies = ['sliding-window', 'polling', 'optimum'];
     const { stdout } = await palimpsest([...args, ...policies.flatMap((name) => ['--policy', name]), '--json']);

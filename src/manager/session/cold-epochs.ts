@@ -8,7 +8,7 @@ export interface ColdEpochsOptions {
   readonly record: (event: ColdEpoch) => Promise<void> | void;
 }
 
-/** Masks all that a policy may mask before a request that finds the provider's cache expired: that costs no rewrite. */
+/** Masks everything that the policy allows before a request that finds the provider's cache expired. This rewrites no cache. */
 export class ColdEpochs<M> {
   readonly #conversation: Conversation<M>;
   readonly #options: ColdEpochsOptions;
@@ -22,14 +22,14 @@ export class ColdEpochs<M> {
   async beforeRequest(): Promise<void> {
     const { policy, now, record } = this.#options;
     const { view, replied = '' } = this.#conversation;
-    // In another process than the one that sent it, the reply tells when it was.
+    // After a restart of the process, the time of the last reply replaces the time of the last request.
     const idle_ms = now() - (this.#sentAt ?? Date.parse(replied));
     if (!(idle_ms > (policy.cacheLifeMs ?? Number.POSITIVE_INFINITY))) return;
     const masks = view.coldMasks();
     if (masks.length > 0) await record({ type: 'cold_epoch', idle_ms, masks });
   }
 
-  /** A request is about to be sent. */
+  /** Call this right before a request is sent. */
   noteRequest(): void {
     this.#sentAt = this.#options.now();
   }

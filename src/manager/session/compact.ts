@@ -9,8 +9,8 @@ import { ARCHIVE, EVENTS } from './session-files.ts';
 import { writePieces } from './write-pieces.ts';
 
 /**
- * Appends to the archive every event that it does not have yet, and every damaged line. Durable when it resolves; answers how
- * long it is then. The last checkpoint tells how many bytes belong to it: more was left by a crash, and is written again.
+ * Appends to the archive all new events and all damaged lines. Durable when it resolves. Answers the length of the archive. The
+ * last checkpoint records how many bytes are sound. Bytes after them were left by a crash and are written again.
  */
 export async function archiveEvents(
   { disk, folder, mayWrite }: WrittenSession,
@@ -28,7 +28,7 @@ export async function archiveEvents(
       size = writePieces(archive, position, linesAfter(events, seq));
       await archive.sync();
     } catch (error) {
-      // Half a batch would be half a line.
+      // A failed write may end in the middle of a line.
       archive.truncate(position);
       throw error;
     }
@@ -39,14 +39,14 @@ export async function archiveEvents(
   return size;
 }
 
-/** Where an archive ends, and the last event that can be read in it. Damaged lines before the end stay. */
+/** The end of an archive, and the last readable event in it. Damaged lines before the end stay. */
 export function archiveEnd(archive: DiskFile, soundBytes: number): { readonly position: number; readonly seq: number } {
   const end = Math.min(archive.size(), soundBytes);
   let position = end;
-  /** The number of a last line without a checksum: it may be damaged. */
+  /** The number in a last line without a checksum. It may be damaged. */
   let unsealed: number | undefined;
   for (let line = lastLine(archive, end); line; line = lastLine(archive, line.offset)) {
-    // Half a line, in an archive of which it is not known how long it was.
+    // Half a line, in an archive whose length is not known.
     if (!line.isWhole && end < soundBytes) position = line.offset;
     const number = numberOf(line);
     if (!number) continue;
@@ -55,11 +55,11 @@ export function archiveEnd(archive: DiskFile, soundBytes: number): { readonly po
     if (number.isSealed) return { position, seq: number.seq };
     unsealed = number.seq;
   }
-  // An event that is archived twice harms nothing, one that is not archived is lost.
+  // Archiving an event twice is harmless. Not archiving it loses it.
   return { position, seq: unsealed === 1 ? 1 : 0 };
 }
 
-/** Lines of the first format get a checksum here, but not with a damaged number. */
+/** Adds a checksum to lines of the first format, unless their number is damaged. */
 function* linesAfter(events: DiskFile, seq: number): Generator<Buffer> {
   for (const { line: numbered, fits } of inOrder(numberedLines(events), ({ number }) => number)) {
     const { line, number } = numbered;
@@ -72,7 +72,7 @@ function* numberedLines(file: DiskFile): Generator<{ readonly line: Line; readon
   for (const line of readLines(file, 0)) yield { line, number: numberOf(line) };
 }
 
-/** Undefined for a line that is damaged. */
+/** Undefined for a damaged line. */
 function numberOf({ text, isWhole }: Line): LineNumber | undefined {
   const seq = isWhole ? seqOf(text) : undefined;
   return seq === undefined ? undefined : { seq, isSealed: SEQ.test(text) };
@@ -86,11 +86,11 @@ function seqOf(line: string): number | undefined {
 
 const SEQ = /^\{"crc32":"[0-9a-f]{8}","seq":(\d+),/;
 
-/** A log that is to take the place of the old one. */
+/** A new log that will replace the old one. */
 export interface Rewritten {
   readonly file: DiskFile;
   readonly size: number;
-  /** The new place of each line, by its old offset. */
+  /** The new position of each line, by its old offset. */
   readonly places: ReadonlyMap<number, Place>;
 }
 
@@ -100,7 +100,7 @@ interface RewriteOptions {
   readonly last: string;
 }
 
-/** Writes a log with only these lines and one more, beside the old one. Durable when it resolves. */
+/** Writes a draft of the log with these lines and one more. Durable when it resolves. */
 export async function rewriteEvents(
   { disk, folder, draftSuffix }: WrittenSession,
   { events, kept, last }: RewriteOptions,
@@ -122,7 +122,7 @@ export async function rewriteEvents(
   }
 }
 
-/** Puts the new log in the place of the old one. Where it fails, `hasMoved` tells which of the two now has the name. */
+/** Renames the draft to the log. On failure, `hasMoved` says whether the new log has the name. */
 export async function replaceEvents({
   disk,
   folder,
@@ -137,7 +137,7 @@ export async function replaceEvents({
     await disk.rename(draft, join(folder, EVENTS));
     return { hasMoved: true };
   } catch (error) {
-    // The next writer removes drafts. A draft that is gone was renamed only if the rename was tried and found it.
+    // The next writer removes drafts, so a missing draft alone does not prove that the rename succeeded.
     const isRemoved = (error as NodeJS.ErrnoException).code === 'ENOENT';
     return { hasMoved: isAllowed && !isRemoved && !disk.exists(draft), error: error as Error };
   }

@@ -9,13 +9,13 @@ import type { Place } from './place.ts';
 import type { ArrivalSettings, EventBody, Mask, SessionEvent, SessionStatus } from './session-event.ts';
 import { type SentState, SessionView, type ViewOptions } from './session-view.ts';
 
-/** A message, and the event it came with: `12`, or `12.0` for the first of several in one event. */
+/** A message and its key: `12` for the message of event 12, `12.0` for the first of several in one event. */
 export interface Entry<M> {
   readonly key: string;
   readonly message: M;
 }
 
-/** What was counted last, for a view of that size; completions are the sum since the last restart. */
+/** The last provider count, and the size of the view at that time. Completion tokens are the sum since the last restart. */
 export interface KnownUsage {
   readonly prompt_tokens: number;
   readonly view_tokens?: number | undefined;
@@ -27,7 +27,7 @@ export interface Approval {
   readonly arguments?: unknown;
 }
 
-/** All that the events amount to, as data; the messages by their keys. */
+/** The state that the events add up to, as data. Messages are listed by their keys. */
 export interface ConversationState<M> {
   readonly number: number;
   readonly status: SessionStatus;
@@ -38,26 +38,26 @@ export interface ConversationState<M> {
   readonly winding_down: boolean;
   readonly usage?: KnownUsage;
   readonly cut?: unknown;
-  /** The event with which the last run began. */
+  /** The event that started the last run. */
   readonly run_start?: number;
-  /** How often in a row no summary could be written. */
+  /** The number of failed summaries in a row. */
   readonly summary_failures?: number;
   readonly approvals: Readonly<Record<string, Approval>>;
   readonly skipped: Readonly<Record<string, string>>;
   readonly messages: readonly string[];
-  /** Messages that the policy left out of what is sent. */
+  /** Messages that the policy leaves out of requests. */
   readonly left_out: readonly string[];
   readonly masks: readonly Mask[];
   readonly notes: SentState<M>['notes'];
   readonly shaped?: readonly Mask[];
   readonly arrival?: ArrivalSettings;
   readonly show?: SentState<M>['show'];
-  /** When the last reply came. */
+  /** The time of the last reply. */
   readonly replied?: string;
 }
 
 export interface ConversationOptions<M> extends Omit<ViewOptions<M>, 'summarize'> {
-  /** The summaries of this conversation, where the caller writes them. */
+  /** The summaries of this conversation, if the caller's function writes them. */
   readonly summaries?: SummaryLog | undefined;
   /** The most messages in memory. */
   readonly limit: number;
@@ -79,13 +79,13 @@ export class Conversation<M> {
   number = 1;
   status: SessionStatus = 'active';
   turns = 0;
-  /** The number of the turn that came before the first reply: one more than all turns before the last restart. */
+  /** The number of turn 0 of this conversation: one more than all turns before the last restart. */
   turnsBefore = 0;
   totalMasked = 0;
   usage: KnownUsage | undefined;
   isWindingDown = false;
   cut: unknown;
-  /** When the last reply came. */
+  /** The time of the last reply. */
   replied: string | undefined;
   #runStart: number | undefined;
 
@@ -108,7 +108,7 @@ export class Conversation<M> {
     return this.#entries.length >= this.#options.limit;
   }
 
-  /** Where the events stand that hold the messages in memory, oldest first. */
+  /** The positions of the events that hold the messages in memory, oldest first. */
   places(): readonly (readonly [key: string, place: Place])[] {
     return this.#entries.flatMap(({ key }) => {
       const place = this.#places.get(key);
@@ -116,13 +116,13 @@ export class Conversation<M> {
     });
   }
 
-  /** The same events stand elsewhere now. */
+  /** Updates the positions of events after a compaction. */
   moved(to: (place: Place) => Place): void {
     for (const [key, place] of this.#places) this.#places.set(key, to(place));
   }
 
   apply(event: SessionEvent<M>, place: Place): void {
-    // Not every name is one of ours: `toString` is something too.
+    // Event types can be any name, also that of an inherited property such as `toString`.
     if (!Object.hasOwn(this.#folds, event.type)) return;
     const fold = this.#folds[event.type] as ((event: SessionEvent<M>, place: Place) => void) | undefined;
     fold?.(event, place);
@@ -200,34 +200,34 @@ export class Conversation<M> {
     },
   };
 
-  /** The size of what would be sent now, estimated. */
+  /** The estimated size of the view. */
   viewTokens(): number {
     return sizeOfMessages(this.#view.messages(), this.#options.format, this.#options.counter);
   }
 
-  /** What a provider would count now; undefined where none ever told. */
+  /** The size that a provider would count now. Undefined if no provider has reported usage. */
   promptTokens(): number | undefined {
     const { prompt_tokens = 0, view_tokens } = this.usage ?? {};
     if (prompt_tokens <= 0) return undefined;
     return view_tokens === undefined ? prompt_tokens : Math.max(1, prompt_tokens + this.viewTokens() - view_tokens);
   }
 
-  /** The view has a provisional summary, in place of one that is not written yet and that the next render asks for. */
+  /** Whether the view holds a provisional summary. The next render requests the real one. */
   get isProvisional(): boolean {
     return this.#options.summaries?.isMissing === true;
   }
 
-  /** A summary that the view needs and that was not written yet. */
+  /** A summary that the view needs and that is not written yet. */
   missingSummary(): SummaryRequest | undefined {
     const { summaries } = this.#options;
     if (!summaries?.takeMissing()) return undefined;
-    // It may have been for a request that more messages have changed since.
+    // The request may be outdated: messages may have been added since.
     this.#view.planAgain();
     const missing = summaries.takeMissing();
     return missing && { ...missing, messages: this.#view.originalsOf(missing.messages as readonly M[]) };
   }
 
-  /** How many of the messages that go out came before the loop of the last run; undefined where it has not begun. */
+  /** The number of messages in the view from before the loop of the last run. Undefined if the loop has not begun. */
   conversationMessages(): number | undefined {
     const start = this.#runStart;
     if (start === undefined) return undefined;
@@ -235,22 +235,22 @@ export class Conversation<M> {
     return length < 0 ? undefined : length;
   }
 
-  /** The key of the message with that index. */
+  /** The key of the message at this index. */
   keyAt(index: number): string | undefined {
     return this.#entries[index]?.key;
   }
 
-  /** The calls that got no result. */
+  /** The calls without a result. */
   openCalls(): ToolCall[] {
     return openCallsOf(this.#options.format, this.messages());
   }
 
-  /** Those that wait for a person. */
+  /** The open calls that wait for a person. */
   approvals(): ReadonlyMap<string, Approval> {
     return this.#ofOpen(this.#approvals);
   }
 
-  /** Those that will not be made, and why. */
+  /** The open calls that will not be made, and why. */
   skipped(): ReadonlyMap<string, string> {
     return this.#ofOpen(this.#skipped);
   }
@@ -279,7 +279,7 @@ export class Conversation<M> {
     };
   }
 
-  /** Begins from what `dump` wrote. Answers the keys of messages that could not be found. */
+  /** Restores the state that `dump` wrote. Answers the keys of messages that were not found. */
   load(state: ConversationState<M>, find: (key: string) => { message: M; place: Place } | undefined): string[] {
     this.#clear();
     for (const key of state.messages) {
@@ -308,7 +308,7 @@ export class Conversation<M> {
     return state.messages.filter((key) => !byKey.has(key));
   }
 
-  /** As if nothing had happened yet. */
+  /** Returns to the empty state. */
   clear(): void {
     this.#clear();
     this.number = 1;
@@ -338,7 +338,7 @@ export class Conversation<M> {
     this.#places.set(key, place);
     this.#messages = undefined;
     const index = this.#view.insert(message, key, next);
-    // A cut counts messages, and some of those that it counted stand elsewhere now.
+    // A cut counts messages from the start. The insertion has moved some that it counted, so it is no longer valid.
     const { messages = 0 } = (this.cut ?? {}) as Partial<Cut>;
     if (messages > index) this.cut = undefined;
   }
@@ -360,7 +360,7 @@ export class Conversation<M> {
       keys,
       dropped.map(({ message }) => message),
     );
-    // It counts messages, and these are others now.
+    // A cut counts messages from the start, and these have changed.
     this.cut = undefined;
   }
 

@@ -2,7 +2,7 @@ import { PalimpsestError } from '../../errors.ts';
 import { sessionLimits } from '../../limits.ts';
 import type { DamageAcknowledged } from './session-event.ts';
 
-/** Damage as a snapshot and a checkpoint record it. */
+/** Damage as recorded in snapshots and checkpoints. */
 export interface KnownDamage {
   /** Damaged lines that were found so far. */
   readonly lines: number;
@@ -30,7 +30,7 @@ export class Damage {
     return this.openLines > 0 || this.#missing.size > 0;
   }
 
-  /** From and up to, not including. */
+  /** Records events as missing, from `from` up to but not including `to`. */
   miss(from: number, to: number): void {
     for (let seq = from; seq < Math.min(to, from + sessionLimits.missing); seq++) this.#missing.add(seq);
   }
@@ -50,7 +50,7 @@ export class Damage {
     for (const seq of missing) this.#missing.add(seq);
   }
 
-  /** Undefined where there was none. */
+  /** Undefined if there was no damage. */
   dump(): KnownDamage | undefined {
     if (this.lines === 0 && this.#missing.size === 0) return undefined;
     return { lines: this.lines, acknowledged: this.#acknowledged, missing: this.missing };
@@ -63,7 +63,7 @@ export function isKnownDamage(value: unknown): value is KnownDamage {
   return areCounts && Array.isArray(missing) && missing.every(Number.isSafeInteger);
 }
 
-/** The report of damage: which events are affected, and how to end it. */
+/** The report of damage: the affected events, and how to acknowledge them. */
 export function damageFound(
   id: string,
   { lines, missing = [] }: { readonly lines: number; readonly missing?: readonly number[] },

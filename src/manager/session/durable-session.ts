@@ -33,14 +33,14 @@ export interface DurableOptions<M> extends HiddenStore, UpkeepOptions, SessionPa
   readonly recordTurns: boolean;
   readonly openCalls: 'answer' | 'keep';
   readonly onWindDown: (session: Session<M>) => Promise<void> | void;
-  /** Opened for this session; it is closed with it. */
+  /** The storage of this session. It is closed with the session. */
   readonly storage: SessionStorage<M>;
 }
 
-/** Hidden text that waits for the store while a log is replayed is stored beyond this size. */
+/** While a log is replayed, hidden text is stored once this many characters are pending. */
 const MOST_WAITING_CHARS = 4_000_000;
 
-/** A session whose truth is a log of events, on disk or in a database: memory, snapshot and view are what they amount to. */
+/** A session whose source of truth is an event log, on disk or in a database. Memory, snapshot and view are derived from it. */
 export class DurableSession<M> implements Session<M> {
   readonly id: string;
   readonly directory: string;
@@ -56,7 +56,7 @@ export class DurableSession<M> implements Session<M> {
   readonly #coldEpochs: ColdEpochs<M>;
   #manager: SessionManager<M>;
   #recovery: Recovery;
-  /** The number of changes of the conversation that are under way. */
+  /** The number of unfinished changes to the conversation. */
   #changes = 0;
   #closing: Promise<void> | undefined;
 
@@ -96,7 +96,7 @@ export class DurableSession<M> implements Session<M> {
     this.#manager = this.#newManager();
   }
 
-  /** If it fails, the storage is closed. */
+  /** Opens a session. If that fails, the storage is closed. */
   static async open<M>(options: DurableOptions<M>): Promise<DurableSession<M>> {
     const { storage } = options;
     let session: DurableSession<M> | undefined;
@@ -183,7 +183,7 @@ export class DurableSession<M> implements Session<M> {
 
   async restart(reason = 'hard_threshold_exceeded'): Promise<void> {
     await this.#answerOpen(skippedByRestart);
-    // Messages that are being added now are carried over too.
+    // Waits for messages that are being added, so that they are carried over too.
     await this.#whenIdle(() => this.#beginNext(reason));
     await this.#recordTurns();
   }
@@ -254,7 +254,7 @@ export class DurableSession<M> implements Session<M> {
     }
   }
 
-  /** Writes the first event of a new log. In an old log, calls that are still open will not be executed any more. */
+  /** Writes the first event of a new log. In an existing log, answers calls that will never be executed. */
   async #begin({ recovery }: Recovered): Promise<void> {
     const { id, openCalls } = this.#options;
     this.#reportDamage();
@@ -263,7 +263,7 @@ export class DurableSession<M> implements Session<M> {
       await this.#log.append([{ type: 'session_start', id, format: this.format.name, arrival }]);
     else if (!isSameArrival(arrival, this.#conversation.view.arrival))
       await this.#log.append([{ type: 'arrival', ...arrival }]);
-    // A reply is answered as a whole: while one of its calls waits for a person, none of them was made.
+    // A reply is answered as a whole: while one of its calls waits for a person, none of them is executed.
     if (openCalls === 'keep' || this.#conversation.approvals().size > 0) return;
     const skipped = this.#conversation.skipped();
     const answeredCalls = await this.#answerOpen((call) => {
@@ -279,7 +279,7 @@ export class DurableSession<M> implements Session<M> {
     this.#options.onProblem(damageFound(this.id, { lines: damagedLines, missing }));
   }
 
-  /** Answers how many calls that were. */
+  /** Answers the number of calls. */
   #answerOpen(resultOf: (call: ToolCall) => ToolResult): Promise<number> {
     return this.#whenIdle(async () => {
       const results = resultsForOpen(this.#writer, this.messages(), resultOf);
@@ -298,13 +298,13 @@ export class DurableSession<M> implements Session<M> {
       const about = { session_number: sessionNumber, previous_turns, carryover_messages, reason };
       await this.#change([{ type: 'session_restart', ...about, messages }]);
     } catch (error) {
-      // The manager has gone on already.
+      // The manager has already moved to the next session. Replace it by one with the current state.
       this.#manager = this.#newManager();
       throw error;
     }
   }
 
-  /** Appends what makes another conversation of this one. */
+  /** Appends events that change the conversation. */
   async #change(bodies: readonly EventBody<M>[]): Promise<void> {
     if (bodies.length === 0) return;
     this.#changes += 1;
@@ -315,7 +315,7 @@ export class DurableSession<M> implements Session<M> {
     }
   }
 
-  /** Messages that are being added come first in the log, so they must come first here too. */
+  /** Waits for messages that are being added: they come first in the log, so they must come first here. */
   async #whenIdle<T>(next: () => T | Promise<T>): Promise<T> {
     while (this.#log.isBusy || this.#changes > 0) await this.#log.flush();
     return next();
@@ -331,7 +331,7 @@ export class DurableSession<M> implements Session<M> {
     this.#conversation.apply(event, place);
   }
 
-  /** A store that fails, or is slow, keeps no request from going out: new results go out whole. */
+  /** Stores originals. If the store fails or is slow, requests still go out, with the new results whole. */
   async #storeShaped(): Promise<void> {
     const problem = await storeShaped(this.#options, this.#conversation, this.#stored);
     if (!problem) return;
@@ -349,7 +349,7 @@ export class DurableSession<M> implements Session<M> {
     await this.#recorder.record();
   }
 
-  /** After the conversation has gone on already: a store that fails must not fail that. */
+  /** Runs after the conversation has moved on, so a failing store must not make that fail. */
   async #recordTurns(): Promise<void> {
     await this.#storeHidden([]).catch((error) => this.#options.onProblem(error));
   }
@@ -365,7 +365,7 @@ export class DurableSession<M> implements Session<M> {
     );
   }
 
-  /** In the log, the mask would come after messages that were added before it and that do not know of it. */
+  /** Throws while messages are being added: a mask would be logged after them, but computed without them. */
   #checkIdle(): void {
     if (this.#changes === 0) return;
     throw new PalimpsestError(

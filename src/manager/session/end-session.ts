@@ -5,17 +5,14 @@ import { EventLog } from './event-log.ts';
 import type { SessionStorage } from './session-storage.ts';
 
 export interface EndOptions {
-  /** It is closed when this is done. */
+  /** The storage of the session. This function closes it. */
   readonly storage: SessionStorage<unknown>;
   readonly format: Format<unknown>;
   readonly reason: string;
   readonly now: () => number;
 }
 
-/**
- * Writes to a log that its session is over, and nothing else. Opened as a session it would get a snapshot of what is shown
- * under a policy, limits and a store that are not its own.
- */
+/** Logs only that a session is over. Opening it as a session would write a snapshot under the wrong policy, limits and store. */
 export async function endSession({ storage, format, reason, now }: EndOptions): Promise<void> {
   try {
     const conversation = untouched(format);
@@ -35,7 +32,7 @@ export async function endSession({ storage, format, reason, now }: EndOptions): 
   }
 }
 
-/** Only its turns are asked for. */
+/** A minimal conversation, used only to count turns. */
 const untouched = <M>(format: Format<M>): Conversation<M> =>
   new Conversation({
     format,

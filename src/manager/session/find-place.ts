@@ -4,11 +4,11 @@ import type { SessionDatabase } from './postgres/session-database.ts';
 import { directoryRule } from './session-folder.ts';
 import type { SessionPlace } from './session-storage.ts';
 
-/** Where sessions live: either a directory or a database. */
+/** The location of sessions: either a directory or a database. */
 export interface SessionPlaceOptions {
-  /** A folder that has one folder for each session. */
+  /** A folder with one subfolder per session. */
   readonly directory?: string;
-  /** A PostgreSQL database, which several machines share. Needs the package `pg`. */
+  /** A PostgreSQL database, which several machines can share. Needs the package `pg`. */
   readonly database?: SessionDatabase;
 }
 
@@ -30,12 +30,12 @@ export async function findPlace(who: string, { directory, database }: SessionPla
     throw badOption(`${who} option directory`, 'left out, as there is a database', directory);
   if (!PLACE_RULES.database.check(database))
     throw badOption(`${who} option database`, PLACE_RULES.database.expected, database);
-  // Loaded only where it is asked for.
+  // Loaded only if a database is given.
   const { postgresPlace } = await import('./postgres/postgres-place.ts');
   return postgresPlace(database);
 }
 
-/** Does something with a place, and closes it. */
+/** Opens a place, runs the function, and closes the place. */
 export async function withPlace<T>(
   who: string,
   options: SessionPlaceOptions,

@@ -4,16 +4,16 @@ import type { Place } from './place.ts';
 
 /** A line of a file. */
 export interface Line extends Place {
-  /** Without the newline. Empty where it is no UTF-8, or more than a string can hold. */
+  /** The text without its newline. Empty if it is not UTF-8, or longer than a string can be. */
   readonly text: string;
-  /** The last one may have no end. */
+  /** False for a last line without a newline. */
   readonly isWhole: boolean;
 }
 
 const CHUNK = 1 << 18;
 const NEWLINE = 10;
 
-/** The lines from a position on, a piece of the file at a time. */
+/** The lines from a position on. The file is read piece by piece. */
 export function* readLines(file: DiskFile, from: number, to: number = file.size()): Generator<Line> {
   let rest: Buffer[] = [];
   let offset = from;
@@ -32,7 +32,7 @@ export function* readLines(file: DiskFile, from: number, to: number = file.size(
   if (text.length > 0) yield { offset, bytes: text.length, text: textOf(text), isWhole: false };
 }
 
-/** The last line that ends before a position; undefined where there is none. */
+/** The last line that ends before a position. Undefined if there is none. */
 export function lastLine(file: DiskFile, end: number): Line | undefined {
   if (end <= 0) return undefined;
   let found = Buffer.alloc(0);
@@ -61,11 +61,11 @@ function textOf(bytes: Buffer): string {
   }
 }
 
-/** Whether something failed because no string can be as long. */
+/** Whether an error means that a string would be too long. */
 export const isTooLong = (error: unknown): boolean =>
   error instanceof RangeError || (error as { code?: string }).code === 'ERR_STRING_TOO_LONG';
 
-/** The parts of the file between two positions, in order. */
+/** The bytes between two positions, in pieces. */
 export function* readPieces(file: DiskFile, from: number, to: number): Generator<Buffer> {
   for (let position = from; position < to; ) {
     const piece = readAt(file, { offset: position, bytes: Math.min(CHUNK, to - position) });
@@ -75,7 +75,7 @@ export function* readPieces(file: DiskFile, from: number, to: number): Generator
   }
 }
 
-/** As many bytes as there are. */
+/** Reads the bytes at a place, or fewer if the file ends before. */
 export function readAt(file: DiskFile, { offset, bytes }: Place): Buffer {
   const into = Buffer.allocUnsafe(bytes);
   return into.subarray(0, file.read(into, offset));

@@ -6,7 +6,7 @@ import { inOrder } from './line-order.ts';
 import { isTooLong, type Line, lastLine, readAt, readLines } from './lines.ts';
 import type { Place } from './place.ts';
 
-/** An event, and where its line is. Misnumbered: its line has no checksum, and its number is damaged. */
+/** An event and the position of its line. `misnumbered`: the line has no checksum, and its number is damaged. */
 export interface Located<M> extends ReadLine<M> {
   readonly kind: 'event' | 'misnumbered';
   readonly place: Place;
@@ -23,7 +23,7 @@ export interface NoEvent {
 
 export type LogPart<M> = Located<M> | NoEvent;
 
-/** Reads a log or an archive from a position on. Damage costs the line that it is in, and no line after it. */
+/** Reads a log or an archive from a position. Damage costs only the line that contains it. */
 export function* readLog<M>(file: DiskFile, from: number, to?: number): Generator<LogPart<M>> {
   const numberOf = (part: LogPart<M>) =>
     'event' in part ? { seq: part.event.seq, isSealed: part.isSealed } : undefined;
@@ -41,21 +41,21 @@ function* readParts<M>(file: DiskFile, from: number, to?: number): Generator<Log
   }
 }
 
-/** The event whose line is at a place; undefined where it is damaged. */
+/** The event at a position. Undefined if the line is damaged. */
 export function readEventAt<M>(file: DiskFile, place: Place): ReadLine<M> | undefined {
   return withoutEnd<M>(readAt(file, place));
 }
 
-/** The event or the damage that ends at a position; undefined where nothing is before it. */
+/** The event or damage that ends at a position. Undefined at the start of the file. */
 export function lastPart<M>(file: DiskFile, end: number): LogPart<M> | undefined {
   const line = lastLine(file, end);
   return line && [...readLog<M>(file, line.offset, end)].at(-1);
 }
 
-/** Not bytes that are no UTF-8 and have no text for that reason. */
+/** Bytes that are not UTF-8 have an empty text too, but are not blank. */
 const isBlank = ({ isWhole, text, bytes }: Line): boolean => isWhole && text.trim() === '' && bytes === text.length + 1;
 
-/** A damaged newline joins two lines. Finds the second one in them, and the first where only its newline is damaged. */
+/** Splits two lines that a damaged newline has joined. The first is recovered if only its newline is damaged. */
 function* salvage<M>(bytes: Buffer, { offset, isWhole }: { offset: number; isWhole: boolean }): Generator<LogPart<M>> {
   let start = bytes.indexOf(CHECKSUM, 1);
   for (let tries = 0; start > 0 && tries < sessionLimits.salvageTries; tries++) {
@@ -74,7 +74,7 @@ function* salvage<M>(bytes: Buffer, { offset, isWhole }: { offset: number; isWho
   else yield { kind: 'damage', place, isWhole };
 }
 
-/** Reads a line with its newline, with another byte in its place (and a newline that was added later), or without any. */
+/** Reads a line with its newline, without one, or with a damaged newline and another one that was added later. */
 function withoutEnd<M>(bytes: Buffer): ReadLine<M> | undefined {
   const [end, added] = [bytes.length - 1, bytes.length - 2];
   return (

@@ -21,13 +21,13 @@ export interface DiskRecoverOptions<M> extends Pick<RecoverOptions<M>, 'conversa
 }
 
 export interface RecoveredLog extends Recovered {
-  /** The format of the messages in the log; undefined for a new one. */
+  /** The format of the messages in the log. Undefined for a new log. */
   readonly format: string | undefined;
-  /** How much of the archive is known to be sound. */
+  /** The number of archive bytes that are known to be sound. */
   readonly archiveBytes: number;
 }
 
-/** Brings a conversation to where its log ends: from the snapshot if that is sound, else from the events alone. */
+/** Brings a conversation to the end of its log: from a sound snapshot, else from the events alone. */
 export async function recover<M>(options: DiskRecoverOptions<M>): Promise<RecoveredLog> {
   const start = loadSnapshot(options);
   const acknowledged = Math.max(start.seq, readSyncMark(options.disk, options.folder));
@@ -37,7 +37,9 @@ export async function recover<M>(options: DiskRecoverOptions<M>): Promise<Recove
 }
 
 interface Start<M> {
-  /** The last event that the snapshot covers, also where it cannot be used: they were all synced before it was written. */
+  /**
+   * The last event that the snapshot covers, even if the snapshot is unusable: these events were synced before it was written.
+   */
   readonly seq: number;
   readonly snapshot?: Snapshot<M>;
   readonly damage: Damage;
@@ -65,7 +67,7 @@ interface FoundMessages<M> {
   readonly damage: Damage;
 }
 
-/** The messages that a snapshot names, without those that are damaged. Throws where the log is not the one it was made of. */
+/** The sound messages of a snapshot. Throws if the snapshot was made from another log. */
 function findMessages<M>(file: DiskFile, { seq, offset, messages, damage: known }: Snapshot<M>): FoundMessages<M> {
   const damage = new Damage();
   if (known) damage.add(known);
@@ -86,14 +88,17 @@ function findMessages<M>(file: DiskFile, { seq, offset, messages, damage: known 
   return { found, damage };
 }
 
-/** A place in the middle of a line is one of another log. */
+/** Whether a place is exactly one line. If not, the place belongs to another log. */
 function isLine(file: DiskFile, { offset, bytes }: Place): boolean {
   const before = offset === 0 ? NEWLINE : readAt(file, { offset: offset - 1, bytes: 1 })[0];
   const line = readAt(file, { offset, bytes });
   return before === NEWLINE && line.length === bytes && line.indexOf(NEWLINE) === bytes - 1;
 }
 
-/** Damage behind the last event that is known to be acknowledged. Events behind it wait until a later batch proves that they were synced. */
+/**
+ * Damage after the last event that is known to be acknowledged. Later events wait until a later batch proves that they were
+ * synced.
+ */
 interface Doubtful<M> {
   readonly offset: number;
   readonly expected: number;
@@ -101,12 +106,12 @@ interface Doubtful<M> {
   readonly followers: Located<M>[];
 }
 
-/** Reads the lines of a log. Lines of a batch that a crash left unfinished are cut off. */
+/** Reads the lines of a log. Cuts off lines of a batch that a crash left unfinished. */
 class LogReplay<M> {
   readonly #options: DiskRecoverOptions<M>;
   readonly #replay: Replay<M>;
   readonly #hasSnapshot: boolean;
-  /** Events up to this one were acknowledged: of their lines, none is cut off. */
+  /** Events up to this number were acknowledged. Their lines are never cut off. */
   readonly #acknowledged: number;
   #cutLines = 0;
   #tornBytes = 0;
@@ -129,7 +134,7 @@ class LogReplay<M> {
     if (this.#doubtful) await this.#cutOff(this.#doubtful);
     if (replay.finish().hasLostCheckpoint) this.#readArchiveEnd();
     this.#checkEnd();
-    // A process that was killed may have written it and not synced it. From here on it counts as synced.
+    // A killed process may have written the last events without a sync. From here on they count as synced.
     if (replay.end.seq > this.#acknowledged) await this.#options.file.sync();
   }
 
@@ -152,11 +157,11 @@ class LogReplay<M> {
       return;
     }
     this.#doubtful.followers.push(located);
-    // Written after the batch of the damaged line was synced: that was an event, and it is lost.
+    // A later batch proves that the damaged line's batch was synced. So the line was an event, and it is lost.
     if (located.batch > this.#doubtful.expected) this.#acceptDoubtful(this.#doubtful);
   }
 
-  /** The line is whole, so no crash left it: it stays in the log. */
+  /** The line is whole, so it is not the rest of a crash. It stays in the log. */
   #takeMisnumbered(located: Located<M>): void {
     if (this.#doubtful) this.#doubt(located);
     else this.#replay.takeMisnumbered(located);
@@ -186,7 +191,7 @@ class LogReplay<M> {
     for (const located of followers) this.#replay.accept(located);
   }
 
-  /** The archive goes before a log that lost its checkpoint. */
+  /** After a lost checkpoint, the archive holds the events before the log. */
   #readArchiveEnd(): void {
     const { disk, folder } = this.#options;
     const path = join(folder, ARCHIVE);
@@ -204,7 +209,10 @@ class LogReplay<M> {
     }
   }
 
-  /** Acknowledged events that are not there are missing; their numbers are not used again. A new line begins behind damage. */
+  /**
+   * Records acknowledged events that are not in the log as missing, without reusing their numbers. Ends a damaged last line with
+   * a newline.
+   */
   #checkEnd(): void {
     const { file, folder } = this.#options;
     const replay = this.#replay;
@@ -220,7 +228,7 @@ class LogReplay<M> {
     };
   }
 
-  /** A batch that a crash left unfinished was never acknowledged. It must not come back behind later events. */
+  /** Cuts off a batch that a crash left unfinished. It was never acknowledged and must not reappear after later events. */
   async #cutOff({ offset, lines, followers }: Doubtful<M>): Promise<void> {
     const { file, folder } = this.#options;
     const hasLines = lines + followers.length > 0;
@@ -236,7 +244,7 @@ class LogReplay<M> {
 const PARTS_BETWEEN = 100;
 const NEWLINE = 10;
 
-/** Durable when it resolves: only then may it leave the log. */
+/** Copies the lines to a separate file. They may leave the log only after this resolves. */
 async function keepTorn<M>({ disk, folder, file }: DiskRecoverOptions<M>, offset: number): Promise<void> {
   const path = join(folder, TORN);
   const torn = disk.open(path, disk.exists(path) ? 'write' : 'create');

@@ -10,34 +10,34 @@ import type { Snapshot } from './snapshot.ts';
 export interface Recovered {
   readonly end: LogEnd;
   readonly recovery: Omit<Recovery, 'answeredCalls'>;
-  /** Damage that is still there, or was. */
+  /** All damage that was found, acknowledged or not. */
   readonly damage: Damage;
 }
 
-/** An event that was read, and its place. */
+/** An event and the position of its line. */
 export interface LocatedEvent<M> {
   readonly event: SessionEvent<M>;
   readonly place: Place;
 }
 
 export interface ReplayOptions<M> {
-  /** As the snapshot left it; empty without one. */
+  /** The state that the snapshot restored; empty without a snapshot. */
   readonly conversation: Conversation<M>;
   readonly snapshot: Snapshot<M> | undefined;
   readonly damage: Damage;
 }
 
-/** Folds events, in order, into a conversation, and notes which are missing. */
+/** Applies events to a conversation in order, and records which are missing. */
 export class Replay<M> {
   readonly #options: ReplayOptions<M>;
   readonly damage: Damage;
-  /** How many events were read. */
+  /** The number of events that were read. */
   events = 0;
   end: LogEnd;
   format: string | undefined;
-  /** How much of the archive is known to be sound. */
+  /** The number of archive bytes that are known to be sound. */
   archiveBytes: number;
-  /** The events before the checkpoint of a compacted log: messages to which it refers. */
+  /** The messages before the checkpoint of a compacted log. The checkpoint refers to them. */
   #prologue: LocatedEvent<M>[] | undefined;
 
   constructor(options: ReplayOptions<M>) {
@@ -49,17 +49,17 @@ export class Replay<M> {
     this.end = { position: snapshot?.offset ?? 0, seq: snapshot?.seq ?? 0, time: snapshot?.time ?? '' };
   }
 
-  /** The next event. */
+  /** Takes the next event. */
   accept(located: LocatedEvent<M>): void {
     const { event, place } = located;
     this.events += 1;
     if (event.seq <= this.end.seq) {
-      // It is there already.
+      // An event with this number was already read.
       this.takeDamage(place);
       return;
     }
     this.#beginPrologue(located);
-    // Before a checkpoint there are gaps in any case: it tells which messages are missing.
+    // A compacted log has gaps before its checkpoint. The checkpoint shows which messages are missing.
     if (!this.#prologue) this.damage.miss(this.end.seq + 1, event.seq);
     this.end = { position: place.offset + place.bytes, seq: event.seq, time: event.time };
     if (event.type === 'checkpoint') this.#fromCheckpoint(event);
@@ -67,20 +67,20 @@ export class Replay<M> {
     else this.#fold(located);
   }
 
-  /** Skips a place without an event, such as an empty line. */
+  /** Skips a line that is no event and harms nothing. */
   pass({ offset, bytes }: Place): void {
     this.end = { ...this.end, position: offset + bytes };
   }
 
-  /** Counts a damaged event. */
+  /** Records a damaged line. */
   takeDamage(place: Place): void {
     this.damage.lines += 1;
     this.pass(place);
   }
 
   /**
-   * An event whose number is damaged. A checkpoint names the messages before it, so there the message is used if its
-   * number was right after all.
+   * Takes an event whose number is damaged. A checkpoint names the messages before it. If it names this number, the number was
+   * right and the message is used.
    */
   takeMisnumbered(located: LocatedEvent<M>): void {
     this.takeDamage(located.place);
@@ -89,8 +89,8 @@ export class Replay<M> {
   }
 
   /**
-   * To be called after the last event. Answers whether the checkpoint is gone that told how the log began: then all there is
-   * counts.
+   * Call this after the last event. Answers whether the checkpoint at the start of the log is lost. If it is, all events that
+   * were found count.
    */
   finish(): { readonly hasLostCheckpoint: boolean } {
     const prologue = this.#prologue;
@@ -154,14 +154,14 @@ export class Replay<M> {
   }
 }
 
-/** The messages that came with an event, and their keys. */
+/** The messages of an event, with their keys. */
 export function messagesOf<M>(event: SessionEvent<M> | undefined): { key: string; message: M }[] {
   if (event?.type === 'message') return [{ key: String(event.seq), message: event.message }];
   if (event?.type !== 'session_restart') return [];
   return event.messages.map((message, i) => ({ key: `${event.seq}.${i}`, message }));
 }
 
-/** One event has one line. */
+/** Records the line of this event as damaged and the event as missing. */
 export function noteDamage(damage: Damage, seq: number): void {
   if (damage.isMissing(seq)) return;
   damage.lines += 1;

@@ -4,7 +4,7 @@ import type { ToolResult } from '../tool-call.ts';
 import type { Conversation } from './conversation.ts';
 import type { MessageEvent } from './session-event.ts';
 
-/** The events that add results to a conversation, each behind the reply that asked for it. */
+/** The events that add results to a conversation, each right after the reply that made its call. */
 export function resultEvents<M>(
   conversation: Conversation<M>,
   writer: MessageWriter<M>,

@@ -1,13 +1,13 @@
 import type { Truncation } from '../../plan/policy.ts';
 import type { KnownDamage } from './damage.ts';
 
-/** Whether a session is being worked in, waits for somebody, or is over. */
+/** Whether a session is in use, waits for a person, or is over. */
 export type SessionStatus = 'active' | 'paused' | 'completed';
 
 interface Stamp {
-  /** Counts from 1; no two events have the same. */
+  /** Counts from 1. Each event has its own number. */
   readonly seq: number;
-  /** ISO 8601; never before that of the event before it, whatever the clock does. */
+  /** ISO 8601. Never earlier than the time of the previous event, even if the clock is set back. */
   readonly time: string;
 }
 
@@ -20,7 +20,7 @@ export interface SessionStart {
   readonly arrival?: ArrivalSettings;
 }
 
-/** How results are made smaller when they first go out. */
+/** How results are made smaller when they are first sent. */
 export interface ArrivalSettings {
   readonly clean: boolean;
   readonly references: boolean;
@@ -31,12 +31,12 @@ export interface ArrivalSettings {
   readonly truncation: Truncation;
 }
 
-/** Later results are made smaller like this. Those before it stay as they were sent. */
+/** Later results are made smaller by these settings. Earlier results stay as they were sent. */
 export interface ArrivalChange extends ArrivalSettings {
   readonly type: 'arrival';
 }
 
-/** Results that go out whole from now on: their originals could not be stored, or the text that they referred to is left out. */
+/** Results that are sent whole from now on: their originals could not be stored, or the text that they refer to is left out. */
 export interface ArrivalSkipped {
   readonly type: 'arrival_skipped';
   readonly results: readonly ResultPlace[];
@@ -49,10 +49,10 @@ export interface ResultPlace {
   readonly segment: number;
 }
 
-/** Results that were masked before a request because the provider's cache had expired: masks cost nothing then. */
+/** Results that were masked because the provider's cache had expired: masking costs nothing then. */
 export interface ColdEpoch {
   readonly type: 'cold_epoch';
-  /** The time since the request before. */
+  /** The time since the previous request. */
   readonly idle_ms: number;
   readonly masks: readonly Mask[];
 }
@@ -63,11 +63,14 @@ export interface MessageEvent<M> {
   readonly message: M;
   /** Written by the session itself: it answers a call that a crash or a restart left open. */
   readonly recovered?: boolean;
-  /** The message that it stands before, if not at the end: the result of a call, and what was added while it ran. */
+  /**
+   * The message before which this one is inserted; at the end if absent. Used for a result whose call was still running while
+   * messages were added.
+   */
   readonly before?: string;
 }
 
-/** What a provider reported for one request. */
+/** The usage that a provider reported for one request. */
 export interface TokenUsage {
   readonly type: 'token_usage';
   readonly turn: number;
@@ -78,12 +81,12 @@ export interface TokenUsage {
   readonly cache_write_tokens?: number;
   /** A share of the context limit, 0.5 for half of it. */
   readonly context_used_pct: number;
-  /** What would have been sent then, estimated: what comes later is more than was counted. */
+  /** The estimated size of the view at that time. Tokens beyond it were added after the count. */
   readonly view_tokens?: number;
   readonly winding_down?: boolean;
 }
 
-/** One result that was masked: which message, which of its segments, and what stands there now. */
+/** One masked result: its message, its segment, and the placeholder text. */
 export interface Mask extends ResultPlace {
   readonly text: string;
 }
@@ -95,7 +98,7 @@ export interface ContextMask {
   readonly total_masked: number;
   /** In percent. */
   readonly context_reclaimed_pct: number;
-  /** What is left of the last count, where there was one, and what would have been sent then, estimated. */
+  /** The rest of the last provider count, if there was one, and the estimated size of the view at that time. */
   readonly prompt_tokens?: number;
   readonly view_tokens?: number;
   readonly masks: readonly Mask[];
@@ -107,7 +110,7 @@ export interface WindDown {
   readonly notice: string;
 }
 
-/** From here on the conversation is `messages`: what was carried over, and the notice. */
+/** Replaces the conversation by `messages`: the carried-over messages and the notice. */
 export interface SessionRestart<M> {
   readonly type: 'session_restart';
   readonly session_number: number;
@@ -117,17 +120,19 @@ export interface SessionRestart<M> {
   readonly messages: readonly M[];
 }
 
-/** A render had to cut: the cut holds until it must be moved. */
+/** The budget required a cut. The cut stays until it must move. */
 export interface ContextCut {
   readonly type: 'context_cut';
-  /** Null where it was lifted. */
+  /** Null if the cut was removed. */
   readonly cut: unknown;
   readonly omitted: number;
-  /** The message that was the first then: where it is another by now, the cut is for a conversation that is over. */
+  /** The first message at that time. If another message is first now, the cut belongs to an earlier conversation. */
   readonly first?: string | null;
 }
 
-/** A summary that the caller's function wrote, or why it did not: recorded by what it replaced, and never written twice. */
+/**
+ * A summary by the caller's function, or the reason why it failed. Its key is the replaced text, so no summary is written twice.
+ */
 export interface ContextSummary {
   readonly type: 'context_summary';
   /** The handle of the text that the summary replaced. */
@@ -136,12 +141,15 @@ export interface ContextSummary {
   readonly failed?: string;
 }
 
-/** An agent's loop begins: the messages before it are the conversation, which stays while an iteration could go. */
+/**
+ * An agent's loop begins. Messages before this event are the conversation; they stay as long as an iteration can be dropped
+ * instead.
+ */
 export interface RunStart {
   readonly type: 'run_start';
 }
 
-/** The session is over. It goes on if a message is added. */
+/** The session is over. It continues if a message is added. */
 export interface SessionEnd {
   readonly type: 'session_end';
   readonly reason: string;
@@ -169,7 +177,7 @@ export interface ApprovalDecision {
   readonly reason?: string;
 }
 
-/** Calls that are not made. Recovery answers those that got no result with the reason. */
+/** Calls that will not be made. Recovery answers those without a result with this reason. */
 export interface ToolsSkipped {
   readonly type: 'tools_skipped';
   readonly call_ids: readonly string[];
@@ -181,12 +189,12 @@ export interface ErrorEvent {
   readonly message: string;
 }
 
-/** The conversation begins anew; the log goes on. */
+/** The conversation starts again empty. The log is kept. */
 export interface Reset {
   readonly type: 'reset';
 }
 
-/** Somebody knows of the damage that was found until then: it is no longer reported. */
+/** The damage found so far is acknowledged and no longer reported. */
 export interface DamageAcknowledged {
   readonly type: 'damage_acknowledged';
   /** Damaged lines that were found so far, in log and archive. */
@@ -195,17 +203,17 @@ export interface DamageAcknowledged {
   readonly missing: readonly number[];
 }
 
-/** All that the events before it amount to: written by a compaction, which keeps only those that are still needed. */
+/** The state that all earlier events add up to. A compaction writes it and keeps only the events that are still needed. */
 export interface Checkpoint {
   readonly type: 'checkpoint';
-  /** So much of the archive was synced before. */
+  /** The number of archive bytes that were synced before this event. */
   readonly archive_bytes: number;
   readonly state: unknown;
   /** Damage that was found before. */
   readonly damage?: KnownDamage;
 }
 
-/** What `session.log` takes. */
+/** Events that `session.log` accepts. */
 export type LoggedEvent =
   | TokenUsage
   | RunStart
@@ -217,13 +225,13 @@ export type LoggedEvent =
   | ErrorEvent
   | CustomEvent;
 
-/** An event of one's own: `x_` and a name. */
+/** A custom event: its type is `x_` and a name. */
 export interface CustomEvent {
   readonly type: `x_${string}`;
   readonly [field: string]: unknown;
 }
 
-/** What happened, without when. */
+/** An event without sequence number and time. */
 export type EventBody<M> =
   | SessionStart
   | ArrivalChange
@@ -240,5 +248,5 @@ export type EventBody<M> =
   | Checkpoint
   | LoggedEvent;
 
-/** One line of `events.jsonl`, as it stands there. */
+/** One line of `events.jsonl`, parsed. */
 export type SessionEvent<M = unknown> = Stamp & EventBody<M>;

@@ -1,10 +1,10 @@
 /** The log. */
 export const EVENTS = 'events.jsonl';
-/** What the events amount to. */
+/** The snapshot: the state that the events add up to. */
 export const SNAPSHOT = 'state.yaml';
-/** Events that are no longer needed to go on. */
+/** Events that are no longer needed to continue. */
 export const ARCHIVE = 'events.archive.jsonl';
-/** Lines that were cut off although they had an end: somebody may want to see what was in them. */
+/** Whole lines that recovery cut off, kept for inspection. */
 export const TORN = 'events.torn.jsonl';
-/** The last event that was acknowledged, while a session is open or after it was killed. */
+/** The last acknowledged event. The file exists while a session is open, and after its process was killed. */
 export const SYNCED = 'events.synced';

@@ -4,16 +4,16 @@ import { PalimpsestError } from '../../errors.ts';
 import { badOption, type Rule, rule } from '../../options.ts';
 import { checkSession } from '../../store/store.ts';
 
-/** What a directory of sessions may be. An empty text would be the folder in which the process runs. */
+/** The rule for a directory of sessions. An empty string would mean the working directory of the process. */
 export const directoryRule: Rule = rule('a folder', (v) => typeof v === 'string' && v !== '');
 
-/** The directory of sessions in full. */
+/** The absolute path of the directory of sessions. */
 export function sessionsDirectory(directory: string): string {
   if (!directoryRule.check(directory)) throw badOption('directory', directoryRule.expected, directory);
   return resolve(directory);
 }
 
-/** The folder of a session. A link in its place would lead to files that are not the session's. */
+/** The folder of a session. Throws for a link, which would lead to other files. */
 export function sessionFolder(directory: string, id: string): string {
   checkSession(id);
   const folder = join(sessionsDirectory(directory), id);
@@ -31,7 +31,7 @@ function look(folder: string): Stats | undefined {
   }
 }
 
-/** Where sessions should be, there is something that cannot hold or show them. */
+/** The directory of sessions cannot be used or read. */
 export function unusable(cause: unknown): PalimpsestError {
   const text = `Expected a folder for sessions but found: ${(cause as Error).message}; give another directory`;
   return new PalimpsestError('STORE_FAILED', text, { cause });

@@ -1,19 +1,19 @@
 import type { SessionEvent, SessionStatus } from './session-event.ts';
 
-/** A session as a list shows it, without opening it. */
+/** Facts about a session that are known without opening it. */
 export interface SessionInfo {
   readonly id: string;
   readonly format: string;
   readonly status: SessionStatus;
   /** 1, and one more with each restart. */
   readonly number: number;
-  /** How many events it has had. */
+  /** The number of events so far. */
   readonly events: number;
-  /** When the last of them was written. */
+  /** The time of the last event. */
   readonly lastActive: string;
 }
 
-/** A session without events. */
+/** The facts about a session without events. */
 export const nothingKnown = (id: string): SessionInfo => ({
   id,
   format: 'chat',

@@ -6,22 +6,22 @@ import { readUsage, type Usage } from '../usage.ts';
 import type { Conversation } from './conversation.ts';
 import type { ContextMask, TokenUsage, WindDown } from './session-event.ts';
 
-/** Where the decisions of a manager go. */
+/** The conversation that a manager decides about, and the log for its decisions. */
 export interface Decisions<M> {
   readonly conversation: Conversation<M>;
   readonly record: (event: TokenUsage | ContextMask | WindDown) => void;
-  /** Throws while something is under way that is not in the conversation yet. */
+  /** Throws while a change is not yet in the conversation. */
   readonly checkIdle: () => void;
 }
 
-/** A manager whose decisions are events of its session, so that they are still known after a crash. */
+/** A manager that logs its decisions as events of its session. They survive a crash. */
 export class SessionManager<M> extends ContextManager<M> {
   readonly #decisions: Decisions<M>;
 
   constructor(options: Omit<ContextManagerOptions<M>, 'state'>, decisions: Decisions<M>) {
     super({ ...options, state: stateOf(decisions.conversation) });
     this.#decisions = decisions;
-    // Its count is for what is there now: what comes later is more.
+    // The restored count covers these messages. Later messages come on top of it.
     this.setMessages(decisions.conversation.view.messages());
   }
 
@@ -37,7 +37,7 @@ export class SessionManager<M> extends ContextManager<M> {
     const result = super.maskOldest(results, options);
     if (result.masked === 0) return result;
     const masks = conversation.view.masksTo(result.messages);
-    // Shown at once; in the log a little later, or when it is waited for.
+    // The view changes at once. The event is logged shortly after, or when the caller awaits it.
     conversation.view.mask(masks);
     record(this.#maskEvent(result, masks));
     return result;
@@ -49,7 +49,7 @@ export class SessionManager<M> extends ContextManager<M> {
     return action;
   }
 
-  /** What a restart begins with is written to the log first: `session.restart()` does both. */
+  /** Throws: only `session.restart()` logs the new conversation before the restart. */
   override restart(): Restart<M> {
     throw new PalimpsestError(
       'BAD_INPUT',

@@ -8,7 +8,7 @@ import type { Session, SessionOptions } from './session.ts';
 
 export { call, eventsOf, reply, result, toolResult, turns, user } from '../../testing/session/session-suite.ts';
 
-/** Folders of this test file, gone when it ends. */
+/** Temporary folders of a test file. They are removed when it ends. */
 export function temporaryFolders(): () => string {
   const root = mkdtempSync(join(tmpdir(), 'palimpsest-sessions-'));
   let folders = 0;

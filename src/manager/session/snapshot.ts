@@ -10,11 +10,11 @@ import { replaceFile, type WrittenSession } from './open-log.ts';
 import type { Place } from './place.ts';
 import { SNAPSHOT } from './session-files.ts';
 
-/** What the events up to one of them amount to, and where the messages stand. */
+/** The state up to an event, and the positions of its messages in the log. */
 export interface Snapshot<M> {
   readonly id: string;
   readonly format: string;
-  /** The last event it covers, its time, and where it ends in `events.jsonl`. */
+  /** The last event that the snapshot covers, its time, and where it ends in `events.jsonl`. */
   readonly seq: number;
   readonly time: string;
   readonly offset: number;
@@ -29,14 +29,14 @@ const VERSION = 1;
 const HEAD =
   '# Written by Palimpsest, to open the session quickly. events.jsonl is the truth, and enough without this.\n';
 
-/** Replaces the snapshot: whoever reads it finds the old one or the new one, also after a crash. */
+/** Replaces the snapshot. Readers find the old one or the new one, also after a crash. */
 export async function writeSnapshot<M>(session: WrittenSession, snapshot: Snapshot<M>): Promise<void> {
   const bytes = Buffer.from(snapshotText(snapshot));
   const file = await replaceFile(session, SNAPSHOT, (draft) => draft.write(bytes, 0));
   file.close();
 }
 
-/** Undefined where there is none. Throws for one that cannot be read. */
+/** Undefined if there is no snapshot. Throws if it cannot be read. */
 export function readSnapshot<M>(disk: Disk, folder: string): Snapshot<M> | undefined {
   const path = join(folder, SNAPSHOT);
   if (!disk.exists(path)) return undefined;
@@ -51,7 +51,7 @@ export function readSnapshot<M>(disk: Disk, folder: string): Snapshot<M> | undef
 /** A snapshot as text, with its checksum. */
 export const snapshotText = <M>(snapshot: Snapshot<M>): string => seal(toYaml(snapshot));
 
-/** By hand: JSON is YAML, and what is long stands in blocks of lines, which are quick to write and to read. */
+/** Writes YAML directly: JSON is valid YAML, and long lists are blocks of lines, which are quick to write and read. */
 function toYaml<M>({ state, messages, ...about }: Snapshot<M>): string {
   const { masks, notes, left_out, shaped, ...counts } = state;
   const field = ([name, value]: [string, unknown]): string => `${name}: ${encodeValue(value)}\n`;
@@ -74,7 +74,7 @@ function toYaml<M>({ state, messages, ...about }: Snapshot<M>): string {
 
 const BLOCKS = ['left_out', 'masks', 'notes', 'messages'] as const;
 
-/** So that a bit that was turned over, or a line that somebody changed, is noticed. */
+/** Adds a checksum. It reveals flipped bits and manual changes. */
 const seal = (yaml: string): string => `${yaml}${CHECKSUM}"${crc32(yaml).toString(16).padStart(8, '0')}"\n`;
 const CHECKSUM = 'checksum: ';
 
@@ -98,7 +98,7 @@ export function readSnapshotText<M>(text: string): Snapshot<M> {
     checksum: _checksum,
     ...counts
   } = decodeValue(JSON.stringify(found)) as { version: number; checksum: string } & Snapshot<M>;
-  // Absent where an older version wrote it.
+  // Absent in snapshots of older versions.
   const shaped = typeof found.shaped === 'string' ? { shaped: linesOf(found.shaped).map(decodeValue) } : {};
   const texts = { masks: masks.map(decodeValue), notes: notes.map(decodeValue), ...shaped };
   const state = { ...counts, left_out: leftOut, ...texts };

@@ -8,7 +8,10 @@ import type { SessionPlace } from './session-storage.ts';
 
 /** Options of `sweepSessions`. */
 export interface SweepOptions extends SessionPlaceOptions {
-  /** Sessions without an event for this many hours are swept; 168 if not given. 0 sweeps nothing. */
+  /**
+   * Sweeps sessions without an event for more than this many hours; 168 if not given, and 0 sweeps nothing. Sessions that are
+   * over are only swept with `remove`.
+   */
   readonly ttlHours?: number;
   /** Deletes the sessions instead of ending them. */
   readonly remove?: boolean;

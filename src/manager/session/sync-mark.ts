@@ -9,12 +9,12 @@ export interface MarkedSession extends WrittenSession {
   readonly onProblem: (problem: Error) => void;
 }
 
-/** Room for the largest sequence number. Always as long, so that a new mark covers the old one. */
+/** Room for the largest sequence number. The length is fixed, so that a new mark fully overwrites the old one. */
 const BYTES = 48;
 
 /**
- * The last event that was acknowledged. Written after its sync and not synced itself: it survives the process, and tells
- * a damaged line that was acknowledged from a batch that a crash left unfinished.
+ * The last acknowledged event. Written after the event's sync, but not synced itself, so it survives the process. It
+ * distinguishes an acknowledged line that is damaged from a batch that a crash left unfinished.
  */
 export class SyncMark {
   readonly #path: string;
@@ -49,7 +49,7 @@ export class SyncMark {
     return mark;
   }
 
-  /** Costs no event where it fails: an older mark is weaker, not wrong. */
+  /** Writes the mark. A failure costs no event: an older mark is weaker, not wrong. */
   write(seq: number): void {
     try {
       this.#file.write(Buffer.from(`${seal(`"seq":${seq}}`).padEnd(BYTES - 1)}\n`), 0);
@@ -64,14 +64,14 @@ export class SyncMark {
     this.#file.close();
   }
 
-  /** For a session whose snapshot says the same. */
+  /** Removes the mark of a session whose snapshot holds the same number. */
   remove(): void {
     this.close();
     this.#disk.remove(this.#path);
   }
 }
 
-/** The number of the last event that is known to be acknowledged; 0 where the mark is missing or damaged. */
+/** The last event that is known to be acknowledged; 0 if the mark is missing or damaged. */
 export function readSyncMark(disk: Disk, folder: string): number {
   const path = join(folder, SYNCED);
   if (!disk.exists(path)) return 0;

@@ -22,17 +22,17 @@ export interface Kept<M> {
   /** The name of the format. */
   readonly format: string;
   readonly damage: Damage;
-  /** Stores what the conversation hides, before it is written down as hidden. */
+  /** Stores hidden texts before the snapshot or checkpoint records them as hidden. */
   readonly storeHidden: () => Promise<void>;
 }
 
-/** Keeps a log quick to open, and free of what is no longer needed: snapshots and compactions, between two batches. */
+/** Writes snapshots and compacts the log, between two batches. This keeps the log small and quick to open. */
 export class Upkeep<M> {
   readonly #options: UpkeepOptions;
   readonly #kept: Kept<M>;
   #checkpointBytes = 0;
   #sinceSnapshot = 0;
-  /** Something may have come to be no longer needed. */
+  /** A compaction may be worthwhile. */
   #mayCompact = false;
   #hasFailedCompaction = false;
 
@@ -41,29 +41,29 @@ export class Upkeep<M> {
     this.#kept = kept;
   }
 
-  /** To be told of every event that has become durable. */
+  /** Call this for every durable event. */
   take({ type }: SessionEvent<M>): void {
     this.#sinceSnapshot += 1;
     this.#mayCompact ||= type === 'session_restart' || type === 'reset';
   }
 
-  /** Does the work that is due. A failure here harms no event. A provisional view was never sent, and is not written down. */
+  /** Does the work that is due. A failure harms no event. A provisional view was never sent, so it is not recorded. */
   async run(): Promise<void> {
     if (this.#kept.conversation.isProvisional) return;
     if (this.#sinceSnapshot >= this.#options.snapshotEvery) await this.trySnapshot();
     if (this.#mayCompact && this.#isWorthCompacting()) await this.#attempt(() => this.compact());
   }
 
-  /** Answers whether it was written. */
+  /** Answers whether the snapshot was written. */
   async trySnapshot(): Promise<boolean> {
     if (this.#kept.conversation.isProvisional) return false;
     return this.#attempt(() => this.#snapshot());
   }
 
-  /** Archives all, keeps what is needed with all that it amounts to, and only then lets the rest go. */
+  /** Archives all events, then rewrites the log with a checkpoint and only the events that are still needed. */
   async compact(): Promise<void> {
     if (this.#options.compaction === 'off') return;
-    // Stays so if this fails: it would fail again and again.
+    // Stays true if the compaction fails, so that it is not retried after every batch.
     this.#hasFailedCompaction = true;
     const { conversation, storage, log } = this.#kept;
     storage.checkWriter();
@@ -84,7 +84,7 @@ export class Upkeep<M> {
     await this.#snapshot();
   }
 
-  /** The event that ends a compacted log, as JSON. */
+  /** The checkpoint that ends a compacted log, as JSON. */
   #checkpoint(seq: number, archive_bytes: number): string {
     const { conversation, format, log } = this.#kept;
     const state = { format, ...conversation.dump() };
@@ -93,7 +93,7 @@ export class Upkeep<M> {
   }
 
   async #snapshot(): Promise<void> {
-    // Also where it fails: the next attempt is due after as many events again.
+    // Reset even if the snapshot fails: the next attempt comes after `snapshotEvery` more events.
     this.#sinceSnapshot = 0;
     this.#mayCompact = true;
     const { id } = this.#options;

@@ -2,7 +2,7 @@ import type { DiskFile } from '../../store/embedded/disk.ts';
 
 const WRITE_BYTES = 1 << 18;
 
-/** Writes pieces one behind the other, several small ones at a time, and answers where they end. */
+/** Writes pieces one after the other, several small ones at a time. Answers where they end. */
 export function writePieces(file: DiskFile, from: number, pieces: Iterable<Buffer>): number {
   let position = from;
   let waiting: Buffer[] = [];

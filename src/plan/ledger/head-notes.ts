@@ -93,13 +93,18 @@ export class HeadNotes {
     });
   }
 
+  /** Whether a summary follows the system prompt. */
+  get isBehindPrompt(): boolean {
+    return this.#history.format.noteRole === 'system' && this.leadingSystem > 0;
+  }
+
   /**
    * A notice is where the gap is, behind the task. A summary follows the system prompt, where its role is that of one; but
    * where a question was kept with its answer, the gap must show, or it would read like a second task.
    */
   slotOf(note: keyof Notes): number {
-    const { format, rows } = this.#history;
-    const isPrompt = note === 'summary' && format.noteRole === 'system' && this.leadingSystem > 0;
+    const { rows } = this.#history;
+    const isPrompt = note === 'summary' && this.isBehindPrompt;
     const first = rows[1];
     const isMarked = first !== undefined && isQuestion(this.#history, first.from);
     return isPrompt && !isMarked ? this.leadingSystem : (this.splitSlot ?? rows[0]?.to ?? 0);

@@ -5,7 +5,7 @@ import { countTokens } from '../../tokens/count-tokens.ts';
 import type { Counter } from '../../tokens/counter.ts';
 import { houseStyle, type PlaceholderStyle } from '../placeholder.ts';
 import { HeadNotes } from './head-notes.ts';
-import { moveQuestion, questionIn } from './questions.ts';
+import { isQuestion, joinGreeting, moveQuestion, questionIn } from './questions.ts';
 import { ReadCoverage, type ReadToolUse } from './read-coverage.ts';
 import { type Call, Result, Turn } from './rows.ts';
 import type { ShortCall } from './short-call.ts';
@@ -105,12 +105,17 @@ export class History<M> {
   get lastRow(): Turn {
     return this.rows[this.rows.length - 1] as Turn;
   }
+  /** Whether the task is in turn 0, before the notice. Elsewhere a question that moves behind it would read as a part of it. */
+  get isTaskInHead(): boolean {
+    return this.taskMessage < (this.rows[0] as Turn).to;
+  }
 
   /** Takes in the next message. `beforeTaking` is told whether it begins a reply, before anything changes. */
   append(message: M, beforeTaking?: (beginsReply: boolean) => void): void {
     const beginsReply = this.#read(message);
     beforeTaking?.(beginsReply);
     const index = this.messages.push(message) - 1;
+    if (this.#isTaskBehindGreeting(index)) joinGreeting(this);
     const row = beginsReply ? this.#beginTurn(index) : this.lastRow;
     row.to = index + 1;
     this.totals.addMessage(index, row);
@@ -138,6 +143,16 @@ export class History<M> {
     if (next.number === 1 && this.taskMessage < note)
       moveQuestion(this, { row: head, next, from: Math.max(note + 1, questionIn(this, head)) });
     return next;
+  }
+
+  /** Whether a message is the task, and a reply without calls is all that came before it. */
+  #isTaskBehindGreeting(message: number): boolean {
+    const { turns, taskRow, lastRow, observations, headNotes } = this;
+    if (turns !== 1 || taskRow || lastRow.hasCalls || observations.length > 0) return false;
+    // A note that comes before the greeting stays there. Only a summary behind the system prompt does so in any case.
+    const { notice, summary } = headNotes.current;
+    const mayJoin = notice === undefined && (summary === undefined || headNotes.isBehindPrompt);
+    return mayJoin && isQuestion(this, message);
   }
 
   #takeSegment(index: number, row: Turn): void {

@@ -329,8 +329,7 @@ export class Ledger<M> extends History<M> implements RequestView {
   /** Takes all turns apart into their messages, so that one can go without the others. Not taken back by `undoRequest`. */
   splitTurns(): void {
     this.isSplit = true;
-    const isTaskFirst = this.taskMessage < (this.rows[0]?.to ?? 0);
-    this.headNotes.splitSlot ??= isTaskFirst ? this.taskMessage + 1 : this.headNotes.leadingSystem;
+    this.headNotes.splitSlot ??= this.isTaskInHead ? this.taskMessage + 1 : this.headNotes.leadingSystem;
     splitTurns(this);
   }
 

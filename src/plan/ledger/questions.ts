@@ -24,7 +24,7 @@ export function toRemoval<M>({ totals }: History<M>, row: Turn, to = row.to): Re
 /** The first message of the question that the next turn answers; the end of the turn if there is none. */
 export function answeredQuestion<M>(history: History<M>, row: Turn): number {
   // Words behind tool results steer a loop, and go with its iteration.
-  if (row.hasCalls || history.isSplit) return row.to;
+  if (row.hasCalls || history.isSplit || !history.isTaskInHead) return row.to;
   const next = history.rows[row.number + 1];
   return next?.from === row.to && isReply(history, next.from) ? questionIn(history, row) : row.to;
 }
@@ -65,6 +65,17 @@ function readUsers<M>(history: History<M>, row: Turn): void {
   row.hasWords = users.some(([{ text }]) => !isNote(text));
 }
 
+/**
+ * Makes a greeting before the task part of turn 0. It is never left out without the task, and a notice must come behind both: there
+ * it separates the task from a question that moves.
+ */
+export function joinGreeting<M>(history: History<M>): void {
+  const [head, greeting] = history.rows as [Turn, Turn];
+  history.totals.moveBorder(head, greeting, greeting.to);
+  head.lastSigned = greeting.lastSigned;
+  history.rows = [head];
+}
+
 /** Makes a turn of every message, so that one can be left out without the others. */
 export function splitTurns<M>(history: History<M>): void {
   const rows = [new Turn(0, 0)];
@@ -75,7 +86,7 @@ export function splitTurns<M>(history: History<M>): void {
       row.to = message + 1;
       Object.assign(row, history.totals.between(message, row.to));
       readUsers(history, row);
-      row.isHead = turn.number === 0 && !row.hasUser;
+      row.isHead = turn.number === 0 && !row.hasUser && !isReply(history, message);
       rows.push(row);
       rowOf.set(message, row);
     }

@@ -15,7 +15,7 @@ const NONE: readonly Turn[] = [];
 
 /** One turn that is sent: a row of the ledger. */
 export class Turn {
-  /** Its place among the turns that are sent. Turn 0 holds the messages before the first reply. */
+  /** Its place among the turns that are sent. Turn 0 holds the messages before the first reply to the task. */
   number: number;
   /** Its first message. */
   from: number;

@@ -57,12 +57,12 @@ export interface Counts {
   notes: number;
   sessions: number;
   textBytes: number;
-  /** In records that nothing leads to any more. */
+  /** Bytes in records that the index no longer points to. */
   deadBytes: number;
   deletions: number;
   /** References whose text was lost when they were read. */
   orphans: number;
-  /** Where the newest record of a use is, or 0. */
+  /** The position of the newest use record, or 0. */
   newestUse: number;
 }
 
@@ -105,33 +105,33 @@ export interface FoundText extends TextBody {
 interface Head {
   readonly session: string;
   readonly key: Key;
-  /** As the last record of a use says; 0 where there is none. */
+  /** The first use, from the newest use record; 0 if there is none. */
   firstAt: number;
   usedAt: number;
-  /** 0 where there is none. */
+  /** The newest record of the session; 0 if there is none. */
   position: number;
-  /** The newest that the log has. */
+  /** The newest record that is written to the log. */
   written: Spot | undefined;
-  /** Where the index leads. */
+  /** The record that the index points to. */
   indexed: number;
 }
 
-/** The content of a log by name: its records, their meaning, and the index that leads to them. */
+/** The content of a log by name: its records, their meaning, and the index that points to them. */
 export class Catalogue {
   readonly counts: Counts;
-  /** The last record says that the store goes on elsewhere. */
+  /** The last record says that the store continues in another generation. */
   isMoved = false;
   readonly #log: LogFile;
   readonly #index: LinearHash;
-  /** Of sessions that were asked for lately: their newest records, and where they were deleted last. */
+  /** Recently used sessions: their newest records and last deletions. */
   readonly #heads = new Map<string, Head>();
   readonly #deletions = new Map<string, number>();
-  /** Heads that the index does not know of yet. */
+  /** Heads that the index does not contain yet. */
   readonly #moved = new Set<Head>();
-  /** The keys, by half, of what is not written yet. */
+  /** The low halves of the keys whose records are not written yet. */
   readonly #unwritten = new Set<number>();
   #isTogether = false;
-  /** The newest record of a use, also where it is not written yet. */
+  /** The newest use record, written or not. */
   #newestUse: number;
   readonly #now: () => number;
 
@@ -144,9 +144,9 @@ export class Catalogue {
     this.#now = now;
   }
 
-  // Writing. A record goes into the log, and into the index once the log has it.
+  // Writing. A record goes into the log first, and into the index once it is written.
 
-  /** Puts texts and what they are about, many in one write. Answers their digests. */
+  /** Stores texts and their references in one write. Answers their digests. */
   putTexts(items: Iterable<NewText>): Digest[] {
     return this.together(() => {
       const digests: Digest[] = [];
@@ -156,7 +156,7 @@ export class Catalogue {
     });
   }
 
-  /** Many in one write. */
+  /** Stores turns in one write. */
   putTurns(records: Iterable<TurnRecord>, time = this.#now()): void {
     this.together(() => {
       for (const record of records) {
@@ -180,7 +180,7 @@ export class Catalogue {
     });
   }
 
-  /** Records that a session is in use, unless it is not there or that was recorded lately. */
+  /** Records that a session is in use, unless it does not exist or that was recorded recently. */
   touch(session: string, time = this.#now()): void {
     this.together(() => {
       const head = this.#headOf(session);
@@ -194,7 +194,7 @@ export class Catalogue {
     return head.position > this.#deletionOf(session) && isLongAgo(head.usedAt, this.#now());
   }
 
-  /** The same with known times, from another log. */
+  /** Records a use with known times, copied from another log. */
   putUse({ session, firstAt, lastAt }: SessionTimes): void {
     this.together(() => this.#appendUse(this.#headOf(session), { firstAt, time: lastAt }));
   }
@@ -206,7 +206,7 @@ export class Catalogue {
 
   #appendUse(head: Head, times: { readonly firstAt: number; readonly time: number }): void {
     const { session } = head;
-    // As exact as the time of a record.
+    // Rounded like the time of a record.
     const [firstAt, time] = [toSecond(times.firstAt), toSecond(times.time)];
     const body = useBody({ session, firstAt, older: this.#newestUse });
     this.#newestUse = this.#append({ type: USE, time }, body, (spot) => this.#addUse(session, spot));
@@ -214,11 +214,11 @@ export class Catalogue {
     head.usedAt = time;
   }
 
-  /** Twice, so that damage to one place does not bring back what was deleted. */
+  /** Deletes a session. The record is written twice, so that one damaged place does not bring deleted data back. */
   deleteSession(session: string): void {
     this.together(() => {
       for (let n = 0; n < 2; n++) {
-        // The index has all records before the deletion when it is applied, and none behind it.
+        // When the deletion is applied, the index holds all records before it and none after it.
         this.#flush();
         const stamp = { type: DELETION, time: this.#now() };
         this.#append(stamp, deletionBody(session), (spot) => this.#addDeletion(session, spot));
@@ -227,7 +227,7 @@ export class Catalogue {
     });
   }
 
-  /** Removes what has no session and came before a position. Twice, for the same reason. */
+  /** Removes records without a session before a position. Also written twice. */
   expire(before: number): void {
     this.together(() => {
       for (let n = 0; n < 2; n++) {
@@ -238,7 +238,7 @@ export class Catalogue {
     });
   }
 
-  /** Many changes in one write. If one fails, what was not written yet is forgotten, and what was written stays. */
+  /** Applies many changes in one write. If one fails, unwritten changes are dropped and written ones stay. */
   together<T>(write: () => T): T {
     if (this.#isTogether) return write();
     this.#isTogether = true;
@@ -269,7 +269,7 @@ export class Catalogue {
     const key = keyOfDigest(digest);
     // A record that is not written yet cannot be read.
     if (this.#unwritten.has(key.low)) this.#flush();
-    // One that is damaged is stored once more.
+    // A damaged text is stored again.
     const { text: known, damagedAt } = this.#seekText(digest);
     if (known && known.digest !== digest) throw clash();
     const head = this.#headOf(about.session ?? NO_SESSION);
@@ -277,7 +277,7 @@ export class Catalogue {
     if (known && this.#refersTo(known, about)) return digest;
     if (!known) {
       const body = textBody(text, { digest, before: head.position, about });
-      // One that was stored before and lost may have references.
+      // A text that was stored before and lost may still have references.
       const isShared = (damagedAt > 0 || this.counts.orphans > 0) && this.#referenceHead(digest) > 0;
       this.#append({ type: TEXT, time }, body, (spot) => this.#addText(key, body.textBytes, spot, isShared), head);
     } else this.#appendReference(digest, about, { head, time });
@@ -340,9 +340,9 @@ export class Catalogue {
     return position;
   }
 
-  // The meaning of a record. The same for one just written and one that is read again after a crash.
+  // The meaning of a record. A new record and one that is replayed after a crash are treated alike.
 
-  /** Applies a record that is in the log already. */
+  /** Applies a record that is already in the log. */
   apply(record: LogRecord): void {
     const { type, body } = record;
     this.isMoved = type === MOVED;
@@ -387,7 +387,7 @@ export class Catalogue {
     const key = referenceKey(digest);
     if (!this.#index.mark(keyOfDigest(digest))) this.counts.orphans += 1;
     if (older > 0 && this.#index.move(key, older, entryOf(spot))) return;
-    // Where the one before was lost, the head is an older one.
+    // If the previous reference was lost, the head is an older one.
     const head = older === 0 ? 0 : this.#referenceHead(digest);
     if (head === 0 || !this.#index.move(key, head, entryOf(spot))) this.#index.add(key, entryOf(spot));
   }
@@ -402,7 +402,7 @@ export class Catalogue {
     if (isNew) this.counts.notes += 1;
   }
 
-  /** Leads to a record in place of the one before. Answers whether there was none. */
+  /** Points the key to a new record in place of the old one. Answers whether there was no old one. */
   #replace(key: Key, spot: Spot, isSame: (old: LogRecord) => boolean): boolean {
     const old = this.#index.find(key, ({ position, bytes }) => {
       const found = this.#log.read(position, bytes);
@@ -449,7 +449,7 @@ export class Catalogue {
     for (const digest of this.#forgetAll(positions)) this.#forgetText(digest);
   }
 
-  /** Answers the texts that were referred to, each once. */
+  /** Answers the texts that the records referred to, each once. */
   #forgetAll(positions: readonly number[]): Set<Digest> {
     const digests = new Set<Digest>();
     for (const position of positions) {
@@ -488,8 +488,8 @@ export class Catalogue {
   }
 
   /**
-   * Whether any reference to a text is left. The index then leads to the newest one that is: references that were deleted
-   * are walked over once, and not again with the next deletion.
+   * Whether any reference to a text is left. The index is then moved to the newest one that is left, so the next deletion need
+   * not walk over deleted references again.
    */
   #hasReference({ digest, about, position }: FoundText): boolean {
     if (!this.#isDeleted(about, position)) return true;
@@ -502,7 +502,7 @@ export class Catalogue {
 
   // Texts.
 
-  /** The text of a handle, and who refers to it. Throws where it is damaged. */
+  /** The text of a handle and its references. Throws if it is damaged. */
   find(handle: string): Stored | undefined {
     const key = keyOfHandle(handle);
     if (!key) return undefined;
@@ -514,7 +514,7 @@ export class Catalogue {
       else if (record.type === TEXT && isNamed(record.body, key)) stored = this.#stored(handle, record, entry);
       return stored !== undefined;
     });
-    // Most likely it is the one that was asked for: better to say so than that there is none.
+    // The damaged record is most likely this text. An error is better than the answer that it does not exist.
     if (!stored && damagedAt > 0) throw this.#damaged(damagedAt);
     return stored;
   }
@@ -524,7 +524,7 @@ export class Catalogue {
     return { handle, text, bytes, refs: this.#referencesOf(record, entry) };
   }
 
-  /** A record that is no text may have a damaged type. */
+  /** Reads fully any record that does not look like a text: its type may be damaged. */
   #glance(entry: Entry): Glimpse | undefined {
     const glimpse = this.#log.glance(entry);
     if (glimpse?.type === TEXT) return glimpse;
@@ -567,7 +567,7 @@ export class Catalogue {
     return unique(newestFirst.reverse());
   }
 
-  /** All references from one on, newest first, also those that were deleted. Where the chain is broken, the log is read. */
+  /** All references from one on, newest first, including deleted ones. If the chain is broken, reads the log instead. */
   *#referencesFrom(head: number, digest: Digest): Generator<FoundReference> {
     let last = Number.POSITIVE_INFINITY;
     for (let at = head; at > 0; ) {
@@ -594,8 +594,8 @@ export class Catalogue {
     return found.reverse();
   }
 
-  // A damaged record under the key that was asked for is most likely of what was asked for. It is taken for it, so that
-  // the break in the chain is seen and the log is read instead.
+  // A damaged record under the wanted key most likely belongs to the wanted item. It is treated as a match, so that the broken
+  // chain is noticed and the log is read instead.
 
   /** The newest reference to a text, or 0. */
   #referenceHead(digest: Digest): number {
@@ -608,12 +608,12 @@ export class Catalogue {
 
   // Sessions, turns and notes.
 
-  /** The record of a turn. Throws where it is damaged. */
+  /** The record of a turn. Throws if it is damaged. */
   findTurn(session: string, turn: number): TurnRecord | undefined {
     return this.#findOf(session, turnKey(session, turn), (record) => turnOf(record, session, turn));
   }
 
-  /** The text of a note. Throws where it is damaged. */
+  /** The text of a note. Throws if it is damaged. */
   findNote(session: string, name: string): string | undefined {
     const read = (record: LogRecord) => (isNoteOf(record, session, name) ? readNote(record.body).text : undefined);
     return this.#findOf(session, noteKey(session, name), read);
@@ -640,8 +640,8 @@ export class Catalogue {
   }
 
   /**
-   * Visits the records of a session that were not deleted, newest first, until `visit` answers false. Answers where to go on;
-   * undefined at the end. Positions are those of this generation.
+   * Visits the records of a session that are not deleted, newest first, until `visit` answers false. Answers where to continue;
+   * undefined at the end. Positions belong to this generation.
    */
   walk(session: string, from: number | undefined, visit: (record: LogRecord) => boolean): number | undefined {
     const deleted = this.#deletionOf(session);
@@ -654,12 +654,12 @@ export class Catalogue {
     return undefined;
   }
 
-  /** The head of a record: all but the end of a long text. */
+  /** A record without the end of a long text. */
   recordAt(position: number): LogRecord | undefined {
     return this.#log.read(position, SMALL);
   }
 
-  /** The same where the chain is broken. */
+  /** The records of a session, read from the log because the chain is broken. */
   #readPositions(session: string, after: number): number[] {
     const positions: number[] = [];
     for (const record of this.#log.records(after > 0 ? after : undefined))
@@ -693,7 +693,7 @@ export class Catalogue {
     this.#moved.add(head);
   }
 
-  /** Once for many records of a session. */
+  /** Updates the index once for many records of a session. */
   #indexHeads(): void {
     for (const head of this.#moved) {
       const entry = entryOf(head.written as Spot);
@@ -706,7 +706,7 @@ export class Catalogue {
     this.#moved.clear();
   }
 
-  /** Where a session was deleted last, or 0. */
+  /** The position of a session's last deletion, or 0. */
   #deletionOf(session: string): number {
     if (this.counts.deletions === 0) return 0;
     const known = this.#deletions.get(session);
@@ -747,14 +747,14 @@ export class Catalogue {
   // Times and sizes.
 
   /**
-   * Every session and when it was used, the one used last first. Sessions that an older version stored have no record of
-   * a use: they are found in the log, and their times are 0.
+   * Every session and its times, most recently used first. Sessions of an older version have no use record: they are found in the
+   * log, and their times are 0.
    */
   sessionTimes(): SessionTimes[] {
     const known: SessionTimes[] = [];
     for (let at = this.counts.newestUse; at > 0; ) {
       const record = this.#log.read(at, SMALL);
-      // The rest of the chain is found in the log.
+      // The log is read for the rest of the chain.
       if (record?.type !== USE) break;
       const { session, firstAt, older } = readUse(record.body);
       if (this.#leadsTo(useKey(session), record)) known.push({ session, firstAt, lastAt: record.time });
@@ -799,7 +799,7 @@ export class Catalogue {
     return { texts: digests.size, textBytes, turns: turns.size };
   }
 
-  /** Counts the records that the removal of a session, or of texts without one, frees if all of `gone` is gone. */
+  /** Counts the records that a removal frees, if all of `gone` is removed already. */
   freedBy(
     { session = NO_SESSION, before = Number.POSITIVE_INFINITY }: RemovalTarget,
     { gone, checkedUpTo }: DryRun,
@@ -842,7 +842,7 @@ export class Catalogue {
     return left !== undefined;
   }
 
-  /** The times of the first record and of the last use, and how much was stored since a time. */
+  /** The times of the first record and of the last use, and the bytes stored since a time. */
   ages(since: number): { readonly oldestAt: number; readonly newestAt: number; readonly bytesSince: number } {
     const oldestAt = this.#log.read(START, SMALL)?.time ?? 0;
     let [newestAt, from] = [0, this.#log.end];
@@ -867,9 +867,9 @@ export class Catalogue {
     return found;
   }
 
-  // The whole.
+  // The whole store.
 
-  /** Whether this very record still leads to its text, turn or note. */
+  /** Whether the index still points to this record. */
   isAlive(record: LogRecord): boolean {
     if (record.type === TEXT) {
       const { digest, about } = readText(record.body);
@@ -898,7 +898,7 @@ export class Catalogue {
     for (const _ of this.#index.entries());
   }
 
-  /** Whether a text is referred to, but the index does not lead to it. */
+  /** Whether a text has references although the index does not point to it. */
   mustLeadTo({ body, position }: LogRecord): boolean {
     const { about, digest } = readText(body);
     return !this.#isDeleted(about, position) && this.textOf(digest) === undefined;
@@ -912,10 +912,10 @@ export class Catalogue {
   }
 }
 
-/** Most records are smaller; of the others a first look tells how large they are. */
+/** Most records are smaller. For the others, the first read shows their size. */
 const SMALL = 512;
 
-/** A record that leads from one record of a session to the one before it is damaged. */
+/** A record in the chain of a session is damaged. */
 export const BROKEN_CHAIN = -1;
 
 const noCounts = (): Counts => ({
@@ -935,7 +935,7 @@ interface CatalogueOptions {
   readonly now?: (() => number) | undefined;
 }
 
-/** Records that `freedBy` counts as removed already. */
+/** Records that `freedBy` already counts as removed. */
 export interface DryRun {
   readonly gone: Gone;
   /** For each text: references newer than this position are already counted as removed. */
@@ -960,7 +960,7 @@ interface RemovalTarget {
 
 const toSecond = (time: number): number => 1000 * Math.floor(time / 1000);
 
-/** In either direction: a clock may have been wrong. */
+/** Compares in both directions: a clock may have been wrong. */
 const isLongAgo = (usedAt: number, now: number): boolean => Math.abs(now - usedAt) >= USE_EVERY_MS;
 
 const entryOf = ({ position, bytes }: Spot, isMarked = false): Entry => ({ position, bytes, isMarked });
@@ -971,7 +971,7 @@ const noteKey = (session: string, name: string): Key => keyOf('note', `${session
 const useKey = (session: string): Key => keyOf('use', session);
 const deletionKey = (session: string): Key => keyOf('deletion', session);
 
-/** The session that a record belongs to, or ends. Undefined for records that belong to none. */
+/** The session that a record belongs to or deletes. Undefined for records without one. */
 function chainOf({ type, body }: LogRecord): string | undefined {
   if (type === TEXT || type === REFERENCE || type === NOTE) return sessionIn(body) ?? NO_SESSION;
   if (type === TURN) return readTurn(body).record.session;
@@ -994,13 +994,13 @@ function isNoteOf({ type, body }: LogRecord, session: string, name: string): boo
   return found.session === session && found.name === name;
 }
 
-/** As far as a handle tells them apart, or a little less. */
+/** Compares slightly fewer bits than a handle holds. */
 const isAlike = (a: Digest, b: Digest): boolean => a.slice(0, 16) === b.slice(0, 16);
 
 const isSame = (a: Reference, b: Reference): boolean =>
   a.session === b.session && a.turn === b.turn && a.tool === b.tool;
 
-/** More than the newest are not looked at when a reference is put again. */
+/** Removes duplicates: a repeated put only compares the newest references, so older ones can repeat. */
 function unique(references: readonly Reference[]): Reference[] {
   const seen = new Map<string, Reference>();
   for (const about of references) {

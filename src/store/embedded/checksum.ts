@@ -1,7 +1,7 @@
 import { PalimpsestError } from '../../errors.ts';
 import { XXHASH64 } from './xxhash64-wasm.ts';
 
-/** As much of it as is used here: it belongs to browsers' types, and Node has it. */
+/** The part of WebAssembly that is used here. Node has it, but only the types of browsers declare it. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object) => { readonly exports: unknown };
@@ -10,7 +10,7 @@ declare const WebAssembly: {
 interface XxHash64 {
   readonly memory: { readonly buffer: ArrayBuffer };
   xxh64(at: number, end: number, seed: bigint): bigint;
-  /** Its low half. */
+  /** The low half of the hash. */
   checksum(at: number, end: number, seed: number): number;
 }
 
@@ -29,18 +29,18 @@ function instantiate(): XxHash64 {
   }
 }
 
-/** Half of that memory is for whoever reads, the other half for what stands elsewhere. */
+/** Half of the WebAssembly memory is for readers. The other half holds copies of data from elsewhere. */
 export const SCRATCH = 1 << 16;
 const copy = new Uint8Array(memory.buffer, SCRATCH, SCRATCH);
 
-/** Memory for one thing after the other, whose checksum needs no copy. To be looked at as bytes and as words. */
+/** Reused memory whose checksum needs no copy, as bytes and as words. */
 export const scratch = Buffer.from(memory.buffer, 0, SCRATCH);
 export const scratchWords = new Uint32Array(memory.buffer, 0, SCRATCH / 4);
 
-/** Of a part of what stands in `scratch`. */
+/** The checksum of a part of `scratch`. */
 export const checksumInScratch = (from: number, to: number, seed = 0): number => checksum(from, to, seed) >>> 0;
 
-/** The low half of XXH64. Of what is longer than 64 KB, the XXH64 of each 64 KB is the seed for the next. */
+/** The low half of XXH64. Longer data is hashed in parts of 64 KB: each hash is the seed of the next. */
 export function checksumOf(bytes: Uint8Array, seed = 0): number {
   if (bytes.length > SCRATCH) return checksumOfParts(bytes, seed);
   copy.set(bytes);

@@ -7,7 +7,7 @@ import { decodeText, readAbout, readDeletion, readNote, readReference, readTurn,
 
 export interface CopyOptions {
   readonly to: Generation;
-  /** Looks at the generation that is copied. */
+  /** Runs a function on the generation that is copied. */
   readonly look: <T>(use: (from: Generation) => T) => T;
 }
 
@@ -47,7 +47,7 @@ export class AliveCopy {
     return this.#look(({ end }) => end) - this.#position;
   }
 
-  /** Copies all that is left, and gives the event loop a turn after each step. */
+  /** Copies everything that is left, and yields to the event loop after each step. */
   async finish(): Promise<void> {
     while (this.step(Number.POSITIVE_INFINITY)) await setImmediate();
   }
@@ -88,7 +88,7 @@ export class AliveCopy {
     else if (type === USE) catalogue.putUse({ ...readUse(body), lastAt: time });
   }
 
-  /** The text is read only if the new generation does not have it: the record that it came with was deleted or damaged. */
+  /** Reads the text only if the new generation lacks it: then its first record was deleted or damaged. */
   #takeReference(record: LogRecord, stamp: { readonly time?: number }): void {
     const { digest, about } = readReference(record.body);
     const { catalogue } = this.#to;

@@ -4,7 +4,7 @@ import type { Disk } from './disk.ts';
 import { Generation } from './generation.ts';
 import { START } from './log.ts';
 
-/** Where a store is. */
+/** The location of a store. */
 export interface Folder {
   readonly disk: Disk;
   readonly folder: string;
@@ -17,7 +17,7 @@ export interface Written extends Folder {
 
 const CURRENT = 'current';
 
-/** The number of the generation in use, as the file says; undefined where it is missing or damaged. */
+/** The number of the current generation in the file. Undefined if the file is missing or damaged. */
 function readCurrent({ disk, folder }: Folder): number | undefined {
   const path = join(folder, CURRENT);
   if (!disk.exists(path)) return undefined;
@@ -29,18 +29,18 @@ function readCurrent({ disk, folder }: Folder): number | undefined {
     const number = Number.parseInt(text, 10);
     return number > 0 && text === lineOf(number) ? number : undefined;
   } catch {
-    // A link, or gone in this moment: there are other ways to know.
+    // A link, or just removed. `chooseCurrent` has other ways to find the number.
     return undefined;
   }
 }
 
-/** Says which generation is in use from now on. */
+/** Makes a generation the current one. */
 export async function writeCurrent(place: Written, number: number): Promise<void> {
   await prepareCurrent(place, number);
   await switchCurrent(place, number);
 }
 
-/** All of it that needs room on the disk. Two writers never have the same number. */
+/** Writes everything that needs disk space. Two writers never use the same number. */
 export async function prepareCurrent({ disk, folder }: Folder, number: number): Promise<void> {
   const next = join(folder, draftOf(number));
   disk.remove(next);
@@ -54,22 +54,22 @@ export async function prepareCurrent({ disk, folder }: Folder, number: number): 
 }
 
 /**
- * Goes over to what was prepared. A writer that lost its lock either learns so here, or the one that has it now finds what
- * was prepared, and removes it.
+ * Switches to the prepared file. A writer that lost its lock either learns so here, or the new writer finds the prepared file and
+ * removes it.
  */
 export async function switchCurrent({ disk, folder, mayWrite }: Written, number: number): Promise<void> {
   mayWrite?.();
   await disk.rename(join(folder, draftOf(number)), join(folder, CURRENT));
 }
 
-/** Keeps another writer from naming its generation. */
+/** Stops another writer from switching to its generation. */
 export function removeDrafts({ disk, folder }: Folder): void {
   for (const name of disk.list(folder)) if (/^\d+\.current$/.test(name)) disk.remove(join(folder, name));
 }
 
 const draftOf = (number: number): string => `${number}.current`;
 
-/** A number that no generation has, or had as long as a writer may remember it. */
+/** One more than the highest number of any file in the folder. No writer still uses it for another generation. */
 export function nextNumber({ disk, folder }: Folder): number {
   return 1 + disk.list(folder).reduce((most, name) => Math.max(most, numberIn(name) ?? 0), 0);
 }
@@ -82,8 +82,8 @@ const numberIn = (name: string): number | undefined => {
 const lineOf = (number: number): string => `${number} ${crc32(String(number)).toString(16).padStart(8, '0')}\n`;
 
 /**
- * The generation in use, also where the file that names it is missing or damaged: then the oldest that does not say that the
- * store goes on elsewhere, since the next one may be unfinished. None in a folder where no store was ever finished.
+ * The current generation. If the file that names it is missing or damaged: the oldest one that is not marked as moved, since the
+ * next may be unfinished. None if no store was ever finished in the folder.
  */
 export function chooseCurrent(place: Folder): { readonly number?: number; readonly problem?: string } {
   const named = readCurrent(place);
@@ -95,7 +95,7 @@ export function chooseCurrent(place: Folder): { readonly number?: number; readon
   return { number, problem: `the file current was missing or damaged; generation ${number} was taken` };
 }
 
-/** Whoever made the store was killed before it had said so, and so before anything was acknowledged. */
+/** The process that created the store was killed before it finished, so nothing was acknowledged. */
 function isUnfinished({ disk, folder }: Folder, numbers: readonly number[], named: number | undefined): boolean {
   if (named !== undefined || numbers.length !== 1 || numbers[0] !== 1) return false;
   const log = disk.open(join(folder, '1.log'), 'read');
@@ -112,9 +112,9 @@ const logsIn = ({ disk, folder }: Folder): number[] =>
     .sort((a, b) => a - b);
 
 /**
- * What a compaction left behind that was cut off, or that is done with. Answers whether there was anything. It looks first
- * and then asks whether it may: so it finds nothing of a writer that took over. Logs go last, that of the highest number
- * last of all: until then `nextNumber` gives no number that is being removed.
+ * Removes the files of other generations: unfinished compactions and replaced generations. Answers whether there were any. It
+ * lists the files before it calls `mayWrite`, so it never lists files of a writer that took over. Logs are removed last, the
+ * highest number at the end: until then `nextNumber` cannot reuse a number.
  */
 export function removeOthers(place: Written, number: number): boolean {
   const { disk, folder } = place;
@@ -127,11 +127,11 @@ export function removeOthers(place: Written, number: number): boolean {
   return names.length > 0;
 }
 
-/** Whoever still reads there must learn that the store goes on, also if the one who should have told it was killed. */
+/** Marks the log as moved for processes that still read it, in case its writer was killed before it did. */
 function leave(place: Folder & { readonly number: number }): void {
   try {
     if (!Generation.isMoved(place)) Generation.markMoved(place);
   } catch {
-    // What cannot be opened nobody reads.
+    // A log that cannot be opened has no readers.
   }
 }

@@ -2,10 +2,10 @@ import * as fs from 'node:fs';
 import { dirname } from 'node:path';
 import { PalimpsestError } from '../../errors.ts';
 
-/** A file as far as the store needs one. Positions are absolute; nothing is durable before `sync` has resolved. */
+/** The file operations that the store needs. Positions are absolute. Nothing is durable before `sync` resolves. */
 export interface DiskFile {
   size(): number;
-  /** Answers how many bytes there were, of `length` or as many as there is room for. */
+  /** Answers how many bytes were read, at most `length` or the size of the buffer. */
   read(into: Uint8Array, position: number, length?: number): number;
   write(bytes: Uint8Array, position: number): void;
   sync(): Promise<void>;
@@ -13,12 +13,12 @@ export interface DiskFile {
   close(): void;
 }
 
-/** All that the store does to a disk, so that a test can stand in for one and cut its power. */
+/** The disk operations of the store. A test can replace them, for example to simulate a power failure. */
 export interface Disk {
   open(path: string, mode: 'read' | 'write' | 'create'): DiskFile;
   exists(path: string): boolean;
   list(folder: string): string[];
-  /** With all above it. They are durable when it resolves. */
+  /** Creates a folder and its parents. They are durable when it resolves. */
   makeFolder(path: string): Promise<void>;
   /** The new name is durable when it resolves. */
   rename(from: string, to: string): Promise<void>;
@@ -29,11 +29,11 @@ export interface Disk {
 
 const { O_CREAT, O_EXCL, O_RDONLY, O_RDWR } = fs.constants;
 const { O_NOFOLLOW = 0, O_NONBLOCK = 0, O_DIRECTORY = 0, O_NOATIME = 0 } = fs.constants;
-/** No symbolic link is followed, for it would lead out of the store's folder; and no pipe is waited for. */
+/** Follows no symbolic link, which would lead out of the store's folder, and does not wait for a pipe. */
 const CAREFUL = O_NOFOLLOW | O_NONBLOCK;
 const FLAGS = { read: O_RDONLY, write: O_RDWR, create: O_RDWR | O_CREAT | O_EXCL } as const;
 
-/** The real one. Files are for their owner only. */
+/** The real disk. Only the owner can read its files. */
 export const nodeDisk: Disk = {
   open: (path, mode) => new NodeFile(openFile(path, FLAGS[mode] | CAREFUL)),
   exists: (path) => fs.lstatSync(path, { throwIfNoEntry: false }) !== undefined,
@@ -48,7 +48,7 @@ export const nodeDisk: Disk = {
   },
   remove: (path) => fs.rmSync(path, { force: true }),
   async syncFolder(path) {
-    // Windows has no such thing.
+    // Windows cannot sync a folder.
     if (process.platform === 'win32') return;
     const folder = fs.openSync(path, O_RDONLY | O_DIRECTORY);
     try {
@@ -71,7 +71,7 @@ function openFile(path: string, flags: number): number {
   throw noFile(path, 'something else');
 }
 
-/** Without noting when it was read, which costs at every read; only its owner may ask for that. */
+/** Opens a file without recording access times, which cost time at every read. Only the owner may do so. */
 function openQuietly(path: string, flags: number): number {
   try {
     return fs.openSync(path, flags | O_NOATIME, 0o600);
@@ -84,7 +84,7 @@ function openQuietly(path: string, flags: number): number {
 const noFile = (path: string, found: string): PalimpsestError =>
   new PalimpsestError('STORE_DAMAGED', `Expected a file at ${path} but found ${found}; take it away`);
 
-/** Answers whether it was made, and not there already. */
+/** Answers whether the folder was created, rather than found. */
 function makeOne(path: string): boolean {
   try {
     fs.mkdirSync(path, { mode: 0o700 });
@@ -132,7 +132,7 @@ class NodeFile implements DiskFile {
   close(): void {
     if (this.#descriptor < 0) return;
     fs.closeSync(this.#descriptor);
-    // The number is given to the next file that is opened: whoever comes late must not read or write that one.
+    // The system reuses the number for the next file. A late caller must not read or write that file.
     this.#descriptor = -1;
   }
 }

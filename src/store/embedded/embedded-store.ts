@@ -66,23 +66,23 @@ export interface EmbeddedOptions {
   readonly limits?: StoreLimits;
   /** Throws STORE_LOCKED if another process has taken over. Called after each sync, before anything is acknowledged. */
   mayWrite?(): void;
-  /** The writer before may still be running, and write to the files that it has open. */
+  /** The previous writer may still run and write to the files that it has open. */
   readonly isContested?: boolean;
   /** Takes a lock that was lost again. Throws STORE_LOCKED while another process has it. */
   takeLockAgain?(): void;
-  /** Called once everything that is used is in files that no other writer has open. */
+  /** Called once all files in use belong to this writer alone. */
   onOpen?(): void;
-  /** Called once it is closed. */
+  /** Called after the store is closed. */
   onClose?(): void;
 }
 
-/** So that tests see checkpoints and compactions often. */
+/** Limits that tests lower to see checkpoints and compactions often. */
 export interface StoreLimits extends Limits {
-  /** Less than this is not worth a compaction. */
+  /** Fewer dead bytes are not worth a compaction. */
   readonly leastDead?: number;
-  /** How much a compaction copies at a time. */
+  /** Bytes that a compaction copies per step. */
   readonly copyStepBytes?: number;
-  /** How long to wait before something that failed is tried again. Twice as long after each failure. */
+  /** The delay before a failed task is retried. It doubles after each failure. */
   readonly retryMs?: number;
 }
 
@@ -91,12 +91,12 @@ interface NewText {
   readonly about: Reference;
 }
 
-/** A quarter of the disk, and not for a few kilobytes. */
+/** A compaction starts when a quarter of the log and at least `LEAST_DEAD` bytes are dead. */
 const DEAD_SHARE = 0.25;
 const LEAST_DEAD = 1 << 20;
-/** A compaction copies this much of the old log at a time, and lets others work in between. */
+/** Bytes of the old log that a compaction copies per step. Other work runs between steps. */
 const COPY_STEP_BYTES = 1 << 20;
-/** `close` does not wait for a compaction of its own accord that has more than this to copy. */
+/** `close` does not wait for a background compaction that has more bytes than this to copy. */
 const QUICK_BYTES = 1 << 26;
 
 /**
@@ -112,17 +112,17 @@ export class EmbeddedStore implements Store {
   #committing: Promise<void> | undefined;
   /** The group that is being written and synced. */
   #syncing: Promise<void> | undefined;
-  /** The last step of a compaction: nothing is written before it is done. */
+  /** The last step of a compaction. Writes wait for it. */
   #work: Promise<unknown> | undefined;
-  /** The compaction or removal that runs or waits last: one at a time. Others write meanwhile. */
+  /** The last compaction or removal that runs or waits. They run one at a time, while writes continue. */
   #upkeep: Promise<unknown> | undefined;
   #deletions = 0;
   #checkpointing: Promise<void> | undefined;
-  /** Dead bytes at which a compaction that failed is tried again. */
+  /** A failed compaction is retried at this many dead bytes. */
   #compactAgainAt = 0;
   #inFlight = 0;
   #onIdle: (() => void) | undefined;
-  /** The disk failed, or another process has taken over: nothing is written until `#recover` succeeds. */
+  /** The disk failed, or another process took over. Nothing is written until `#recover` succeeds. */
   #failed: Error | undefined;
   #isLost = false;
   readonly #recovery: Backoff;
@@ -183,7 +183,7 @@ export class EmbeddedStore implements Store {
     await this.#changeRecords(() => this.#records.append(records));
   }
 
-  /** Records are in files of their own: they wait for no text, and no text waits for them. */
+  /** Request records are in separate files, so they and texts never wait for each other. */
   #changeRecords<T>(change: () => Promise<T>): Promise<T> {
     return this.#during(async () => {
       try {
@@ -206,7 +206,7 @@ export class EmbeddedStore implements Store {
     }
   }
 
-  /** A turn or note that is replaced leaves dead bytes, so the log is compacted here too. */
+  /** A replaced turn or note leaves dead bytes, so a compaction may be due. */
   async #replace(change: Change<void>): Promise<void> {
     await this.#write(change);
     this.#compactIfWorth();
@@ -241,7 +241,7 @@ export class EmbeddedStore implements Store {
       return withRecords(freed, keepRecords ? NO_RECORDS : await removeRecords());
     }
     return this.#during(async () => {
-      // First: what is put behind this call stays.
+      // Runs first, so that texts put after this call stay.
       const removed = await this.#remove({ session, usedAt: Number.POSITIVE_INFINITY });
       const records = keepRecords ? NO_RECORDS : await this.#changeRecords(removeRecords);
       if (purge) await this.#alone(() => this.#compact({ force: true }));
@@ -250,7 +250,7 @@ export class EmbeddedStore implements Store {
     });
   }
 
-  /** One removal after the other: puts go on in between. Then the log is compacted, where that is worth it. */
+  /** Removes items one by one, so that puts continue in between. Compacts the log at the end if it is worth it. */
   async prune(options: PruneOptions = {}): Promise<PruneReport> {
     this.#check();
     if (options.dryRun) return prune(this.#prunable(), options, () => this.#now());
@@ -270,7 +270,7 @@ export class EmbeddedStore implements Store {
     return this.#deletions;
   }
 
-  /** An older version wrote records without times. A compaction gives them one. */
+  /** Records of an older version have no times. A compaction adds them. */
   #hasUntimed(): boolean {
     const { catalogue, end } = this.#generation;
     return end > START && catalogue.ages(0).oldestAt === 0;
@@ -278,7 +278,7 @@ export class EmbeddedStore implements Store {
 
   #prunable(): Prunable {
     const chosenIn = this.#generation;
-    // By generation: positions are those of one log.
+    // Kept per generation, because positions are valid in one log only.
     const checked = new WeakMap<Generation, DryRun['checkedUpTo']>();
     return {
       removables: async (now) => [...(await this.#removables(now)), ...removableDays(await this.#records.days(), now)],
@@ -306,7 +306,7 @@ export class EmbeddedStore implements Store {
     const sessions: Removable[] = [];
     for (const times of newestFirst.reverse()) {
       const { session } = times;
-      // A clock was wrong. Without a new time the session would be the newest for ever.
+      // The clock was wrong. Without a new time the session would stay the newest for ever.
       const isInFuture = times.lastAt > now + USE_EVERY_MS;
       if (isInFuture && this.#options.mode === 'write') await this.#write(({ catalogue }) => catalogue.touch(session));
       sessions.push({ session, usedAt: isInFuture ? now : knownTimes(times, now).lastAt });
@@ -319,9 +319,9 @@ export class EmbeddedStore implements Store {
     const { session, before = 0, usedAt } = what;
     const removed = await this.#write(
       (generation) => {
-        // A position is one of the log that it was chosen in.
+        // A position is only valid in the log in which it was chosen.
         if (session === undefined && generation !== chosenIn) return NOTHING_REMOVED;
-        // It was used since it was chosen.
+        // The session was used after it was chosen.
         if (session !== undefined && generation.catalogue.usedAt(session) > usedAt) return NOTHING_REMOVED;
         const freed = generation.catalogue.freedBy(what, nothingGone());
         if (session === undefined) generation.catalogue.expire(before);
@@ -344,7 +344,7 @@ export class EmbeddedStore implements Store {
     return deadBytes > leastDead && deadBytes > DEAD_SHARE * this.#generation.end;
   }
 
-  /** Behind a write, which is not kept waiting. Where it fails, the next one waits until twice as much is dead. */
+  /** Starts a compaction after a write, without delaying it. After a failure, the next one waits until twice as much is dead. */
   #compactIfWorth(): void {
     const { deadBytes } = this.#generation.catalogue.counts;
     if (this.#closing || this.#upkeep || deadBytes < this.#compactAgainAt || !this.#isWorthCompacting()) return;
@@ -355,7 +355,7 @@ export class EmbeddedStore implements Store {
       } catch {
         this.#compactAgainAt = 2 * deadBytes;
       }
-      // As much may have died while it copied.
+      // More records may have died during the copy.
       this.#compactIfWorth();
     });
   }
@@ -415,7 +415,7 @@ export class EmbeddedStore implements Store {
     for (;;) {
       const endMs = performance.now() + STEP_MS;
       const next = this.#read(({ catalogue, number }) => {
-        // Positions of another generation mean nothing here: a compaction has moved the records.
+        // A compaction has moved the records: positions of the other generation are invalid here.
         if (number !== generation) [found.length, at, generation] = [0, undefined, number];
         return catalogue.walk(session, at, (record) => {
           const picked = pick(record);
@@ -459,7 +459,7 @@ export class EmbeddedStore implements Store {
     return this.#uncheckpointed ? [...problems, unindexed(this.#uncheckpointed)] : problems;
   }
 
-  /** Writes what is alive into a new generation, and lets the old one go. */
+  /** Copies live records into a new generation and removes the old one. */
   async gc({ repair = false, force = false }: GcOptions = {}): Promise<GcReport> {
     this.#check();
     return this.#during(async () => {
@@ -485,8 +485,8 @@ export class EmbeddedStore implements Store {
   }
 
   /**
-   * Copies the live records into a new generation, which is not in use yet. Others write to the old generation meanwhile,
-   * and those records are copied too. Answers when little is left. If it fails, the store is as it was.
+   * Copies the live records into a new generation, which is not in use yet. Writes to the old generation continue and are copied
+   * too. Resolves when little is left. If it fails, the store is unchanged.
    */
   async #copyMost(old: Generation, { isBackground }: { readonly isBackground: boolean }): Promise<Copying> {
     const { disk, folder, limits, mayWrite } = this.#options;
@@ -512,14 +512,14 @@ export class EmbeddedStore implements Store {
     });
   }
 
-  /** All that needs room on the disk is done before the store goes over to the new generation. */
+  /** Does everything that needs disk space before the store switches to the new generation. */
   async #copyRest({ copy, next, old }: Copying, { repair }: { readonly repair: boolean }): Promise<void> {
     const { disk, folder } = this.#options;
     await this.#filling(next, async () => {
       this.#checkGeneration(old);
       this.#options.mayWrite?.();
       await copy.finish();
-      // Damage is reported until a repair gives it up.
+      // Damage is reported until a repair removes it.
       next.lost = repair ? [] : copy.problems;
       await next.checkpoint();
       this.#generation.reserve();
@@ -534,7 +534,7 @@ export class EmbeddedStore implements Store {
     await disk.syncFolder(folder);
   }
 
-  /** After a failure the store goes on in other files: what was copied of the old ones is worth nothing. */
+  /** Throws if the store continued in other files after a failure: the copy of the old ones is then useless. */
   #checkGeneration(old: Generation): void {
     this.#prepareToWrite();
     if (this.#generation === old) return;
@@ -544,7 +544,7 @@ export class EmbeddedStore implements Store {
     );
   }
 
-  /** Removes the new generation where the work on it fails. */
+  /** Removes the new generation if the work on it fails. */
   async #filling<T>(next: Generation, work: () => Promise<T>): Promise<T> {
     const { disk, folder } = this.#options;
     try {
@@ -602,7 +602,7 @@ export class EmbeddedStore implements Store {
     }
   }
 
-  /** Finishes the work that has begun. Nothing new begins. */
+  /** Finishes work that has begun. No new work begins. */
   close(): Promise<void> {
     this.#closing ??= this.#finish();
     return this.#closing;
@@ -646,7 +646,7 @@ export class EmbeddedStore implements Store {
     }
   }
 
-  /** Answers when it is durable. Those who come while the disk is busy are written together next, and share a sync. */
+  /** Resolves when the change is durable. Changes that arrive while the disk is busy share the next write and sync. */
   #write<T>(change: Change<T>, { isDeletion = false } = {}): Promise<T> {
     return this.#during(
       () =>
@@ -659,7 +659,7 @@ export class EmbeddedStore implements Store {
 
   async #commitAll(): Promise<void> {
     while (this.#waiting.length > 0) {
-      // Another may have begun by the time that one is done.
+      // Another task may have started while this one was awaited.
       while (this.#work) await this.#work.catch(() => {});
       if (this.#failed && this.#recovery.isOver) await this.#recover();
       this.#syncing = this.#commit(this.#nextGroup());
@@ -670,8 +670,8 @@ export class EmbeddedStore implements Store {
   }
 
   /**
-   * All that wait, up to the first that comes behind a deletion. If the power goes, a disk may have what was written last
-   * and not what was before it: what counts on a deletion must find it there.
+   * All waiting changes, up to the first change after a deletion. After a power failure the disk may hold a later write without
+   * an earlier one. So a change after a deletion is written only once the deletion is durable.
    */
   #nextGroup(): Waiting[] {
     const isBehind = ({ isDeletion }: Waiting, n: number): boolean => !isDeletion && !!this.#waiting[n - 1]?.isDeletion;
@@ -684,7 +684,7 @@ export class EmbeddedStore implements Store {
     try {
       if (written.length > 0) await this.#generation.sync();
     } catch (cause) {
-      // After a sync that failed, the content of the disk is unknown. The sync is not tried again.
+      // After a failed sync, the disk's content is unknown. The sync is not retried.
       const failure = this.#fail(cause);
       for (const { fail } of written) fail(failure);
       return;
@@ -693,7 +693,10 @@ export class EmbeddedStore implements Store {
     this.#checkpointIfDue();
   }
 
-  /** A writer that took over read the log after it had taken the lock: as long as the lock is ours, it finds all this. */
+  /**
+   * Acknowledges writes if the lock is still held. A writer that takes over reads the log after taking the lock, so it finds them
+   * all.
+   */
   #acknowledge(written: readonly Waiting[]): void {
     try {
       if (written.length > 0) this.#options.mayWrite?.();
@@ -704,7 +707,7 @@ export class EmbeddedStore implements Store {
     }
   }
 
-  /** Writes in one go, or, where that fails, one by one. Answers those that could be written. */
+  /** Writes the group at once. If that fails, writes one by one. Answers the changes that were written. */
   #written(group: readonly Waiting[]): readonly Waiting[] {
     if (group.length > 1 && this.#isWritten(allOf(group))) return group;
     return group.filter((one) => this.#isWritten(one));
@@ -725,7 +728,7 @@ export class EmbeddedStore implements Store {
     if (this.#failed) throw this.#failed;
   }
 
-  /** A store that another process has taken over must not be changed. */
+  /** False if another process has taken over: the store must not be changed then. */
   #canWrite(): boolean {
     try {
       this.#prepareToWrite();
@@ -736,14 +739,14 @@ export class EmbeddedStore implements Store {
     }
   }
 
-  /** Nothing is written until it has recovered. */
+  /** Stops all writes until the store has recovered. */
   #fail(cause: unknown): Error {
     this.#recovery.failed();
     this.#failed = this.#whyFailed(cause);
     return this.#failed;
   }
 
-  /** A writer that took over removes the files of the one before: then that is the reason, and not the disk. */
+  /** The error to report. A writer that takes over removes the old files, so a lost lock counts more than a disk error. */
   #whyFailed(cause: unknown): Error {
     try {
       this.#options.mayWrite?.();
@@ -755,8 +758,8 @@ export class EmbeddedStore implements Store {
   }
 
   /**
-   * Reads the store from the disk again and goes on in new files. After a sync that failed, the content of the old files is
-   * unknown. After a lock was lost, others may have them open.
+   * Reads the store from disk again and continues in new files. After a failed sync, the content of the old files is unknown.
+   * After a lost lock, other processes may have them open.
    */
   async #recover(): Promise<void> {
     this.#work = this.#reopen();
@@ -787,13 +790,15 @@ export class EmbeddedStore implements Store {
       return rebuilding(this.#generation, change);
     } catch (error) {
       if (error instanceof PalimpsestError) throw error;
-      // A full disk may have room again; what it did not take was not acknowledged.
+      // A full disk may have space later. Writes that it refused were not acknowledged.
       if (isFull(error)) throw this.#whyFailed(error);
       throw this.#fail(error);
     }
   }
 
-  /** Not waited for. If it fails, the log has everything; it is tried again later. `verify` tells of it. */
+  /**
+   * Starts a checkpoint without waiting for it. A failed one is retried later and reported by `verify`; the log has everything.
+   */
   #checkpointIfDue(): void {
     if (this.#checkpointing || this.#work || !this.#generation.isDue) return;
     if (!this.#checkpoints.isOver || !this.#canWrite()) return;
@@ -813,7 +818,7 @@ export class EmbeddedStore implements Store {
     }
   }
 
-  /** Upkeep, one after the other. Others write meanwhile. */
+  /** Runs upkeep tasks one at a time, while writes continue. */
   async #alone<T>(work: () => Promise<T>): Promise<T> {
     const before = this.#upkeep;
     const run = (async () => {
@@ -833,7 +838,7 @@ export class EmbeddedStore implements Store {
     }
   }
 
-  /** Work during which nothing is written: it replaces what is read. */
+  /** Runs a task that replaces the files being read. Nothing is written meanwhile. */
   async #exclusively(work: () => Promise<void>): Promise<void> {
     while (this.#work) await this.#work.catch(() => {});
     const run = (async () => {
@@ -853,8 +858,8 @@ export class EmbeddedStore implements Store {
   }
 
   /**
-   * Beside a process that writes. First what it wrote since is taken in: a text that it acknowledged is found, one that it
-   * deleted is not. A page that it replaced since does not fit to the others any more: then the index is read again.
+   * Reads while another process writes. It first applies the writer's new records, so acknowledged texts are found and deleted
+   * ones are not. If the writer has replaced a page since, the index is read again.
    */
   #readBeside<T>(look: (generation: Generation) => T): T {
     for (let attempt = 0; ; attempt++) {
@@ -870,8 +875,8 @@ export class EmbeddedStore implements Store {
   }
 
   /**
-   * The same for a text. To look whether the log goes on costs nearly as much as to read a text: it is not done again for
-   * the next few of the same turn of the event loop, unless one is not found.
+   * Finds a text. Checking for new records costs nearly as much as reading a text. So the check is skipped for the next few reads
+   * in the same turn of the event loop, unless a text is not found.
    */
   #find(handle: string): Stored | undefined {
     const mayLookAtOnce = this.#options.mode === 'write' || this.#trusted > 0;
@@ -886,7 +891,7 @@ export class EmbeddedStore implements Store {
     try {
       return this.#generation.catalogue.find(handle);
     } catch {
-      // It may be old news.
+      // The error may come from outdated data. The caller checks for new records and tries again.
       return undefined;
     }
   }
@@ -902,7 +907,7 @@ export class EmbeddedStore implements Store {
     this.#generation = next;
   }
 
-  /** A store that failed still reads. */
+  /** A store that failed can still be read. */
   #check(): void {
     if (this.#closing) throw closedError();
   }
@@ -911,7 +916,7 @@ export class EmbeddedStore implements Store {
 const MOST_TRUSTED = 256;
 
 interface CompactOptions extends GcOptions {
-  /** It is given up when the store is closed. */
+  /** The compaction is abandoned when the store is closed. */
   readonly isBackground?: boolean;
 }
 
@@ -919,7 +924,7 @@ interface CompactOptions extends GcOptions {
 interface Copying {
   readonly copy: AliveCopy;
   readonly next: Generation;
-  /** The one that is copied. */
+  /** The generation that is copied. */
   readonly old: Generation;
 }
 
@@ -927,13 +932,13 @@ const nothingGone = (): DryRun => ({ gone: { sessions: new Set(), before: 0 }, c
 
 const usedBytesOf = ({ end, catalogue }: Generation): number => Math.max(0, end - START - catalogue.counts.deadBytes);
 
-/** Sessions that an older version wrote have no time: they count from now on. */
+/** Sessions of an older version have no times. They count as used now. */
 const knownTimes = ({ firstAt, lastAt }: SessionTimes, now: number): Pick<SessionTimes, 'firstAt' | 'lastAt'> => ({
   firstAt: firstAt || now,
   lastAt: lastAt || now,
 });
 
-/** How long to wait before something is tried again. */
+/** The delay before a retry. */
 class Backoff {
   readonly #firstMs: number;
   #ms = 0;
@@ -960,11 +965,11 @@ class Backoff {
 
 const MOST_WAITS = 60;
 
-/** Something to be written, and whoever waits for it. */
+/** A change to be written, and its caller. */
 interface Waiting {
   readonly isDeletion: boolean;
   apply(generation: Generation): void;
-  /** With what it answered last. */
+  /** Resolves with the last answer of the change. */
   succeed(): void;
   fail(error: unknown): void;
 }
@@ -990,7 +995,7 @@ function waitingFor<T>({ change, isDeletion, resolve, reject }: Asked<T>): Waiti
   };
 }
 
-/** As one. Where it fails, each is told for itself. */
+/** A group as one change. Its failure is not reported: each change is then tried alone. */
 const allOf = (group: readonly Waiting[]): Pick<Waiting, 'apply' | 'fail'> => ({
   apply: (generation) =>
     generation.catalogue.together(() => {
@@ -1014,14 +1019,14 @@ const unindexed = ({ message }: Error): Problem => ({
   remedy: 'nothing is lost; see to the disk, it is tried again',
 });
 
-/** No index leads to the record that was in unreadable bytes of the log. It may have been this text. */
+/** Throws if unreadable bytes of the log may have held this text. No index points to records in them. */
 function checkMissing(handle: string, unreadable: Problem | undefined): void {
   if (!unreadable) return;
   const text = `Expected the text of ${handle} but did not find it, and there are ${unreadable.what} that may have held it`;
   throw new PalimpsestError('STORE_DAMAGED', `${text}; palimpsest store gc --repair gives them up`);
 }
 
-/** Undefined also for what is damaged: `verify` tells of it, and the others must come back. */
+/** Undefined for damaged items too: `verify` reports them, and sound items must still be listed. */
 function soundOf<T>(find: () => T | undefined): T | undefined {
   try {
     return find();
@@ -1038,7 +1043,7 @@ const turnIn = ({ type, body }: LogRecord): number | undefined =>
 const handleIn = ({ type, body }: LogRecord): string | undefined =>
   type === TEXT || type === REFERENCE ? handleOfDigest(digestIn(body)) : undefined;
 
-/** The same as `#collect` in one go, where the records of a session do not lead to each other any more. */
+/** Like `#collect`, but in one pass: for a session whose chain of records is broken. */
 function pickAll<T>(catalogue: Catalogue, session: string, pick: (record: LogRecord) => T | undefined): T[] {
   return catalogue.positionsOf(session).flatMap((position) => {
     const record = catalogue.recordAt(position);

@@ -36,7 +36,7 @@ export interface Limits {
   readonly now?: () => number;
 }
 
-/** Where a generation is. */
+/** The location of a generation. */
 export interface Place {
   readonly disk: Disk;
   readonly folder: string;
@@ -58,7 +58,7 @@ export class Generation {
   #catalogue: Catalogue;
   #checkpoint = 0;
   #isCheckpointing = false;
-  /** Behind what was taken in there is something that is no record, or none yet. */
+  /** After the applied records there are bytes that are no record, or not yet. */
   #isUnfinished = false;
   #holders = 0;
   #isRetired = false;
@@ -75,7 +75,7 @@ export class Generation {
     this.#catalogue = this.#catalogueOf();
   }
 
-  /** Fails where a file has its name: then the number is another writer's. */
+  /** Fails if a file with this name exists: another writer uses the number. */
   static async create(place: Place): Promise<Generation> {
     const log = place.disk.open(pathOf(place, 'log'), 'create');
     const generation = new Generation(place, 'write', log);
@@ -91,13 +91,13 @@ export class Generation {
     return generation;
   }
 
-  /** The log last: as long as it is there, no other writer takes this number. */
+  /** Removes the log last: while it exists, no other writer takes this number. */
   static remove(place: Place): void {
     for (const kind of ['index', 'meta', 'meta.next', 'journal', 'journal.next', 'current', 'log'])
       place.disk.remove(pathOf(place, kind));
   }
 
-  /** Opens a generation for writing and takes in what its index does not know yet. */
+  /** Opens a generation for writing and applies records that its index does not contain yet. */
   static async open(place: Place): Promise<Generation> {
     const path = pathOf(place, 'log');
     const isThere = place.disk.exists(path);
@@ -105,9 +105,9 @@ export class Generation {
     try {
       generation.#checkFormat();
       await generation.#raiseFormat();
-      // Records must be durable before the index leads to them: after a truncation their positions are used again.
+      // Records must be durable before the index points to them: after a truncation their positions are reused.
       if (!generation.#load(await generation.#finishCheckpoint())) await generation.checkpoint();
-      // So must be what a killed process wrote, a deletion above all.
+      // Records that a killed process wrote must be durable too, above all deletions.
       else if (generation.isChanged) await generation.sync();
     } catch (error) {
       generation.close();
@@ -116,12 +116,12 @@ export class Generation {
     return generation;
   }
 
-  /** The same for reading, beside a process that writes. Throws `DamagedPage` where the index may be changing. */
+  /** Opens a generation for reading while another process writes. Throws `DamagedPage` if the index may be changing. */
   static openToRead(place: Place, { isPatient }: { readonly isPatient: boolean }): Generation {
     const generation = new Generation(place, 'read', place.disk.open(pathOf(place, 'log'), 'read'));
     try {
       generation.#checkFormat();
-      // A journal is whole: pages that are not in it are in the index, whether or not its own were copied there already.
+      // A journal is complete: all other pages are in the index, whether or not the journal's own were copied yet.
       const journal = readJournal(generation.#readFile('journal'));
       const meta = journal?.meta ?? readMeta(generation.#readFile('meta'));
       generation.#load({ meta, newer: journal, isPatient });
@@ -132,7 +132,7 @@ export class Generation {
     return generation;
   }
 
-  /** Tells whoever reads a log that the store goes on elsewhere. */
+  /** Marks a log: the store continues in another generation. */
   static markMoved(place: Place): void {
     const log = place.disk.open(pathOf(place, 'log'), 'write');
     try {
@@ -144,7 +144,7 @@ export class Generation {
     }
   }
 
-  /** Whether a log ends with the news that the store goes on elsewhere. */
+  /** Whether a log ends with the mark that the store continues in another generation. */
   static isMoved(place: Place): boolean {
     const log = place.disk.open(pathOf(place, 'log'), 'read');
     try {
@@ -156,12 +156,12 @@ export class Generation {
     }
   }
 
-  /** Its records by name. */
+  /** The records of this generation, by name. */
   get catalogue(): Catalogue {
     return this.#catalogue;
   }
 
-  /** How much of the log was taken in. */
+  /** The position up to which the log was applied. */
   get end(): number {
     return this.#log.end;
   }
@@ -174,18 +174,21 @@ export class Generation {
     return this.#log.end + (this.#indexFile?.size() ?? 0);
   }
 
-  /** Whether a checkpoint is due: after a crash only what came since must be read again. */
+  /** Whether a checkpoint is due. After a crash, only records since the last checkpoint are read again. */
   get isDue(): boolean {
     const { checkpointBytes = this.#worthCheckpoint, checkpointPages = CHECKPOINT_PAGES } = this.#limits;
     return this.#log.end - this.#checkpoint > checkpointBytes || this.#index.dirtyPages > checkpointPages;
   }
 
-  /** A few texts change nearly every page of a large index: to write it costs a fraction of what is in the log since. */
+  /**
+   * A few texts change nearly every page of a large index. So a checkpoint waits until the log has
+   * grown by eight times the size of the index.
+   */
   get #worthCheckpoint(): number {
     return Math.max(CHECKPOINT_BYTES, 8 * this.#index.bytes);
   }
 
-  /** Whether there is anything that the next one to open it would have to read again. */
+  /** Whether the next process that opens this generation would have to read records again. */
   get isChanged(): boolean {
     return this.#log.end !== this.#checkpoint || this.#index.dirtyPages > 0;
   }
@@ -194,12 +197,12 @@ export class Generation {
     return this.#log.sync();
   }
 
-  /** Takes away what was prepared for records to come. */
+  /** Removes the zeros that were written ahead for later records. */
   cut(): void {
     this.#log.cut();
   }
 
-  /** Makes sure that it can be told, however full the disk is, that the store goes on elsewhere. */
+  /** Reserves space for the mark that the store continues elsewhere, so that a full disk cannot prevent it. */
   reserve(): void {
     this.#log.reserve();
   }
@@ -227,9 +230,9 @@ export class Generation {
   // The index and its checkpoints.
 
   /**
-   * Makes the index durable: first a copy of its changed pages in a journal, then the pages in their places. The log may
-   * grow meanwhile; what is written then is for the next checkpoint. One that fails leaves the generation as it was: the
-   * next one writes the same pages once more, also those of which a sync that failed may have left nothing on the disk.
+   * Makes the index durable: first a copy of its changed pages in a journal, then the pages in their places. The log may grow
+   * meanwhile; those records belong to the next checkpoint. A failed checkpoint changes nothing: the next one writes all these
+   * pages again, since a failed sync may have lost them.
    */
   async checkpoint(): Promise<void> {
     this.#indexFile ??= this.#createIndex();
@@ -281,7 +284,7 @@ export class Generation {
     return this.#disk.open(this.#path('index'), 'create');
   }
 
-  /** Puts what is in a journal into the index, and is done with it. */
+  /** Copies the pages of a journal into the index, then removes the journal. */
   async #place({ meta, ids, start }: Journal, to: DiskFile): Promise<void> {
     const from = this.#disk.open(this.#path('journal'), 'read');
     try {
@@ -304,7 +307,7 @@ export class Generation {
     }
   }
 
-  /** A file that gets its name when it is whole. */
+  /** Creates a file that gets its final name once it is complete. */
   #createNext(kind: string): DiskFile {
     this.#disk.remove(this.#path(`${kind}.next`));
     return this.#disk.open(this.#path(`${kind}.next`), 'create');
@@ -317,8 +320,8 @@ export class Generation {
   }
 
   /**
-   * A checkpoint that was cut off in the middle is done again. A journal gets its name when it is whole: where it is not,
-   * it was damaged, and the index may be half of this checkpoint and half of the last.
+   * Repeats a checkpoint that was interrupted. A journal gets its name when it is complete. If its content is incomplete, it is
+   * damaged, and the index may mix two checkpoints.
    */
   async #finishCheckpoint(): Promise<Found> {
     if (!this.#disk.exists(this.#path('journal'))) return { meta: readMeta(this.#readFile('meta')) };
@@ -342,7 +345,7 @@ export class Generation {
     return { meta: journal.meta };
   }
 
-  /** Answers whether the index could be used. */
+  /** Answers whether the index is usable. */
   #load({ meta, newer, isPatient = false }: Found): boolean {
     this.#checkStart(meta);
     this.#note(meta?.lost ?? []);
@@ -362,7 +365,7 @@ export class Generation {
     return false;
   }
 
-  /** Before anything else: what another version left is not to be repaired. */
+  /** Runs first: files of another version must not be repaired. */
   #checkFormat(): void {
     const format = this.#log.readStart()?.format ?? FORMAT;
     if (isKnownFormat(format)) return;
@@ -372,7 +375,7 @@ export class Generation {
     );
   }
 
-  /** Durable before the first record of this format: a program that does not know it would lose such records in a compaction. */
+  /** Durable before the first record of this format: an older program would lose such records in a compaction. */
   async #raiseFormat(): Promise<void> {
     const start = this.#log.readStart();
     if (!start || start.format === FORMAT) return;
@@ -381,14 +384,14 @@ export class Generation {
     await this.#log.sync();
   }
 
-  /** The log's own id, wherever it can be had. */
+  /** Finds the log's id in its start, its index or its records. */
   #checkStart(meta: Meta | undefined): void {
     const start = this.#log.readStart();
     this.#log.id = start?.id ?? meta?.log ?? this.#log.findId() ?? randomInt(1, 2 ** 32);
     if (!start) this.lose(`the first ${START} bytes of ${this.number}.log are unreadable`);
   }
 
-  /** Why the index cannot be used. */
+  /** Why the index is unusable. */
   #problemWith(meta: Meta | undefined): string | undefined {
     const size = aligned(this.#log.usedSize());
     if (!meta) return `${this.number}.meta was missing or damaged; the index was rebuilt`;
@@ -406,9 +409,9 @@ export class Generation {
     this.#checkpoint = meta.checkpoint;
   }
 
-  /** From the log alone: the index is missing or damaged. */
+  /** Rebuilds the index from the log, because it is missing or damaged. */
   #rebuild(why: string): void {
-    // A checkpoint that is writing to it closes it.
+    // If a checkpoint is writing to the file, the checkpoint closes it.
     if (!this.#isCheckpointing) this.#indexFile?.close();
     this.#indexFile = undefined;
     this.#index = this.#emptyIndex();
@@ -426,12 +429,12 @@ export class Generation {
     return new LinearHash({ cachePages: this.#limits.cachePages });
   }
 
-  /** A stretch of the log that held records when it was read for the index: none of them can be found. */
+  /** A part of the log that was unreadable when the index was built. Its records cannot be found. */
   get unreadable(): Problem | undefined {
     return this.lost.find(({ at }) => at !== undefined);
   }
 
-  /** Has `verify` report something until it is repaired. */
+  /** Makes `verify` report a problem until it is repaired. */
   lose(what: string): void {
     this.#note([{ what, remedy: SAVED }]);
   }
@@ -445,7 +448,7 @@ export class Generation {
     return pathOf({ folder: this.#folder, number: this.number }, kind);
   }
 
-  /** Undefined for a file that cannot be read: its content can be rebuilt from the log. */
+  /** Undefined if the file cannot be read: its content can be rebuilt from the log. */
   #readFile(kind: string): Buffer | undefined {
     let file: DiskFile | undefined;
     try {
@@ -459,14 +462,14 @@ export class Generation {
     }
   }
 
-  /** Applies the log from a position on. An unfinished record at its end, of a killed process, was never acknowledged. */
+  /** Applies the log from a position. An unfinished record at its end, of a killed process, was never acknowledged. */
   #replay(from: number): void {
     const size = this.#log.usedSize();
     this.#log.end = from;
     this.#isUnfinished = false;
     for (const found of this.#log.scan(from)) {
       if (isGap(found)) {
-        // Another process may be writing there at this moment.
+        // Another process may be writing there now.
         this.#isUnfinished = found.isCutOff || (this.#mode === 'read' && found.position + found.bytes >= size);
         if (this.#isUnfinished) break;
         this.#note([gapProblem(this.number, found)]);
@@ -481,13 +484,13 @@ export class Generation {
     this.#rebuild(`${this.number}.index was damaged; it was rebuilt`);
   }
 
-  /** Takes in what another process wrote since. Answers false where the store goes on in another generation. */
+  /** Applies records that another process wrote. Answers false if the store continues in another generation. */
   follow(): boolean {
     if (this.#isUnfinished || this.#log.hasMore()) this.#replay(this.#log.end);
     return !this.#catalogue.isMoved && !this.#isRemoved();
   }
 
-  /** A late write of a writer that lost its lock may cover the record that says so. Looked for once in a while. */
+  /** Whether the log was removed. A late write may have overwritten the mark that says so. Checked only from time to time. */
   #isRemoved(): boolean {
     const now = performance.now();
     if (now - this.#lookedAt < LOOK_MS) return false;
@@ -510,7 +513,7 @@ const SAVED = 'all that could be read was saved; palimpsest store gc --repair gi
 const pathOf = ({ folder, number }: Pick<Place, 'folder' | 'number'>, kind: string): string =>
   join(folder, `${number}.${kind}`);
 
-/** Damage of the index, which can be rebuilt. */
+/** Whether an error is damage of the index, which can be rebuilt. */
 const isDamage = (error: unknown): boolean =>
   error instanceof DamagedPage ||
   (error instanceof PalimpsestError && error.code === 'STORE_DAMAGED') ||

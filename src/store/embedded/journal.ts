@@ -6,38 +6,38 @@ import type { HashShape } from './linear-hash.ts';
 import { isKnownFormat } from './log.ts';
 import { AT_ONCE, type ChangedPages, PAGE, type Page } from './pages.ts';
 
-/** What must be known to use an index. */
+/** The data that is needed to use an index. */
 export interface Meta {
   readonly version: number;
   /** The id of the log that it belongs to. */
   readonly log: number;
-  /** Everything before it stands in the index. */
+  /** The index contains every record before this position. */
   readonly checkpoint: number;
   readonly counts: Counts;
   readonly shape: HashShape;
-  /** What was lost, until it is repaired. */
+  /** Known losses, until they are repaired. */
   readonly lost: readonly Problem[];
 }
 
-/** A checkpoint to be: the pages it changes, one behind the other, and the meta data it ends with. */
+/** A checkpoint in progress: the changed pages in a row, and the final meta data. */
 export interface Journal {
   readonly meta: Meta;
   /** The numbers of the pages, in order. */
   readonly ids: readonly number[];
-  /** Where the first one stands in the file. */
+  /** The position of the first page in the file. */
   readonly start: number;
 }
 
 export const writeMeta = (meta: Meta): Buffer => seal(Buffer.from(JSON.stringify(meta)));
 
-/** Undefined where it is missing, damaged or of another format. */
+/** Undefined if it is missing, damaged or in another format. */
 export function readMeta(sealed: Buffer | undefined): Meta | undefined {
   const bytes = sealed && unseal(sealed);
   const meta = bytes && (JSON.parse(bytes.toString()) as Meta);
   return meta && isKnownFormat(meta.version) ? meta : undefined;
 }
 
-/** A few pages at a time, since they are many. */
+/** Writes the pages in small groups, because they can be many. */
 export function writeJournal(file: DiskFile, meta: Meta, pages: readonly Page[]): Journal {
   const json = Buffer.from(JSON.stringify(meta));
   const ids = pages.map(({ id }) => id);
@@ -61,7 +61,7 @@ export function writeJournal(file: DiskFile, meta: Meta, pages: readonly Page[])
   return { meta, ids, start };
 }
 
-/** The same from its file, with the pages. Undefined where it is damaged or of another format. */
+/** Reads a journal from its file, with the pages. Undefined if it is damaged or in another format. */
 export function readJournal(sealed: Buffer | undefined): (Journal & ChangedPages) | undefined {
   const bytes = sealed && unseal(sealed);
   if (!sealed || !bytes || bytes.length < 8) return undefined;
@@ -73,7 +73,7 @@ export function readJournal(sealed: Buffer | undefined): (Journal & ChangedPages
   return { meta, ids, start, pages: sealed.subarray(start) };
 }
 
-/** Bytes and their checksum. */
+/** Appends a checksum. */
 function seal(bytes: Buffer): Buffer {
   const checksum = Buffer.alloc(4);
   checksum.writeUInt32LE(crc32(bytes));
@@ -81,7 +81,7 @@ function seal(bytes: Buffer): Buffer {
 }
 
 function unseal(sealed: Buffer): Buffer | undefined {
-  // Of nothing, the checksum would be 0, which is what a file that was never written has.
+  // The checksum of nothing would be 0, which a file that was never written also holds.
   if (sealed.length <= 4) return undefined;
   const bytes = sealed.subarray(4);
   return sealed.readUInt32LE(0) === crc32(bytes) ? bytes : undefined;

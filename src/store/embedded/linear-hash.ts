@@ -8,31 +8,31 @@ const ENTRY = 4;
 export const PER_PAGE = (PAGE / 4 - HEADER) / ENTRY;
 const MOST_FILLED = 0.8;
 
-/** Positions and sizes are multiples of it. */
+/** Positions and sizes are multiples of this. */
 const UNIT = 16;
-/** Of entries that are larger than can be told, in units. */
+/** The size, in units, of entries that are too large to record. */
 const LARGE = 65_535;
 const MARK = 0x8000;
 
-/** Where a key points: the position of a record, and how large it is. */
+/** The target of a key: the position of a record, and its size. */
 export interface Entry {
   readonly position: number;
-  /** At most 65,535 units, also for larger records. */
+  /** At most 65,535 units, even for larger records. */
   readonly bytes: number;
   /** Whether its key was marked. */
   readonly isMarked: boolean;
 }
 
-/** A key: 64 bits of a hash. Two things may share it, so whoever asks must look at what the entry points to. */
+/** A key: 64 bits of a hash. Two items may share a key, so callers must check the record that the entry points to. */
 export interface Key {
   readonly low: number;
   readonly high: number;
 }
 
 export interface HashShape {
-  /** Stands in every page, so that a page of another file is no page of this one. */
+  /** Written into every page, so that a page of another file is recognised. */
   readonly id: number;
-  /** One more with every checkpoint. A page of a later one does not fit to the others. */
+  /** Increases with every checkpoint. A page of a later checkpoint does not match the others. */
   readonly epoch: number;
   readonly level: number;
   readonly next: number;
@@ -57,10 +57,10 @@ export class LinearHash {
   readonly #id: number;
   readonly #buckets: number[];
   readonly #free: number[];
-  /** The one that is being added. */
+  /** Buffer for the entry that is being added. */
   readonly #entry = new Uint32Array(ENTRY);
   #level: number;
-  /** Selects the low bits of a key that name its bucket. A bucket that was split uses one more bit. */
+  /** Selects the low bits of a key, which are the number of its bucket. Split buckets use one more bit. */
   #mask: number;
   #next: number;
   #entries: number;
@@ -93,7 +93,7 @@ export class LinearHash {
     };
   }
 
-  /** Of all its pages. */
+  /** The size of all pages. */
   get bytes(): number {
     return this.#pageCount * PAGE;
   }
@@ -102,7 +102,7 @@ export class LinearHash {
     return this.#pages.dirty;
   }
 
-  /** The first entry of a key that `accept` recognises. */
+  /** The first entry of a key that `accept` accepts. */
   find({ low, high }: Key, accept: (entry: Entry) => boolean): Entry | undefined {
     for (let id = this.#buckets[this.#bucketOf(low)] as number; id !== 0; ) {
       const { words } = this.#pages.get(id);
@@ -123,7 +123,7 @@ export class LinearHash {
     if (this.#entries > MOST_FILLED * PER_PAGE * this.#buckets.length) this.#split();
   }
 
-  /** Replaces the entry of a key that points to a position. */
+  /** Replaces the entry of a key that points to the position `from`. */
   move(key: Key, from: number, to: Entry): boolean {
     return this.#visit(key, (page, i) => {
       if (positionAt(page.words, i) !== from) return false;
@@ -133,7 +133,7 @@ export class LinearHash {
     });
   }
 
-  /** Marks all entries of a key. Answers whether there was any. */
+  /** Marks all entries of a key. Answers whether there were any. */
   mark(key: Key): boolean {
     let isThere = false;
     this.#visit(key, (page, i) => {
@@ -169,7 +169,7 @@ export class LinearHash {
     }
   }
 
-  /** The changed pages, for a checkpoint, to be copied at once. When it is done, call `release`; if it fails, `giveBack`. */
+  /** The changed pages, for a checkpoint. Copy them at once. Call `release` afterwards, or `giveBack` on failure. */
   takeDirty(file: DiskFile): Page[] {
     return this.#pages.takeDirty(file);
   }
@@ -187,7 +187,7 @@ export class LinearHash {
     return bucket < this.#next ? (low & (2 * this.#mask + 1)) >>> 0 : bucket;
   }
 
-  /** Goes through the entries of a key, to change them, until `visit` answers true. */
+  /** Visits the entries of a key, to change them, until `visit` answers true. */
   #visit({ low, high }: Key, visit: (page: Page, i: number) => boolean): boolean {
     for (let id = this.#buckets[this.#bucketOf(low)] as number; id !== 0; ) {
       const page = this.#pages.get(id);
@@ -200,7 +200,7 @@ export class LinearHash {
     return false;
   }
 
-  /** Puts the entry in words at `from` into a bucket. */
+  /** Adds the entry at `from` to a bucket. */
   #place(bucket: number, entry: Uint32Array, from: number): void {
     let page = this.#pages.get(this.#buckets[bucket] as number);
     while ((page.words[0] as number) === PER_PAGE) {
@@ -219,7 +219,7 @@ export class LinearHash {
     this.#pages.touch(page);
   }
 
-  /** Takes the next bucket in turn apart: half of its keys go to a new one. */
+  /** Splits the next bucket in turn: half of its keys move to a new one. */
   #split(): void {
     const old = this.#next;
     const entries: Uint32Array[] = [];
@@ -254,7 +254,7 @@ const emptyShape = (): HashShape => ({
   level: 1,
   next: 0,
   entries: 0,
-  // Page 0 is never used: a link to it means that there is none.
+  // Page 0 is never used, so a link to it means the end of a chain.
   pages: 1,
   free: [],
   buckets: [],
@@ -263,8 +263,8 @@ const emptyShape = (): HashShape => ({
 const endOf = (words: Uint32Array): number => HEADER + ENTRY * (words[0] as number);
 
 /**
- * The place of the first entry whose key is not below this one. Entries are in the order of their low words, which are
- * spread evenly, so the search begins near it.
+ * The index of the first entry whose key is not below this one. Entries are sorted by their low words. These are evenly
+ * distributed, so the search begins near the expected index.
  */
 function firstOf(words: Uint32Array, low: number): number {
   const end = endOf(words);

@@ -9,11 +9,11 @@ import { storeLimits } from '../../limits.ts';
 export interface Holder {
   readonly pid: number;
   readonly host: string;
-  /** Changes when the machine is started, and is another where its process numbers are others. */
+  /** The id of the machine's boot and of its process namespace. */
   readonly boot: string;
-  /** When the process was started: a pid is used again. */
+  /** The start time of the process, because a pid can be reused. */
   readonly started: string;
-  /** No two locks are the same. */
+  /** Unique for each lock. */
   readonly nonce: string;
 }
 
@@ -44,8 +44,8 @@ export class Lock {
   readonly #rivals: readonly string[];
   #isLost = false;
   /**
-   * Whether the last writer may still be running: it has not released the lock, and it is not known to be gone. That is
-   * so after somebody removed the lock file, and after a lock of another host or container was silent.
+   * Whether the last writer may still run: it has not released the lock and is not known to be gone. This happens after the lock
+   * file was removed by hand, and after a lock of another host or container was silent.
    */
   readonly isContested: boolean;
 
@@ -66,7 +66,7 @@ export class Lock {
     }
   }
 
-  /** Takes the lock, also from a process that is gone. */
+  /** Takes the lock, if necessary from a process that is gone. */
   static take(path: string, words = STORE): Lock {
     let tookSilent = false;
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -79,7 +79,7 @@ export class Lock {
     throw locked(readHolder(path), words);
   }
 
-  /** No other lock has it. */
+  /** Unique for each lock. */
   get nonce(): string {
     return this.#own.nonce;
   }
@@ -90,12 +90,12 @@ export class Lock {
     if (this.#isLost) throw lost(readHolder(this.#path), this.#words);
   }
 
-  /** Call it once everything that this writer uses is in new files. Until then the next writer finds it contested too. */
+  /** Call this once all files in use are new. Until then the next writer also finds the lock contested. */
   settle(): void {
     for (const file of this.#rivals) fs.rmSync(file, { force: true });
   }
 
-  /** Call it when no file is written any more. */
+  /** Call this after the last write. */
   release(): void {
     clearInterval(this.#heartbeat);
     const isOurs = !this.#isLost && this.#isOurs();
@@ -110,7 +110,7 @@ export class Lock {
     if (!this.#isLost) this.#own.touch();
   }
 
-  /** The file is open, so no other file can get its number. */
+  /** The lock file is open, so no other file can have the same inode. */
   #isOurs(): boolean {
     return fs.lstatSync(this.#path, { bigint: true, throwIfNoEntry: false })?.ino === this.#own.inode;
   }
@@ -119,7 +119,7 @@ export class Lock {
 interface Taken {
   readonly own: OwnFile;
   readonly words: LockWords;
-  /** The lock was there, and its holder not known to be gone. */
+  /** The lock existed, and its holder was not known to be gone. */
   readonly tookSilent: boolean;
 }
 
@@ -132,7 +132,7 @@ class OwnFile {
   readonly inode: bigint;
   #descriptor: number;
 
-  /** Under a name of its own. It gets that of the lock when it is whole: half of one would pass for a dead lock. */
+  /** Writes the file under a separate name and renames it when it is complete. A half-written lock would look like a dead one. */
   constructor(path: string) {
     const own = holder(process.pid);
     this.nonce = own.nonce;
@@ -162,7 +162,7 @@ class OwnFile {
   }
 }
 
-/** Answers whether its process is known to be gone. */
+/** Answers whether the process is known to be gone. */
 function removeIfGone(file: string): boolean {
   const isGone = isKnownGone(readHolder(file));
   if (isGone) fs.rmSync(file, { force: true });
@@ -181,13 +181,16 @@ function create(path: string): OwnFile | undefined {
   }
 }
 
-/** A process of this machine, as a holder of a lock. */
+/** A process of this machine, as the holder of a lock. */
 export function holder(pid: number): Holder {
   const boot = `${readLine('/proc/sys/kernel/random/boot_id')} ${namespace()}`.trim();
   return { pid, host: hostname(), boot, started: startOf(pid), nonce: randomUUID() };
 }
 
-/** Tells that a process has or had the lock, until it has released it. Not named like the lock, which people remove. */
+/**
+ * This file exists until the process releases the lock. Its name does not begin with that of the lock, which people remove by
+ * hand.
+ */
 const writerFile = (path: string, nonce: string): string => join(dirname(path), `writer.${basename(path)}.${nonce}`);
 
 function writersOf(path: string): string[] {
@@ -199,7 +202,7 @@ function writersOf(path: string): string[] {
     .map((name) => join(dirname(path), name));
 }
 
-/** Undefined where it is no lock of ours. No link is followed. */
+/** Undefined if it is not a lock file of Palimpsest. Links are not followed. */
 function readHolder(path: string): Holder | undefined {
   let file: number | undefined;
   try {
@@ -218,7 +221,7 @@ function isGone(found: Holder | undefined, path: string): boolean {
   return found && isOfHere(found) ? isKnownGone(found) : isSilent(path);
 }
 
-/** Whether a process certainly writes nothing any more. No clock is asked. */
+/** Whether a process certainly writes no more. This does not depend on a clock. */
 export function isKnownGone(found: Holder | undefined): boolean {
   if (!found) return false;
   if (isBeforeBoot(found)) return true;
@@ -226,13 +229,13 @@ export function isKnownGone(found: Holder | undefined): boolean {
   return !isAlive(found.pid) || (found.started !== '' && found.started !== startOf(found.pid));
 }
 
-/** Whether the numbers of processes mean the same here. */
+/** Whether process ids of the holder are valid here. */
 function isOfHere({ host, boot }: Holder): boolean {
   const here = holder(process.pid);
   return host === here.host && boot === here.boot;
 }
 
-/** This machine was started again since: of the processes before that none is left. */
+/** Whether this machine has restarted since, so that the process is gone. */
 function isBeforeBoot({ host, boot }: Holder): boolean {
   const [before, now] = [boot, holder(process.pid).boot].map((one) => one.split(' ')[0] ?? '');
   return host === hostname() && before !== '' && now !== '' && before !== now;
@@ -253,8 +256,8 @@ function isAlive(pid: number): boolean {
 }
 
 /**
- * Removes a dead lock. Of two who found it dead, the slower would remove the lock of the faster: so only who holds a second
- * lock may, and looks again first. Answers whether its holder may still be running.
+ * Removes a dead lock. Two processes may find the same dead lock, and the slower could remove the new lock of the faster. So this
+ * takes a second lock and checks again. Answers whether the old holder may still run.
  */
 function breakLock(path: string): boolean {
   const breaking = Lock.take(`${path}.break`);
@@ -270,11 +273,11 @@ function breakLock(path: string): boolean {
 }
 
 function startOf(pid: number): string {
-  // The 22nd field; the second is the name, in parentheses, and may hold anything.
+  // The 22nd field. The second is the name in parentheses, which may hold any characters.
   return readLine(`/proc/${pid}/stat`).split(') ').pop()?.split(' ')[19] ?? '';
 }
 
-/** In another container the same number is another process. */
+/** The process namespace: in another container, the same pid is another process. */
 function namespace(): string {
   try {
     return fs.readlinkSync('/proc/self/ns/pid');

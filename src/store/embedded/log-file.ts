@@ -38,32 +38,32 @@ interface Unwritten extends Spot {
   written(spot: Spot): void;
 }
 
-/** Large enough that one more write costs nothing, small enough to stay near the processor. */
+/** Large enough that one more write costs nothing, small enough for the processor's cache. */
 const BUFFER = 1 << 19;
-/** Less than this is not worth a sync of its own while a batch is written. */
+/** While a batch is written, fewer bytes are not worth a separate sync. */
 const WORTH_SYNC = 1 << 20;
-/** None is seen to end before the batch does: of a compaction there would be thousands. */
+/** The most syncs that run at once. A long compaction would otherwise start thousands. */
 const MOST_SYNCS = 16;
-/** Larger writes would write as much again in zeros, for the sake of a few syncs. */
+/** Zeros are not written ahead of larger writes: that would double the bytes to save a few syncs. */
 const SMALL = 1 << 14;
 
 /** The log of a generation. Appended records go to the disk in one write, when they are flushed or the buffer is full. */
 export class LogFile {
   readonly name: string;
-  /** Stands in every record. */
+  /** The id of the log, written into every record. */
   id = 0;
-  /** How much of it was taken in. */
+  /** The position up to which the log was applied. */
   end = START;
   readonly #file: DiskFile;
   /** Records that are appended and not written yet, with their callbacks. */
   readonly #buffer = Buffer.allocUnsafeSlow(BUFFER);
   #used = 0;
-  /** Up to here there are zeros behind the end. */
+  /** The end of the zeros that were written ahead. */
   #prepared = 0;
   #unwritten: Unwritten[] = [];
-  /** Where the last sync began. */
+  /** The end of the log when the last sync began. */
   #synced = START;
-  /** Those that run, and one that failed. */
+  /** Running syncs, and the first one that failed. */
   readonly #syncs = new Set<Promise<unknown>>();
 
   constructor(file: DiskFile, name: string) {
@@ -71,18 +71,18 @@ export class LogFile {
     this.name = name;
   }
 
-  /** Without what was prepared for records to come. */
+  /** The size without zeros that were written ahead. */
   usedSize(): number {
     return usedSize(this.#file);
   }
 
-  /** Whether another process wrote behind what was taken in. */
+  /** Whether another process has appended records. */
   hasMore(): boolean {
     const next = Buffer.alloc(4);
     return this.#file.read(next, this.end) > 0 && next.readUInt32LE(0) !== 0;
   }
 
-  /** Resolves when all that was written is durable. After one that failed all fail: the system tells only once. */
+  /** Resolves when all written bytes are durable. After one failure every later call fails: the system reports it only once. */
   sync(): Promise<unknown> {
     this.#synced = this.end;
     const next = Promise.all([this.#file.sync(), ...this.#syncs]);
@@ -94,13 +94,13 @@ export class LogFile {
     return next;
   }
 
-  /** Removes all bytes behind the end. */
+  /** Removes all bytes after the end. */
   cut(): void {
     if (this.#file.size() > this.end) this.#file.truncate(this.end);
     this.#prepared = 0;
   }
 
-  /** Room for one more record without a body: a disk that is full by then cannot refuse it. */
+  /** Reserves room for one more record without a body, so that a full disk cannot refuse it. */
   reserve(): void {
     const end = this.end + recordBytes(0);
     if (end <= this.#prepared) return;
@@ -112,12 +112,12 @@ export class LogFile {
     this.#file.close();
   }
 
-  /** Answers where the record will stand. */
+  /** Appends a record to the buffer. Answers its position. */
   append({ type, time }: Stamp, body: Body, written: (spot: Spot) => void): Spot {
     const bytes = recordBytes(body.length);
     if (this.#used + bytes > BUFFER) {
       this.flush();
-      // It is on its way to the disk while more is being made. If that fails, so does the next sync.
+      // The sync runs while more records are appended. If it fails, so does the next one.
       if (this.end - this.#synced >= WORTH_SYNC && this.#syncs.size < MOST_SYNCS) this.sync();
     }
     const spot = { position: this.end + this.#used, bytes, written };
@@ -135,7 +135,7 @@ export class LogFile {
     if (this.#used > 0) this.#write(this.#buffer.subarray(0, this.#used));
   }
 
-  /** Forgets what is not written yet. */
+  /** Drops records that are not written yet. */
   drop(): void {
     this.#used = 0;
     this.#unwritten = [];
@@ -156,8 +156,8 @@ export class LogFile {
   }
 
   /**
-   * Of a write that failed. A reader may have taken in what is whole: other bytes must never stand there. The rest must not
-   * stand behind the next record, where it would look like damage.
+   * Cleans up after a failed write. Complete records stay: a reader may have applied them, so their bytes must not change. The
+   * rest is cut off, because it would look like damage before the next record.
    */
   #keepWhole(records: readonly Unwritten[]): void {
     const found = this.scan(this.end);
@@ -170,18 +170,18 @@ export class LogFile {
     this.cut();
   }
 
-  /** To sync costs a third less where the file does not grow. */
+  /** Writes zeros ahead. A sync costs a third less if the file does not grow. */
   #prepare(): void {
     try {
       this.#file.write(ZEROS, this.end);
       this.#prepared = this.end + ZEROS.length;
     } catch {
-      // The record itself may still fit.
+      // There may still be room for the record itself.
       this.cut();
     }
   }
 
-  /** Undefined where the record is damaged. `guess` is how long it may be. */
+  /** Undefined if the record is damaged. `guess` is its expected size. */
   read(position: number, guess: number): LogRecord | undefined {
     return readRecord(this.#file, position, this.id, guess);
   }
@@ -191,7 +191,7 @@ export class LogFile {
     return recordBegins(this.#file, { type, position, id: this.id }, beginning);
   }
 
-  /** The same into memory that the next glance uses again, for a record whose size is known; undefined also if it is large. */
+  /** Reads a record of known size into reused memory: the next call overwrites it. Undefined for large records too. */
   glance({ position, bytes }: Spot): Glimpse | undefined {
     if (bytes > SCRATCH) return undefined;
     return recordInScratch(this.#file.read(scratch, position, bytes), position, this.id);
@@ -201,7 +201,7 @@ export class LogFile {
     return readStart(this.#file);
   }
 
-  /** In the format of this program. */
+  /** Writes the start of the log in the current format. */
   writeStart(): void {
     this.#file.write(writeStart(this.id), 0);
   }
@@ -214,7 +214,7 @@ export class LogFile {
     return scanLog(this.#file, this.id, from);
   }
 
-  /** Those that were taken in. */
+  /** The records that were applied. */
   *records(from = START): Generator<LogRecord> {
     for (const found of this.scan(from)) {
       if (found.position >= this.end) return;

@@ -7,12 +7,12 @@ export const TEXT = 1;
 export const REFERENCE = 2;
 export const TURN = 3;
 export const DELETION = 4;
-/** The store goes on in the next generation. */
+/** The store continues in the next generation. */
 export const MOVED = 5;
 export const NOTE = 6;
-/** When a session began and was used last. */
+/** The times of a session: its start and its last use. */
 export const USE = 7;
-/** Ends all records without a session before a position. */
+/** Removes all records without a session before a position. */
 export const EXPIRY = 8;
 
 export interface LogRecord {
@@ -25,43 +25,43 @@ export interface LogRecord {
   readonly time: number;
 }
 
-/** A record in memory that the next one uses again. */
+/** A record in reused memory: the next read overwrites it. */
 export interface Glimpse {
   readonly position: number;
   readonly type: number;
-  /** With more behind it. */
+  /** The buffer, which may continue after the body. */
   readonly body: Buffer;
-  /** Of the body. */
+  /** The length of the body. */
   readonly length: number;
 }
 
-/** A stretch of a log that holds no record. */
+/** A part of a log that holds no record. */
 export interface Gap {
   readonly type: 'gap';
   readonly position: number;
   readonly bytes: number;
-  /** The log ends in the middle of a record, as it does when a process is killed while it writes. */
+  /** The log ends inside a record. This happens when a process is killed while it writes. */
   readonly isCutOff: boolean;
 }
 
-/** The content of a record, before it has a place. */
+/** The content of a record, before it has a position. */
 export interface Body {
   readonly length: number;
   fill(into: Buffer, at: number): void;
 }
 
 export const FORMAT = 6;
-/** The same without notes, which came with 5, and times. It is raised when the store is opened for writing. */
+/** The oldest readable format: no notes (added in 5) and no times. It is raised when the store is opened for writing. */
 export const OLDEST_FORMAT = 4;
 
 export const isKnownFormat = (format: number): boolean => format >= OLDEST_FORMAT && format <= FORMAT;
 
-/** A log begins with `PLMP`, the format, its id and a checksum, so that no record is at position 0. */
+/** A log begins with `PLMP`, the format, its id and a checksum. So no record is at position 0. */
 export const START = 16;
 const START_MAGIC = 0x504d4c50;
 const MAGIC = 0x31676c50;
 const HEADER = 32;
-/** Records begin at multiples of it. */
+/** Records begin at multiples of this. */
 export const ALIGN = 16;
 
 export const aligned = (position: number): number => Math.ceil(position / ALIGN) * ALIGN;
@@ -75,7 +75,7 @@ export function writeStart(id: number): Buffer {
   return bytes;
 }
 
-/** Undefined where it is damaged, or no log. */
+/** Undefined if the start is damaged, or the file is no log. */
 export function readStart(file: DiskFile): { readonly format: number; readonly id: number } | undefined {
   const bytes = Buffer.alloc(START);
   if (file.read(bytes, 0) < START || bytes.readUInt32LE(0) !== START_MAGIC) return undefined;
@@ -86,11 +86,11 @@ export function readStart(file: DiskFile): { readonly format: number; readonly i
 /** Header, body and padding of a record together, by the length of its body. */
 export const recordBytes = (length: number): number => aligned(wholeOf(length));
 
-/** Ends every record, for a text may end in zeros: so all zeros at the end of a log are no part of one. */
+/** Ends every record, because a text may end in zeros. So zeros at the end of a log never belong to a record. */
 const END_MARK = 1;
 const wholeOf = (length: number): number => HEADER + length + 1;
 
-/** How long a log is without the zeros at its end, which were written ahead of the records to come. */
+/** The size of a log without the zeros at its end, which are written ahead of later records. */
 export function usedSize(file: DiskFile): number {
   const chunk = Buffer.allocUnsafeSlow(ZEROS.length);
   for (let to = file.size(); to > 0; to -= Math.min(to, chunk.length)) {
@@ -109,15 +109,15 @@ export const ZEROS = Buffer.alloc(1 << 17);
 
 export interface RecordPlace {
   readonly type: number;
-  /** In the log. */
+  /** The position in the log. */
   readonly position: number;
-  /** Of the log. */
+  /** The id of the log. */
   readonly id: number;
   /** When it is written, in ms since the epoch; 0 if not given. */
   readonly time?: number;
 }
 
-/** A record as it is in a log. */
+/** A record as bytes. */
 export function writeRecord(body: Body, place: RecordPlace): Buffer {
   const bytes = Buffer.allocUnsafe(recordBytes(body.length));
   placeRecord(bytes, 0, body, place);
@@ -125,9 +125,9 @@ export function writeRecord(body: Body, place: RecordPlace): Buffer {
 }
 
 /**
- * Writes a record: magic, type and time, length, checksum of the body, position, the log's id, checksum of all that; then the body,
- * a mark, and zeros up to where the next may begin. A record knows its position and its log, so that neither old
- * bytes in a new place nor bytes that somebody put into a text are taken for one.
+ * Writes a record: magic, type and time, length, checksum of the body, position, the log's id, checksum of these fields; then the
+ * body, an end mark and zeros up to the next alignment. A record contains its position and its log's id. So bytes at another
+ * position, or bytes inside a text, are never taken for a record.
  */
 export function placeRecord(into: Buffer, at: number, body: Body, { type, position, id, time = 0 }: RecordPlace): void {
   const start = at + HEADER;
@@ -147,7 +147,9 @@ export function placeRecord(into: Buffer, at: number, body: Body, { type, positi
   into.writeUInt32LE(headerChecksum(into, at), at + 28);
 }
 
-/** 32 bits, until 2106: whatever a clock says, it must not change the type. It is the seed of the body's checksum. */
+/**
+ * Seconds in 32 bits, enough until 2106. Clamped, so that a wrong clock cannot change the type. They seed the body's checksum.
+ */
 const secondsOf = (time: number): number => Math.min(Math.max(0, Math.floor(time / 1000)), 2 ** 32 - 1) || 0;
 
 interface Header {
@@ -179,14 +181,14 @@ const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
   return crc >>> 0;
 });
 
-/** CRC-32 of the first 28 bytes. For so few it is quicker than to ask zlib. */
+/** CRC-32 of the first 28 bytes. For so few bytes this is faster than zlib. */
 function headerChecksum(bytes: Buffer, at: number): number {
   let crc = -1;
   for (let i = at; i < at + 28; i++) crc = (crc >>> 8) ^ (CRC_TABLE[(crc ^ (bytes[i] as number)) & 255] as number);
   return ~crc >>> 0;
 }
 
-/** Reads the record at a position; undefined if there is none, or it is damaged. `guess` is how long it may be. */
+/** Reads the record at a position. Undefined if there is none, or it is damaged. `guess` is its expected size. */
 export function readRecord(file: DiskFile, position: number, id: number, guess: number): LogRecord | undefined {
   let bytes = Buffer.allocUnsafe(Math.max(HEADER, guess));
   let length = file.read(bytes, position);
@@ -213,8 +215,8 @@ export function recordBegins(file: DiskFile, { type, position, id }: RecordPlace
 const bodyInScratch = scratch.subarray(HEADER);
 
 /**
- * The record that was read to `scratch` from a position; undefined where it is not whole or not sound. The checksum of the
- * header is left out: all its fields are compared, the type by the caller, the time by the checksum of the body.
+ * The record that was read into `scratch`. Undefined if it is incomplete or damaged. The header's checksum is not needed: all
+ * fields are compared, the type by the caller and the time by the body's checksum.
  */
 export function recordInScratch(read: number, position: number, id: number): Glimpse | undefined {
   const word = scratchWords[1] as number;
@@ -231,8 +233,8 @@ export function recordInScratch(read: number, position: number, id: number): Gli
 const CHUNK = 1 << 20;
 
 /**
- * All records from a position on, up to the end that the log had when this began. Unreadable bytes are reported as a gap,
- * and the search goes on behind it: one damaged record never hides the next.
+ * All records from a position to the current end of the log. Unreadable bytes are reported as a gap, and the scan continues after
+ * it, so one damaged record never hides the next.
  */
 export function* scanLog(file: DiskFile, id: number, from: number): Generator<LogRecord | Gap> {
   const end = usedSize(file);
@@ -256,13 +258,13 @@ export function* scanLog(file: DiskFile, id: number, from: number): Generator<Lo
     if (isSound)
       yield { position, type: header.type, body, bytes: recordBytes(header.length), time: 1000 * header.seconds };
     else if (gap < 0) gap = position;
-    // The header is sound, so it tells where the next one is. Bytes in it that look like a record are part of a text.
+    // A sound header tells where the next record is. Bytes inside the body that look like a record are part of a text.
     position += header ? recordBytes(header.length) : ALIGN;
   }
   if (gap >= 0) yield { type: 'gap', position: gap, bytes: end - gap, isCutOff: false };
 }
 
-/** The id that the first record of a log has: where its start is damaged. */
+/** The id in the first record of a log, used if the start of the log is damaged. */
 export function findId(file: DiskFile): number | undefined {
   const end = file.size();
   const window = windowOf(file, end);
@@ -273,14 +275,14 @@ export function findId(file: DiskFile): number | undefined {
   return undefined;
 }
 
-/** A stretch of a file in memory that moves along. */
+/** A moving window over a file. */
 function windowOf(file: DiskFile, end: number) {
   let start = 0;
   let bytes: Buffer = Buffer.alloc(0);
   const has = (position: number, length: number): boolean => {
     if (position >= start && position + length <= start + bytes.length) return true;
     if (position + length > end) return false;
-    // Never the same memory again: records that were told are parts of it.
+    // Allocates new memory each time, because earlier records still refer to the old window.
     const next = Buffer.allocUnsafeSlow(Math.min(Math.max(CHUNK, length), end - position));
     bytes = next.subarray(0, file.read(next, position));
     start = position;

@@ -14,7 +14,7 @@ import type { Disk } from './disk.ts';
 import { Generation, type Limits } from './generation.ts';
 import { DamagedPage } from './pages.ts';
 
-/** Where a store is. */
+/** The location of a store. */
 export interface StorePlace {
   readonly disk: Disk;
   readonly folder: string;
@@ -29,17 +29,17 @@ const NAP = new Int32Array(new SharedArrayBuffer(4));
 export interface WrittenPlace extends StorePlace {
   /** Throws if another process has taken over. */
   mayWrite?(): void;
-  /** The writer before may still be running, and write to the files that it has open. */
+  /** The previous writer may still run and write to the files that it has open. */
   readonly isContested?: boolean | undefined;
 }
 
-/** The generation in use, or the first one of a new store. */
+/** The current generation, or the first one of a new store. */
 export async function openToWrite(place: WrittenPlace): Promise<Generation> {
   const { disk, folder, limits } = place;
   if (place.isContested) removeDrafts(place);
   const { number, problem } = chooseCurrent(place);
   if (number === undefined) {
-    // The process that made the folder may have been killed before it was durable.
+    // The process that created the folder may have been killed before the folder was durable.
     await disk.syncFolder(dirname(folder));
     return createFirst(place);
   }
@@ -54,7 +54,7 @@ export async function openToWrite(place: WrittenPlace): Promise<Generation> {
   return generation;
 }
 
-/** Takes the place of one that was begun and never finished, unless its writer may still be at it. */
+/** Replaces a first generation that was never finished, unless its writer may still run. */
 async function createFirst(place: WrittenPlace): Promise<Generation> {
   const { disk, folder, limits } = place;
   const number = place.isContested ? nextNumber(place) : 1;
@@ -65,7 +65,7 @@ async function createFirst(place: WrittenPlace): Promise<Generation> {
   return generation;
 }
 
-/** Leaves the files of a writer that may still be running to that writer: the store goes on in a new generation. */
+/** Continues in a new generation. The old files are left to a writer that may still run. */
 async function copyToNew(place: WrittenPlace): Promise<Generation> {
   const { disk, folder } = place;
   const old = openToRead(place);
@@ -85,7 +85,7 @@ async function copyToNew(place: WrittenPlace): Promise<Generation> {
   }
 }
 
-/** If that fails, nothing of it stays: the disk may be full. */
+/** Copies a generation. On failure nothing is left, because the disk may be full. */
 async function copyOf(old: Generation, { disk, folder, limits }: StorePlace): Promise<Generation> {
   const number = nextNumber({ disk, folder });
   const next = await Generation.create({ disk, folder, number, limits });
@@ -103,7 +103,7 @@ async function copyOf(old: Generation, { disk, folder, limits }: StorePlace): Pr
   }
 }
 
-/** A damaged page of the index is no loss: the log has everything. */
+/** Rebuilds the index if one of its pages is damaged. Nothing is lost: the log has everything. */
 export function rebuilding<T>(generation: Generation, use: (generation: Generation) => T): T {
   try {
     return use(generation);
@@ -114,14 +114,14 @@ export function rebuilding<T>(generation: Generation, use: (generation: Generati
   }
 }
 
-/** The generation may be replaced while it is opened, and its index changed. */
+/** Opens the current generation, which may be replaced or change while it is opened. */
 export function openToRead({ disk, folder, limits }: StorePlace): Generation {
   for (let attempt = 0; ; attempt++) {
     const isPatient = attempt < PATIENCE;
     const { number, problem } = chooseCurrent({ disk, folder });
     if (number === undefined) throw missing(folder);
     if (attempt > 2) Atomics.wait(NAP, 0, 0, NAP_MS);
-    // Between two looks a compaction may have changed what the file names.
+    // A compaction may have changed the file between two reads.
     if (problem && isPatient) continue;
     try {
       const generation = Generation.openToRead({ disk, folder, number, limits }, { isPatient });

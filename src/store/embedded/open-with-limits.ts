@@ -10,11 +10,11 @@ import { EmbeddedStore, type StoreLimits } from './embedded-store.ts';
 import { Lock } from './lock.ts';
 import { serveRequests } from './requests.ts';
 
-/** Opens a store, for tests with checkpoints and compactions as often as they like. */
+/** Opens a store. Tests pass limits that make checkpoints and compactions frequent. */
 export async function openWithLimits(options: OpenStoreOptions, limits: StoreLimits = {}): Promise<Store> {
   checkOptions('openStore', given('openStore', options), { path: text, mode: oneOf('write', 'read'), tenant: text });
   const { path, mode = 'write', tenant = 'default' } = options;
-  // An empty one would be the working folder.
+  // An empty path would mean the working directory.
   if (!path) throw badOption('openStore option path', 'the path of a folder', path);
   checkTenant(tenant);
   const folder = join(resolve(path), tenant);
@@ -61,7 +61,7 @@ async function openLocked(folder: string, limits: StoreLimits): Promise<Store> {
   }
 }
 
-/** A link in its place would lead to files that are not the store's. */
+/** Throws for a link, which would lead to other files. */
 function checkFolder(folder: string): void {
   const found = lstatSync(folder, { throwIfNoEntry: false });
   if (!found || found.isDirectory()) return;
@@ -69,7 +69,7 @@ function checkFolder(folder: string): void {
   throw new PalimpsestError('STORE_DAMAGED', `Expected a folder at ${folder} but found ${what}; take it away`);
 }
 
-/** A folder that may not be read or made, a file in its place, a full disk. */
+/** Whether the error came from the file system, such as missing permission or a full disk. */
 const isOfSystem = (error: unknown): error is NodeJS.ErrnoException => error instanceof Error && 'syscall' in error;
 
 function notOpened(folder: string, cause: NodeJS.ErrnoException): PalimpsestError {

@@ -4,8 +4,8 @@ import type { DiskFile } from './disk.ts';
 export const PAGE = 4096;
 
 /**
- * A page of the index, as words. The first four are the user's; then its checksum, its number, the checkpoint that wrote
- * it and the id of the index.
+ * A page of the index, as words. The first four belong to the caller. Then come its checksum, its number, the checkpoint that
+ * wrote it and the id of the index.
  */
 export interface Page {
   readonly id: number;
@@ -20,27 +20,27 @@ const NUMBER = 5;
 const EPOCH = 6;
 const INDEX = 7;
 
-/** Pages that are newer than what stands in their places. */
+/** Pages that are newer than those in the file. */
 export interface ChangedPages {
-  /** Their numbers, in order. */
+  /** The page numbers, in order. */
   readonly ids: readonly number[];
-  /** One behind the other. */
+  /** The content of the pages, in a row. */
   readonly pages: Buffer;
 }
 
 interface CopyOptions {
-  /** Where they stand one behind the other. */
+  /** The file that holds the pages in a row. */
   readonly from: DiskFile;
-  /** The first of them. */
+  /** The position of the first page. */
   readonly start: number;
   readonly ids: readonly number[];
   readonly to: DiskFile;
 }
 
-/** So many pages are moved at once. */
+/** The number of pages that are copied at once. */
 export const AT_ONCE = 256;
 
-/** Copies pages to their places, those that are neighbours at once. */
+/** Copies pages to their places. Adjacent pages are copied together. */
 export function copyPages({ from, start, ids, to }: CopyOptions): void {
   const chunk = Buffer.allocUnsafeSlow(AT_ONCE * PAGE);
   for (let first = 0, next = 1; first < ids.length; first = next++) {
@@ -52,30 +52,30 @@ export function copyPages({ from, start, ids, to }: CopyOptions): void {
   }
 }
 
-/** A page that is damaged, of another file or of a later checkpoint: the index must be read or built anew. */
+/** A page that is damaged, of another file or of a later checkpoint. The index must be read or built again. */
 export class DamagedPage extends Error {}
 
 export interface PagesOptions {
-  /** Where they stand; in memory only without one. */
+  /** The file of the pages. Without one they are only in memory. */
   readonly file?: DiskFile | undefined;
-  /** Stands in every page, so that a page of another file is no page of this one. */
+  /** Written into every page, so that a page of another file is recognised. */
   readonly id: number;
-  /** One more with every checkpoint. A page of a later one does not fit to the others. */
+  /** Increases with every checkpoint. A page of a later checkpoint does not match the others. */
   readonly epoch: number;
-  /** Pages that are newer than what stands in the file. */
+  /** Pages that are newer than those in the file. */
   readonly newer?: ChangedPages | undefined;
-  /** How many there are. */
+  /** The number of pages. */
   readonly count: number;
-  /** How many unchanged pages stay in memory. */
+  /** The number of unchanged pages that stay in memory. */
   readonly cachePages?: number | undefined;
 }
 
-/** Pages of a file, those used lately in memory. Changed ones stay there until they are taken for a checkpoint. */
+/** Pages of a file, with a cache of recently used ones. Changed pages stay in memory until a checkpoint takes them. */
 export class Pages {
   readonly #id: number;
   readonly #limit: number;
   readonly #newer: ReadonlyMap<number, Buffer>;
-  /** By number. As long as it is going to be: one that is filled from far behind its end becomes a slow dictionary. */
+  /** Pages by number. Allocated at full length: an array that is filled far beyond its end becomes a slow dictionary. */
   readonly #known: (Page | undefined)[];
   #file: DiskFile | undefined;
   #epoch: number;
@@ -108,7 +108,7 @@ export class Pages {
     return known;
   }
 
-  /** An empty page, in place of what had this number. */
+  /** An empty page with this number. It replaces an older one. */
   create(id: number): Page {
     const known = this.#known[id];
     if (known?.isDirty) this.#dirty -= 1;
@@ -119,15 +119,15 @@ export class Pages {
     return page;
   }
 
-  /** Whoever changes a page says so. */
+  /** Call this after every change of a page. */
   touch(page: Page): void {
     if (!page.isDirty) this.#dirty += 1;
     page.isDirty = true;
   }
 
   /**
-   * The changed pages, sealed, for a file that has all the others. They are to be copied at once: the next who comes may
-   * change them. Until `release`, none is forgotten: they do not stand in the file yet.
+   * The changed pages with their checksums, for a file that has all others. Copy them at once: later calls may change them. Until
+   * `release`, no page is evicted, because these are not in the file yet.
    */
   takeDirty(file: DiskFile): Page[] {
     const taken = this.#known.filter((page): page is Page => page?.isDirty === true);
@@ -145,7 +145,7 @@ export class Pages {
     return taken;
   }
 
-  /** Of a checkpoint that failed: the next one takes them too. */
+  /** Marks the pages of a failed checkpoint as changed again, so that the next one takes them. */
   giveBack(taken: readonly Page[]): void {
     for (const page of taken) if (this.#known[page.id] === page) this.touch(page);
     this.release();
@@ -163,14 +163,14 @@ export class Pages {
     const isOurs = words[NUMBER] === id && (words[EPOCH] as number) <= this.#epoch && words[INDEX] === this.#id;
     if (read < PAGE || !isOurs || words[CHECKSUM] !== checksumOf(page))
       throw new DamagedPage(`page ${id} of the index`);
-    // Before it is among them: what was just read must not be the one that goes.
+    // Evicts before the page is added, so that the new page is not evicted itself.
     if (this.#count >= this.#limit) this.#evict();
     this.#known[id] = page;
     this.#count += 1;
     return page;
   }
 
-  /** Least recently used first, roughly: a hand goes round, and takes what was not used since it came by last. */
+  /** Evicts pages that were not used recently, by the clock algorithm. */
   #evict(): void {
     if (this.#isHeld || !this.#file) return;
     for (let turns = 2 * this.#known.length; this.#count >= this.#limit && turns > 0; turns--) {

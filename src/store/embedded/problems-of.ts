@@ -4,12 +4,12 @@ import { type Generation, gapProblem } from './generation.ts';
 import { isGap, type LogRecord, NOTE, TEXT } from './log.ts';
 import { isIntact, readNoteKey, readText } from './records.ts';
 
-/** Reads everything, and tells what is wrong. Throws `DamagedPage` where it is the index. */
+/** Reads everything and reports all damage. Throws `DamagedPage` if the index is damaged. */
 export function problemsOf(generation: Generation): Problem[] {
   generation.catalogue.checkIndex();
   const problems = new Map(generation.lost.map((problem) => [problem.what, problem]));
   for (const found of generation.scan()) {
-    // What another process writes at this moment is none of ours.
+    // Stop at bytes that another process is writing now.
     if (found.position >= generation.end && !(isGap(found) && !found.isCutOff)) break;
     const problem = isGap(found) ? gapProblem(generation.number, found) : problemOf(generation, found);
     if (problem) problems.set(problem.what, problem);

@@ -13,14 +13,14 @@ import { nodeDisk } from './disk.ts';
  */
 export class RecordFiles {
   readonly #folder: string;
-  /** The change that was begun last: one at a time. */
+  /** The last change that began. Changes run one at a time. */
   #changing: Promise<unknown> = Promise.resolve();
 
   constructor(folder: string) {
     this.#folder = folder;
   }
 
-  /** Durable when it resolves. Where it fails, none of them is there: who tries again writes no record twice. */
+  /** Appends records. Durable when it resolves. On failure none is written, so a retry duplicates nothing. */
   append(records: readonly RequestRecord[]): Promise<void> {
     const days = new Map<number, string[]>();
     for (const record of records) {
@@ -76,7 +76,7 @@ export class RecordFiles {
     }
   }
 
-  /** In their order. */
+  /** The days, in order. */
   async days(): Promise<number[]> {
     const names = await namesIn(this.#folder);
     return names.flatMap(dayIn).sort((a, b) => a - b);
@@ -94,7 +94,7 @@ export class RecordFiles {
     return sum;
   }
 
-  /** The number of the last line. Where that cannot be read, all lines are counted. */
+  /** The number of the last line. If that line is unreadable, all lines are counted. */
   async #countIn(day: number): Promise<number> {
     let file: fs.FileHandle | undefined;
     try {
@@ -147,7 +147,7 @@ export class RecordFiles {
     });
   }
 
-  /** A day with lines that are not as they were written. */
+  /** The days that have damaged lines. */
   async problems(): Promise<Problem[]> {
     const problems: Problem[] = [];
     for (const day of await this.days()) {
@@ -161,7 +161,7 @@ export class RecordFiles {
     return problems;
   }
 
-  /** Gives up damaged lines, and answers how many. */
+  /** Removes damaged lines. Answers how many. */
   repair(): Promise<number> {
     return this.#alone(async () => {
       let sum = 0;
@@ -180,7 +180,7 @@ export class RecordFiles {
     return damaged;
   }
 
-  /** Into a new file, which takes the place of the old one at once: readers have either. */
+  /** Writes a new file and renames it over the old one, so readers always find a complete file. */
   async #rewrite(day: number, keeps: (line: Buffer) => boolean): Promise<void> {
     const path = this.#pathOf(day);
     const file = await fs.open(`${path}.next`, REPLACE, 0o600);
@@ -233,7 +233,7 @@ export class RecordFiles {
 }
 
 const { O_APPEND, O_CREAT, O_RDONLY, O_RDWR, O_TRUNC, O_WRONLY, O_NOFOLLOW = 0, O_NONBLOCK = 0 } = fsConstants;
-/** No symbolic link is followed, and no pipe is waited for. */
+/** Follows no symbolic link, and does not wait for a pipe. */
 const CAREFUL = O_NOFOLLOW | O_NONBLOCK;
 const APPEND = O_RDWR | O_APPEND | O_CREAT | CAREFUL;
 const REPLACE = O_WRONLY | O_TRUNC | O_CREAT | CAREFUL;
@@ -244,7 +244,7 @@ const LINES_AT_ONCE = 1000;
 const LF = 10;
 const NEWLINE = Buffer.from('\n');
 
-/** A file that is being appended to, and where it ended before. */
+/** An open file and its size before the append. */
 interface Begun {
   readonly path: string;
   readonly end: number;
@@ -269,7 +269,7 @@ async function namesIn(folder: string): Promise<string[]> {
   }
 }
 
-/** A checksum in hexadecimal, and what it is made of: the number of the line in its file, a space, the JSON. */
+/** A line: a checksum in hexadecimal, then the line's number, a space and the JSON. The checksum covers all of these. */
 function lineOf(number: number, json: string): string {
   const rest = `${number} ${json}`;
   return `${checksumOf(rest)} ${rest}\n`;
@@ -277,7 +277,7 @@ function lineOf(number: number, json: string): string {
 
 const checksumOf = (rest: string | Buffer): string => crc32(rest).toString(16).padStart(8, '0');
 
-/** Undefined where the line is not as it was written. */
+/** Undefined if the line is damaged. */
 function readLine(line: Buffer): { readonly number: number; readonly json: string } | undefined {
   if (line.toString('latin1', 0, 9) !== `${checksumOf(line.subarray(9))} `) return undefined;
   const rest = line.toString('utf8', 9);
@@ -290,7 +290,7 @@ function recordIn(line: Buffer): RequestRecord | undefined {
   return read && (JSON.parse(read.json) as RequestRecord);
 }
 
-/** Whole lines. A line without an end is being written, or was when its writer was killed. */
+/** The complete lines of a file. A last line without a newline is still being written, or its writer was killed. */
 async function* linesIn(path: string): AsyncGenerator<Buffer> {
   let rest: Buffer = Buffer.alloc(0);
   try {
@@ -305,12 +305,12 @@ async function* linesIn(path: string): AsyncGenerator<Buffer> {
       rest = bytes.subarray(from);
     }
   } catch (error) {
-    // Retention has removed it meanwhile.
+    // Retention removed the file meanwhile.
     if (!isMissing(error)) throw error;
   }
 }
 
-/** The size of a file, where its whole lines end, and the last of them. */
+/** The size of a file, the end of its last complete line, and that line. */
 async function tailOf(file: fs.FileHandle): Promise<{ size: number; end: number; last: Buffer }> {
   const { size } = await file.stat();
   const tail = Buffer.alloc(Math.min(size, LONGEST_LINE));

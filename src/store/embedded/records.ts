@@ -4,37 +4,37 @@ import type { Reference, SessionNote, TurnRecord } from '../store.ts';
 import type { Key } from './linear-hash.ts';
 import type { Body } from './log.ts';
 
-/** A text as it is in the log, with the reference it came with. */
+/** A text as the log stores it, with its first reference. */
 export interface TextBody {
   readonly digest: Digest;
-  /** The record of the same session before this one, or 0. */
+  /** The previous record of the same session, or 0. */
   readonly before: number;
   readonly about: Reference;
   readonly encoding: Encoding;
   /** The text, encoded. */
   readonly bytes: Buffer;
-  /** How many bytes it has in UTF-8. */
+  /** The size of the text in UTF-8. */
   readonly textBytes: number;
 }
 
-/** One more reference to a text. */
+/** Another reference to a text. */
 export interface ReferenceBody {
   readonly digest: Digest;
   readonly before: number;
-  /** The reference to the same text before this one, or 0. */
+  /** The previous reference to the same text, or 0. */
   readonly older: number;
   readonly about: Reference;
 }
 
-/** How the bytes of a text are to be read. The numbers stand on disk. */
+/** The encoding of a text. These numbers are written to disk. */
 export type Encoding = typeof UTF8 | typeof ASCII | typeof UTF16;
 const UTF8 = 0;
-/** UTF-8 too, and quicker to read. */
+/** Also UTF-8, but faster to read. */
 const ASCII = 1;
-/** Since UTF-8 cannot hold a lone surrogate. */
+/** Used for lone surrogates, which UTF-8 cannot hold. */
 const UTF16 = 2;
 
-/** Where the fields of a text or reference begin: its head, then the session, the tool, and the rest. */
+/** The positions of the fields in a text or reference: head, session, tool, and the rest. */
 const BEFORE = 32;
 const TURN = 40;
 const SESSION = 48;
@@ -112,7 +112,7 @@ export function readReference(body: Buffer): ReferenceBody {
 /** The digest that a text or reference begins with. */
 export const digestIn = (body: Buffer): Digest => body.toString('latin1', 0, BEFORE);
 
-/** The record of the same session before a text or reference. */
+/** The previous record of the same session. */
 export const beforeOf = (body: Buffer): number => body.readDoubleLE(BEFORE);
 
 /** The session, turn and tool of a text or reference. */
@@ -120,7 +120,7 @@ export function readAbout(body: Buffer): Reference {
   const turn = body.readDoubleLE(TURN);
   const session = sessionIn(body);
   const toolBytes = body.readUInt32LE(TOOL);
-  // In one go, as most are: an object that is given a property later is slower to make.
+  // Builds the most common object in one step: adding a property later is slower.
   if (session !== undefined && turn !== NO_TURN && toolBytes === NO_TOOL) return { session, turn };
   const about: { session?: string; turn?: number; tool?: string } = session === undefined ? {} : { session };
   if (turn !== NO_TURN) about.turn = turn;
@@ -141,11 +141,11 @@ function restOf(body: Buffer): number {
 
 const encodingOf = (body: Buffer): Encoding => body[ENCODING] as Encoding;
 
-/** The text itself, and how many bytes it has in UTF-8. There may be more behind the body. */
+/** The text and its size in UTF-8. The buffer may continue after the body. */
 export function decodeText(body: Buffer, length: number): { readonly text: string; readonly bytes: number } {
   const start = restOf(body);
   const encoding = encodingOf(body);
-  // Most texts are of this kind, and a constant name of an encoding is faster than a computed one.
+  // ASCII comes first because most texts are ASCII. A constant encoding name is faster than a computed one.
   const text =
     encoding === ASCII ? body.toString('latin1', start, length) : body.toString(ENCODINGS[encoding], start, length);
   return { text, bytes: encoding === UTF16 ? Buffer.byteLength(text) : length - start };
@@ -167,14 +167,14 @@ export function turnBody(before: number, record: TurnRecord): Body {
   };
 }
 
-/** The record of the same session before a turn. */
+/** The previous record of the same session. */
 export const beforeTurn = (body: Buffer): number => body.readDoubleLE(0);
 
 export function readTurn(body: Buffer): { readonly before: number; readonly record: TurnRecord } {
   return { before: beforeTurn(body), record: JSON.parse(body.toString('utf8', 8)) };
 }
 
-/** A note is laid out like a text, with its name in place of the tool. */
+/** A note has the layout of a text, with its name in place of the tool. */
 export const noteBody = (before: number, { session, name, text }: SessionNote): Body =>
   textBody(text, { digest: digestOf(text), before, about: { session, tool: name } });
 
@@ -199,7 +199,7 @@ export const readDeletion = (body: Buffer): string => body.toString('latin1');
 export interface UseBody {
   readonly session: string;
   readonly firstAt: number;
-  /** The record of this type before this one, of any session, or 0. */
+  /** The previous use record of any session, or 0. */
   readonly older: number;
 }
 
@@ -222,7 +222,7 @@ export const readUse = (body: Buffer): UseBody => ({
   session: body.toString('latin1', USE_HEAD),
 });
 
-/** Ends all records without a session before this position. */
+/** Removes all records without a session before this position. */
 export const expiryBody = (before: number): Body => ({
   length: 8,
   fill: (into, at) => void into.writeDoubleLE(before, at),
@@ -230,38 +230,38 @@ export const expiryBody = (before: number): Body => ({
 
 export const readExpiry = (body: Buffer): number => body.readDoubleLE(0);
 
-/** Of a record that says all by its type. */
+/** The body of a record whose type says everything. */
 export const noBody: Body = { length: 0, fill: () => {} };
 
 export const keyOfDigest = (digest: Digest): Key => ({ low: wordOf(digest, 0), high: wordOf(digest, 4) });
 
-/** Other bits of the same digest. The record that a key leads to is checked, so kinds may share keys. */
+/** Uses other bits of the digest than `keyOfDigest`. Kinds may share keys, because the record behind a key is always checked. */
 export const referenceKey = (digest: Digest): Key => ({ low: wordOf(digest, 8), high: wordOf(digest, 12) });
 
-/** The key of something that has no digest of its own. */
+/** The key of an item without a digest. */
 export const keyOf = (kind: string, name: string): Key => keyOfDigest(hash('sha256', `${kind}\0${name}`, 'binary'));
 
-/** Four bytes as a number, the first one highest. */
+/** Four bytes as a big-endian number. */
 function wordOf(digest: Digest, at: number): number {
   const upper = (digest.charCodeAt(at) << 8) | digest.charCodeAt(at + 1);
   return ((upper << 16) | (digest.charCodeAt(at + 2) << 8) | digest.charCodeAt(at + 3)) >>> 0;
 }
 
 const LETTERS = 'abcdefghijklmnopqrstuvwxyz234567';
-/** By code; what is no letter of a handle has a value that no five bits have. */
+/** The value of each character code. Characters that no handle contains get a value above 31. */
 const VALUES = Uint8Array.from({ length: 128 }, (_, code) => LETTERS.indexOf(String.fromCharCode(code)) & 255);
 
-/** The part of a digest that a handle holds: its first 130 bits. The key is the beginning of it. */
+/** The first 130 bits of a digest, which a handle contains. The key is their beginning. */
 export interface NamedKey extends Key {
   readonly third: number;
   readonly fourth: number;
   readonly rest: number;
 }
 
-/** Five bits of a handle each. */
+/** The 26 characters of a handle as 5-bit values. */
 const parts = new Uint8Array(26);
 
-/** Undefined for what is no handle. */
+/** Undefined if the text is no handle. */
 export function keyOfHandle(handle: string): NamedKey | undefined {
   if (typeof handle !== 'string' || handle.length !== 2 + parts.length || !handle.startsWith('p_')) return undefined;
   let codes = 0;
@@ -294,7 +294,7 @@ const fiveFrom = (i: number): number =>
 
 const bitsFrom = (i: number): number => (fiveFrom(i) << 5) | (parts[i + 5] as number);
 
-/** Whether a handle is made of the digest that a text or reference begins with. */
+/** Whether a handle matches the digest of a text or reference. */
 export function isNamed(body: Buffer, { low, high, third, fourth, rest }: NamedKey): boolean {
   return (
     body.readUInt32BE(0) === low &&
@@ -305,6 +305,6 @@ export function isNamed(body: Buffer, { low, high, third, fourth, rest }: NamedK
   );
 }
 
-/** Whether a text is the one that its digest was made of. */
+/** Whether a text matches its digest. */
 export const isIntact = ({ bytes, encoding, digest }: TextBody): boolean =>
   (encoding === UTF16 ? digestOf(bytes.toString('utf16le')) : hash('sha256', bytes, 'binary')) === digest;

@@ -6,7 +6,7 @@ import { PalimpsestError } from '../../errors.ts';
 import { storeLimits } from '../../limits.ts';
 import type { Store } from '../store.ts';
 
-/** Upkeep that another process may ask of the one that writes. */
+/** Upkeep that another process may request from the writer. */
 export type UpkeepMethod = 'delete' | 'prune' | 'gc';
 const METHODS: readonly string[] = ['delete', 'prune', 'gc'] satisfies UpkeepMethod[];
 
@@ -17,7 +17,7 @@ export interface UpkeepRequest {
 
 /** A request as its file holds it. */
 interface SentRequest extends UpkeepRequest {
-  /** The nonce of the lock of the process that is asked. Another process does not carry it out. */
+  /** The nonce of the writer's lock. Another process does not carry out the request. */
   readonly to: string;
 }
 
@@ -27,8 +27,8 @@ const ASK_EVERY_MS = 50;
 const { requestBytes, requestWaitMs, requestSilentMs, writerSilentMs, answerMs } = storeLimits;
 
 /**
- * Asks the process that holds a store to do something. The request is a file in the store's folder, which only its owner
- * may write to. The writer takes it, does it, and leaves the answer beside it. No network, and no token.
+ * Requests upkeep from the process that writes to a store. The request is a file in the store's folder, which only its owner may
+ * write to. The writer takes it, carries it out, and leaves the answer beside it. No network or token is needed.
  */
 export async function askWriter(folder: string, request: UpkeepRequest): Promise<unknown> {
   const lock = readText(join(folder, 'lock'));
@@ -79,7 +79,7 @@ async function answerTo(path: string, { folder, lock }: { folder: string; lock: 
   }
 }
 
-/** Shows the writer that the asking process is still there. Answers whether the request is not taken yet. */
+/** Shows the writer that the requesting process still runs. Answers whether the request is not taken yet. */
 function renew(path: string): boolean {
   const now = new Date();
   const isRenewed = (kind: string): boolean => {
@@ -95,7 +95,7 @@ function renew(path: string): boolean {
   return false;
 }
 
-/** Takes the request back. Answers false if the writer has taken it. */
+/** Withdraws the request. Answers false if the writer has already taken it. */
 function withdraw(path: string): boolean {
   try {
     fs.rmSync(`${path}.request`);
@@ -105,7 +105,7 @@ function withdraw(path: string): boolean {
   }
 }
 
-/** Whether the process that held the store when it was asked may still be running. */
+/** Whether the process that held the store at the time of the request may still run. */
 function isHeld(folder: string, lock: string | undefined): boolean {
   const path = join(folder, 'lock');
   const renewedAt = fs.lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
@@ -131,8 +131,8 @@ const unanswered = (what: string, outcome: string): PalimpsestError =>
   );
 
 /**
- * Carries out what other processes ask of the one that writes. `nonce` answers that of its lock: requests to another
- * process, and those whose process is gone, are refused. Answers how to stop.
+ * Carries out requests of other processes. `nonce` answers the nonce of the writer's lock. Requests to another writer, and
+ * requests whose process is gone, are refused. Answers a function that stops it.
  */
 export function serveRequests(folder: string, store: Store, nonce: () => string): () => void {
   let isBusy = false;
@@ -143,7 +143,7 @@ export function serveRequests(folder: string, store: Store, nonce: () => string)
       removeLeftovers(folder);
       for (const path of requestsIn(folder)) await serve(path, store, nonce());
     } catch {
-      // The folder is gone, or the disk is full: the asking process gives up after a while.
+      // The folder is gone, or the disk is full. The requesting process gives up after a while.
     } finally {
       isBusy = false;
     }
@@ -159,7 +159,7 @@ function requestsIn(folder: string): string[] {
   );
 }
 
-/** Files of processes that were killed, or of an earlier writer. */
+/** Removes files of processes that were killed, or of an earlier writer. */
 function removeLeftovers(folder: string): void {
   for (const name of namesIn(folder)) {
     const path = join(folder, FOLDER, name);
@@ -174,7 +174,7 @@ function namesIn(folder: string): string[] {
   return fs.lstatSync(place, { throwIfNoEntry: false })?.isDirectory() ? fs.readdirSync(place) : [];
 }
 
-/** In either direction: a clock may have been set back. */
+/** The age of a file, in both directions: a clock may have been set back. */
 function ageOf(path: string): number {
   const found = fs.lstatSync(path, { throwIfNoEntry: false });
   return found ? Math.abs(Date.now() - found.mtimeMs) : 0;
@@ -190,13 +190,13 @@ async function serve(path: string, store: Store, nonce: string): Promise<void> {
   const request = readRequest(readText(`${path}.taken`));
   const refusal = refusalOf(request, { nonce, silentMs: ageOf(`${path}.taken`) });
   if (refusal !== undefined) {
-    // The sender may only be stopped, and asks what became of its request when it goes on.
+    // The sender may only be paused. It looks for an answer when it continues.
     writeWhole(`${path}.answer`, { error: { code: 'STORE_LOCKED', message: unanswered(refusal, NOT_DONE).message } });
     fs.rmSync(`${path}.taken`, { force: true });
     return;
   }
   const answer = await perform(request, store);
-  // The asking process has given up.
+  // The requesting process has given up.
   if (!fs.existsSync(`${path}.taken`)) return;
   writeWhole(`${path}.answer`, answer);
 }
@@ -210,7 +210,7 @@ function refusalOf(
   return request && request.to !== nonce ? 'ended before it took the request' : undefined;
 }
 
-/** Undefined for what is no request. */
+/** Undefined if the text is no request. */
 function readRequest(text: string | undefined): SentRequest | undefined {
   try {
     const request = JSON.parse(text ?? '') as Partial<SentRequest>;
@@ -239,7 +239,7 @@ function writeWhole(path: string, value: object): void {
   fs.renameSync(`${path}.next`, path);
 }
 
-/** Undefined where there is no such file. No link is followed. */
+/** Undefined if the file does not exist. Links are not followed. */
 function readText(path: string): string | undefined {
   let file: number | undefined;
   try {

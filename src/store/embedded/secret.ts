@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import type { Folder } from './current.ts';
 
-/** Reads the secret of a store; undefined where there is none, or none that is whole. */
+/** Reads the secret of a store. Undefined if it is missing or incomplete. */
 export function readSecret({ disk, folder }: Folder): string | undefined {
   const path = join(folder, SECRET);
   if (!disk.exists(path)) return undefined;
@@ -19,18 +19,18 @@ export function readSecret({ disk, folder }: Folder): string | undefined {
   }
 }
 
-/** Reads the secret, and makes one where there is none. It is durable before anybody uses it. */
+/** Reads the secret, or creates one. It is durable before it is used. */
 export async function keepSecret(place: Folder): Promise<string> {
   for (let attempt = 0; ; attempt++) {
     const secret = readSecret(place);
     if (secret !== undefined) return secret;
-    // Another process may be writing it. After that time it is damaged, or its writer was killed.
+    // Another process may still be writing it. After several attempts it counts as damaged and is replaced.
     if (attempt === ATTEMPTS) place.disk.remove(join(place.folder, SECRET));
     if (!(await makeSecret(place))) await delay(WAIT_MS);
   }
 }
 
-/** Created exclusively: of two processes that make it at once, the second reads that of the first. */
+/** Creates the file exclusively. If two processes try at once, the second reads the secret of the first. */
 async function makeSecret({ disk, folder }: Folder): Promise<boolean> {
   const path = join(folder, SECRET);
   if (disk.exists(path)) return false;

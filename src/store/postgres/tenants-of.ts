@@ -1,6 +1,6 @@
 import { type PostgresPool, withConnection } from './connection.ts';
 
-/** The tenants that have anything in a database. Undefined where the tables are missing: whoever writes first makes them. */
+/** The tenants that have data in a database. Undefined if the tables are missing: the first writer creates them. */
 export const tenantsOf = (pool: PostgresPool): Promise<string[] | undefined> =>
   withConnection(pool, async (query) => {
     const { rows: found } = await query(
@@ -8,13 +8,13 @@ export const tenantsOf = (pool: PostgresPool): Promise<string[] | undefined> =>
          to_regclass('palimpsest.records') AS records`,
     );
     if (!found[0]?.texts) return undefined;
-    // An older version made the tables without some of these, and no store of this one was opened yet.
+    // Tables of an older version may lack some of these until a store of this version is opened.
     const tables = ['texts', 'turns', ...['notes', 'records'].filter((table) => found[0]?.[table])];
     const { rows } = await query(tables.map(eachTenantIn).join(' UNION '));
     return rows.map(({ tenant }) => String(tenant));
   });
 
-/** From one tenant to the next by the primary key: to look at every row would take long. */
+/** Jumps from tenant to tenant by the primary key. Reading every row would take long. */
 const eachTenantIn = (table: string): string =>
   `(WITH RECURSIVE found AS (
       SELECT min(tenant) AS tenant FROM palimpsest.${table}

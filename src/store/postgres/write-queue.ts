@@ -9,7 +9,7 @@ interface Request {
   reject(error: unknown): void;
 }
 
-/** Puts that come while a batch is being written wait and go together in the next one: one commit for all of them. */
+/** Puts that arrive while a batch is written go together into the next one, with one commit. */
 export class WriteQueue {
   readonly #write: (items: readonly Item[]) => Promise<Handle[]>;
   readonly #waiting: Request[] = [];
@@ -54,11 +54,11 @@ export class WriteQueue {
         first += items.length;
       }
     } catch (error) {
-      // One text that cannot be stored must not keep others from being.
+      // A text that cannot be stored must not prevent the others.
       const isClash = error instanceof PalimpsestError && error.code === 'HANDLE_CLASH';
       if (isClash && requests.length > 1) for (const request of requests) await this.#writeTogether([request]);
       else for (const { reject } of requests) reject(error);
-      // Each batch that waits would wait for the whole time limit after the one before it.
+      // Rejects all waiting batches: each would otherwise wait for its own full timeout.
       if (isNoAnswer(error)) for (const { reject } of this.#waiting.splice(0)) reject(error);
     }
   }

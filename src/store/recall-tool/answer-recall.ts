@@ -15,12 +15,12 @@ export interface AnswerOptions {
   readonly signal?: Signal | undefined;
 }
 
-/** For the lines before and after the text. */
+/** Room for the lines before and after the text. */
 const ROOM_FOR_WORDS = 700;
 
 /**
- * Answers a model that recalls: the part it asks for, else a short text whole and an outline of a long one. Every tool that
- * recalls answers with it. Images come back if no part is asked for.
+ * Answers a recall by a model: the requested part, else a short text whole or the outline of a long one. Every recall tool uses
+ * it. Images are included if no part is requested.
  */
 export async function answerRecall(
   store: Store,
@@ -42,7 +42,7 @@ function toOptions({ handle: _handle, ignore_case: ignoreCase, offset: _offset, 
   return Object.fromEntries(given) as RecallOptions;
 }
 
-/** The whole of a short text; the outline of a long one, unless it is hardly shorter. */
+/** A short text whole. A long text as an outline, unless that is hardly shorter. */
 function showShortest(recalled: Recalled, request: Request): string {
   if (isShort(recalled.text)) return showPart(recalled, request);
   const outline = showOutline(recalled, request);
@@ -54,7 +54,7 @@ const MOST_CHARS = 4 * recallLimits.wholeTokens;
 const isShort = (text: string): boolean =>
   text.length <= MOST_CHARS && estimateTokens(text) <= recallLimits.wholeTokens;
 
-/** Images are no text: their size does not count against the size of an answer, but all of them have a limit. */
+/** Adds images. They do not count against the size of an answer, but have their own limit. */
 function showImages({ text, images }: TextAndImages, { handle, room, all }: Request): TextWithImages {
   const textRoom = all ? room : Math.min(room, MOST_CHARS);
   const chars = images.reduce((sum, { data }) => sum + data.length, 0);

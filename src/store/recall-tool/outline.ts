@@ -14,12 +14,12 @@ export interface Outline {
 
 const { outlineLines: MOST, outlineChars } = recallLimits;
 const LINE_CHARS = 80;
-/** Of a longer line only the beginning is looked at. */
+/** Only the start of a longer line is examined. */
 const LOOK_AT_CHARS = 200;
 
 /**
- * Says what a text holds, by the first of these it is: JSON, a diff, failures, code, Markdown; else lines at even distances.
- * The lines take at most `room` characters.
+ * Outlines a text by the first kind that fits: JSON, a diff, failures, code or Markdown; else lines at even distances. The lines
+ * take at most `room` characters.
  */
 export function outlineOf(text: string, room: number): Outline {
   const lines = new Lines(text);
@@ -61,7 +61,7 @@ function outlineOfAny(lines: Lines, mentions: readonly Found[], room: number): O
   return { kind, lines: shown, total: lines.count };
 }
 
-/** As many lines as fit: fewer are chosen where they are long. */
+/** As many lines as fit. Long lines leave room for fewer. */
 function fitting(room: number, choose: (most: number) => readonly string[]): readonly string[] {
   for (let most: number = MOST; most > 1; most = Math.floor(most * 0.8)) {
     const shown = choose(most);
@@ -148,7 +148,7 @@ function showLine(lines: Lines, line: number): string {
   return `${line + 1}:${clipText(content, LINE_CHARS)}`;
 }
 
-/** The least deep lines. Of the first depth at which these are too many, lines at even distances. */
+/** The least deep lines. If a depth has too many, lines of it at even distances. */
 function shallowest(found: readonly Found[], most: number): readonly Found[] {
   if (found.length <= most) return found;
   const chosen: Found[] = [];

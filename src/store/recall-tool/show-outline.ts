@@ -29,7 +29,7 @@ export function showOutline(recalled: Recalled, { handle, room }: Request): stri
   ].join('\n');
 }
 
-/** Where the first lines end: behind a whole line where one fits. */
+/** The end of the first lines: after a complete line, if one fits. */
 function endOfFirst(text: string, room: number): number {
   let end = 0;
   for (let i = 0; i < FIRST_LINES && end >= 0; i++) end = text.indexOf('\n', end) + 1 || text.length;

@@ -3,7 +3,7 @@ import { headOf, tailOf } from '../../text.ts';
 import type { Recalled } from '../recall.ts';
 import { opening, type Request } from './request.ts';
 
-/** The lines that were asked for, as far as they fit into an answer, and the call that gives the rest. */
+/** The requested lines that fit into an answer, and the call that gives the rest. */
 export function showPart({ text, lines }: Recalled, request: Request): string {
   const { handle, tail, offset = 0 } = request;
   if (lines === 0) return opening(handle, 'lines 0–0 of 0 (it is empty)');
@@ -29,7 +29,7 @@ function linesAskedFor({ head, tail, lines }: Request, total: number): [first: n
   return [tail === undefined ? from : Math.max(from, last - tail + 1), last];
 }
 
-/** Whole lines where one fits, else the head of a line. */
+/** Complete lines if one fits, else the start of a line. */
 export function fromStart(text: string, { room, offset = 0 }: Pick<Request, 'room' | 'offset'>): [number, number] {
   if (text.length - offset <= room) return [offset, text.length];
   const line = text.lastIndexOf('\n', offset + room - 1) + 1;
@@ -46,7 +46,7 @@ function fromEnd(text: string, { room }: Request): [start: number, end: number] 
 
 interface Position {
   readonly line: number;
-  /** Characters of that line before it. */
+  /** Characters of the line before this position. */
   readonly column: number;
 }
 
@@ -59,7 +59,7 @@ export function positionIn(text: string, { at, first }: { readonly at: number; r
   return { line, column: at - start };
 }
 
-/** The arguments of a call that goes on at a position. */
+/** The arguments of a call that continues at a position. */
 export const restAfter = ({ line, column }: Position, last: number): object => ({
   lines: [line, last],
   ...(column > 0 ? { offset: column } : {}),

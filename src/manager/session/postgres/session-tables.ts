@@ -3,6 +3,7 @@ import type { Migrations } from '../../../store/postgres/migrate.ts';
 /**
  * The tables of sessions. They have their own version numbers, so an older program that only uses the store keeps working. Events
  * and snapshots are bytes, so the database need not use UTF-8.
+ *
  * `writer` is the fence: every writer gets a new number, and each writing statement checks it. `last_seq` is the last event that
  * is acknowledged or about to be. It changes in the statement that inserts the event.
  */
