@@ -33,7 +33,7 @@ export const requestLimits = {
   refusedNameChars: 200,
   /** If the store takes longer to answer, nothing new is masked in this request. */
   storeWaitMs: 250,
-  /** A request with tool results waits so long for the store if this process has not loaded its conversation, or if other gateways use the store too: masks may have been sent before. If the store takes longer, nothing is masked in this request. */
+  /** A request with tool results waits so long for the store if this process has not loaded its conversation, or if other gateways use the store too: masks may have been sent before. If the store takes longer, nothing is masked in this request, and until the store has answered no other request waits so long. */
   storeLoadMs: 5000,
   /** If the store has not answered a question for so long, the next request asks it again. */
   storeGiveUpMs: 60_000,

@@ -38,6 +38,19 @@ describe('variables of serve', () => {
     expect(stderr).toBe('palimpsest serve: $PALIMPSEST_PROT is no variable of it; did you mean $PALIMPSEST_PORT?\n');
   });
 
+  it('are not those that Kubernetes sets for a service called palimpsest', () => {
+    const env = {
+      PALIMPSEST_PORT: 'tcp://10.0.0.7:8787',
+      PALIMPSEST_PORT_8787_TCP: 'tcp://10.0.0.7:8787',
+      PALIMPSEST_PORT_8787_TCP_ADDR: '10.0.0.7',
+      PALIMPSEST_SERVICE_HOST: '10.0.0.7',
+      PALIMPSEST_SERVICE_PORT: '8787',
+      PALIMPSEST_SERVICE_PORT_HTTP: '8787',
+      PALIMPSEST_GATEWAY_PORT: 'tcp://10.0.0.8:8787',
+    };
+    expect(read(env)).toEqual({ values: {}, stderr: '' });
+  });
+
   it('are those of the docs, one for each option', () => {
     const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8');
     const rows = [...page.matchAll(/^\| `(PALIMPSEST_\w+)`\s*\| `--([\w-]+)`\s*\| `([^`]+)`/gm)];

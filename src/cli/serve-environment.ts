@@ -18,7 +18,8 @@ export function withEnvironment<T extends Values>(values: T, options: Readonly<R
   const missing = Object.entries(options).filter(([name]) => values[name] === undefined);
   const found = missing.flatMap(([name, option]) => {
     const text = io.env?.[variableOf(name)];
-    return text ? [[name, readVariable(name, text, option)] as const] : [];
+    if (!text || isOfService(variableOf(name), text)) return [];
+    return [[name, readVariable(name, text, option)] as const];
   });
   return { ...values, ...Object.fromEntries(found) };
 }
@@ -34,13 +35,23 @@ function readFlag(name: string, text: string): boolean {
   throw new UsageError(`expected $${variableOf(name)} to be true or false but found '${text}'`);
 }
 
+/**
+ * Kubernetes and Docker tell a container where other services are. For one that is called `palimpsest` they set
+ * PALIMPSEST_PORT=tcp://10.0.0.7:8787 and PALIMPSEST_SERVICE_HOST, which are not options.
+ */
+const isOfService = (variable: string, text: string): boolean =>
+  SERVICE.test(variable) || (variable.endsWith('_PORT') && /^(?:tcp|udp|sctp):\/\//.test(text));
+
+const SERVICE = /_(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
+
 /** Variables of other commands, of `palimpsest run` and of Palimpsest's own tests. */
 const OTHERS =
   /^PALIMPSEST_(?:TOKEN|URL|MCP_URL|CI|RUNS|CHAOS_\w+|SENT_BYTES|SCREENSHOTS|REPORT_COVERAGE|POSTGRES_URL)$/;
 
 function warnOfMisspelt(known: readonly string[], { env = {}, stderr }: Io): void {
-  for (const name of Object.keys(env)) {
+  for (const [name, text = ''] of Object.entries(env)) {
     if (!name.startsWith('PALIMPSEST_') || known.includes(name) || OTHERS.test(name)) continue;
+    if (isOfService(name, text)) continue;
     const near = nearest(name, known);
     stderr(`palimpsest serve: $${name} is no variable of it${near ? `; did you mean $${near}?` : ''}\n`);
   }

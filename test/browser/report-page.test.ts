@@ -104,7 +104,7 @@ describe.skipIf(isAbsent)(`the report page in Chromium${REASON}`, () => {
       ...sample.result,
       total: Object.fromEntries(priced),
       inferred: { runs: 7, requests: 100, countedTokens: 67.5e6, replayedTokens: 67e6, hiddenTokens: 3e6 },
-      dollars: { policy: 'break-even', before: 41.2, after: 29.8, runs: 8, days: 13.5 },
+      dollars: { policy: 'break-even', before: 41.2, after: 29.8, runs: 8, days: 14 },
       next: { command: 'palimpsest run -- claude', dollarsPerMonth: 24.43 },
     };
     await open({ ...sample, result });

@@ -13,6 +13,7 @@ import {
   InMemorySpanExporter,
   type ReadableSpan,
   SimpleSpanProcessor,
+  type SpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
 import * as conventions from '@opentelemetry/semantic-conventions/incubating';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
@@ -27,7 +28,21 @@ import { startUpstream, type Upstream } from './upstream.ts';
 
 const spans = new InMemorySpanExporter();
 const measured = new InMemoryMetricExporter(AggregationTemporality.DELTA);
-const tracing = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] });
+/** Throws where it is told to, as a processor of a user may. */
+class FailingProcessor implements SpanProcessor {
+  fails: 'onStart' | 'onEnd' | undefined;
+  onStart(): void {
+    if (this.fails === 'onStart') throw new Error('a bug');
+  }
+  onEnd(): void {
+    if (this.fails === 'onEnd') throw new Error('a bug');
+  }
+  async forceFlush(): Promise<void> {}
+  async shutdown(): Promise<void> {}
+}
+
+const failing = new FailingProcessor();
+const tracing = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans), failing] });
 const metering = new MeterProvider({
   readers: [new PeriodicExportingMetricReader({ exporter: measured, exportIntervalMillis: 3_600_000 })],
 });
@@ -89,6 +104,21 @@ const CLIENT_SPAN = '00f067aa0ba902b7';
 const NAMES = new Set(
   Object.entries(conventions).flatMap(([key, name]) => (/^(?:ATTR|METRIC)_/.test(key) ? [String(name)] : [])),
 );
+
+describe('a span processor that throws', () => {
+  afterEach(() => {
+    failing.fails = undefined;
+  });
+
+  for (const fails of ['onStart', 'onEnd'] as const)
+    it(`in ${fails} keeps no request from its answer and its receipt`, async () => {
+      const { url, ask } = await start();
+      failing.fails = fails;
+      expect((await post(url)).status).toBe(200);
+      const { totals } = await ask<Status>('status');
+      expect(totals.requests).toBe(1);
+    });
+});
 
 describe('a span', () => {
   it('has the tokens, the decision and the ids of its request, in the names of the conventions', async () => {

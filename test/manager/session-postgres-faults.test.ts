@@ -66,6 +66,25 @@ async function loggedTexts(schema: string): Promise<string[]> {
 const expire = (schema: string): Promise<unknown> =>
   direct.query(`UPDATE "${schema}".sessions SET leased_until = '-infinity'`);
 
+const renew = (schema: string): Promise<unknown> =>
+  direct.query(`UPDATE "${schema}".sessions SET leased_until = now() + interval '1 hour'`);
+
+/** Does something between the look at a session and the statement that takes it. */
+function beforeTaking(pool: Pool, work: () => Promise<unknown>): PostgresPool {
+  const take = /^INSERT INTO "\w+"\.sessions/;
+  return {
+    connect: (done) =>
+      pool.connect((error, client) => {
+        const query = client?.query.bind(client);
+        const late = async (config: { readonly text: string }): Promise<unknown> => {
+          if (take.test(config.text)) await work();
+          return query?.(config);
+        };
+        done(error, client && (Object.assign(Object.create(client), { query: late }) as never));
+      }),
+  };
+}
+
 describe('while connections are cut again and again', () => {
   const schema = 'faults_cut';
   let pool: PostgresPool;
@@ -388,6 +407,17 @@ describe('two processes on one session', () => {
 });
 
 describe('a session that is kept', () => {
+  it('is not taken over where its lease was over for a moment, and it was heard of again', async () => {
+    const schema = newSchema();
+    const first = await open({ pool: direct, schema });
+    await expire(schema);
+    const inner = openPool();
+    const second = open({ pool: beforeTaking(inner, () => renew(schema)), schema });
+    await expect(second).rejects.toMatchObject({ code: 'STORE_LOCKED' });
+    await first.add(user('still its writer'));
+    await first.close();
+  });
+
   it('is not taken over while its process lives, however long nothing is added', async () => {
     const schema = newSchema();
     const session = await open({ pool: direct, schema, leaseMs: 300 });

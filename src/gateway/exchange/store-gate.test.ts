@@ -2,6 +2,7 @@ import { setImmediate, setTimeout } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
 import { requestLimits } from '../../limits.ts';
 import { createMemoryStore } from '../../store/memory-store.ts';
+import type { Stored } from '../../store/store.ts';
 import { StoreGate } from './store-gate.ts';
 
 const COLD = { kind: 'cold-cache', prefix: 'p', order: 1, model: 'm' } as const;
@@ -51,5 +52,24 @@ describe('StoreGate', () => {
     expect([await gate.events('c'), await gate.events('c', long)]).toEqual(['store-slow', []]);
     clock.now += requestLimits.storeLoadMs - requestLimits.storeWaitMs;
     expect(await gate.events('c', long)).toBe('store-slow');
+  });
+
+  it('lets one request wait long for a store that cannot be reached, and no other until the store has answered', async () => {
+    const store = createMemoryStore();
+    const fails = [true, false, false];
+    let answer: Promise<unknown> = Promise.resolve();
+    async function* list(session: string): AsyncGenerator<Stored> {
+      answer = setTimeout(2 * requestLimits.storeWaitMs);
+      await answer;
+      if (fails.shift()) throw new Error('timeout expired');
+      yield* store.list(session);
+    }
+    const gate = new StoreGate(Object.assign(createMemoryStore(), { list }));
+    const long = () => requestLimits.storeLoadMs;
+    expect(await gate.events('c', long)).toBe('store-failed');
+    expect(await gate.events('c', long)).toBe('store-slow');
+    await answer;
+    await setImmediate();
+    expect(await gate.events('c', long)).toEqual([]);
   });
 });

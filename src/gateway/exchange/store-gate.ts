@@ -50,6 +50,11 @@ export class StoreGate {
   /** Questions that were not answered in time and may still be. While there are any, hardly any other is asked. */
   readonly #late = new Set<LateQuestion>();
   #trouble: string | undefined;
+  /**
+   * A request waited long for the store and got no answer. Until the store answers, no other request waits as long: one that
+   * cannot be reached fails each question only after seconds.
+   */
+  #isUnanswered = false;
   #secret: string | undefined;
 
   constructor(store: Store, { now = () => performance.now(), use = () => {} }: StoreGateOptions = {}) {
@@ -221,11 +226,13 @@ export class StoreGate {
 
   /** Asks nothing while an earlier question has waited for longer than this one may: the questions would only pile up. */
   async #inTime<T>(work: () => Promise<T>, patience = BRIEF): Promise<T | StoreTrouble> {
-    const waitMs = patience();
+    const waitMs = this.#isUnanswered ? BRIEF() : patience();
     if (this.#isLate(waitMs)) return 'store-slow';
+    const began = this.#now();
     const working = work().then(
       (value) => {
         this.#trouble = undefined;
+        this.#isUnanswered = false;
         return { value };
       },
       (error: unknown) => {
@@ -234,6 +241,8 @@ export class StoreGate {
       },
     );
     const done = await inTime(working, waitMs);
+    const hasWaited = this.#now() - began > BRIEF() || done === 'late';
+    if (typeof done === 'string' && waitMs > BRIEF() && hasWaited) this.#isUnanswered = true;
     if (done === 'store-failed' || done === 'store-full') return done;
     if (done !== 'late') return done.value;
     this.#trouble ??= tooSlow(waitMs);

@@ -9,10 +9,28 @@ import { createTelemetry, type Telemetry } from './telemetry.ts';
 export function loadTelemetry(version: string, log: Log): Telemetry | undefined {
   const require = createRequire(import.meta.url);
   try {
-    return createTelemetry(require('@opentelemetry/api'), version);
+    return withoutErrors(createTelemetry(require('@opentelemetry/api'), version), log);
   } catch (error) {
     const code = codeOf(error);
     if (code !== 'MODULE_NOT_FOUND') log({ level: 'warn', message: 'OpenTelemetry could not be loaded', code });
     return undefined;
   }
+}
+
+/** A sampler or a span processor of the user's own may throw. The request goes on without its span. */
+function withoutErrors(telemetry: Telemetry, log: Log): Telemetry {
+  const attempt = <T>(work: () => T): T | undefined => {
+    try {
+      return work();
+    } catch (error) {
+      log({ level: 'warn', message: 'OpenTelemetry failed', code: codeOf(error) });
+      return undefined;
+    }
+  };
+  return {
+    begin: (asked, options) => {
+      const span = attempt(() => telemetry.begin(asked, options));
+      return span && { ...span, end: (answered) => attempt(() => span.end(answered)) };
+    },
+  };
 }

@@ -18,7 +18,7 @@ export function diskPlace(directory: string, disk: Disk = nodeDisk): SessionPlac
     list: async () => listFolders(directory),
     read: (id, options) => readEvents(disk, sessionFolder(directory, id), options),
     lastWritten: async (id, now) => lastWritten(join(sessionFolder(directory, id), EVENTS), now),
-    delete: (id) => deleteFolder({ directory, id }),
+    delete: (id, known) => deleteFolder({ directory, id, events: known?.events }),
     close: async () => {},
   };
 }

@@ -47,7 +47,7 @@ function readIfThere(folder: string, id: string): SessionInfo | undefined {
 }
 
 /** Reads only the events after the snapshot. */
-function readInfo(disk: Disk, folder: string, id: string): SessionInfo | undefined {
+export function readInfo(disk: Disk, folder: string, id: string): SessionInfo | undefined {
   const path = join(folder, EVENTS);
   if (!disk.exists(path)) return undefined;
   const file = disk.open(path, 'read');

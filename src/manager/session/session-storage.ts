@@ -17,8 +17,11 @@ export interface SessionPlace {
   read<M>(id: string, options: ReadEventsOptions): AsyncIterable<SessionEvent<M>>;
   /** The time of the last write, by the clock of the place. If that is in the future, `now` is recorded instead and returned. */
   lastWritten(id: string, now: number): Promise<number>;
-  /** Removes a session. Answers whether there was one. Throws STORE_LOCKED if a process has it open. */
-  delete(id: string): Promise<boolean>;
+  /**
+   * Removes a session. Answers whether it did. Throws STORE_LOCKED if a process has it open. With `events`, a session that has
+   * more events by now stays.
+   */
+  delete(id: string, known?: Pick<SessionInfo, 'events'>): Promise<boolean>;
   /** Call this after every session is closed. */
   close(): Promise<void>;
 }

@@ -49,9 +49,9 @@ async function sweep(
     if (status === 'completed' && !remove) continue;
     try {
       if (now() - (await lastActivity(place, session, now())) <= ttlHours * HOUR_MS) continue;
-      if (remove) await place.delete(id);
-      else await end(place, session, now);
-      done.push(id);
+      // A session that somebody went on with while others were swept stays.
+      const isDone = remove ? await place.delete(id, session) : await end(place, session, now);
+      if (isDone) done.push(id);
     } catch (error) {
       if ((error as { code?: string }).code === 'STORE_LOCKED') open.push(id);
       else failed.push({ id, error: error as Error });
@@ -69,8 +69,9 @@ async function lastActivity(place: SessionPlace, { id, lastActive }: SessionInfo
   return logged <= now ? logged : place.lastWritten(id, now);
 }
 
-async function end(place: SessionPlace, { id, format }: SessionInfo, now: () => number): Promise<void> {
+async function end(place: SessionPlace, { id, format }: SessionInfo, now: () => number): Promise<true> {
   const own = formatByName(format as FormatName);
   const storage = await place.open<unknown>(id, { onProblem: () => {}, onClose: () => {} });
   await endSession({ storage, format: own, reason: 'expired', now });
+  return true;
 }

@@ -1,5 +1,5 @@
 import { deleteSession } from '../../manager/session/delete-session.ts';
-import type { SessionPlaceOptions } from '../../manager/session/find-place.ts';
+import { findPlace, type SessionPlaceOptions } from '../../manager/session/find-place.ts';
 import { listSessions } from '../../manager/session/list-sessions.ts';
 import { readSessionEvents } from '../../manager/session/read-session-events.ts';
 import { sweepSessions } from '../../manager/session/sweep-sessions.ts';
@@ -132,6 +132,20 @@ export function manySessionsFacts({ describe, test, expect, open, options }: Ses
         failed: [],
       });
       expect((await listSessions(place)).map(({ id }) => id)).toEqual(['young']);
+    });
+
+    test('leaves a session there that somebody goes on with while others are swept', async () => {
+      const options = await placeWith('old');
+      const place = await findPlace('sweepSessions', options);
+      const [listed] = await place.list();
+      const session = await open({ ...options, id: 'old' });
+      await session.add(user('again'));
+      await session.close();
+      expect(await place.delete('old', listed)).toBe(false);
+      const [again] = await place.list();
+      expect(await place.delete('old', again)).toBe(true);
+      expect(await place.list()).toEqual([]);
+      await place.close();
     });
 
     test('leaves a session alone that is open, and all of them for 0 hours', async () => {

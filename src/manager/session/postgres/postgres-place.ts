@@ -119,7 +119,7 @@ class PostgresPlace implements SessionPlace {
     return Number(rows[0]?.at ?? now);
   }
 
-  async delete(id: string): Promise<boolean> {
+  async delete(id: string, { events }: { readonly events?: number } = {}): Promise<boolean> {
     checkSession(id);
     await this.#migrated();
     const { pool, schema, tenant } = this.#rows;
@@ -128,6 +128,7 @@ class PostgresPlace implements SessionPlace {
     return this.#answerOf(async () => {
       const row = await this.#find(id);
       if (!row) return wasThere;
+      if (events !== undefined && Number(row.last_seq) > events) return false;
       this.#checkFree(id, row);
       wasThere = true;
       return inTransaction(pool, 'SELECT 1', async (query) => {
@@ -156,6 +157,8 @@ class PostgresPlace implements SessionPlace {
     return this.#answerOf(async () => {
       const found = await this.#find(id);
       if (found && found.holder !== own) this.#checkFree(id, found);
+      // A lease that was over may have been renewed since. Only a process that is gone renews none.
+      const takes = found?.holder === own || isGone(found?.holder) ? found?.holder : undefined;
       const { rows } = await writeRows(this.#rows.pool, (query) =>
         query(
           `INSERT INTO "${schema}".sessions AS known (tenant, id, writer, holder, leased_until)
@@ -170,7 +173,7 @@ class PostgresPlace implements SessionPlace {
           own,
           leaseMs,
           found?.writer ?? -1,
-          found?.holder ?? '',
+          takes ?? '',
         ),
       );
       const [row] = rows;
@@ -186,7 +189,7 @@ class PostgresPlace implements SessionPlace {
     const { schema, tenant } = this.#rows;
     const { rows } = await this.#query((query) =>
       query(
-        `SELECT writer, holder, leased_until < clock_timestamp() AS is_over,
+        `SELECT writer, holder, last_seq, leased_until < clock_timestamp() AS is_over,
            (extract(epoch FROM greatest(leased_until, clock_timestamp()) - clock_timestamp()) * 1000)::bigint AS free_in
          FROM "${schema}".sessions WHERE tenant = $1 AND id = $2`,
         tenant,
@@ -198,9 +201,8 @@ class PostgresPlace implements SessionPlace {
 
   /** Throws if a process has the session open: its lease is valid, and it is not known to be gone. */
   #checkFree(id: string, { holder: found, is_over, free_in }: Row): void {
-    const writer = readWriter(found);
-    if (found === null || is_over === 't' || isKnownGone(writer as Parameters<typeof isKnownGone>[0])) return;
-    throw lockedError(id, writer, Number(free_in));
+    if (found === null || is_over === 't' || isGone(found)) return;
+    throw lockedError(id, readWriter(found), Number(free_in));
   }
 
   #migrated(): Promise<void> {
@@ -220,6 +222,10 @@ class PostgresPlace implements SessionPlace {
     return answerOf(attempt, { timeoutMs: this.#rows.timeoutMs, waitsForServer: false });
   }
 }
+
+/** Whether a process of this machine had it open, and has ended. */
+const isGone = (holder: string | null | undefined): boolean =>
+  isKnownGone(readWriter(holder) as Parameters<typeof isKnownGone>[0]);
 
 /** Looks like a serialization failure, so the statement is sent again. */
 const repeated = (): Error => Object.assign(new Error('an attempt before was carried out'), { code: '40001' });

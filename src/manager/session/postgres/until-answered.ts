@@ -38,7 +38,7 @@ export async function untilAnswered<T>(attempt: Attempt<T>, { timeoutMs, waitsFo
       if (error instanceof PalimpsestError && error.cause === undefined) throw error;
       const reason = reasonOf(error);
       isUnsure ||= isSent && !isRefusal(reason);
-      const isCut = isConnection(reason) && (waitsForServer || !ABSENT.has(reason));
+      const isCut = isConnection(reason) && !isOfSettings(error) && (waitsForServer || !ABSENT.has(reason));
       const mayHelp = isCut || PASSING.has(reason);
       if (!mayHelp || performance.now() + delayMs > until) throw new Unanswered(error, { isUnsure });
     }
@@ -69,9 +69,18 @@ const STATE = /^[0-9A-Z]{5}$/;
 /** The server closes or refuses the connection. Whether it ran the statement is unknown. */
 const ENDING = /^(?:57P0[1-5]|08...|XX...)$/;
 
+/** A code of the operating system, such as ECONNRESET. Codes of TLS, such as CERT_HAS_EXPIRED, are none. */
+const SYSTEM = /^E(?:AI_)?[A-Z0-9]+$/;
+
 const isState = (reason: string): boolean => STATE.test(reason) && /\d/.test(reason);
 const isRefusal = (reason: string): boolean => isState(reason) && !ENDING.test(reason);
-const isConnection = (reason: string): boolean => !isState(reason) || ENDING.test(reason);
+const isConnection = (reason: string): boolean => reason === '' || SYSTEM.test(reason) || ENDING.test(reason);
+
+/** Errors that `pg` gives no code, and that the next attempt meets too: TLS, a password that is missing, a pool that was ended. */
+function isOfSettings(error: unknown): boolean {
+  const { message, cause } = error as Error;
+  return cause === undefined ? /SSL|SASL|after calling end/.test(message) : isOfSettings(cause);
+}
 
 /** The server refuses connections, or cannot be reached. */
 const ABSENT: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH']);
