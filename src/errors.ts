@@ -1,4 +1,4 @@
-/** What went wrong, for programs. The text beside it is for people. */
+/** The kind of an error, for programs. The message is for people. */
 export type ErrorCode =
   | 'BAD_OPTION'
   | 'BAD_INPUT'

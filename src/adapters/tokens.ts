@@ -17,7 +17,7 @@ export const o200k: Counter = exact('o200k_base');
 /** Exact counts of GPT-4 and GPT-3.5. Needs the optional peer `gpt-tokenizer`. */
 export const cl100k: Counter = exact('cl100k_base');
 
-/** Loads its vocabulary on the first count. Special tokens in a text are text: nobody else can have put them there. */
+/** Loads its vocabulary on the first count. Special tokens in a text are counted as plain text. */
 function exact(name: string): Counter {
   let encoding: Encoding | undefined;
   return (text) => {

@@ -123,7 +123,7 @@ const codex: Agent = {
   }),
 };
 
-/** Where a Google login sends its requests. */
+/** The endpoint of requests with a Google login. */
 const CODE_ASSIST: AddressVariable = { provider: 'codeassist', name: 'CODE_ASSIST_ENDPOINT', path: '' };
 const GEMINI_KEY = { security: { auth: { selectedType: 'gemini-api-key' } } };
 

@@ -54,7 +54,7 @@ async function ask({ url, signal }: Stage, body: object): Promise<void> {
 
 const MARKER = { cache_control: { type: 'ephemeral' } };
 
-/** With cache markers where coding agents put them: on the system prompt and on the last message. */
+/** Adds cache markers where coding agents put them: on the system prompt and on the last message. */
 function marked(messages: readonly { role: string; content: Block[] }[]) {
   return messages.map((message, i) => {
     if (i !== messages.length - 1) return message;

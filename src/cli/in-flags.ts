@@ -7,7 +7,7 @@ export function inFlags(message: string): string {
     .replace(", or open with mode 'read'", '');
 }
 
-/** What a gateway is called with that is no flag, or has another name as one. */
+/** Gateway options that are no flag, or have another name as a flag. */
 const SETTINGS: Readonly<Record<string, string>> = {
   token: '$PALIMPSEST_TOKEN',
   tenants: 'gateway.tokens',

@@ -5,7 +5,7 @@ import { Worker } from 'node:worker_threads';
 import { type ReplayedFile, replayFile } from '../lab/replay-file.ts';
 import { type ReplayRequest, settingOf } from './replay-request.ts';
 
-/** Those who replay files: workers, or this very thread. */
+/** The workers that replay files, or this thread. */
 export interface Players {
   readonly count: number;
   play(file: string): Promise<ReplayedFile>;
@@ -17,7 +17,7 @@ const WORKER = new URL('./replay-worker.js', import.meta.url);
 export interface PlayersOptions {
   /** How many files there are to play. */
   readonly files: number;
-  /** What the file `-` is. */
+  /** The content of the file `-`. */
   readonly stdin?: AsyncIterable<Uint8Array> | undefined;
 }
 

@@ -8,7 +8,7 @@ import { badOption } from '../options.ts';
 import { countTokens } from '../tokens/count-tokens.ts';
 import type { Counter } from '../tokens/counter.ts';
 
-/** What a replay was asked for, in words that a worker can be sent. */
+/** A replay request as plain data that can be sent to a worker. */
 export interface ReplayRequest {
   readonly policies: readonly string[];
   /** Empty: each run has the prices of its own model. */

@@ -96,7 +96,7 @@ function writeConfig({ mcpConfig }: Setup, folder: string): string[] {
   if (!mcpConfig) return [];
   const path = join(folder, 'mcp.json');
   writeFileSync(path, JSON.stringify(mcpConfig.content), { mode: 0o600 });
-  // As one word: Claude Code takes every word that follows for another file.
+  // One word, because Claude Code reads every following word as another file.
   return [`${mcpConfig.flag}=${path}`];
 }
 

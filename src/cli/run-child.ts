@@ -20,7 +20,7 @@ export async function runChild({ command, args, env }: Child, io: Io): Promise<n
     // A terminal sends these to every process of the group: the command has it already. Twice would end some agents.
     if (!(hasTerminal() && KEYS.includes(signal))) child.kill(signal);
   };
-  // They stay until this process ends: a second Ctrl-C must not cost the receipt.
+  // The handlers stay until this process ends: a second Ctrl-C must not cost the receipt.
   for (const signal of SIGNALS) process.on(signal, forward);
   try {
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];

@@ -3,10 +3,10 @@ import type { Agent, GatewayAddress, Step } from './agents.ts';
 import type { Io } from './io.ts';
 import { DEFAULT_TENANT } from './stores.ts';
 
-/** What a person needs to go on. */
+/** The facts that a user needs after the start. */
 export interface Greeting {
   readonly url: string;
-  /** Undefined: nobody may open the page. */
+  /** The token of the page. Undefined if the page cannot be opened. */
   readonly token: string | undefined;
   readonly isPublic: boolean;
   readonly store: string;
@@ -15,7 +15,7 @@ export interface Greeting {
   readonly agent?: Agent | undefined;
 }
 
-/** What to type next. */
+/** The commands to type next. */
 export function greet(greeting: Greeting): string {
   const { url, token, isPublic, store, tenant, agent } = greeting;
   const whose = tenant === DEFAULT_TENANT ? '' : ` --tenant ${tenant}`;
@@ -59,7 +59,7 @@ export function addressFor(gateway: {
 export const showSteps = (steps: readonly Step[]): string =>
   steps.map(({ about, lines }) => `${about}:\n${lines.replace(/^(?=.)/gm, '  ')}\n`).join('\n');
 
-/** What there is to see. */
+/** A list of the things to look at in the demo. */
 export function greetDemo(url: string, token: string): string {
   return `listening on ${url}
 

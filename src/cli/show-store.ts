@@ -8,11 +8,11 @@ export interface Shown {
   /** Its place, and the tenant where that says something. */
   readonly where: string;
   readonly tenant: string;
-  /** What is configured to be removed. */
+  /** The configured retention. */
   readonly retention?: Retention | undefined;
 }
 
-/** What a store holds, at a glance. */
+/** The content of a store at a glance. */
 export function showStats(stats: StoreStats, { where, tenant, retention }: Shown): string {
   const { kind, texts, sessions, turns, notes, records = 0, textBytes, diskBytes, deadBytes } = stats;
   const others = [
@@ -57,7 +57,7 @@ function showRetention({ maxAgeMs, maxBytes }: Retention = {}): string {
   return limits.length === 0 ? 'everything' : `${limits.join(', ')} (a gateway that serves removes the rest)`;
 }
 
-/** What was deleted. */
+/** The number and size of deleted items. */
 export function showRemoved(removed: Removed, { dryRun }: { dryRun: boolean }): string {
   const { sessions, texts, turns, records = 0, bytes } = removed;
   if (sessions + texts + turns + records === 0) return 'nothing to remove\n';
@@ -83,7 +83,7 @@ function showDead(dead: number, disk: number, tenant: string): string {
   return `${showBytes(dead)}${share}; ${gcOf(tenant)}`;
 }
 
-/** What several stores of one kind hold together. */
+/** The sums over several stores of one kind. */
 export function sumOf(all: readonly StoreStats[]): StoreStats | undefined {
   return all.reduce<StoreStats | undefined>((sum, one) => (sum === undefined ? one : added(sum, one)), undefined);
 }
@@ -111,7 +111,7 @@ function pick(field: 'oldestAt' | 'newestAt', choose: (...times: number[]) => nu
   return times.length === 0 ? {} : { [field]: choose(...times) };
 }
 
-/** What `verify` found, each with what to do. */
+/** The problems that `verify` found, each with its remedy. */
 export function showProblems(problems: readonly Problem[], { where, tenant }: Shown): string {
   if (problems.length === 0) return `${where}: everything is as it was written\n`;
   const lines = problems.slice(0, MOST_PROBLEMS).map((problem) => showProblem(problem, tenant));

@@ -6,7 +6,7 @@ import { showBytes } from './show-store.ts';
 export interface TurnSummary {
   readonly turn: number;
   readonly masked: boolean;
-  /** Of its texts as they are recorded, in UTF-8. */
+  /** The size of the recorded texts in UTF-8. */
   readonly bytes: number;
   readonly tools: readonly string[];
   readonly handles: readonly Handle[];

@@ -37,7 +37,7 @@ export async function withRunStores<T>(place: Place, work: (stores: readonly Sto
   });
 }
 
-/** What was found in the store of a tenant, or why nothing was. */
+/** The result for the store of a tenant, or the reason why there is none. */
 export interface Found<T> {
   readonly tenant: string;
   readonly value?: T;

@@ -158,7 +158,7 @@ function pairWords(messages: readonly AnthropicMessage[]): PairWords {
   };
 }
 
-/** Ids name one call each, and what a server tool answered stands behind its call. */
+/** Each id names one call, and the result of a server tool comes after its call. */
 function checkCallIds(messages: readonly AnthropicMessage[]): Violation[] {
   const calls = new Set<string>();
   const violations: Violation[] = [];

@@ -1,6 +1,6 @@
 import type { Violation } from '../message.ts';
 
-/** What is known of calls that are still unanswered. Where ids repeat, the oldest call is answered first. */
+/** The calls that are still unanswered. If ids repeat, the oldest call is answered first. */
 export class OpenCalls<T> {
   /** Nearly every call is answered before the next one is made: it never gets into the map. */
   #lastId: string | undefined;
@@ -13,7 +13,7 @@ export class OpenCalls<T> {
     this.#last = call;
   }
 
-  /** The call that this result answers; undefined if nobody asked. */
+  /** The call that this result answers. Undefined if there is none. */
   answered(id: string): T | undefined {
     const older = this.#older.size === 0 ? undefined : this.#older.get(id);
     if (older) {
@@ -90,17 +90,17 @@ export interface PairWords {
   orphan(message: number, id: string): string;
 }
 
-/** Where one message stands in the order of calls and results. */
+/** The calls and results of one message, in order. */
 export interface PairStep {
   readonly turn: number;
   readonly calls?: readonly string[];
   readonly results?: readonly string[];
-  /** Where the provider stops waiting for answers: before this message's results, or after them. */
+  /** The point after which the provider accepts no more answers: before this message's results, or after them. */
   readonly closes?: 'before' | 'after' | undefined;
 }
 
 /**
- * Reports every call that was not answered in time and every result nobody asked for.
+ * Reports every call that was not answered in time and every result without a call.
  * Calls of the last reply that are still open when the list ends are legal.
  */
 export function checkPairs(steps: Iterable<PairStep>, words: PairWords): Violation[] {

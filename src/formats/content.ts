@@ -17,7 +17,7 @@ export function newSegment(kind: Kind, place: Place, { text, media }: Content, a
 type About = Omit<Segment, keyof Place | keyof Content | 'kind'>;
 const NOTHING: About = {};
 
-/** What a segment says: its texts joined, and what else stands there, sized. */
+/** The content of a segment: its texts joined, and the sizes of other parts. */
 export type Content = Pick<Segment, 'text' | 'media'>;
 
 /** Reads a string, a part or a list of parts. What is no text is sized by the provider's formula. */

@@ -76,7 +76,7 @@ export function isOfFormat(name: string, coverage: Coverage, { messages, isNamed
   return certain === name || (isNamed && certain === undefined);
 }
 
-/** What only one format has. */
+/** Recognises a message by features that only one format has. */
 function certainFormat(message: Fields): FormatName | undefined {
   if (message.lc === 1 || typeof message._getType === 'function' || typeof message.getType === 'function')
     return 'langchain';

@@ -44,7 +44,7 @@ const HOSTED = new Set([
 /** The fields in which calls have their arguments. */
 const ARGUMENTS = ['arguments', 'input', 'action', 'operation', 'actions', 'code'];
 
-/** What the provider writes, beside messages and calls. A reference nearly always names one of its items. */
+/** Items that the provider writes, other than messages and calls. A reference nearly always names one of them. */
 const PROVIDER_ITEMS = new Set([
   'reasoning',
   'compaction',
@@ -111,7 +111,7 @@ class ItemViewer implements Viewer<Item> {
       callId: call && id,
       tool: asString(item.name) ?? call?.tool,
       isError: isFailure(item) || undefined,
-      // In the place of a screenshot no text may stand, and a program's output is the provider's own.
+      // A screenshot cannot be replaced by text, and a program's output belongs to the provider.
       bound: type.startsWith('computer_call') || type === 'program_output' || undefined,
     });
   }
@@ -241,7 +241,7 @@ function check(dialect: Dialect, items: readonly Item[]): Violation[] {
 
 function pairSteps(dialect: Dialect, items: readonly Item[]): PairStep[] {
   const names = new CallNames(dialect);
-  // What a reference stands for is on the server: an output may answer a call that only its id names.
+  // The item behind a reference is on the server. So an output may answer a call that is known only by its id.
   const isWhole = !items.some((item) => isRecord(item) && typeOf(item) === 'item_reference');
   let turn = 0;
   let inReply = false;

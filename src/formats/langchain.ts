@@ -84,7 +84,7 @@ class LangChainViewer implements Viewer<LangChainMessage> {
   }
 }
 
-/** Blocks of calls that stand in `tool_calls` too: they must not be counted twice. */
+/** Blocks of calls that `tool_calls` contains too. They must not be counted twice. */
 const CALL_BLOCKS = new Set(['tool_use', 'tool_call', 'tool_call_chunk', 'function_call', 'functionCall']);
 
 interface Call {
@@ -101,7 +101,7 @@ function callsOf(fields: Fields): Call[] {
   return raw.map((call) => ({ ...call, path: ['additional_kwargs', ...call.path] }));
 }
 
-/** What could not be parsed may be answered with an error, but need not be. */
+/** Calls that could not be parsed. They may be answered with an error, but need not be. */
 const invalidCallsOf = (fields: Fields): Call[] => callsAt(fields, 'invalid_tool_calls');
 
 function callsAt(fields: Fields, key: string): Call[] {
@@ -142,7 +142,7 @@ const CLASS_TYPES: Record<string, string> = {
 
 const isSerialised = (message: Fields): boolean => message.lc === 1 && isRecord(message.kwargs);
 
-/** What kind of message this is, or undefined if it is none of LangChain's. */
+/** The type of a message. Undefined if it is not a LangChain message. */
 export function typeOf(message: Fields): string | undefined {
   if (isSerialised(message)) return CLASS_TYPES[String(asStrings(message.id).at(-1))];
   for (const method of ['getType', '_getType'] as const) {

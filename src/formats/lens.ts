@@ -14,7 +14,7 @@ import type {
 
 type Path = readonly (string | number)[];
 
-/** What a format knows of its own messages. `createFormat` makes the rest of it. */
+/** The knowledge of a format about its own messages. `createFormat` derives the rest. */
 export interface Lens<M> {
   readonly name: FormatName;
   readonly noteRole: NoteRole;
@@ -23,7 +23,7 @@ export interface Lens<M> {
   replace(content: unknown, text: string): unknown;
   note(role: NoteRole, text: string, messages: readonly M[]): M;
   check(messages: readonly M[]): readonly Violation[];
-  /** Where a call has its arguments, from the place of its segment: the first of these that is there. */
+  /** The paths of a call's arguments, relative to its segment. The first one that exists is used. */
   readonly argumentPaths: readonly Path[];
   /** Brings in line what a message says twice. */
   finish?(draft: M, before: M): void;

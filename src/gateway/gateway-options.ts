@@ -54,7 +54,7 @@ export interface GatewayOptions {
   readonly mounts?: Readonly<Record<string, Mount>>;
   /** Whether agents of a tenant are known to have the tool `recall`, also where their requests do not show it. */
   readonly hasRecall?: (tenant: string) => boolean;
-  /** Where receipts go: in memory if not given. */
+  /** The store of receipts: memory if not given. */
   readonly records?: Records;
   /** Shown with the settings in force. */
   readonly version?: string;

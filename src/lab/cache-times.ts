@@ -1,6 +1,6 @@
 import type { Context } from './run.ts';
 
-/** When the cache of a context is alive, by the times in its log. Requests are counted from 1. */
+/** The times when the cache of a context is alive, according to its log. Requests are counted from 1. */
 export interface CacheTimes {
   /** Whether the cache had died before a request, if it lives so long after its last use. */
   isColdAt(request: number, lifeMs: number): boolean;

@@ -9,7 +9,7 @@ export const BY_MODEL = 'by model';
 /** The column of tokens, where the prices of no run are known. */
 export const TOKENS = 'tokens';
 
-/** It knows the future: a bound for the others, not something to use. */
+/** Whether a policy knows the future. Such a policy is a bound for the others, not one to use. */
 export const isHindsight = (policy: string): boolean => /^optimum\b/.test(policy);
 
 /** Less than half a percent is nothing to act on. */

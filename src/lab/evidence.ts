@@ -16,20 +16,20 @@ import type { Context } from './run.ts';
 export interface Quote {
   readonly kind: 'edit' | 'identifier' | 'anchor';
   readonly text: string;
-  /** Whether it stands in text that is never masked. */
+  /** Whether the quote also occurs in text that is never masked. */
   readonly isSupported: boolean;
   /** The observations that hold it, newest first. Not looked for where it is supported: no mask can hide it. */
   readonly holders: readonly number[];
 }
 
-/** What one call quotes. */
+/** The quotes of one call. */
 export interface CallQuotes {
   /** The reply that made the call: it was written from what has a lower turn. */
   readonly turn: number;
   readonly quotes: readonly Quote[];
 }
 
-/** What the calls of a context quote, independent of any policy. */
+/** The quotes of all calls of a context, independent of any policy. */
 export interface Evidence {
   /** Without the calls of turns that a compaction carried over: those were counted before it. */
   readonly calls: readonly CallQuotes[];
@@ -93,7 +93,7 @@ export function countMisses({ calls }: Evidence, maskedAt: readonly number[]): M
   return misses;
 }
 
-/** A supported quote has no holders here, and a quote without a source is nobody's fault. */
+/** Whether a quote is missed. A supported quote has no holders, and a quote without a source cannot be missed. */
 export function isMissed({ holders }: Quote, turn: number, maskedAt: readonly number[]): boolean {
   return (
     holders.length > 0 && holders.every((observation) => (maskedAt[observation] ?? Number.POSITIVE_INFINITY) <= turn)
@@ -117,7 +117,7 @@ function madeCalls({ toolCalls = [] }: ChatMessage): MadeCall[] {
 /** Everything with a lower turn than the reply that is looked at. */
 class Past {
   readonly sources = new Sources();
-  /** The model's own texts and calls: numbers count only there, since they stand everywhere in a prompt. */
+  /** The model's own texts and calls. Numbers count only there, because they occur everywhere in a prompt. */
   readonly said: string[] = [];
   readonly shown: ShownLines[] = [];
   readonly #calls = new Map<string, string>();

@@ -6,7 +6,7 @@ export interface Inferred {
   readonly hiddenTokens: number;
   /** The provider's tokens for each token of the counter. */
   readonly scale: number;
-  /** Of the first request: read from the cache, in the hidden part. */
+  /** The tokens of the first request that were read from the cache, in the hidden part. */
   readonly cachedAtStart: number;
   /** How many requests have a usage. */
   readonly requests: number;

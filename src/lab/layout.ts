@@ -4,7 +4,7 @@ import type { Context } from './run.ts';
 
 /** The sizes of a context with nothing masked. */
 export interface Layout {
-  /** Of each request; the first is request 1. */
+  /** The size of each request; the first is request 1. */
   readonly sizes: readonly number[];
   /** The text before each result. */
   readonly positions: readonly number[];
@@ -41,7 +41,7 @@ export function overheadOf(head: readonly ChatMessage[], { counter, systemTokens
   return Math.max(hiddenTokens, systemTokens - sizeOf(head, counter));
 }
 
-/** What each request adds: the reply before it and what came in since. */
+/** The messages that each request adds: the reply before it and later input. */
 export function batchesOf(messages: readonly ChatMessage[]): ChatMessage[][] {
   const batches: ChatMessage[][] = [[]];
   for (const message of messages) {

@@ -1,6 +1,6 @@
 import type { SentRequest } from './simulate.ts';
 
-/** A result that may be masked: from which request on, where it stands, and what that saves. */
+/** A result that may be masked: from which request on, its position, and the tokens saved. */
 export interface Candidate {
   readonly from: number;
   /** The text before it, with nothing masked. */
@@ -17,7 +17,7 @@ export interface OptimumInput {
   readonly write: number;
   /** Requests up to this one were billed before; the next one caches nothing. */
   readonly billedBefore: number;
-  /** Of the first request that is billed: read from the cache. */
+  /** The tokens of the first billed request that were read from the cache. */
   readonly cachedAtStart?: number | undefined;
   isColdAt(request: number): boolean;
 }
@@ -64,7 +64,7 @@ export function optimum(input: OptimumInput): Optimum {
   return { cost: end.cost, epochs };
 }
 
-/** What is saved once everything is masked that is eligible at a request. */
+/** The tokens saved at each request if everything eligible is masked. */
 function gainsUpTo({ sizes, candidates }: OptimumInput): number[] {
   const gains = new Array<number>(sizes.length + 1).fill(0);
   for (const { from, gain } of candidates) if (from <= sizes.length) gains[from] = (gains[from] as number) + gain;
@@ -76,7 +76,7 @@ function gainsUpTo({ sizes, candidates }: OptimumInput): number[] {
 class Stretch {
   readonly #input: OptimumInput;
   readonly #gain: number;
-  /** What is not masked yet, in the order in which it may be, and where it stands now. */
+  /** The results that are not masked yet, in the order in which they become eligible, with their current positions. */
   readonly #waiting: { readonly from: number; readonly position: number }[] = [];
   #next = 0;
   #first: number | undefined;
@@ -96,7 +96,7 @@ class Stretch {
     return request === 0 ? 0 : (this.#input.sizes[request - 1] as number) - this.#gain;
   }
 
-  /** Where an epoch at this request would begin to change the text. To be asked for one request after the other. */
+  /** The position of the first change of an epoch at this request. Call it for one request after the other. */
   firstChange(request: number): number | undefined {
     for (; this.#next < this.#waiting.length; this.#next++) {
       const { from, position } = this.#waiting[this.#next] as { from: number; position: number };
@@ -128,7 +128,7 @@ export function requestsOf(input: OptimumInput, epochs: readonly number[]): Sent
     const size = stretch.size(request);
     const cached = isEpoch ? Math.min(change ?? previous, previous) : previous;
     if (request > input.billedBefore)
-      // What only the last turn holds went out for the first time.
+      // Text that only the last turn holds was sent for the first time.
       requests.push({
         size,
         cached: request === input.billedBefore + 1 ? (input.cachedAtStart ?? 0) : cached,

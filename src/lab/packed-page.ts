@@ -1,6 +1,6 @@
 import type { MaskedResult, ReplayPage, RunDetail, Schedule } from './replay-result.ts';
 
-/** A page in which every text stands once: policies mask the same results, and at each price list again. */
+/** A page that contains every text once. Policies mask the same results, and do so at each price list. */
 export interface PackedPage {
   readonly result: ReplayPage['result'];
   readonly details: readonly DetailOf<PackedResult>[];

@@ -10,7 +10,7 @@ import { costOfRequest, type SentRequest, type Setting, type Simulation, simulat
 import { RECALL_OUTPUT_TOKENS, withRecalls } from './with-recalls.ts';
 import { withTexts } from './with-texts.ts';
 
-/** Who plays, and at which prices. */
+/** The policies and the price lists of a replay. */
 export interface ReplaySetting extends Setting {
   readonly contenders: readonly Contender[];
   readonly prices: readonly Prices[];
@@ -24,7 +24,7 @@ export interface ReplaySetting extends Setting {
   readonly modelPrice?: ModelPrice | undefined;
 }
 
-/** What one policy would have done in one context, at one price list or at all alike. */
+/** The result of one policy in one context, at one price list or at all of them. */
 export interface Played {
   readonly contender: string;
   /** Undefined where the prices make no difference. */
@@ -33,11 +33,11 @@ export interface Played {
   readonly maskedAt: readonly number[];
   readonly placeholders: ReadonlyMap<number, string>;
   readonly misses: Misses;
-  /** By price list, in tokens at the base price. */
+  /** The cost by price list, in tokens at the base price. */
   readonly cost: Readonly<Record<string, number>>;
   /** The same if every miss costs one recall. Empty unless asked for. */
   readonly costWithRecalls: Readonly<Record<string, number>>;
-  /** By price list. Empty where the price of the model is not known. */
+  /** Dollars by price list. Empty if the price of the model is unknown. */
   readonly dollars: Readonly<Record<string, number>>;
 }
 

@@ -11,7 +11,7 @@ import { splitAtFalls } from './split-at-falls.ts';
 /** How the runs of a file are replayed. */
 export interface FileSetting extends LogSetting {
   readonly format?: RunFormat | undefined;
-  /** What the file `-` is. */
+  /** The content of the file `-`. */
   readonly stdin?: AsyncIterable<Uint8Array> | undefined;
   /** Whether to keep what the page shows of each run, request by request. */
   readonly keepSchedules: boolean;
@@ -63,7 +63,7 @@ class RunSum {
   #tokens = 0;
   #observed = 0;
   readonly #facts = new RunFacts();
-  /** What the context before this one said: a compaction may carry it over. */
+  /** The words of the previous context. A compaction may carry them over. */
   #said = new Set<string>();
 
   constructor(context: Context, setting: FileSetting) {
@@ -120,7 +120,7 @@ class RunSum {
   }
 }
 
-/** Where a policy is played once for each price list, its counts are those at the first. */
+/** If a policy is run once for each price list, its counts are those at the first list. */
 const isFirstOf = ({ prices }: ReplaySetting, played: Played): boolean =>
   played.prices === undefined || played.prices === prices[0]?.name;
 
@@ -170,7 +170,7 @@ function addTo(sums: Record<string, number>, more: Readonly<Record<string, numbe
 
 const isEmpty = (sums: object): boolean => Object.keys(sums).length === 0;
 
-/** So much of a hidden text is kept for the page. */
+/** The number of characters of a hidden text that the page shows. */
 const SHOWN_CHARS = 1200;
 /** And so many texts of a run: the page must open in a browser. */
 const MOST_MASKED = 120;

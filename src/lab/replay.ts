@@ -4,7 +4,7 @@ import type { ReplayedFile, ReplayedRun } from './replay-file.ts';
 import type { ReplayPage, ReplayResult, RunDetail, RunResult } from './replay-result.ts';
 import { summarise } from './summary.ts';
 
-/** What to replay, and how. */
+/** The files to replay, and the settings. */
 export interface ReplayOptions {
   readonly policies: readonly string[];
   /** Empty: each run has the prices of its own model. */
@@ -91,7 +91,7 @@ export function adviceOf(result: ReplayResult, prices: string): string {
   const change = result.total[best]?.saving[prices] ?? 0;
   if (!isSaving(change)) return `At ${at} no policy saves anything on these runs: leave them as they are.`;
   const saved = `${best} saves ${(-100 * change).toFixed(0)} % of the input cost at ${at}`;
-  // What a policy hides that decides by the prices is counted at the first list only.
+  // If the policy depends on prices, hidden texts are counted at the first list only.
   if (prices !== result.prices[0]) return `${saved}.`;
   const missed = (missRate(result.runs, best) ?? 0).toFixed(1);
   return `${saved}; in ${missed} of 100 calls the agent would have had to look something up again${recallsOf(result, best)}.`;

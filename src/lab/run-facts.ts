@@ -6,7 +6,7 @@ import type { Context } from './run.ts';
 
 /** The model, the times and the usage of a run. */
 export class RunFacts {
-  /** By model, the turns and the price list. */
+  /** The turns and the price list of each model. */
   readonly #models = new Map<string, { turns: number; prices: string | undefined }>();
   readonly #usage = { requests: 0, countedTokens: 0, replayedTokens: 0, hiddenTokens: 0 };
   #from = Number.POSITIVE_INFINITY;

@@ -25,7 +25,7 @@ export interface ReplyFacts {
 export interface Usage {
   /** The whole prompt: read from the cache, written to it, or neither. */
   readonly prompt: number;
-  /** Of `prompt`: read from the cache. */
+  /** The part of `prompt` that was read from the cache. */
   readonly cached: number;
   readonly output: number;
   /** How long the provider keeps what this request wrote to the cache, where the usage tells. */
@@ -42,7 +42,7 @@ export interface Context {
   readonly run: number;
   readonly format: RunFormat;
   readonly messages: readonly ChatMessage[];
-  /** When each message was logged, in milliseconds since 1970, where the log tells. */
+  /** The time of each message in milliseconds since 1970, if the log has it. */
   readonly times: readonly (number | undefined)[];
   /** The model and the usage of each reply, in the order of the replies, where the log has them. */
   readonly replies?: readonly ReplyFacts[];

@@ -27,7 +27,7 @@ export function withRecalls(context: Context, missed: readonly MissedCall[]): Co
   return { ...context, messages, times };
 }
 
-/** As long as the reply is counted: four characters are about a token. */
+/** Arguments with the size at which the reply is counted: four characters are about a token. */
 const ARGUMENTS = JSON.stringify({ handle: 'x'.repeat(4 * RECALL_OUTPUT_TOKENS - '{"handle":""}recall'.length) });
 
 const recallOf = (content: string, id: string): ChatMessage[] => [

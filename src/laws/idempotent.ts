@@ -13,7 +13,7 @@ export const idempotent = replacementLaw('idempotent', (_edit, { text }) =>
 export const MAX_PLACEHOLDER = 300;
 
 const HANDLE = 'p_[a-z2-7]{26}';
-/** As a placeholder, a notice or a summary shows one. */
+/** A handle as placeholders, notices and summaries show it. */
 export const SHOWN_HANDLE = `(?: · (?:recall )?${HANDLE})?`;
 const SUFFIX = new RegExp(` · (?:recall )?${HANDLE}$`);
 const HOUSE = new RegExp(String.raw`^\[[^[\]\n]+ \d+ chars masked${SHOWN_HANDLE}\]$`);
@@ -62,7 +62,7 @@ export function isMaskedDispatch(text: string): boolean {
 
 export const summaryHeader = 'Conversation summary (contract):';
 
-/** What a notice of ours says: how many messages it stands for, and the handle it shows, if any. */
+/** The content of a notice: how many messages it replaces, and the handle that it shows, if any. */
 export interface Notice {
   readonly omitted: number;
   /** ` · recall p_…`, or nothing. */

@@ -21,7 +21,7 @@ export const isStructural = ({ edits }: Plan): boolean => edits.some((edit) => e
 
 /** A law about replacements one by one. */
 export interface ReplacementLaw extends Law {
-  /** What is wrong with one, or nothing; `old` and `edited` are the message it is made in. */
+  /** The problem with one edit, or undefined; `old` and `edited` are the message before and after it. */
   checkOne(edit: ReplaceEdit, segment: Segment, old: unknown, edited: unknown): string | undefined;
 }
 
@@ -51,7 +51,7 @@ export function checkReplacements<M>(laws: readonly ReplacementLaw[], applied: A
   return violations;
 }
 
-/** Where each message goes under some edits: its index in the edited list, or -1 if it is left out. */
+/** The index of each message in the edited list, or -1 if it is left out. */
 export function movedTo(count: number, edits: readonly Edit[]): Int32Array {
   const moved = new Int32Array(count);
   const inserted = new Map<number, number>();

@@ -7,7 +7,7 @@ export const pairs: Law = {
   check: ({ format, before, after, plan }) => (isStructural(plan) ? addedViolations(format, before, after) : []),
 };
 
-/** What this law needs to know of a turn. */
+/** The facts about a turn that this law needs. */
 export interface PairedTurn<T> {
   readonly number: number;
   readonly openCalls: number;

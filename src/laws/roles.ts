@@ -2,7 +2,7 @@ import type { Segment, Violation } from '../message.ts';
 import { isNote } from './idempotent.ts';
 import type { Law } from './law.ts';
 
-/** Law 4, roles: a note never stands before the system prompt, and has a role the format allows. */
+/** Law 4, roles: a note never comes before the system prompt, and has a role that the format allows. */
 export const roles: Law = {
   name: 'roles',
   check({ format, segments, plan }) {

@@ -16,7 +16,7 @@ export function extendsPlan(earlier: Plan, later: Plan, messageOf: (segment: num
     if (edit.kind === 'drop') return range(edit.from, edit.to).every(dropped);
     if (dropped(messageOf(edit.segment))) return true;
     const now = replaced.get(edit.segment);
-    // What is left of a clipped result may be cut further: that is a cut more, not one taken back.
+    // A clipped result may be cut further. That adds a cut and takes none back.
     return now !== undefined && (now.text === edit.text || !isPlaceholder(edit.text));
   });
 }

@@ -20,7 +20,7 @@ export function userTurns<T extends UserTurn>(turns: readonly T[]): ReadonlySet<
   return new Set([spoken[0], spoken.at(-1), worded[0], worded.at(-1)]);
 }
 
-/** What must survive is looked for by its text. */
+/** Checks that the texts of the task survive. They are compared by their content. */
 export function checkTask(before: readonly Segment[], after: readonly Segment[]): Violation[] {
   const left = new Set(after.map((segment) => segment.text));
   const said = before.filter((segment) => !isNote(segment.text));

@@ -1,6 +1,9 @@
 import type { Session } from './session/session.ts';
 
-/** What a run needs of a session. `openSession` gives one that survives the process, `createMemorySession` one that does not. */
+/**
+ * The part of a session that a run needs. `openSession` gives one that survives the process, `createMemorySession` one that does
+ * not.
+ */
 export type AgentContext<M> = Pick<
   Session<M>,
   | 'format'

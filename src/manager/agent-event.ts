@@ -2,7 +2,7 @@ import type { RenderReport } from './render-with-budget.ts';
 import type { ToolCall, ToolResult } from './tool-call.ts';
 import type { Usage } from './usage.ts';
 
-/** What happens in a run, as it happens. */
+/** The events of a run, as they happen. */
 export type AgentEvent =
   /** A request goes out: the first has the number 1. */
   | { readonly type: 'request'; readonly iteration: number; readonly messages: number; readonly report: RenderReport }

@@ -278,7 +278,7 @@ function whyUnfinished(stop: Stop | undefined): { readonly because?: string } {
   return stop === 'refusal' ? { because: 'the model refused to answer' } : {};
 }
 
-/** Where thinking is signed, a request opts into losing what was bound to words that were edited or left out since. */
+/** If thinking is signed, a request opts into losing thinking that is bound to edited or omitted words. */
 function requirementsOf<M>(
   format: Format<M>,
   messages: readonly M[],

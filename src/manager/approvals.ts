@@ -3,7 +3,7 @@ import { errorText } from './result-text.ts';
 import type { ToolCall, ToolResult } from './tool-call.ts';
 import { failed, type PreparedCall } from './tools.ts';
 
-/** What a person decided about a call. */
+/** A person's decision about a call. */
 export type Decision = boolean | { readonly approved: boolean; readonly reason?: string };
 
 /** Decides about a call at once, or answers `'wait'`: then the run stops until `resumeAgent` brings the decision. */

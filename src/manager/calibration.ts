@@ -6,7 +6,7 @@ const SPAN = 10;
 /** A provider that answers outside of this counts something else. */
 const [LEAST, MOST] = [0.25, 4];
 
-/** What was learned about one model. */
+/** The calibration of one model. */
 export interface Learned {
   readonly ratio: number;
   readonly samples: number;
@@ -39,7 +39,7 @@ export class Calibration {
     return this.#learned.get(model)?.ratio ?? 1;
   }
 
-  /** What an estimate means in real tokens. */
+  /** Converts an estimate to real tokens. */
   toReal(model: string, estimated: number): number {
     return Math.round(estimated * this.ratio(model));
   }

@@ -80,7 +80,7 @@ export class ContextManager<M = ChatMessage> {
   get contextLimit(): number {
     return this.#limit.limitTokens;
   }
-  /** As a share of the limit, like the hard one. */
+  /** The soft threshold as a share of the limit, like the hard one. */
   get softThreshold(): number {
     return this.#limit.soft.share;
   }
@@ -158,7 +158,7 @@ export class ContextManager<M = ChatMessage> {
     return { tokens, usagePct: this.#pctOf(tokens), fits: tokens <= this.#limit.requestTokens };
   }
 
-  /** What to do now. The only place that decides. */
+  /** Decides what to do now. No other place decides this. */
   evaluate(): ContextAction<M> {
     const tokens = this.promptTokens;
     this.#notice = undefined;
@@ -219,12 +219,12 @@ export class ContextManager<M = ChatMessage> {
     return { notice: this.#notice, reclaimedPct };
   }
 
-  /** What the model should be told now, after a mask, a wind-down or a restart; undefined where there is nothing new. */
+  /** The notice for the model after a mask, a wind-down or a restart. Undefined if there is nothing new. */
   notice(): string | undefined {
     return this.#notice;
   }
 
-  /** What a restart would carry over: the task and the last turns, within their budget. */
+  /** The messages that a restart would carry over: the task and the last turns, within their budget. */
   carryover(): readonly M[] {
     this.#checkKnown('carryover');
     const { session } = this.#options;
@@ -262,7 +262,7 @@ export class ContextManager<M = ChatMessage> {
     return this.#state;
   }
 
-  /** By their share, as the threshold is given: 55 of 100 tokens reach 0.55, but `0.55 * 100` is more than 55. */
+  /** Compares shares, as the threshold is given: 55 of 100 tokens reach 0.55, but `0.55 * 100` is more than 55. */
   #isBelow(tokens: number, threshold: number): boolean {
     return tokens / this.contextLimit < threshold;
   }

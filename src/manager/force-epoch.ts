@@ -9,7 +9,7 @@ import type { EpochRecord, Policy } from '../plan/policy.ts';
 export type EpochGoal = ({ readonly count: number } | { readonly least: number; readonly saveTokens: number }) &
   Pick<EpochRecord, 'inside'>;
 
-/** What a forced epoch did. */
+/** The result of a forced epoch. */
 export interface ForcedEpoch<M> {
   readonly messages: M[];
   /** How many results it masked. */

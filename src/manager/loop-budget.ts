@@ -12,7 +12,7 @@ export interface LoopBudgetOptions {
   readonly contextWindows?: Readonly<Record<string, number>>;
 }
 
-/** What a request of an agent's loop may hold: `maxInputTokens - maxOutputTokens - 10 %`. */
+/** The most tokens of a request in an agent's loop: `maxInputTokens - maxOutputTokens - 10 %`. */
 export function loopBudget(options: LoopBudgetOptions = {}): number {
   checkOptions('loopBudget', options, {
     maxInputTokens: positive,

@@ -24,7 +24,7 @@ export interface MemorySessionOptions<M> extends SessionSettings<M> {
   readonly onWindDown?: (session: AgentContext<M>) => Promise<void> | void;
 }
 
-/** A session that ends with the process: for runs that nobody needs to take up again, and for tests. */
+/** A session that ends with the process: for runs that need not be resumed, and for tests. */
 export function createMemorySession<M>(options: MemorySessionOptions<M> = {}): AgentContext<M> {
   checkOptions('createMemorySession', options, { ...SETTINGS_RULES, onWindDown: func });
   return new MemorySession(options);

@@ -16,7 +16,7 @@ export function restartNotice(sessionNumber: number): string {
   return `[Session restarted. Session #${sessionNumber}. Previous session context was full. Check your workspace files for progress state.]`;
 }
 
-/** What a restarted session adds to its system prompt; nothing in the first. */
+/** The text that a restarted session adds to its system prompt. Empty in the first session. */
 export function sessionContinuity(sessionNumber: number): string {
   if (sessionNumber <= 1) return '';
   return [

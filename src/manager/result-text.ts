@@ -1,7 +1,7 @@
 import { PalimpsestError } from '../errors.ts';
 import { toText } from '../formats/lens.ts';
 
-/** What a tool answered, as the text that the model reads. Throws where it cannot be written as one. */
+/** The answer of a tool as the text that the model reads. Throws if it cannot be written as text. */
 export function resultText(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value === undefined) return '';
@@ -26,6 +26,6 @@ function bytesText(bytes: Uint8Array): string {
 export function errorText(error: unknown): string {
   if (!(error instanceof Error)) return toText(error) || String(error);
   if (error.message !== '') return error.message;
-  // Where each address of a host refused, Node throws an AggregateError that says nothing itself.
+  // If every address of a host refuses, Node throws an AggregateError without a message.
   return (error instanceof AggregateError ? error.errors.map(errorText).join('; ') : '') || error.name;
 }

@@ -18,12 +18,12 @@ import type { ConversationOptions } from './session/conversation.ts';
 import type { ArrivalSettings } from './session/session-event.ts';
 import type { SummaryWriting } from './session/write-summaries.ts';
 
-/** What a session can be told, whether it is on disk or in memory. */
+/** The settings of a session, on disk or in memory. */
 export interface SessionSettings<M>
   extends Omit<ContextManagerOptions<M>, 'format' | 'session' | 'recall' | 'calibration' | 'state'> {
   /** The format of its messages, such as `anthropic`, or the name of one. `chat` if not given. */
   readonly format?: Format<M> | FormatName;
-  /** What masks old results. `breakEven`, at the prices of the model, if not given. */
+  /** The policy that masks old results. `breakEven`, at the prices of the model, if not given. */
   readonly policy?: Policy;
   /** Where the provider takes them apart from the messages: they count too, and a tool named `recall` is told of. */
   readonly system?: unknown;

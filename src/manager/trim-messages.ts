@@ -18,7 +18,7 @@ export interface TrimOptions<M = unknown> extends HandleOptions {
   readonly conversationMessages?: number | undefined;
 }
 
-/** What `trimMessages` answers. */
+/** The result of `trimMessages`. */
 export interface Trimmed<M> {
   readonly messages: M[];
   /** How many messages went now. */

@@ -1,12 +1,12 @@
 import { isRecord } from '../formats/lens.ts';
 
-/** What a provider counted. `promptTokens` is the whole prompt, whatever of it was cached; 0 where it was not told. */
+/** The token counts of a provider. `promptTokens` is the whole prompt, cached or not; 0 if it was not reported. */
 export interface Usage {
   readonly promptTokens: number;
   readonly completionTokens: number;
-  /** Of the prompt: read from the cache. */
+  /** The part of the prompt that was read from the cache. */
   readonly cachedTokens: number;
-  /** Of the prompt: written to the cache. */
+  /** The part of the prompt that was written to the cache. */
   readonly cacheWriteTokens: number;
 }
 
@@ -53,7 +53,7 @@ export function addUsage(a: Usage | undefined, b: Usage | undefined): Usage | un
   };
 }
 
-/** Where a response or an event keeps its usage, from the outside in. */
+/** The fields that may hold the usage of a response or an event, from the outside in. */
 const PLACES = ['usage', 'totalUsage', 'usageMetadata', 'usage_metadata', 'message', 'response', 'tokenUsage'];
 const DEEPEST = 3;
 

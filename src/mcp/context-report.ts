@@ -35,7 +35,7 @@ async function report(context: McpContext, handle: string | undefined): Promise<
 const NOTHING_KNOWN =
   'context report: if no placeholder in your context shows a handle (p_…), nothing that could be recalled is masked. Otherwise call this again with any such handle.';
 
-/** Of the report: it is a summary. */
+/** The most lines of the report, which is a summary. */
 const MOST_LINES = 60;
 
 interface Counts {

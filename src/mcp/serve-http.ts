@@ -10,7 +10,7 @@ import { credentialOf } from '../store/access.ts';
 import { checkMcpOptions, createMcpServer, type McpOptions } from './create-mcp-server.ts';
 import { limitBatches } from './limit-batches.ts';
 
-/** Where an MCP server listens. */
+/** The address at which an MCP server listens. */
 export interface HttpOptions {
   /** 0 picks a free one. */
   readonly port: number;
@@ -22,7 +22,7 @@ export interface HttpOptions {
 
 /** An MCP server that listens. */
 export interface HttpServer {
-  /** Where clients connect: `http://127.0.0.1:8788/mcp`. */
+  /** The address for clients: `http://127.0.0.1:8788/mcp`. */
   readonly url: string;
   close(): Promise<void>;
 }

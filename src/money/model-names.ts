@@ -12,7 +12,10 @@ export function modelNames(model: string): readonly string[] {
 /** `models/gemini-…` and `publishers/anthropic/models/claude-…`, as Gemini and Vertex AI write them. */
 const PATH = /^(?:[^:]*\/)?models\//;
 
-/** As OpenRouter writes them. "OpenRouter passes through the pricing of the underlying providers" (openrouter.ai/docs/faq). */
+/**
+ * Vendor prefixes as OpenRouter writes them. "OpenRouter passes through the pricing of the underlying providers"
+ * (openrouter.ai/docs/faq).
+ */
 const VENDOR = /^(?:openrouter\/)?(?:anthropic|openai|google|qwen)\//;
 
 /** `claude-sonnet-4.5` at OpenRouter is `claude-sonnet-4-5` at Anthropic. */

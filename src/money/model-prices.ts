@@ -14,7 +14,7 @@ export interface ModelPrice extends Rates {
   readonly above?: readonly LongRates[];
   /** The context window, in tokens. */
   readonly window?: number;
-  /** Where the price was read, and when. */
+  /** The page that shows the price, and the date. */
   readonly source: string;
   readonly date: string;
 }

@@ -7,7 +7,7 @@ interface Conversation<M> {
   readonly seen: Snapshot;
 }
 
-/** By the first message, so that a conversation is forgotten with the caller's own list. */
+/** Keyed by the first message, so that a conversation is released with the caller's own list. */
 const conversations = new WeakMap<object, Conversation<unknown>>();
 
 /** The options that distinguish one planner from another. */

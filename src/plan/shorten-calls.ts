@@ -32,7 +32,7 @@ export function shortenCalls<M>(ledger: Ledger<M>, toolUse: ReadToolUse): void {
 const FAILURE =
   /\b(?:error|fail(?:ed|ure)?|exception|not found|no match(?:es)?|cannot|could not|unable|invalid|denied)\b/i;
 
-/** By its flag, its exit code or its first line. In doubt an edit has failed: its old text stays. */
+/** Judged by its flag, its exit code or its first line. In doubt an edit has failed, and its old text stays. */
 const hasFailed = (result: Result): boolean =>
   failureOf(result) !== undefined || FAILURE.test(headOf(result.text.trimStart().split('\n', 1)[0] ?? '', 200));
 

@@ -91,7 +91,7 @@ export class Snapshot {
   }
 }
 
-/** A key that stands first whenever it was written, so that one that is renamed does not move. */
+/** Whether a key always comes first in an object. Renaming such a key does not move it. */
 const isIndex = (key: string): boolean => key.charCodeAt(0) <= 57 && String(Number(key) >>> 0) === key;
 
 /** Answers where in `values` the next object begins, or -1 if this one was changed. */

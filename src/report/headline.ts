@@ -36,7 +36,7 @@ function notMeasured({ arms, unit, drawn }: Figures): Headline {
   ];
   const estimated = arms.find(({ arm }) => arm !== 'held-out');
   const estimate = estimated ? estimateWords(estimated, total) : undefined;
-  // Where all are held out, waiting does not help; nor in shadow, where none is drawn.
+  // Waiting does not help if all sessions are held out, or in shadow mode, where none is drawn.
   if (drawn && drawn.share < 1 && estimated?.arm !== 'shadow') {
     const moreSessions = sessionsUntil(LEAST_SESSIONS.sameWork, drawn);
     const soFar = `${drawnWords(drawn)} were drawn with ${percent(drawn.share)} held out`;
@@ -155,7 +155,7 @@ function harmWords({ harm }: Figures, drawn: Drawn): string {
   return `harm seen in ${sessions}: ${signs[0]}${others}`;
 }
 
-/** That nothing was seen says little where little could be seen. */
+/** A result without findings says little if little could be seen. */
 function wouldShowWords({ measures }: Report['harm']): string {
   const wouldShow = measures.find(({ name }) => name === 'requests')?.wouldShow;
   return wouldShow === undefined ? '' : ` (an increase in requests below ${percent(wouldShow)} could still be missed)`;

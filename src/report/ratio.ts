@@ -16,7 +16,7 @@ export function logRatio(parts: readonly Part[]): Sampled | undefined {
   // Of the ratio without the session to that of all.
   const scale = all.whole / all.part;
   const values = parts.map(({ part, whole }) => Math.log((scale * (all.part - part)) / (all.whole - whole)));
-  // Where a single session has all of it, nothing can be said of the spread.
+  // If a single session has all of it, the spread is unknown.
   return values.every(Number.isFinite) ? fromJackknife(-Math.log(scale), values) : undefined;
 }
 

@@ -10,7 +10,7 @@ export interface Report {
   /** The chance with which the intervals miss the truth: at any look, or at one look where the range is moving. */
   readonly alpha: number;
   readonly headline: Headline;
-  /** Of all costs. Tokens are tokens at the base price of input: cheaper where they were read from the cache. */
+  /** The unit of all costs. Tokens are tokens at the base price of input: cheaper if they were read from the cache. */
   readonly unit: CostUnit;
   /** Billed requests of models without a price. Above 1 %, all costs are in tokens; else these requests have no costs. */
   readonly unpricedRequests: number;

@@ -19,7 +19,7 @@ export type CostUnit = 'dollars' | 'tokens';
 
 /** Costs of a session's billed requests. */
 export interface Costs {
-  /** As billed. */
+  /** The cost as billed. */
   readonly billed: number;
   /** The gateway's estimates before the answers: without masks, and with those it decided. */
   readonly expectedWithout: number;
@@ -137,7 +137,7 @@ interface SessionSum {
   hasRoot: boolean;
   /** Chance put it into its arm, from its first request on. */
   isDrawn: boolean;
-  /** Of its first request. */
+  /** The share at its first request. */
   share: number | undefined;
   firstAt: number;
   lastAt: number;
@@ -287,7 +287,7 @@ function readSums(sums: readonly SessionSum[], range: Range): ReadSessions {
   };
 }
 
-/** With a larger share of billed requests without a price, all costs are in tokens. */
+/** If a larger share of billed requests has no price, all costs are in tokens. */
 const MOST_UNPRICED = 0.01;
 
 const coversOf = (kept: readonly SessionSum[]): Covers => ({

@@ -314,7 +314,7 @@ function startConversation<Made>(driver: AdapterDriver<Made>, adapter: MadeAdapt
 /** A list of messages, as its format sees it. */
 interface Read {
   readonly segments: readonly Segment[];
-  /** By the id of the call. */
+  /** Results by the id of their call. */
   readonly results: ReadonlyMap<string, Segment>;
   readonly check: readonly unknown[];
 }

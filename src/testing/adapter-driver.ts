@@ -24,7 +24,7 @@ export interface ScriptedRun<Made = unknown> {
   readonly history: readonly unknown[];
   readonly prompt: string;
   readonly tools: readonly ScriptedTool[];
-  /** Where it is given, the adapter's recall tool is among the tools. */
+  /** If it is given, the adapter's recall tool is among the tools. */
   readonly store?: Store;
   /** The id of the conversation, given in the framework's own way. */
   readonly session?: string;

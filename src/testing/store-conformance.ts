@@ -2,7 +2,7 @@ import type { RequestRecord } from '../report/request-record.ts';
 import { handleOf } from '../store/handle.ts';
 import type { Match, RecordRange, Reference, SessionNote, Store, Stored, TurnRecord } from '../store/store.ts';
 
-/** What the suite needs of an assertion library: vitest's and Jest's `expect` have it. */
+/** The part of an assertion library that the suite needs: `expect` of vitest and Jest have it. */
 export type Expect = (actual: unknown) => {
   toBe(expected: unknown): unknown;
   toEqual(expected: unknown): unknown;
@@ -24,7 +24,7 @@ export interface ConformanceOptions {
   readonly reopen?: (store: Store, tenant: string) => Promise<Store>;
   /** The largest text that is stored. */
   readonly largestBytes?: number;
-  /** It has `putRecords` and `records`. Without it, nothing is asked about records of requests. */
+  /** The store has `putRecords` and `records`. If false, the suite skips records of requests. */
   readonly keepsRecords?: boolean;
 }
 
@@ -859,7 +859,7 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
       await store.put('shared', { session: 'third' });
       await store.put('alone', {});
     };
-    /** Those of another process may be noticed a little later. */
+    /** Changes by another process may be noticed a little later. */
     const changedFrom = async (store: Store, before: number): Promise<number> => {
       for (let n = 0; n < 100; n++) {
         const now = await store.deletions();
@@ -1045,7 +1045,7 @@ export function storeConformance({ describe, it, expect }: TestFunctions, option
   });
 }
 
-/** What `export` gives, one object a line. */
+/** The output of `export`, one object per line. */
 type ExportedLine =
   | (Stored & { readonly type: 'text' })
   | (TurnRecord & { readonly type: 'turn' })
@@ -1124,7 +1124,7 @@ const storedOf = (text: string, refs: readonly Reference[]): Stored => ({
   refs,
 });
 
-/** So many bytes that no other size begins with, and that do not compress to nothing. */
+/** A text of this many bytes. No other size begins with it, and it does not compress to nothing. */
 function textOf(bytes: number): string {
   let seed = bytes + 1;
   const line = (): string => {

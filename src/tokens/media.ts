@@ -1,6 +1,6 @@
 import type { Media } from '../message.ts';
 
-/** Whose formula sizes an image. */
+/** The vendor whose formula sizes an image. */
 export type Vendor = 'anthropic' | 'openai' | 'gemini';
 
 interface Size {

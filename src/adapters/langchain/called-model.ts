@@ -6,7 +6,7 @@ export interface CalledModel {
   readonly model: Fields;
   readonly name: string | undefined;
   readonly tools?: readonly unknown[];
-  /** What is to be called in order to call another chat model in the same way. */
+  /** Makes another chat model be called in the same way. */
   readonly bind: (model: Fields) => Fields;
 }
 
@@ -39,7 +39,7 @@ export function hasRequired({ model }: CalledModel): boolean {
   return chosen === OPT_IN.value && listOf(model.betas).includes(OPT_IN.headerValue);
 }
 
-/** What is called in the place of the model: a copy of it whose requests carry it. */
+/** A copy of the model whose requests carry the required fields. */
 export function withRequired({ model, bind }: CalledModel): Fields {
   const thinking = thinkingOf(model);
   const block_binding = { ...bindingOf(thinking), prefix_mismatch_behavior: OPT_IN.value };

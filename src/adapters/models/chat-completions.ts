@@ -3,7 +3,7 @@ import { asList, asString, type Fields, isRecord, toText } from '../../formats/l
 import type { OpenAIChatMessage } from '../../formats/openai-chat.ts';
 import { cutOff, type ModelRequest, type Reply, readCall, type Stop, usageOf } from '../../manager/model.ts';
 
-/** What every request of a model carries: its name, and any parameter of the API. */
+/** The fields of every request: the name of the model, and any parameter of the API. */
 export interface ChatParameters {
   readonly model: string;
   readonly [parameter: string]: unknown;
@@ -24,7 +24,7 @@ export function chatBody(
   };
 }
 
-/** What makes a request a streamed one. */
+/** The fields of a streamed request. */
 export const STREAMED = { stream: true, stream_options: { include_usage: true } } as const;
 
 /** Reads the answer to a request that was not streamed. */

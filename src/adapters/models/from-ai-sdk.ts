@@ -15,7 +15,7 @@ import { badOption, given } from '../../options.ts';
 import { withRequired } from '../ai-sdk/required-options.ts';
 import { createModel } from './create-model.ts';
 
-/** What is used of a language model of the AI SDK (specification v2, v3 and v4: AI SDK 5, 6 and 7). */
+/** The part of an AI SDK language model that is used (specification v2, v3 and v4: AI SDK 5, 6 and 7). */
 export interface AiSdkModel {
   readonly modelId: string;
   doGenerate(options: never): PromiseLike<unknown>;
@@ -119,7 +119,7 @@ function toReply(result: unknown): Reply<AiSdkMessage> {
   };
 }
 
-/** What came as metadata of the provider goes back as options to it: signatures and the ids of items among them. */
+/** Sends provider metadata back as provider options. It holds signatures and the ids of items. */
 function toMessagePart(part: Fields): Fields[] {
   const { type, providerMetadata } = part;
   const options = providerMetadata === undefined ? {} : { providerOptions: providerMetadata };

@@ -13,7 +13,7 @@ import { badOption, given } from '../../options.ts';
 import { readMessageStream } from './anthropic-stream.ts';
 import { createModel } from './create-model.ts';
 
-/** What is used of a client of the package `@anthropic-ai/sdk`. */
+/** The part of an `@anthropic-ai/sdk` client that is used. */
 export interface AnthropicClient {
   readonly messages: {
     create(
@@ -91,7 +91,7 @@ function withBinding(thinking: Fields, value: string): Fields {
   return { ...thinking, block_binding: { prefix_mismatch_behavior: value, ...own } };
 }
 
-/** Anthropic finds a cached prefix only at a marker: one just before the first edit saves what stands before it. */
+/** Anthropic finds a cached prefix only at a marker. A marker just before the first edit keeps the text before it cached. */
 function markPrefix({ messages, cacheMarkers = [] }: ModelRequest<AnthropicMessage>, marker: Fields) {
   const at = (cacheMarkers[0] ?? 0) - 1;
   const message = messages[at];
@@ -119,7 +119,7 @@ function toReply(response: {
     .map(({ id, name, input }) => readCall({ id: toText(id), name: toText(name), arguments: input }))
     .map((call) => (call.id === last || response.cutCalls.has(call.id) ? cutOff(call) : call));
   return {
-    // A reply without content may only stand at the end: "all messages must have non-empty content".
+    // Only the last message may have no content: "all messages must have non-empty content".
     messages: blocks.length > 0 ? [{ role: 'assistant', content }] : [],
     calls,
     text: blocks.map((block) => (block.type === 'text' ? toText(block.text) : '')).join(''),

@@ -4,7 +4,7 @@ import type { Model } from '../../manager/model.ts';
 import { badOption, nearest } from '../../options.ts';
 import { type FromUrlOptions, fromUrl } from './from-url.ts';
 
-/** Where providers answer Chat Completions. */
+/** The addresses at which providers answer Chat Completions. */
 const ADDRESSES: Readonly<Record<string, string>> = {
   openai: 'https://api.openai.com/v1',
   gemini: 'https://generativelanguage.googleapis.com/v1beta/openai',
@@ -17,7 +17,7 @@ const ADDRESSES: Readonly<Record<string, string>> = {
   lmstudio: 'http://localhost:1234/v1',
 };
 
-/** The model that a `palimpsest.yaml` names, asked over HTTP. A key never stands there: give it here. */
+/** The model that a `palimpsest.yaml` names, called over HTTP. The file never holds a key: pass it here. */
 export function fromConfig(
   { model = {} }: Config,
   options: Omit<FromUrlOptions, 'baseURL' | 'model'> = {},

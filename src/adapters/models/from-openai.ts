@@ -4,7 +4,7 @@ import { given } from '../../options.ts';
 import { type ChatParameters, chatBody, readChunks, readCompletion, STREAMED } from './chat-completions.ts';
 import { createModel } from './create-model.ts';
 
-/** What is used of a client of the package `openai`. */
+/** The part of an `openai` client that is used. */
 export interface OpenAIClient {
   readonly chat: {
     readonly completions: {

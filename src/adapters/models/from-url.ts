@@ -153,7 +153,7 @@ function brokenOff({ url, signal }: Answer, cause: unknown): unknown {
   return new PalimpsestError('MODEL_FAILED', text, { cause });
 }
 
-/** What `fetch` throws says only that it failed; its cause says why. */
+/** An error of `fetch` only says that it failed. Its cause says why. */
 const reasonOf = (error: unknown): string => errorText((error as Error | undefined)?.cause ?? error);
 
 async function failure(url: string, response: Response | Error): Promise<PalimpsestError> {

@@ -130,7 +130,7 @@ async function nextPart(lists: Lists, id: number): Promise<Part> {
   }
 }
 
-/** Of its texts: all else is short. */
+/** The characters of its texts. All other fields are short. */
 const charsOf = (item: unknown): number =>
   Object.values(item as object).reduce((sum, value) => sum + (typeof value === 'string' ? value.length : 0), 0);
 

@@ -75,7 +75,7 @@ export function connectToOwner(channel: Channel): Remote {
 }
 
 interface Answered<T> {
-  /** Of the call. */
+  /** The id of the call. */
   readonly id: number;
   readonly value: T;
   /** A list has more parts. */

@@ -33,7 +33,7 @@ export function drawArm(key: string, session: string, share: number): Assignment
   return { arm: drawn < share * 2 ** 48 ? 'held-out' : 'treated', share };
 }
 
-/** Of several records of a session, one that says treated counts: masks may have been sent. */
+/** If a session has several records, one that says `treated` counts: masks may have been sent. */
 export function chooseArm(records: readonly Assignment[]): Assignment | undefined {
   const treated = records.filter(({ arm }) => arm === 'treated');
   return treated.find(({ share }) => share === undefined) ?? treated[0] ?? records[0];

@@ -8,7 +8,7 @@ import { LruMap } from './lru-map.ts';
  * their own: nothing could be masked in the part that they share.
  */
 export class CacheUse {
-  /** By the prefix of the first result, or of the whole request where it has none; then by model. */
+  /** By the prefix of the first result, or of the whole request if it has none; then by model. */
   readonly #times = new LruMap<string, LruMap<string, number>>(memoryLimits.cacheUsesPerConversation);
 
   use(listed: readonly Listed[], model = '', now: number): void {

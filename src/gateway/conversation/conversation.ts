@@ -9,7 +9,7 @@ import { LruMap } from './lru-map.ts';
 export class Conversation {
   readonly histories: CachedHistory[] = [];
   hasEvents = false;
-  /** When the store was told that it is in use, by session and owner. */
+  /** The times of the last `touch` of the store, by session and owner. */
   readonly #touchedAt = new LruMap<string, number>(memoryLimits.ownersPerConversation);
   /** The deletions in the store when its texts were stored. */
   #deletions: number | undefined;

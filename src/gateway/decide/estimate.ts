@@ -41,7 +41,7 @@ export function estimateRequest(planned: PlannedRequest, { edits, changed }: Wri
   return { before, after, prices, without: toTokens(before, tokens.before), sent: toTokens(after, kept) };
 }
 
-/** Where there is no cache, nothing is written to it. One without markers is taken to write all that it does not read. */
+/** Without a cache nothing is written. A cache without markers is assumed to write everything that it does not read. */
 function partsOf(planned: PlannedRequest, tokens: number, { lifeMs, lookup }: Prices): Partial<MarkedParts> {
   if (lifeMs === 0) return { behind: tokens };
   return (lookup.kind === 'markers' && markedParts(planned, tokens)) || ALL_WRITTEN;

@@ -22,7 +22,7 @@ export interface KnownRequest {
   readonly assignment: Assignment;
   /** The prices that the provider bills for a request that is large enough to be cached. */
   readonly prices: Prices;
-  /** Where an event belongs that is decided on this request. */
+  /** The place of events that are decided on this request. */
   readonly place: EventPlace;
   /** The provider's tokens for one of ours. */
   readonly tokenRatio: number;

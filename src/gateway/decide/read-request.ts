@@ -40,11 +40,11 @@ export interface ReadRequest {
   readonly headers: GatewayRequest['headers'];
   readonly isCountTokens: boolean;
   readonly body: Buffer;
-  /** Where it tells. */
+  /** The model, if the request names one. */
   readonly model: string | undefined;
   readonly fields: ReadonlyMap<string, Field>;
   readonly overhead: Overhead;
-  /** It shows that the agent has our tool `recall`. */
+  /** Whether the agent has Palimpsest's tool `recall`. */
   readonly hasRecall: boolean;
   readonly listed: readonly Listed[];
   readonly markers: Markers;
@@ -113,7 +113,7 @@ class Reader {
   #conversation = '';
   readonly #task = new TaskFinder();
   #hasRecall = false;
-  /** Those that this request begins with, and those that begin with it. */
+  /** Histories that this request begins with, and histories that begin with this request. */
   #histories: readonly CachedHistory[] = [];
 
   constructor(request: GatewayRequest, body: Buffer, memory: ConversationMemory) {

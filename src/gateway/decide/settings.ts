@@ -103,7 +103,7 @@ interface Given {
   readonly isUnsent: boolean;
 }
 
-/** Where an event belongs: the fields that all events of one request share. */
+/** The place of an event: the fields that all events of one request share. */
 export type EventPlace = Pick<SettingsEvent, 'prefix' | 'order' | 'model' | 'laterPrefixes'>;
 
 export interface FoundSettings extends Found {

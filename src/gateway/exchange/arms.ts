@@ -24,7 +24,7 @@ interface KnownArm {
   readonly isRecorded: boolean;
   /** Read from the store. Until then, another gateway may have recorded a different one at the same time. */
   readonly isConfirmed: boolean;
-  /** When the store was told that it is in use. */
+  /** The time of the last `touch` of the store. */
   readonly touchedAt: number;
   /** How many requests had results that this process recorded as links to it. */
   readonly links: number;
@@ -66,7 +66,7 @@ async function recordedArm(open: Unread['gate'], session: string): Promise<Assig
   return typeof found === 'string' ? undefined : found.assignment;
 }
 
-/** Of a session that is not drawn. */
+/** The arm of a session that is not drawn. */
 const unknownArm = ({ isShadow }: ArmOptions): Assignment => (isShadow ? { arm: 'shadow' } : TREATED);
 
 interface Asked {

@@ -76,7 +76,10 @@ function partsOf(header: string): string[] {
   return [...parts, ...values, login, ...login.split(/:(.*)/s)];
 }
 
-/** As bytes in lower case: as sent, decoded, and each in base64. The sender may have meant Latin-1 or UTF-8. */
+/**
+ * The spellings of a secret as bytes in lower case: as sent, decoded, and each in base64. The sender may have meant Latin-1 or
+ * UTF-8.
+ */
 function spellings(secret: string): string[] {
   const sent = [secret, toUtf8(secret)];
   const decoded = sent.map(unescaped);

@@ -4,7 +4,7 @@ import type { RequestLine } from '../wire/wire.ts';
 
 export type { Provider };
 
-/** Where a request goes, and whether it is one of those that are understood. */
+/** The target of a request, and whether the gateway understands it. */
 export interface Route {
   readonly provider: Provider;
   /** Path and query as they came, to be put behind the upstream's own. */

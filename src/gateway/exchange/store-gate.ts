@@ -287,7 +287,7 @@ export interface Names {
 }
 
 interface LateQuestion {
-  /** When it became late, and how long it had waited until then. */
+  /** The time when it became late, and how long it had waited until then. */
   readonly since: number;
   readonly waitedMs: number;
   readonly working: Promise<unknown>;

@@ -13,9 +13,9 @@ export interface Usage {
   readonly cached: number;
   /** Prompt tokens that were not. */
   readonly written: number;
-  /** Of `written`: not written to its cache either. Not there where the provider does not tell. */
+  /** The part of `written` that was not written to the cache. Absent if the provider does not report it. */
   readonly uncached?: number;
-  /** Of `written`: written to its cache for an hour. Not there where the provider does not tell, or wrote nothing. */
+  /** The part of `written` that was cached for an hour. Absent if the provider does not report it, or wrote nothing. */
   readonly hourWritten?: number;
   readonly completionTokens: number;
   /** The model that answered, where the answer names it. */
@@ -41,7 +41,7 @@ export class UsageReader {
   readonly #mostBytes: number;
   readonly #decoder: Decoder | undefined;
   #isReading: boolean;
-  /** Of the line, or of the document, that is not complete yet. */
+  /** The bytes of the line or document that is not complete yet. */
   #pending: Buffer[] = [];
   #pendingBytes = 0;
   #encodedBytes = 0;

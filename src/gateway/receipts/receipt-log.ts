@@ -40,7 +40,7 @@ export interface ReceiptLogReader {
 
 /** The receipts of one tenant since the gateway started: the newest whole, and sums of the rest. */
 export class ReceiptLog implements ReceiptLogReader {
-  /** By id, the least recently used first. */
+  /** Totals by id, the least recently used first. */
   readonly #conversationTotals = new Map<string, ConversationTotals>();
   readonly #watchers = new Set<(entered: Entered) => void>();
   readonly #overhead = new Quantiles();

@@ -45,7 +45,7 @@ function optIn(request: ReadRequest): OptIn | undefined {
   return { edits: [edit], headers: { 'anthropic-beta': withBeta(request.headers['anthropic-beta']) } };
 }
 
-/** Those that take the field; `disabled` and `between_tools` do not. */
+/** The types of thinking that take the field; `disabled` and `between_tools` do not. */
 const TYPES = new Set(['enabled', 'adaptive']);
 const CHOSEN: OptIn = { edits: [], headers: {} };
 

@@ -130,7 +130,7 @@ export interface BlockPlace {
   readonly close: number;
   /** Whether a marker may be put on it. */
   readonly canCarry: boolean;
-  /** Those on parts inside it, then the one on it. */
+  /** The markers on its inner parts, then its own marker. */
   readonly markers: readonly MarkerPlace[];
   /** A value that means no marker, such as `null`: a marker of ours replaces it. */
   readonly vacant: Range | undefined;
@@ -139,7 +139,7 @@ export interface BlockPlace {
 /** A cache marker. */
 export interface MarkerPlace extends Range {
   readonly ttl: string | undefined;
-  /** It is on a part inside the block, and is removed with that part only. */
+  /** The marker is on a part inside the block, and is removed only with that part. */
   readonly isInner: boolean;
 }
 
@@ -189,7 +189,7 @@ function ttlOf(scan: JsonScan, { value }: Member): string | undefined {
   return asString((JSON.parse(scan.text(value)) as Fields).ttl);
 }
 
-/** Where a key occurs twice, readers take the last. */
+/** The last member with this name: readers use the last one if a key occurs twice. */
 function lastMember(scan: JsonScan, object: number, name: string): Member | undefined {
   return scan.members(object).findLast((member) => member.name === name);
 }

@@ -23,7 +23,7 @@ export const openaiChat = {
   asksForJson: (field) => String((field('response_format') as Fields | undefined)?.type).startsWith('json'),
   usageSigns: ['usage'],
   usageIn: ({ usage, model }) => ({ usage, model }),
-  // Of every event only the last has a reason; in all others it is null.
+  // Only the last event has a reason. In all others it is null.
   endSigns: ['"finish_reason":"', '"finish_reason": "', '"tool_calls":[{', '"tool_calls": [{'],
   endIn: (event) => {
     const { finish_reason: reason, message, delta } = partAt(event, 'choices', 0);

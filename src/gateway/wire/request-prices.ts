@@ -15,7 +15,7 @@ export function requestPrices({ wire, model, markers }: ReadRequest, facts: Pric
   return { ...own(list), leastTokens: leastCacheable(model ?? '') };
 }
 
-/** Where prices come from, if the user names no price list. */
+/** The source of prices if the user names no price list. */
 export interface PriceFacts {
   /** The price list of the provider, where it has one for all models. */
   readonly providerPrices?: Prices | undefined;
@@ -52,7 +52,7 @@ function withOwnMultiples(list: Prices, price: DollarPrice): Prices {
   return { ...own, writes, write: list.write === list.writes.short ? write : list.write };
 }
 
-/** Of Anthropic's models, by their names; 2026-08-08. */
+/** The least cacheable sizes of Anthropic's models, by name; 2026-08-08. */
 const LEAST: readonly (readonly [RegExp, number])[] = [
   [/opus-4[-.][56](?!\d)|haiku-4[-.]5/, 4096],
   [/opus-4[-.]7/, 2048],

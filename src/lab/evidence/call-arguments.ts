@@ -1,6 +1,6 @@
 /** One text in the arguments of a call, and the names that lead to it. */
 export interface Argument {
-  /** The keys of the objects it stands in, outermost first; the indices of lists are left out. */
+  /** The keys of the enclosing objects, outermost first. Indices of lists are left out. */
   readonly keys: readonly string[];
   readonly text: string;
 }
@@ -33,7 +33,7 @@ function parse(json: string): unknown {
   }
 }
 
-/** In the order in which they stand. With a list of what is still open in place of recursion: logs nest without limit. */
+/** The values in order. A list of open values replaces recursion, because logs nest without limit. */
 function leavesOf(root: unknown): Argument[] {
   const leaves: Argument[] = [];
   const open: { readonly keys: readonly string[]; readonly value: unknown }[] = [{ keys: [], value: root }];

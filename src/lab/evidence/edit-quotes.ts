@@ -22,7 +22,7 @@ export function editLines(oldText: string): string[] {
   return [...new Set(lines)];
 }
 
-/** What stands under these names must be found in a file, word for word. */
+/** Whether the value must be found in a file word for word, judged by its key. */
 export const isOldText = ({ keys }: Argument): boolean => OLD_TEXT_KEYS.has(keys.at(-1) ?? '');
 
 /** An argument without a name is the whole action of an agent that writes its commands as text. */

@@ -4,7 +4,7 @@ import { isPatch, readPatch } from './patch.ts';
 
 /** The paths and identifiers that a call names: those that address something first, then those it writes. */
 export function identifiersOf(args: readonly Argument[], oldTexts: readonly string[]): string[] {
-  // They are quoted as lines of the old text already.
+  // Tokens of the old text are already quoted as lines.
   const old = new Set(oldTexts.flatMap(tokensOf));
   const texts = args.filter((argument) => !isOldText(argument)).map(splitText);
   const ordered = [...texts.map(({ addressing }) => addressing), ...texts.map(({ payload }) => payload)];
@@ -12,7 +12,7 @@ export function identifiersOf(args: readonly Argument[], oldTexts: readonly stri
   return [...new Set(tokens)].slice(0, MOST_IDENTIFIERS);
 }
 
-/** The ends of a path that may stand for it, shortest first: what is cut off ends with a slash. */
+/** The ends of a path that can replace it, shortest first. The removed part ends with a slash. */
 export function* endsOf(path: string): Generator<string> {
   for (let slash = path.lastIndexOf('/'); slash >= 0; slash = path.lastIndexOf('/', slash - 1)) {
     const end = path.slice(slash + 1);
@@ -39,7 +39,7 @@ function splitText({ keys, text }: Argument): SplitText {
   return isPayload ? { addressing: '', payload: text } : { addressing: text, payload: '' };
 }
 
-/** What stands under these is written, not looked up. */
+/** Values under these keys are written, not looked up. */
 const PAYLOAD_KEYS = new Set([
   ...['new_string', 'new_str', 'newString', 'newText', 'new_text', 'content', 'contents', 'file_text', 'code'],
   ...['todos', 'plan', 'prompt', 'description'],
@@ -66,7 +66,7 @@ const LEAST_LENGTH = 8;
 /** `__name__` is one word. */
 const withoutUnderscores = (token: string): string => token.slice(0, endWithout(token, '_')).replace(/^_+/, '');
 
-/** Where a token ends without these characters. Not /[…]+$/, which takes quadratic time for a long line of dashes. */
+/** The end of a token without these characters. Not /[…]+$/, which takes quadratic time for a long line of dashes. */
 function endWithout(token: string, characters: string): number {
   let end = token.length;
   while (end > 0 && characters.includes(token.charAt(end - 1))) end -= 1;

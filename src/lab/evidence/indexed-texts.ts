@@ -3,7 +3,7 @@ import { SearchableText } from './searchable-text.ts';
 /** Texts by the words in them: few hold the rarest word of a quote, however many there are. */
 export class IndexedTexts {
   readonly #texts: SearchableText[] = [];
-  /** By the hash of a word: the texts in which it stands, oldest first. */
+  /** The texts that contain a word, oldest first, by the hash of the word. */
   readonly #holders = new Map<number, number[]>();
 
   add(text: string): void {
@@ -26,14 +26,14 @@ export class IndexedTexts {
     return found;
   }
 
-  /** Those with the rarest of the words; undefined where there are no words to go by. */
+  /** The texts with the rarest of the words. Undefined if there are no words. */
   #candidates(words: readonly number[]): readonly number[] | undefined {
     const lists = words.map((word) => this.#holders.get(word) ?? []);
     return lists.sort((a, b) => a.length - b.length)[0];
   }
 }
 
-/** The words that every text has which contains a quote: at its ends, longer ones may stand there instead. */
+/** The words that every text with this quote contains. Words at its ends are left out: they may be parts of longer words. */
 export function innerWords(quote: string): number[] {
   const words: number[] = [];
   eachWord(quote, (word, start, end) => {

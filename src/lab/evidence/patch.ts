@@ -1,4 +1,4 @@
-/** What a patch in the notation of `apply_patch` says, taken apart. */
+/** The parts of a patch in the notation of `apply_patch`. */
 export interface Patch {
   readonly files: readonly string[];
   /** The old text of each hunk that changes a file: its context, what it removes, and what its `@@` names. */
@@ -17,7 +17,7 @@ export function readPatch(text: string): Patch {
     const header = HEADER.exec(line);
     if (header) {
       files.push((header[2] as string).trim());
-      // A move belongs to the update it stands in.
+      // A move belongs to the update around it.
       if (header[1] !== 'Move to') isUpdate = header[1] === 'Update File';
       hunks.push([]);
     } else if (line.startsWith('@@')) hunks.push(line.startsWith('@@ ') ? [line.slice(3)] : []);
@@ -31,7 +31,7 @@ const BEGIN = '*** Begin Patch';
 const END = '*** End Patch';
 const HEADER = /^\*\*\* (Add File|Update File|Delete File|Move to): (.*)$/;
 
-/** What stands between begin and end, for every patch in a text. */
+/** The lines between begin and end of every patch in a text. */
 function patchLines(text: string): string[] {
   return text
     .split(BEGIN)

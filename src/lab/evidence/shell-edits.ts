@@ -11,7 +11,7 @@ export function sedEdits(command: string): string[] {
 
 const IN_PLACE = /\s-(?:[A-Za-z]*i|-in-place)/;
 
-/** What is substituted, where it is plain text: a pattern quotes nothing. */
+/** The replaced texts, if they are plain text: a pattern quotes nothing. */
 function sedOldTexts(command: string): string[] {
   return sedEdits(command)
     .flatMap((sed) => [...sed.matchAll(SUBSTITUTION)])
@@ -21,7 +21,7 @@ function sedOldTexts(command: string): string[] {
 }
 
 const LEAST_LENGTH = 8;
-/** `s/old/new/` with any of six delimiters. An address may stand before it, so that a digit or a slash does. */
+/** `s/old/new/` with any of six delimiters. An address may come first, so a digit or a slash may precede it. */
 const SUBSTITUTION = /(?<![A-Za-z_])s([/|#@,!])((?:\\.|(?!\1)[^\\\n])*)\1(?:\\[\s\S]|(?!\1)[^\\\n])*\1/g;
 /** Signs of a regular expression. An escaped bracket, star, caret or dollar is the plain character. */
 const PATTERN = /\\[()+?|{}1-9swbd]|(?<!\\)[[\]*^$]/;

@@ -1,7 +1,7 @@
 import { IndexedTexts, innerWords, isWord, wholeWords } from './indexed-texts.ts';
 import { gramsOf, type SearchableText } from './searchable-text.ts';
 
-/** How a quote must stand in a text. */
+/** How a quote must occur in a text. */
 interface Manner {
   /** Whether a text, known to contain the characters of a quote from here on, holds the quote. */
   fits(text: string, start: number, end: number): boolean;
@@ -18,7 +18,7 @@ export const asWord: Manner = {
   wordsOf: wholeWords,
 };
 
-/** What the model had seen and said up to some point, searched for quotes. */
+/** The texts that the model had seen and said up to a point, searchable for quotes. */
 export class Sources {
   readonly #permanent = new IndexedTexts();
   readonly #observations = new IndexedTexts();
@@ -36,7 +36,7 @@ export class Sources {
     this.#observations.add(text);
   }
 
-  /** Where a quote stands. The holders of a supported quote are not looked for: no mask can hide it. */
+  /** Finds a quote. Holders of a supported quote are not searched: no mask can hide it. */
   find(quote: string, manner: Manner): { readonly isSupported: boolean; readonly holders: readonly number[] } {
     const supported = this.#supported.get(manner);
     if (supported?.has(quote)) return { isSupported: true, holders: [] };

@@ -21,7 +21,7 @@ const isTurn = ({ type, message }: Fields): boolean => (type === 'user' || type 
 class Conversations implements Session {
   readonly #main = new Conversation();
   readonly #agents = new Map<string, Conversation>();
-  /** By their first line, where the lines do not name their agent. */
+  /** Side chains by their first line, for lines that do not name their agent. */
   readonly #sidechains = new Map<string, Conversation>();
   readonly #roots = new Map<string, string>();
   #runs = 0;
@@ -130,7 +130,7 @@ class Conversation {
   }
 }
 
-/** What the user sent while the model was at work, and files that were named in a prompt or changed. */
+/** Texts that the user sent while the model worked, and files that were named in a prompt or changed. */
 function attachedText(attachment: unknown): string {
   const { type, prompt, content, snippet } = (attachment ?? {}) as Fields;
   if (type === 'queued_command') return textOf(prompt);

@@ -71,7 +71,7 @@ class Rollout implements Session {
     this.#transcript.say('system', text, time);
   }
 
-  /** The instructions of the user stand in the head, and in some versions again in the first message. */
+  /** The user's instructions are in the head of the log. Some versions repeat them in the first message. */
   #instructUnlessIn(text: string, time: number | undefined): void {
     if (!text.includes(this.#ownInstructions.trim())) this.#instruct(this.#ownInstructions, time);
     this.#ownInstructions = '';
@@ -91,7 +91,7 @@ class Rollout implements Session {
     if (!kept.some(({ content }) => textOf(content).includes(summary))) this.#transcript.say('user', summary, time);
   }
 
-  /** What was kept of replies is no turn of the new context: their calls and results are gone. */
+  /** Adds kept parts of replies. They are no turns of the new context, because their calls and results are gone. */
   #addKept(item: Fields, time: number | undefined): void {
     if (item.role === 'assistant') this.#transcript.say('user', textOf(item.content), time);
     else if (item.type === 'message') this.#addItem(item, time);

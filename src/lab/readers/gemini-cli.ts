@@ -43,7 +43,7 @@ const contentsOf = ({ history }: Fields): readonly Fields[] | undefined =>
 
 class Session {
   readonly #run: number;
-  /** By id: a line with the same id is a later state of the same message. */
+  /** Lines by id. A line with the same id is a later state of the same message. */
   #lines = new Map<string, Fields>();
   #carried = new Set<string>();
 
@@ -122,7 +122,7 @@ const callOf = ({ id, name, args }: Fields): Call => ({
   arguments: toText(args),
 });
 
-/** What goes back to the model; `resultDisplay` is for people. */
+/** The text that goes back to the model; `resultDisplay` is for people. */
 function resultText(result: unknown): string {
   const parts = Array.isArray(result) ? result : [result];
   return joinTexts(parts.map((part) => responseText((part as Fields | null)?.functionResponse) ?? textOf(part)));

@@ -65,7 +65,7 @@ function addMessage(transcript: Transcript, message: Fields, model: string | und
   const text = joinTexts(blocks.map(({ text, thinking }) => toText(text ?? thinking)));
   if (message.role === 'assistant' && isFor('userVisible', message)) {
     const calls = blocks.filter(({ type }) => CALLS.has(String(type))).map(callOf);
-    // What streams in may be kept in several messages with one id.
+    // A streamed reply may be stored as several messages with one id.
     transcript.reply({ key: asString(message.id), text, calls, time, model });
     return;
   }
@@ -91,7 +91,7 @@ function resultText(result: unknown): string {
 
 const blockText = ({ text, resource }: Fields): string => toText(text ?? (resource as Fields | undefined)?.text);
 
-/** Goose sends blocks that are for the assistant, or for nobody in particular; others repeat them for the user. */
+/** Goose sends blocks whose audience is the assistant or not set. Other blocks repeat them for the user. */
 function isForModel({ annotations }: Fields): boolean {
   const { audience } = (annotations ?? {}) as Fields;
   return !Array.isArray(audience) || audience.length === 0 || audience.includes('assistant');

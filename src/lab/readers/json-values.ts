@@ -13,7 +13,7 @@ export class JsonValues {
   #depth = 0;
   #inString = false;
   #escaped = false;
-  /** Text that is no JSON stands before the object on its line, so it may not go on to the next. */
+  /** Other text precedes the object on its line, so the object must end on the same line. */
   #afterText = false;
   #isPart = false;
   #pieces: string[] = [];
@@ -61,7 +61,7 @@ export class JsonValues {
   }
 
   #endLine(): void {
-    // A newline cannot stand in a JSON string: the writer was cut off here.
+    // A JSON string cannot contain a newline, so the writer was cut off here.
     if (this.#isOpen && (this.#inString || this.#afterText)) this.#drop();
     this.#line += 1;
     this.#afterText = false;
@@ -76,12 +76,12 @@ export class JsonValues {
     return value;
   }
 
-  /** The open object goes over lines, and another may stand in it here: in an array, or after its first lines. */
+  /** Whether another object may begin inside the open one: in an array, or after its first lines. */
   get #mayHold(): boolean {
     return this.#isOpen && (this.#pieces.length > 1 || endsInArray(this.#pieces[0] ?? ''));
   }
 
-  /** Where the next character stands that matters: outside objects only `{` does. */
+  /** The position of the next relevant character. Outside objects only `{` is relevant. */
   #skip(text: string, from: number): number {
     if (this.#depth > 0) return from;
     const at = text.indexOf('{', from);

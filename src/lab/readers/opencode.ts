@@ -5,7 +5,7 @@ import { joinTexts, type Session, sessionReader, timeOf } from './log-reader.ts'
 import { type Draft, Transcript } from './transcript.ts';
 import { fieldsOf, toUsage } from './usage.ts';
 
-/** What `opencode export` writes, or a list of its messages. */
+/** The output of `opencode export`, or a list of its messages. */
 export const opencode = sessionReader({
   format: 'opencode',
   matches: (record) => isMessage(record) || messagesOf(record) !== undefined,
@@ -72,7 +72,7 @@ class OpencodeSession implements Session {
   #addUser(parts: readonly Fields[], time: number | undefined): void {
     for (const { type, text, synthetic, ignored } of parts) {
       if (type !== 'text' || ignored === true) continue;
-      // What a client adds to a prompt by itself: files that were named in it, and the like.
+      // Text that a client adds to a prompt on its own, such as files that the prompt names.
       if (synthetic === true) this.#transcript.answer({ text: toText(text), time });
       else this.#transcript.say('user', toText(text), time);
     }

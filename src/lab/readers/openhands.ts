@@ -24,7 +24,7 @@ const isLoose = (record: Fields): boolean =>
 
 class History implements Session {
   readonly #transcript: Transcript;
-  /** What is sent: a condensation forgets some of it. */
+  /** The events that are sent. A condensation removes some of them. */
   #events: Fields[] = [];
 
   constructor(run: number) {
@@ -63,7 +63,7 @@ function condense(events: readonly Fields[], { args, timestamp }: Fields): Field
   return kept;
 }
 
-/** Told one by one, or as a range. */
+/** The ids are listed one by one, or as a range. */
 function isForgotten(id: unknown, forgotten: Fields): boolean {
   const ids = forgotten.forgotten_event_ids;
   if (Array.isArray(ids)) return ids.includes(id);
@@ -100,7 +100,7 @@ const systemText = (event: Fields): string =>
 const isFromUser = ({ source, action }: Fields, transcript: Transcript): boolean =>
   source === undefined ? action === 'message' && transcript.isEmpty : source !== 'agent';
 
-/** Fields stand in `args`, in the first events beside the action. */
+/** Fields are in `args`. In the first events they are beside the action. */
 const contentOf = (event: Fields): string => textOf(((event.args ?? event) as Fields).content);
 
 function addObservation(transcript: Transcript, event: Fields, time: number | undefined): void {
@@ -135,7 +135,7 @@ function callOf(event: Fields, message: Fields): Call {
   return { id, name: asString(function_name) ?? toText(event.action), arguments: toText(args) };
 }
 
-/** What the program adds to an action. */
+/** Fields that the program adds to an action. */
 const ADDED = [
   'action',
   'thought',

@@ -4,9 +4,9 @@ import { createGunzip } from 'node:zlib';
 import { PalimpsestError } from '../../errors.ts';
 import { type Fields, JsonValues } from './json-values.ts';
 
-/** Where records come from, and who hears of what could not be read. */
+/** The source of records, and the function that is called for unreadable ones. */
 export interface RecordOptions {
-  /** What the file `-` is. */
+  /** The content of the file `-`. */
   readonly stdin?: AsyncIterable<Uint8Array> | undefined;
   onDamage?(reason: string): void;
 }
@@ -42,14 +42,14 @@ async function openText(source: AsyncIterable<Uint8Array>): Promise<AsyncIterabl
   const whole = joined(begin, chunks);
   if (!GZIP.equals(begin.subarray(0, GZIP.length))) return whole;
   const unzipped = createGunzip({ chunkSize: 1 << 18 });
-  // What goes wrong is heard by whoever reads what was unzipped.
+  // Errors reach the reader of the unzipped stream.
   pipeline(whole, unzipped, () => {});
   return unzipped;
 }
 
 const GZIP = Buffer.from([0x1f, 0x8b]);
 
-/** So many bytes or more, where there are as many. */
+/** Reads at least this many bytes, if there are as many. */
 async function firstBytes(chunks: AsyncIterator<Uint8Array>, least: number): Promise<Buffer> {
   let begin = Buffer.alloc(0);
   while (begin.length < least) {

@@ -50,7 +50,7 @@ function addPublished(transcript: Transcript, messages: readonly Fields[], model
   }
 }
 
-/** What was asked stands in the history, with a demonstration that may hold replies; every request is a step. */
+/** The history holds the task, with a demonstration that may hold replies. Every request is a step. */
 function addSteps(transcript: Transcript, steps: readonly Fields[], history: readonly Fields[]): void {
   const replies = history.filter((message) => message.role === 'assistant' && !isDemo(message));
   for (const message of history) {

@@ -54,7 +54,7 @@ interface Block {
   readonly inside: string;
 }
 
-/** Fences may stand inside a block: one with a language opens, a bare one closes what is open. */
+/** A block may contain fences: one with a language opens a block, a bare one closes the open block. */
 function lastBlock(reply: string): Block | undefined {
   const open: RegExpMatchArray[] = [];
   let found: Block | undefined;

@@ -164,7 +164,7 @@ export class Transcript {
     return count === 1 ? id : this.#uniqueId(`${id}#${count}`);
   }
 
-  /** Where ids repeat, a result belongs to the newest reply that waits for it, and there to the first call. */
+  /** If ids repeat, a result belongs to the newest reply that waits for it, and there to the first call. */
   #answered(id: string | undefined): OpenCall | undefined {
     if (id === undefined) return undefined;
     const fits = (call: OpenCall): boolean => call.id === id || call.unique === id;

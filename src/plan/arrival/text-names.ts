@@ -2,7 +2,7 @@ import { type About, countedUnit, nameOf, type Reference, targetName, targetUnit
 
 /** The texts of each name. Names are worked out when a reference asks for one: most texts are never asked for. */
 export class TextNames {
-  /** By the numbers of the texts. */
+  /** Indexed by the numbers of the texts. */
   readonly #abouts: (About | undefined)[] = [];
   /** The texts that have no name yet, by the unit of their lines. */
   readonly #unnamed = new Map<string, number[]>();

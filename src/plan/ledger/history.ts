@@ -53,7 +53,7 @@ export class History<M> {
   readonly segments: Segment[] = [];
   /** The size of each segment as it came, without names and ids. */
   readonly segmentTokens: number[] = [];
-  /** By segment: the result in it, if it holds one. */
+  /** The result in each segment, if it holds one. */
   readonly results: (Result | undefined)[] = [];
   /** The turns that are sent. */
   rows: Turn[] = [new Turn(0, 0)];
@@ -70,7 +70,7 @@ export class History<M> {
   /** Turns were taken apart into their messages. */
   isSplit = false;
   readonly calls = new OpenCalls<Call>();
-  /** By segment: the calls that are sent with shorter arguments. */
+  /** The calls that are sent with shorter arguments, by segment. */
   readonly shortCalls = new Map<number, ShortCall>();
   readonly headNotes: HeadNotes;
   readonly totals: Totals;

@@ -27,12 +27,12 @@ export class Turn {
   chars = 0;
   openCalls = 0;
   hasUser = false;
-  /** It holds words of a user that do not read like a note of ours. */
+  /** Whether the turn holds words of a user that do not look like a Palimpsest note. */
   hasWords = false;
   hasCalls = false;
   /** Its last segment that is signed over everything before it, or -1. */
   lastSigned = -1;
-  /** It was split off turn 0 and is never left out. */
+  /** Whether the turn was split off turn 0. It is never left out. */
   isHead = false;
   /** Turns that answer its calls, or whose calls it answers: all of them are left out, or none. */
   linked: readonly Turn[] = NONE;
@@ -55,7 +55,7 @@ export interface Call {
   readonly row: Turn;
   readonly message: number;
   readonly segment: number;
-  /** As they are sent. */
+  /** The arguments as they are sent. */
   args: string;
   /** The arguments are the agent's own words: a call without any that can be read. */
   readonly isProse: boolean;
@@ -74,7 +74,7 @@ export interface Draft {
 /** The purpose of a call, and how its result relates to other reads of the same file. */
 export class Use {
   readonly kind: ToolKind;
-  /** It changed the folder of the shell. */
+  /** Whether the call changed the folder of the shell. */
   readonly moves: boolean;
   /** The lines that were asked for, if it is a read of known lines. */
   readonly read: LineRange | undefined;

@@ -6,7 +6,7 @@ import { clearPile, emptyPile, growPile, type Pile } from './pile.ts';
 export interface ClearToolUsesOptions extends CommonOptions {
   /** Nothing is masked up to this size of the whole request. */
   readonly trigger?: number;
-  /** So many of the newest results are kept. */
+  /** The number of newest results that are kept. */
   readonly keep?: number;
   /** Nothing is masked unless at least so many tokens go. */
   readonly clearAtLeast?: number;

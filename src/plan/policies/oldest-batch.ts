@@ -19,7 +19,7 @@ interface State {
   readonly revision: number;
 }
 
-/** Masks the oldest `count` results as soon as so many stand outside the window; never one inside it. */
+/** Masks the oldest `count` results as soon as that many are outside the window. Never masks a result inside it. */
 export function oldestBatch(options: OldestBatchOptions = {}): Policy {
   const { count = 3, window = 10 } = given('oldest-batch', options);
   return createPolicy<State>({

@@ -4,7 +4,7 @@ import { clearPile, emptyPile, growPile, type Pile } from './pile.ts';
 
 /** Options of `protectTokens`. */
 export interface ProtectTokensOptions extends CommonOptions {
-  /** So many tokens of the newest results are kept. */
+  /** The newest results are kept up to this many tokens. */
   readonly protect?: number;
   /** Nothing is masked unless at least so many tokens go. */
   readonly atLeast?: number;

@@ -36,7 +36,7 @@ function dropTurns<M>(ledger: Ledger<M>, budget: Budget): void {
   leaveOut(ledger, oldestOf(ledger, budget, writable));
 }
 
-/** As many of the oldest groups as bring the history down to the target. */
+/** The oldest groups, as many as bring the history down to the target. */
 function oldestOf<M>(ledger: Ledger<M>, budget: Budget, groups: readonly Turn[][]): Removal[] {
   const { measure, target } = budget;
   const size = sizeOf(ledger, budget);

@@ -49,7 +49,7 @@ export type Stage = MaskStage | SummariseStage | DropStage | ClipStage;
 /** Dropping the other turns would not help where the newest alone is too large: it is clipped before any of them goes. */
 export const CLIP_NEWEST: Stage = { kind: 'clip', what: 'results', to: 'target', ifNewestIsTooLarge: true };
 
-/** Where masks and a summary are not enough. */
+/** Stages for histories that masks and a summary cannot make small enough. */
 export const LAST_RESORTS: readonly Stage[] = [
   { kind: 'drop', what: 'turns' },
   { kind: 'clip', what: 'results', to: 'target' },

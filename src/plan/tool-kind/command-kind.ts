@@ -12,7 +12,7 @@ const WRITERS = words('edit create insert patch tee apply_patch git-apply trunca
 /** The beginning of a command tells its purpose. */
 export const LONGEST_COMMAND = 4000;
 
-/** They say where to work, or nothing that is worth keeping. */
+/** Commands that only say where to work, or show nothing worth keeping. */
 const PRELIMINARIES = words('cd pushd export source . set pwd true : echo printf');
 
 const MOVERS = words('cd pushd popd set-location');

@@ -2,7 +2,7 @@ import { rememberedLast } from './remembered.ts';
 
 /** One command of a command line. */
 export interface SimpleCommand {
-  /** As written, without comments and without the lines of a heredoc. */
+  /** The text as written, without comments and without the lines of a heredoc. */
   readonly text: string;
   /** The operator between it and the next. */
   readonly joiner: string;

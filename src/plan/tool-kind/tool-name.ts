@@ -38,7 +38,7 @@ const WEAK_VERBS: readonly (readonly [ToolKind, ReadonlySet<string>])[] = [
   ['read', words('get load')],
 ];
 const FILES = words('file files fs filesystem dir directory directories folder notebook codebase web webpage');
-/** They change nothing. Any other word may: `write_file` writes a file, `write_todos` does not. */
+/** Words that change nothing. Any other word may: `write_file` writes a file, `write_todos` does not. */
 const FILLERS = words(
   'multi many multiple all and or of in into to for by with str string text line lines range code content contents ' +
     'block body symbol symbols regex pattern name names path image url source semantic definition definitions ' +

@@ -7,7 +7,7 @@ export const KINDS: readonly ToolKind[] = ['read', 'search', 'shell', 'edit', 'o
 export interface ToolUse {
   readonly kind: ToolKind;
   readonly read?: LineRange;
-  /** It leaves the shell in another folder. */
+  /** Whether it leaves the shell in another folder. */
   readonly moves?: true;
 }
 

@@ -2,7 +2,7 @@
 export function columnsOf(text: string): number {
   if (!MAY_DIFFER.test(text)) return text.length;
   let columns = 0;
-  // By UTF-16 units: a character beyond the first plane has two, and mostly two columns.
+  // Counts UTF-16 units: a character beyond the first plane has two, and mostly two columns.
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
     if (code === TAB) columns += 8 - (columns % 8);

@@ -52,7 +52,7 @@ const plainLetters = (json: string): string =>
 
 interface Value {
   readonly text: string;
-  /** Of an object: its keys as written, and the text of each value. */
+  /** For an object: its keys as written, and the text of each value. */
   readonly keys?: string;
   readonly cells?: readonly string[];
 }
@@ -112,7 +112,7 @@ function listOf({ values, hasColumns }: Open, source: string): Value {
   return { text: table.length < plain.length ? table : plain };
 }
 
-/** With +, which copies nothing; `join` would copy a nested text at every level. */
+/** Uses +, which copies nothing; `join` would copy a nested text at every level. */
 function joined<T>(parts: readonly T[], write: (part: T, index: number) => string): string {
   return parts.reduce((text, part, i) => (i === 0 ? write(part, i) : `${text},${write(part, i)}`), '');
 }

@@ -22,13 +22,13 @@ export class Rewriting {
   }
 }
 
-/** Where the line that holds a place ends: at its newline, or at the end of the text. */
+/** The end of the line at a position: its newline, or the end of the text. */
 export function endOfLine(text: string, from: number): number {
   const newline = text.indexOf('\n', from);
   return newline < 0 ? text.length : newline;
 }
 
-/** Where each line begins, and where one behind the last would. */
+/** The start of each line, and the position where a line after the last would start. */
 export function startsOfLines(text: string): number[] {
   const starts = [0];
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
